@@ -41,7 +41,7 @@ class Request:
 
     Attributes:
         switch: names and groups, as written.
-        packet_size, mix: frames of one length, then mixes; each with each ``header`` and all ``flows``.
+        packet_size, mix: frames of one length, then mixes; each with each ``header``, ``flows`` and ``direction``.
         api, port: names or ``all``.
         app, birth: loads of applications, or containers to create; None for frames of the workload.
         variant: names of modes; ``default`` stands for the natural one, ``wires`` for all ``wire_modes``.
@@ -61,6 +61,7 @@ class Request:
     mix: tuple[Traffic, ...] = ()
     flows: tuple[str | None, ...] = (None,)
     header: tuple[str | None, ...] = (None,)
+    direction: tuple[bool, ...] = (False,)
     burst: tuple[int, ...] = (32,)
     pairs: tuple[int, ...] = (1,)
     rate: tuple[Rate | BitRate, ...] = (Rate(),)
@@ -334,7 +335,7 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
 def _frames(request: Request, options: Options) -> tuple[Traffic, ...]:
     """Returns the frames to send: packet sizes, then mixes; either of the user's replaces both of the request."""
     asked = request if options.packet_size is None and options.mix is None else options
-    labels = (options.header or request.header, options.flows or request.flows)
+    labels = (options.header or request.header, options.flows or request.flows, options.direction or request.direction)
     return frames.combined((*(asked.packet_size or ()), *(asked.mix or ())), *labels)
 
 

@@ -15,7 +15,7 @@ from pytest_icbench.model import headers as header_labels
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.flows import differ_by_port
 from pytest_icbench.model.switch_traits import SwitchTraits
-from pytest_icbench.model.traffic import Traffic
+from pytest_icbench.model.traffic import BOTH, ONE, Traffic, sends_both_ways
 
 _Value = TypeVar("_Value")
 
@@ -40,12 +40,21 @@ HEADER_HELP = (
 )
 
 
+DIRECTION_HELP = (
+    "replace the directions: one (side a of a pair sends), both (both ends send at once; rates and losses are then also"
+    " those of each direction)"
+)
+
+
 def combined(
-    lengths: Iterable[Traffic], headers: Iterable[str | None], flows: Iterable[str | None]
+    lengths: Iterable[Traffic],
+    headers: Iterable[str | None],
+    flows: Iterable[str | None],
+    both: Iterable[bool] = (False,),
 ) -> tuple[Traffic, ...]:
-    """Returns frames of each length or mix, each with each of the headers, each with all flows."""
-    labels = tuple(product(headers, flows))
-    return tuple(replace(traffic, header=header, flows=flow) for traffic in lengths for header, flow in labels)
+    """Returns frames of each length or mix, each with each of the headers, each with all flows, in all directions."""
+    ways = tuple(product(headers, flows, both))
+    return tuple(replace(one, header=header, flows=flow, both=ends) for one in lengths for header, flow, ends in ways)
 
 
 def packet_sizes(text: str, where: str) -> tuple[Traffic, ...]:
@@ -66,6 +75,28 @@ def flows_misfit(case: Case, api: str) -> str | None:
         return "a UDP socket has one flow; take --icbench-api raw or raw-mmsg, or leave --icbench-flows out"
     if case.dimension == "latency" and differ_by_port(case.traffic.flows):
         return "answers come back to one port, so flows cannot differ by ports; take addresses or macs"
+    return None
+
+
+def directions(text: str, where: str) -> tuple[bool, ...]:
+    """Parses directions, ``one`` and ``both``. Raises UsageError."""
+    words = text.replace(",", " ").split()
+    return _each(words, where, sends_both_ways, f"no direction given; write {ONE} or {BOTH}", "is no direction")
+
+
+def direction_misfit(case: Case) -> str | None:
+    """Returns why both ends of a case cannot send at once, or None."""
+    if not case.traffic.both:
+        return None
+    remedy = "leave --icbench-direction out"
+    if case.dimension == "latency":
+        return f"round trips go both ways already, and a server sends nothing of its own: {remedy}"
+    if case.rate.trace is not None:
+        return f"a trace says how fast sides a send, and nothing of sides b: {remedy}"
+    if case.blocking:
+        return "an end that sends and receives at once polls, so its sockets cannot block: leave --icbench-blocking out"
+    if case.function is not None:
+        return f"function {case.function} has its proof and its account from side a to side b only: {remedy}"
     return None
 
 

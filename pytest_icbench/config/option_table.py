@@ -14,15 +14,7 @@ from pytest_icbench.config.function_options import FunctionOptions
 from pytest_icbench.config.row import Row, flag, option, rows
 from pytest_icbench.config.sequences import parse_words
 from pytest_icbench.model import circumstances
-from pytest_icbench.model.verdict import (
-    BAD,
-    DEFAULT_FAILING,
-    EXIT_STATUS,
-    GOOD,
-    UNDECIDED,
-    Verdict,
-    parse_verdicts,
-)
+from pytest_icbench.model.verdict import BAD, DEFAULT_FAILING, EXIT_STATUS, GOOD, UNDECIDED, Verdict, parse_verdicts
 from pytest_icbench.wording import alternatives
 
 if TYPE_CHECKING:
@@ -63,6 +55,7 @@ class Options(FunctionOptions):
     mix: tuple[Traffic, ...] | None = option("LIST", frames.MIX_HELP, frames.mixes, marker="None")
     flows: tuple[str | None, ...] | None = option("LIST", frames.FLOWS_HELP, frames.flows, marker="1")
     header: tuple[str | None, ...] | None = option("LIST", frames.HEADER_HELP, frames.headers, marker="'udp4'")
+    direction: tuple[bool, ...] | None = option("LIST", frames.DIRECTION_HELP, frames.directions, marker="'one'")
     burst: tuple[int, ...] | None = option(
         "SPEC",
         "replace the bursts: frames handed over at once, 1 to 1024 and at most --icbench-ring",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from pytest_icbench.measure.launch.windows import count_windows
+from pytest_icbench.measure.launch.windows import count_windows, kept_s
 from pytest_icbench.measure.mlrsearch import Bounds, OutOfTime, Tried, find_bounds
 from pytest_icbench.measure.neighbours import with_effect
 from pytest_icbench.measure.strategy import trains
@@ -145,8 +145,8 @@ def recounted(launch: Launch) -> Launch:
     pairs = tuple(
         replace(
             count_windows(
-                counts.pair,
-                [window for window in launch.windows if window.pair == counts.pair],
+                *counts.account,
+                [window for window in launch.windows if window.account == counts.account],
                 late=counts.late,
                 foreign=counts.foreign,
                 corrupted=counts.corrupted,
@@ -161,7 +161,7 @@ def recounted(launch: Launch) -> Launch:
         pairs=pairs,
         throughput_pps=sum(pair.throughput_pps for pair in pairs),
         offered_pps=sum(pair.offered_pps for pair in pairs),
-        duration_s=sum(window.duration_ns for window in launch.windows if window.kept and window.pair == 1) / 1e9,
+        duration_s=kept_s(launch.windows),
     )
 
 
@@ -207,7 +207,7 @@ def _plain(parts: _Parts) -> Measurement:
     whole, case = parts.whole, parts.case
     offered = case
     if whole.load is not None and whole.load_of_pps is not None:
-        offered = replace(case, rate=Rate.part_of_found(whole.load, whole.load_of_pps, case.pairs))
+        offered = replace(case, rate=Rate.part_of_found(whole.load, whole.load_of_pps, case.senders))
     launches, rejected = _valid(parts.launches)
     gathered = parts.gathered(launches, rejected, "generator-bound")
     measurement = summarize(offered, parts.settings, gathered, parts.around)
@@ -225,7 +225,7 @@ def _plain(parts: _Parts) -> Measurement:
 def _sweep(parts: _Parts) -> Measurement:
     case = parts.case
     numbered = sorted(parts.launches, key=lambda launch: launch.index)
-    loads = [Rate(round(point.load_pps / case.pairs)) for point in parts.whole.sweep]
+    loads = [Rate(round(point.load_pps / case.senders)) for point in parts.whole.sweep]
     swept = list(zip(loads, numbered, strict=False))
     launches, rejected = _valid(numbered[len(swept) :])
     rejected = [launch for _, launch in swept] + rejected
@@ -240,13 +240,13 @@ def _search(parts: _Parts, search: Search) -> Measurement:
     goal = parts.settings.goal(case.rate)
     launches = _of_trials(search, parts.launches, parts.reference)
     ran = list(zip(search.trials, launches, strict=True))
-    pairs = case.pairs
+    senders = case.senders
     bounds = fails = None
     if search.least_pps is not None and search.greatest_pps is not None:
-        bounds = _bounds(goal, search, pairs, [(trial, launch) for trial, launch in ran if trial.of == "case"])
+        bounds = _bounds(goal, search, senders, [(trial, launch) for trial, launch in ran if trial.of == "case"])
         asked = _after_the_last_of_the_case(search)
         fails = 2 * sum(trial.good for trial in asked) < len(asked) if asked else None
-    lower = bounds.lower_pps * pairs if bounds and bounds.lower_pps is not None else None
+    lower = bounds.lower_pps * senders if bounds and bounds.lower_pps is not None else None
     at_bound = {id(launch) for trial, launch in ran if trial.of == "case" and trial.load_pps == lower}
     figures = [launch for launch in parts.launches if id(launch) in at_bound]
     others = [launch for launch in parts.launches if id(launch) not in at_bound]
@@ -254,8 +254,8 @@ def _search(parts: _Parts, search: Search) -> Measurement:
     outcome = SearchOutcome(
         goal=goal,
         bounds=bounds,
-        least_pps=None if search.least_pps is None else search.least_pps / pairs,
-        greatest_pps=None if search.greatest_pps is None else search.greatest_pps / pairs,
+        least_pps=None if search.least_pps is None else search.least_pps / senders,
+        greatest_pps=None if search.greatest_pps is None else search.greatest_pps / senders,
         calibrated_on=search.calibrated_on,
         reference_fails=fails,
         limit_s=parts.settings.search_limit_s,
@@ -265,7 +265,7 @@ def _search(parts: _Parts, search: Search) -> Measurement:
     return with_search(case, summarize(case, parts.settings, gathered, parts.around), outcome, parts.around)
 
 
-def _bounds(goal: Goal, search: Search, pairs: int, ran: Sequence[tuple[Trial, Launch]]) -> Bounds:
+def _bounds(goal: Goal, search: Search, senders: int, ran: Sequence[tuple[Trial, Launch]]) -> Bounds:
     """Returns the bounds of the recorded trials on the case; the first calibrated, if no reference link did."""
     answers = iter([_tried(trial, launch) for trial, launch in (ran[1:] if search.calibrated_on == "case" else ran)])
 
@@ -275,7 +275,7 @@ def _bounds(goal: Goal, search: Search, pairs: int, ran: Sequence[tuple[Trial, L
         except StopIteration:
             raise OutOfTime from None
 
-    return find_bounds(goal, (search.least_pps or 0.0) / pairs, (search.greatest_pps or 0.0) / pairs, answer)
+    return find_bounds(goal, (search.least_pps or 0.0) / senders, (search.greatest_pps or 0.0) / senders, answer)
 
 
 def _of_trials(search: Search, launches: Sequence[Launch], reference: Sequence[Launch]) -> list[Launch]:

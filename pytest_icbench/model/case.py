@@ -164,6 +164,16 @@ class Case:
         return FramePath(self.pairs, 0 if self.function is None else self.chain)
 
     @property
+    def directions(self) -> int:
+        """How many ends of each pair send: two where both do at once. Round trips are one client's."""
+        return 2 if self.traffic.both and self.dimension == "throughput" else 1
+
+    @property
+    def senders(self) -> int:
+        """The number of senders, each of which sends at the case's rate."""
+        return self.pairs * self.directions
+
+    @property
     def contracts(self) -> tuple[CpuContract, ...]:
         """The contract of each pair's function; none without contracts."""
         rows = zip_longest(percents(self.share), percents(self.cap))
@@ -226,7 +236,7 @@ class Case:
     def from_dict(cls, data: dict[str, Any]) -> Case:
         """Returns the case of ``to_dict``.
 
-        Raises DamagedData for a wrong type, ValueError for an unknown rate, mix, flows or header.
+        Raises DamagedData for a wrong type, ValueError for an unknown rate, mix, flows, header or direction.
         """
         check_fields(_Axes, data, "axes")
         traffic = Traffic.from_axes(data)
@@ -247,6 +257,7 @@ class _Axes:
     mix: str | None
     flows: str | None
     header: str | None
+    direction: str | None
     burst: int
     pairs: int
     dimension: Dimension

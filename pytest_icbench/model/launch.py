@@ -12,6 +12,7 @@ from typing import Any
 from pytest_icbench.model.application import ApplicationLaunch
 from pytest_icbench.model.function_facts import ChainAccount
 from pytest_icbench.model.interference import Interference
+from pytest_icbench.model.path import Direction
 from pytest_icbench.stats.quantiles import Histogram
 
 
@@ -24,6 +25,7 @@ class Window:
 
     Attributes:
         pair, number: windows count from 1; 0 is warm-up and not listed.
+        direction: ``ab`` for frames that side a sends, ``ba`` for those of side b, where both send at once.
         start_ns, duration_ns: CLOCK_MONOTONIC; the duration is nominal unless the launch was cut short.
         scheduled, sent, refused, not_offered, tx_full: the sender's; ``tx_full`` counts calls that its port refused.
         received, received_bytes, duplicated, reordered, polls, empty_polls: the receiver's, of the frames scheduled in
@@ -83,6 +85,12 @@ class Window:
     sender_gaps: int | None = None
     receiver_gap_s: float | None = None
     receiver_gaps: int | None = None
+    direction: Direction = "ab"
+
+    @property
+    def account(self) -> tuple[int, Direction]:
+        """Whose account it is of: a pair's, in one direction."""
+        return self.pair, self.direction
 
     @property
     def lost(self) -> int:
@@ -96,10 +104,11 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class PairCounts:
-    """The counters of one pair over the kept windows of one launch.
+    """The counters of one pair, in one direction, over the kept windows of one launch.
 
     Attributes:
         pair: 1, 2, ….
+        direction: as in a window.
         scheduled, sent, refused, received, lost, duplicated, reordered: as in a result, over the measured windows.
         not_offered: frames held back by the cap on catching up, or too late to be sent.
         tx_full: calls that the sender's port refused.
@@ -139,6 +148,12 @@ class PairCounts:
     received_bytes: int = 0
     lossy_flows: int | None = None
     worst_flows: tuple[tuple[int, int], ...] = ()
+    direction: Direction = "ab"
+
+    @property
+    def account(self) -> tuple[int, Direction]:
+        """Whose account it is: a pair's, in one direction."""
+        return self.pair, self.direction
 
     @property
     def unanswered(self) -> int:
@@ -148,15 +163,37 @@ class PairCounts:
 
 @dataclass(frozen=True, slots=True)
 class PairResult:
-    """The figures of one pair over all launches.
+    """The figures of one pair, in one direction, over all launches.
 
     Attributes:
         pair: 1, 2, ….
+        direction: as in a window.
         throughput_pps, offered_pps: median over launches.
         scheduled, sent, refused, received, lost: totals over launches.
     """
 
     pair: int
+    throughput_pps: float
+    offered_pps: float
+    scheduled: int
+    sent: int
+    refused: int
+    received: int
+    lost: int
+    direction: Direction = "ab"
+
+
+@dataclass(frozen=True, slots=True)
+class DirectionResult:
+    """The figures of one direction over all pairs and launches.
+
+    Attributes:
+        direction: ``ab`` for frames that sides a send, ``ba`` for those of sides b.
+        throughput_pps, offered_pps: median over launches.
+        scheduled, sent, refused, received, lost: totals over launches.
+    """
+
+    direction: Direction
     throughput_pps: float
     offered_pps: float
     scheduled: int
@@ -239,7 +276,7 @@ class Launch:
         repeated: ``case`` or ``reference``: whose launch this was, if it was disturbed and repeated; else null.
         stationary: whether rate or median round trip became stationary; null if nothing waited for it, or too few
             windows have a median.
-        pairs: list, the counters of each pair.
+        pairs: list, the counters of each pair, one for each direction.
         windows: empty in ``results.jsonl``; lines of their own in the raw file.
     """
 

@@ -5,16 +5,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pytest_icbench.model.path import Direction
+
 
 @dataclass(frozen=True, slots=True)
 class LossEvent:
-    """A series of windows of one pair in which frames were lost or refused; its times are those of the windows.
+    """A series of windows of one pair, in one direction, in which frames were lost or refused.
+
+    Its times are those of the windows.
 
     Attributes:
         pair: 1, 2, ….
         started_at, duration_s: when the first of the windows began, in seconds since the epoch; until the last ended.
         windows: how many.
         lost, refused: frames that never arrived, and frames that the sender's port did not take.
+        direction: ``ab`` for frames that side a sends, ``ba`` for those of side b, where both send at once.
     """
 
     pair: int
@@ -23,6 +28,7 @@ class LossEvent:
     windows: int
     lost: int
     refused: int
+    direction: Direction = "ab"
 
 
 @dataclass(frozen=True, slots=True)

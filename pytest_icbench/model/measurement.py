@@ -30,7 +30,7 @@ from pytest_icbench.model.codec import (
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.function_facts import ChainAccount, FunctionWork
-from pytest_icbench.model.launch import Launch, PairCounts, PairResult, SwitchPort, Window
+from pytest_icbench.model.launch import DirectionResult, Launch, PairCounts, PairResult, SwitchPort, Window
 from pytest_icbench.model.long_run import BackToBack, LossEvent
 from pytest_icbench.model.neighbour import NeighbourEffect
 from pytest_icbench.model.settings import Settings
@@ -78,9 +78,10 @@ class Measurement:
         rules: version of the rules of validity (``measure.validity.RULES``); values by other rules are not compared.
         bottleneck, bottleneck_evidence: what limited the rate, and how that is known in a sentence.
         lower_bound: the rate is "at least".
-        throughput_pps: frames received per second, all pairs, median over launches; of searches conditional throughput.
+        throughput_pps: frames received per second, all pairs and directions (RFC 2544's aggregate), median over
+            launches; of searches conditional throughput.
         throughput_per_pair_pps: the above over the number of pairs.
-        fairness: greatest pair over least; null when a pair received nothing.
+        fairness: greatest pair (of two directions the greatest one) over least; null when one received nothing.
         throughput_gbps: layer 2: frames with FCS.
         throughput_l1_gbps: layer 1: with preamble and inter-frame gap, 20 bytes a frame more.
         mean_frame_bytes: mean length of the frames received, with FCS; counted, for a mix.
@@ -151,7 +152,7 @@ class Measurement:
             ``conditions.fitness`` has what was found when the run began: ``fit``, ``sentence``, ``waited_s``, and
             ``missing``: what the host does not tell, and what is therefore not claimed. ``conditions.clock_step_s`` is
             there if the clock of the day was set meanwhile, forward or (below 0) back.
-        per_pair: list: pairs.
+        per_pair, per_direction: lists: pairs; the directions over all pairs, empty where side a alone sends.
         per_launch, per_reference_launch: lists: launches of the case and of the reference link.
     """
 
@@ -282,6 +283,7 @@ class Measurement:
     conditions: dict[str, Any] = field(default_factory=dict)
     hardware: dict[str, Any] = field(default_factory=dict)
     per_pair: tuple[PairResult, ...] = ()
+    per_direction: tuple[DirectionResult, ...] = ()
     switch_counters: tuple[SwitchPort, ...] | None = None
     functions: tuple[FunctionWork, ...] | None = None
     chains: tuple[ChainAccount, ...] | None = None
@@ -377,7 +379,7 @@ def _point(switch: str, axes: tuple[tuple[str, Any], ...]) -> Case:
     data["rate"] = None  # one that a later version knows
     with suppress(ValueError):
         return Case.from_dict(data)
-    return Case.from_dict({**data, "mix": None, "flows": None, "header": None})  # likewise
+    return Case.from_dict({**data, "mix": None, "flows": None, "header": None, "direction": None})  # likewise
 
 
 _AXES = {**Case("").to_dict(), "function": None}

@@ -10,11 +10,16 @@ outer one towards side b.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal, TypeVar
 
 Side = Literal["a", "b"]
+#: The way of frames between the two ends of a pair.
+Direction = Literal["ab", "ba"]
+#: Each direction as messages name it.
+DIRECTION_NAMES: Mapping[Direction, str] = MappingProxyType({"ab": "a to b", "ba": "b to a"})
 T = TypeVar("T")
 
 
@@ -90,6 +95,10 @@ class FramePath:
     def side(self, index: int) -> Side:
         """Returns the side of an endpoint; a leader's is ``a``."""
         return "a" if self.leads(index) else "b"
+
+    def direction(self, index: int) -> Direction:
+        """Returns the direction of the frames that an endpoint sends."""
+        return "ab" if self.leads(index) else "ba"
 
     def peer(self, index: int) -> int:
         """Returns the index of the other end of an endpoint's pair, which its frames are for."""

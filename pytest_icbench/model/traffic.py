@@ -32,7 +32,20 @@ MTU_ETHERNET = 1500
 MTU_ETHERNET_FRAME_BYTES = MTU_ETHERNET + L2_BYTES
 
 #: Pattern of a label in a case's id.
-LABEL = rf"(?:\d+B|{mix.LABEL})(?:-{headers.LABEL})?(?:-f{flow_labels.LABEL})?"
+LABEL = rf"(?:\d+B|{mix.LABEL})(?:-{headers.LABEL})?(?:-f{flow_labels.LABEL})?(?:-both)?"
+
+
+#: The label of frames that both ends of a pair send at once, and of those that side a sends alone.
+BOTH, ONE = "both", "one"
+
+
+def sends_both_ways(text: str | None) -> bool:
+    """Reads a direction as a user writes it; None is one way. Raises ValueError for an unknown one."""
+    if text in (None, ONE):
+        return False
+    if text == BOTH:
+        return True
+    raise ValueError(f"write {ONE} (side a sends) or {BOTH} (both ends send at once)")
 
 
 def carries_jumbo(mtu: int) -> bool:
@@ -60,12 +73,14 @@ class Traffic:
         mix: the label of the mix whose lengths frames have in turn; None: all have one.
         flows: the label of the flows, ``64k:ports``; None: a single one.
         header: the label of the headers, ``tcp6+vlan100``; None: Ethernet, IPv4 and UDP.
+        both: whether both ends of a pair send at once; else side a alone.
     """
 
     packet_size: int = MIN_FRAME_BYTES
     mix: str | None = None
     flows: str | None = None
     header: str | None = None
+    both: bool = False
 
     @classmethod
     def of_mix(cls, text: str) -> Traffic:
@@ -77,15 +92,16 @@ class Traffic:
     def label(self) -> str:
         """The label in ids and names of directories; ``from_label`` is the inverse."""
         frames = self.mix or f"{self.packet_size}B"
-        parts = (frames, self.header, None if self.flows is None else f"f{self.flows}")
+        parts = (frames, self.header, None if self.flows is None else f"f{self.flows}", "both" if self.both else None)
         return "-".join(part for part in parts if part is not None)
 
     @classmethod
     def from_label(cls, label: str) -> Traffic:
-        rest, _, flows = label.partition("-f")
+        one_way = label.removesuffix("-both")
+        rest, _, flows = one_way.partition("-f")
         frames, _, header = rest.partition("-")
         traffic = cls(int(frames[:-1])) if frames.endswith("B") else cls.of_mix(frames)
-        return traffic.with_labels(flows or None, header or None)
+        return replace(traffic.with_labels(flows or None, header or None), both=label != one_way)
 
     def with_labels(self, flows: str | None, header: str | None) -> Traffic:
         """Returns it with flows and headers as a user writes them. Raises ValueError for unknown ones."""
@@ -103,15 +119,21 @@ class Traffic:
     def to_axes(self) -> dict[str, Any]:
         """Returns its part of a case's axes as plain JSON data; ``from_axes`` is the inverse."""
         axes: dict[str, Any] = {"packet_size": self.packet_size}
-        more = {"mix": self.mix, "flows": self.flows, "header": self.header}
+        more = {"mix": self.mix, "flows": self.flows, "header": self.header, "direction": self.direction}
         return axes | {name: label for name, label in more.items() if label is not None}
+
+    @property
+    def direction(self) -> str | None:
+        """The label of its direction in files; None: one way."""
+        return BOTH if self.both else None
 
     @classmethod
     def from_axes(cls, axes: Mapping[str, Any]) -> Traffic:
         """Returns the traffic of a case; ``axes`` are those of the whole case. Raises ValueError for unknown ones."""
         named = axes.get("mix")
         traffic = cls(axes.get("packet_size", MIN_FRAME_BYTES)) if named is None else cls.of_mix(named)
-        return traffic.with_labels(axes.get("flows"), axes.get("header"))
+        traffic = traffic.with_labels(axes.get("flows"), axes.get("header"))
+        return replace(traffic, both=sends_both_ways(axes.get("direction")))
 
     @property
     def options(self) -> list[str]:

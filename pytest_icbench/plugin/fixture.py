@@ -140,10 +140,10 @@ class Icbench:
                 which the buffer time is corrected, have an effect.
 
         Returns:
-            The measurement of the trains; it has no throughput. Only the first pair of a case is measured.
+            The measurement of the trains, without a throughput. Only the first pair of a case is measured.
 
         Raises:
-            UsageError: the rate is not ``max``, or as in ``throughput``.
+            UsageError: the rate is not ``max``, both ends send, or as in ``throughput``.
             WorkloadError, ProvisionError: as in ``throughput``.
         """
         __tracebackhide__ = True
@@ -355,7 +355,7 @@ class Icbench:
             raise Invalid(search.reason or "no-forwarding", f"{whole.id}: {search.evidence or 'no rate was search'}")
         share = case.rate.share or 1.0
         pps = search.throughput_pps.value
-        return Rate.part_of_found(share, pps, case.pairs), pps
+        return Rate.part_of_found(share, pps, whole.senders), pps
 
     def _searched(self, whole: Case, settings: Settings) -> Measurement:
         """Returns the measurement of a search, made once per run; it is a result of the first test that needs it."""
@@ -369,10 +369,11 @@ class Icbench:
     def _trained(self, case: Case, settings: Settings, repetitions: int) -> Measurement:
         from pytest_icbench.measure.strategy.trains import measure_trains
 
-        if not case.rate.is_max or repetitions < 1:
-            raise UsageError("back-to-back frames are sent at the maximum rate, once at least: leave out the rate")
+        if not case.rate.is_max or case.traffic.both or repetitions < 1:
+            asked = "the direction: a train has one sender" if case.traffic.both else "the rate"
+            raise UsageError(f"back-to-back frames are sent at the maximum rate, once at least: leave out {asked}")
         ndr = self._searched(replace(case, rate=Rate(loss_ratio=0.0)), settings)
-        proven = None if ndr.verdict == Verdict.INVALID or not ndr.throughput_pps else ndr.throughput_pps / case.pairs
+        proven = None if ndr.verdict == Verdict.INVALID or not ndr.throughput_pps else ndr.throughput_pps / case.senders
         return measure_trains(lambda plan: self._run.measure(case, plan), case, settings, repetitions, proven)
 
     def finish(self) -> None:

@@ -219,9 +219,8 @@ def _benchmark(
         raise UsageError(f"{test.where}: the parameter '{PARAMETER}' belongs to the marker icbench; rename yours")
     reason = unsupported_reason(case, switches[case.switch], options.ring)
     # A test over many switches is no mistake of who selects one of them, unless the option that does not fit is theirs.
-    replaced = any(
-        axis is not None for axis in (options.packet_size, options.mix, options.flows, options.header, options.pairs)
-    )
+    axes = (options.packet_size, options.mix, options.flows, options.header, options.direction, options.pairs)
+    replaced = any(axis is not None for axis in axes)
     asked_for = case.switch in test.request.switch or (case.switch in options.switch and replaced)
     if reason is not None and reason == remote_misfit(case, switches[case.switch]):
         # --icbench-remote is for a whole session: a case that cannot have it is skipped unless asked for by name.

@@ -44,6 +44,12 @@ class Traffic(NamedTuple):
     mix: str = ""
     flows: str = ""
     header: str = ""
+    both: bool = False
+
+    @property
+    def ways(self) -> str:
+        """What is said of frames that both ends send; empty where side a alone does."""
+        return "both ends at once" if self.both else ""
 
     @property
     def frames(self) -> str:
@@ -60,6 +66,7 @@ class Traffic(NamedTuple):
             "burst": f"bursts of {self.burst}",
             **({"header": self.header} if self.header else {}),
             **({"flows": f"{self.flows} flows"} if self.flows else {}),
+            **({"direction": self.ways} if self.both else {}),
             "pairs": f"{self.pairs}vs{self.pairs}",
             "rate": f"rate {self.rate}",
         }
@@ -84,6 +91,7 @@ def traffic(result: Result) -> Traffic:
         point.traffic.mix or "",
         point.traffic.flows or "",
         point.traffic.header or "",
+        point.traffic.both,
         point.app or "",
         point.birth is not None,
     )

@@ -57,6 +57,8 @@ def _legend(results: Sequence[Result]) -> list[str]:
         lines.append("of plain: to the same path without its function (latency: p50 over p50)")
     if any(result.side_by_side for result in results):
         lines.append("change: against its base, in the pairs of launches that decide; the values are of all launches")
+    if any(result.point.directions > 1 for result in results):
+        lines.append("both: both ends of a pair send at once; rate and loss are the sum of both directions (RFC 2544)")
     if any(first(result) for result in results):
         lines.append("first: p50 of frames that were the first of their burst")
     if any(number(result, result.floor_p50_ns) is not None for result in results):
@@ -119,6 +121,8 @@ def _of(result: Result) -> Iterator[Note]:
         yield Note("disturbed", f"({disturbed.removeprefix('disturbed: ')})", disturbed)
     if stepped := remarks.clock_step(result):
         yield Note(stepped)
+    if ways := remarks.each_way(result):
+        yield Note("each direction", f"({ways})", f"each direction: {ways}")
     if bands := remarks.bands(result):
         yield Note("two bands of launches", f"({bands.removeprefix('two bands, ').partition(';')[0]})", bands)
     if (dependence := remarks.dependence(result)) and result.dependence is not None:
@@ -165,7 +169,7 @@ def _shortfall(result: Result) -> tuple[str, str]:
     """Returns the rate that was asked for, and how many launches offered less with the least of them."""
     rate = result.point.rate
     # A part of the rate that a search found has no number of its own.
-    asked = f"{show(rate.pps * result.point.pairs)} frames/s" if rate.pps is not None else rate.typed
+    asked = f"{show(rate.pps * result.point.senders)} frames/s" if rate.pps is not None else rate.typed
     offers = [launch.offered_pps for launch in result.per_launch if launch.generator_bound]
     if not offers:
         return asked, ""

@@ -8,6 +8,7 @@ from typing import Any
 
 from pytest_icbench.model import disturbed
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.path import DIRECTION_NAMES
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE
 from pytest_icbench.report.axes import is_latency, number, short
@@ -145,6 +146,16 @@ def drifted(change: float) -> str:
         return f"{'-' if change < 0 else '+'}{percent(change)}"
     first, last = (max(1 + side * change / 2, 0.0) for side in (-1, 1))
     return f"from {first:.2g} to {last:.2g} times its level"
+
+
+def each_way(result: Measurement) -> str:
+    """Returns the rate and the loss of each direction where both ends send at once; else empty."""
+    ways = result.per_direction if result.is_number else ()
+    return "; ".join(
+        f"{DIRECTION_NAMES[way.direction]} {mpps(way.throughput_pps)} Mpps"
+        + (f", {way.lost:,} of {way.sent:,} frames lost" if way.lost else ", nothing lost")
+        for way in ways
+    )
 
 
 def dependence(result: Result) -> str:

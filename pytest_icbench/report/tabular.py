@@ -26,6 +26,7 @@ _AXES = (
     "mix",
     "flows",
     "header",
+    "direction",
     "function",
     "chain",
     "share",

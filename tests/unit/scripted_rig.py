@@ -42,6 +42,7 @@ class ScriptedRig(MeasuredRig):
 
     Attributes:
         path: frames sent to frames received, for each window; the ways there and back of a client are two of these.
+        back: the way back of a client, and of ends that both send the direction from b to a.
         edit: changes a line before it is said, or drops it (None).
         exits: index to exit code, instead of a summary.
         log: the calls that change what runs, in order.
@@ -102,8 +103,10 @@ class ScriptedRig(MeasuredRig):
 
     def _speak(self, index: int, application: str, windows: int, window_ns: int, begin: int) -> None:
         there, both = self.path(FRAMES), self.back(self.path(FRAMES))
-        role = {"send": "sender", "recv": "receiver", "client": "client", "server": "server"}[application]
+        role = {"send": "sender", "recv": "receiver"}.get(application, application)
         arrived = both if role == "client" else there
+        if role == "duplex" and index % 2 == 0:
+            arrived = self.back(FRAMES)
         sent = {
             "duration_ns": window_ns,
             "scheduled": FRAMES,
@@ -142,7 +145,7 @@ class ScriptedRig(MeasuredRig):
         gaps = (FRAMES - arrived) * windows if arrived else 0
         summary = {
             "type": "summary",
-            "reason": "duration" if role in ("sender", "client") else "end",
+            "reason": "duration" if role in ("sender", "client", "duplex") else "end",
             "windows": windows,
             "cpu_ns": 1,
             "voluntary_switches": 0,

@@ -118,6 +118,8 @@ class Topology:
             )
         for container in self.members(case.pairs):
             application = APPLICATIONS[case.dimension][0 if container.leads else 1]
+            if case.directions > 1:
+                continue  # each end runs the application for both
             if application not in container.applications:
                 given = " and ".join(container.applications)
                 return (

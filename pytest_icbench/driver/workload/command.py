@@ -10,9 +10,10 @@ from typing import Literal
 from pytest_icbench.driver.workload.eal import eal_arguments
 from pytest_icbench.model.case import GSO, NETDEV_APIS
 from pytest_icbench.model.endpoint import Address, Endpoint, Veth
+from pytest_icbench.model.path import Direction
 from pytest_icbench.model.traffic import Traffic
 
-Application = Literal["send", "recv", "client", "server"]
+Application = Literal["send", "recv", "client", "server", "duplex"]
 
 #: The exit codes of the workload and their meaning.
 EXIT_CODES = {
@@ -52,6 +53,8 @@ class WorkloadCommand:
         cpu: the CPU that it runs on.
         burst: frames per burst.
         stream: number of the stream that its frames carry.
+        peer_stream: number of the stream that its peer's frames carry; None: the same.
+        direction: the way of its frames, or of those that it answers or counts.
         rate_pps: frames per second, 0 for the maximum.
         duration_s: measured time; 0 for a process that runs until it is stopped (a receiver).
         window_s: length of a measuring window.
@@ -71,6 +74,8 @@ class WorkloadCommand:
     traffic: Traffic
     burst: int
     stream: int
+    peer_stream: int | None = None
+    direction: Direction = "ab"
     rate_pps: int = 0
     duration_s: float = 0.0
     warmup_s: float = 0.0
@@ -97,6 +102,8 @@ class WorkloadCommand:
         argv = [str(executable), name, local.ip, local.mac, self.peer.ip, self.peer.mac, "--supervised"]
         argv += [*self.traffic.options, "-b", str(self.burst), "-r", str(self.rate_pps)]
         argv += ["--stream-id", str(self.stream), "--ring", str(self.ring)]
+        if self.peer_stream is not None:
+            argv += ["--peer-stream", str(self.peer_stream)]
         for option, seconds in (
             ("--duration", self.duration_s),
             ("--warmup", self.warmup_s),

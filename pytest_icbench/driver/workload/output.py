@@ -10,7 +10,8 @@ from pytest_icbench.model.codec import DamagedData, decode, from_json
 from pytest_icbench.stats.quantiles import Histogram
 
 SCHEMA = 1
-Role = Literal["sender", "receiver", "client", "server"]
+Role = Literal["sender", "receiver", "client", "server", "duplex"]
+_SENDING = ("sender", "client", "duplex")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class _Sent:
 
 @dataclass(frozen=True, slots=True)
 class SentCounts(_Sent):
-    """The counts of a sender or a client in one window."""
+    """The counts of a sender, a client or a duplex end in one window."""
 
     start_ns: int
     duration_ns: int
@@ -77,7 +78,7 @@ class _Received:
 
 @dataclass(frozen=True, slots=True)
 class ReceivedCounts(_Received):
-    """The counts of a receiver, a client or a server for one window."""
+    """The counts of a receiver, a client, a server or a duplex end (of its peer's frames) for one window."""
 
     provisional: bool
     first_ns: int | None
@@ -258,7 +259,7 @@ def _window(data: dict[str, Any], where: str) -> WindowLine:
         stream=head.stream,
         window=number,
         involuntary_switches=head.involuntary_switches,
-        sent=decode(SentCounts, data, where) if head.role in ("sender", "client") else None,
+        sent=decode(SentCounts, data, where) if head.role in _SENDING else None,
         received=decode(ReceivedCounts, data, where) if head.role != "sender" else None,
         busy_cycles=head.busy_cycles,
         idle_cycles=head.idle_cycles,
@@ -284,7 +285,7 @@ def _summary(data: dict[str, Any], where: str) -> Summary:
         cpu_ns=rest.cpu_ns,
         voluntary_switches=rest.voluntary_switches,
         involuntary_switches=head.involuntary_switches,
-        sent=decode(SentTotals, data, where) if head.role in ("sender", "client") else None,
+        sent=decode(SentTotals, data, where) if head.role in _SENDING else None,
         received=decode(ReceivedTotals, data, where) if head.role != "sender" else None,
         rtt=histogram(data.get("rtt_ns"), unanswered, f"{where}: rtt_ns") if client else None,
         rtt_actual=histogram(data.get("rtt_actual_ns"), unanswered, f"{where}: rtt_actual_ns") if client else None,

@@ -19,8 +19,10 @@ _APPLICATIONS: dict[Dimension, tuple[Application, Application]] = {
     "throughput": ("send", "recv"),
     "latency": ("client", "server"),
 }
-#: Streams of one launch: each pair's stream is its number, and the next launch begins this many numbers higher.
+#: Streams of one direction of a launch: each pair's stream is its number, and that of frames from b to a is so much
+#: higher. The next launch begins twice as many numbers higher.
 _STREAMS = 256
+_LAUNCHES = 128
 
 
 def pair_of(stream: int) -> int:
@@ -38,10 +40,15 @@ def commands(rig: MeasuredRig, case: Case, settings: Settings, launch: int = 0) 
     endpoints, placement = rig.endpoints, rig.placement
     by_index = {}
     path = case.path
+    leading, following = _APPLICATIONS[case.dimension] if case.directions == 1 else ("duplex", "duplex")
     for index in path.endpoints:
         leads = path.leads(index)
-        leading, following = _APPLICATIONS[case.dimension]
+        sends = leads or case.directions > 1
         trace = () if case.rate.trace is None else case.rate.trace.rates(path.pair(index))
+        stream, other = (
+            launch % _LAUNCHES * 2 * _STREAMS + path.pair(index) + _STREAMS * (way == "ba")
+            for way in (path.direction(index), path.direction(path.peer(index)))
+        )
         api = natural_api(case.api, endpoints[index])
         by_index[index] = WorkloadCommand(
             application=leading if leads else following,
@@ -51,22 +58,24 @@ def commands(rig: MeasuredRig, case: Case, settings: Settings, launch: int = 0) 
             cpu=placement.endpoints[index],
             traffic=case.traffic,
             burst=case.burst,
-            stream=launch % _STREAMS * _STREAMS + path.pair(index),
+            stream=stream if sends else other,
+            peer_stream=other if case.directions > 1 else None,
+            direction=path.direction(index) if sends else path.direction(path.peer(index)),
             # The warm-up has the first rate of a trace, or a single frame per second: 0 would be the maximum.
             rate_pps=max(trace[0], 1) if trace else case.rate.pps or 0,
-            trace=trace if leads else (),
+            trace=trace if sends else (),
             # A receiver learns from its sender's end mark when to end.
-            duration_s=settings.sending_s if leads else 0.0,
+            duration_s=settings.sending_s if sends else 0.0,
             warmup_s=settings.warmup_s,
             window_s=settings.window_s,
             drain_s=settings.drain_s,
             ring=endpoint_ring(_driver(endpoints[index], api), settings.ring),
             # A receiver yields when its poll comes back empty.
-            yield_every=placement.yield_every if leads else min(placement.yield_every, 1),
+            yield_every=placement.yield_every if sends else min(placement.yield_every, 1),
             catch_up=settings.catch_up,
             blocking=case.blocking,
             touch=case.touch,
-            train=settings.train if leads else None,
+            train=settings.train if sends else None,
         )
     return by_index
 

@@ -19,7 +19,7 @@ from pytest_icbench.measure.launch import hops, ports, round_trips, validity
 from pytest_icbench.measure.launch import windows as assemble
 from pytest_icbench.measure.launch.commands import commands, launch_plan
 from pytest_icbench.measure.launch.disturbance import why_disturbed
-from pytest_icbench.measure.launch.processes import LaunchOutput, ProcessOutput, workload_error
+from pytest_icbench.measure.launch.processes import LaunchOutput, ProcessOutput, both_ways, workload_error
 from pytest_icbench.measure.launch.stationarity import Settling, SettlingTimes
 from pytest_icbench.measure.launch.steal import StealTrack
 from pytest_icbench.measure.launch.stream import WindowStream
@@ -204,7 +204,7 @@ class Run:
     def _tell_rate(self) -> None:
         if self.on_rate is None:
             return
-        receivers = [v for v in self.launch_output.outputs.values() if v.command.application in ("recv", "client")]
+        receivers = [output for output in self.launch_output.outputs.values() if output.receives]
         newest = [output.windows[max(output.windows)] for output in receivers if output.windows]
         self.on_rate(sum(line.received.received for line in newest if line.received) / self.settings.window_s)
 
@@ -310,7 +310,7 @@ class Run:
 
     def _judged(self, index: int, started_at: float, asked_ns: int, overhead: Callable[[], float]) -> Launch:
         outputs = list(self.launch_output.outputs.values())
-        couples = self.case.path.by_pair(outputs)
+        couples = both_ways(self.case.path.by_pair(outputs))
         matched = [window for couple in couples for window in assemble.match_windows(*couple, self.settings)]
         matched = assemble.by_one_clock(matched, self.case, self.away)
         placement = self.rig.placement
@@ -318,8 +318,10 @@ class Run:
         dedicated = placement.policy == "dedicated" and not {*placement.service} & {*placement.local}
         if self.settling is not None:
             matched = self.settling.keep(matched)
-        endpoints = tuple(assemble.endpoint_work(o, [w for w in matched if w.pair == o.pair]) for o in outputs)
-        kept_s = sum(window.duration_ns for window in matched if window.kept and window.pair == 1) / 1e9
+        endpoints = tuple(
+            assemble.endpoint_work(o, [w for w in matched if w.account == (o.pair, o.direction)]) for o in outputs
+        )
+        kept_s = assemble.kept_s(matched)
         disturbed = why_disturbed(self.interference, endpoints, kept_s, shared=placement.shared)
         windows = tuple(
             assemble.mark_disturbed(
@@ -327,11 +329,11 @@ class Run:
             )
         )
         pairs = tuple(
-            assemble.count_pair(*couple, [window for window in windows if window.pair == number])
-            for number, couple in zip(self.case.path.numbers, couples, strict=True)
+            assemble.count_pair(*couple, [w for w in windows if w.account == (couple[0].pair, couple[0].direction)])
+            for couple in couples
         )
         invalid = validity.judge_launch(outputs, windows, asked_ns=asked_ns, warmup_s=self.settings.warmup_s)
-        chains, contradiction = self._chains(couples)
+        chains, contradiction = self._chains(self.case.path.by_pair(outputs))
         if invalid is None and contradiction is not None:
             invalid = "accounts", contradiction
         throughput = sum(pair.throughput_pps for pair in pairs)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -11,6 +11,7 @@ from pytest_icbench.driver.workload.command import WorkloadCommand, exit_meaning
 from pytest_icbench.driver.workload.output import Hello, Ready, Summary, WindowLine, parse_line
 from pytest_icbench.errors import WorkloadError
 from pytest_icbench.measure.launch.commands import pair_of
+from pytest_icbench.model.path import Direction
 from pytest_icbench.model.rig import Polled
 
 #: Exit codes of faults that would happen again: bad usage, set-up failed, no link.
@@ -38,14 +39,19 @@ class ProcessOutput:
 
     @property
     def name(self) -> str:
-        """Its name in messages: ``dpdk-recv of pair 1``."""
-        twin = "dpdk-" if self.command.uses_dpdk else ""
-        return f"{twin}{self.command.application} of pair {self.pair}"
+        """Its name in messages: ``dpdk-recv of pair 1``, ``duplex b of pair 1``."""
+        twin, name = "dpdk-" if self.command.uses_dpdk else "", self.command.application
+        return f"{twin}{name}{f' {self.direction[0]}' if name == 'duplex' else ''} of pair {self.pair}"
 
     @property
     def pair(self) -> int:
         """The number of its pair, from its stream."""
         return pair_of(self.command.stream)
+
+    @property
+    def direction(self) -> Direction:
+        """The way of the frames that it sends, answers or counts; of one that sends and counts that of its own."""
+        return self.command.direction
 
     @property
     def over(self) -> bool:
@@ -54,8 +60,13 @@ class ProcessOutput:
 
     @property
     def leads(self) -> bool:
-        """Whether it ends by itself: a sender or a client."""
-        return self.command.application in ("send", "client")
+        """Whether it sends frames of its own, and ends by itself."""
+        return self.command.application in ("send", "client", "duplex")
+
+    @property
+    def receives(self) -> bool:
+        """Whether frames end here: at a receiver, at a client that has its own back, or at an end that also sends."""
+        return self.command.application in ("recv", "client", "duplex")
 
     def take(self, text: str) -> WindowLine | None:
         """Takes a line of output; returns it if it is a window. Raises DamagedData."""
@@ -136,6 +147,11 @@ class LaunchOutput:
     def missing(self, line: Literal["ready", "summary"]) -> list[ProcessOutput]:
         """Returns the processes that have not written this line."""
         return [output for output in self.outputs.values() if getattr(output, line) is None]
+
+
+def both_ways(couples: Iterable[tuple[ProcessOutput, ProcessOutput]]) -> list[tuple[ProcessOutput, ProcessOutput]]:
+    """Returns the leader and the follower of each account: two a pair where its ends both send."""
+    return [way for a, b in couples for way in (((a, b), (b, a)) if b.leads else ((a, b),))]
 
 
 def workload_error(sentence: str, tail: str, *, crashed: bool = False) -> WorkloadError:

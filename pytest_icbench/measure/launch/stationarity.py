@@ -126,7 +126,7 @@ def received_by_window(launch_output: LaunchOutput) -> list[float]:
     next one.
     """
     leaders = [output.windows for output in launch_output.outputs.values() if output.leads]
-    receivers = [output.windows for output in launch_output.outputs.values() if not output.leads]
+    receivers = [output.windows for output in launch_output.outputs.values() if output.receives]
     ended = min((max(windows, default=0) for windows in leaders), default=0)
     received = []
     for number in range(1, ended + 1):

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from statistics import median
 
 from pytest_icbench.driver.workload.output import ReceivedTotals, SentTotals
-from pytest_icbench.measure.launch.processes import ProcessOutput
+from pytest_icbench.measure.launch.processes import ProcessOutput, both_ways
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Window
-from pytest_icbench.model.path import FramePath
+from pytest_icbench.model.path import DIRECTION_NAMES, Direction, FramePath
 
 #: Version of the rules for a launch's validity and the counting of its windows. Results by other rules are not
 #: comparable. A change that moves figures has to raise it: here, in the workload's accounts, or in the bottleneck's
@@ -45,6 +45,13 @@ def lost_by_sequence(sent: SentTotals, received: ReceivedTotals) -> int:
     return received.gaps + (sent.sequences - 1 - highest)
 
 
+def _named(windows: Sequence[Window]) -> dict[tuple[int, Direction], str]:
+    """Returns each account of the windows, and its name: ``pair 1``, of both directions ``pair 1, b to a``."""
+    both = any(window.direction == "ba" for window in windows)
+    known = dict.fromkeys(window.account for window in windows)
+    return {(pair, way): f"pair {pair}, {DIRECTION_NAMES[way]}" if both else f"pair {pair}" for pair, way in known}
+
+
 def accounts(leader: ProcessOutput, follower: ProcessOutput) -> str | None:
     """Checks that ``scheduled = sent + refused`` and ``sent = received + lost`` over the whole launch."""
     receiver = leader if leader.command.application == "client" else follower
@@ -68,8 +75,9 @@ def accounts(leader: ProcessOutput, follower: ProcessOutput) -> str | None:
 
 def window_accounts(windows: Sequence[Window]) -> str | None:
     """Checks that no window has more frames received than sent, or sent and refused than scheduled."""
+    names = _named(windows)
     for window in windows:
-        where = f"window {window.number} of pair {window.pair}"
+        where = f"window {window.number} of {names[window.account]}"
         if window.received > window.sent:
             return f"{where} received {window.received} frames of {window.sent} sent"
         if window.sent + window.refused != window.scheduled:
@@ -79,13 +87,15 @@ def window_accounts(windows: Sequence[Window]) -> str | None:
 
 def clock(windows: Sequence[Window], asked_ns: int, warmup_s: float) -> str | None:
     """Checks that windows begin when they should, and that no frame arrives before its window begins."""
+    names = _named(windows)
     for window in windows:
         late = window.start_ns - asked_ns - round(warmup_s * 1e9)
         if window.number == 1 and abs(late) > START_TOLERANCE_NS:
-            return f"window 1 of pair {window.pair} began {late / 1e6:.1f} ms after the start that was asked for"
+            return f"window 1 of {names[window.account]} began {late / 1e6:.1f} ms after the start that was asked for"
         if window.first_ns and window.first_ns < window.start_ns - CLOCK_TOLERANCE_NS:
             early = (window.start_ns - window.first_ns) / 1e6
-            return f"a frame of window {window.number} of pair {window.pair} arrived {early:.2f} ms before its window"
+            where = f"window {window.number} of {names[window.account]}"
+            return f"a frame of {where} arrived {early:.2f} ms before its window"
     return None
 
 
@@ -94,17 +104,17 @@ def _waiting(window: Window) -> bool:
     return window.scheduled > 0 or window.tx_full > 0
 
 
-def no_forwarding(windows: Sequence[Window], path: FramePath) -> str | None:
-    """Checks that every pair received at least one of the frames that it sent or tried to send."""
-    for pair in path.numbers:
-        of_pair = [window for window in windows if window.pair == pair]
-        if of_pair and not any(window.received for window in of_pair):
+def no_forwarding(windows: Sequence[Window]) -> str | None:
+    """Checks that every pair received, each way, at least one of the frames that it sent or tried to send."""
+    for account in _named(windows):
+        of_pair, (pair, way) = [window for window in windows if window.account == account], account
+        if not any(window.received for window in of_pair):
             sent, full = sum(window.sent for window in of_pair), sum(window.tx_full for window in of_pair)
             if not any(map(_waiting, of_pair)):
                 seconds = sum(window.duration_ns for window in of_pair) / 1e9
                 return f"pair {pair}: no frame was due in {seconds:g} s; measure longer, or at a greater rate"
             calls = f", and its port refused {full} calls" if full else ""
-            return f"pair {pair}: of {sent} frames sent from a to b none arrived{calls}"
+            return f"pair {pair}: of {sent} frames sent from {DIRECTION_NAMES[way]} none arrived{calls}"
     return None
 
 
@@ -126,14 +136,14 @@ def flooded(outputs: Sequence[ProcessOutput]) -> str | None:
     return None
 
 
-def stalled(windows: Sequence[Window], path: FramePath) -> str | None:
-    """Checks that no pair stops receiving frames although frames are waiting.
+def stalled(windows: Sequence[Window]) -> str | None:
+    """Checks that no pair stops receiving frames, in either direction, although frames are waiting.
 
     It may stop until its end, or for half of its kept windows. The end may lie behind the kept windows: a path that is
     dead by then died while it was measured.
     """
-    for pair in path.numbers:
-        of_pair = [window for window in windows if window.pair == pair]
+    for account, name in _named(windows).items():
+        of_pair = [window for window in windows if window.account == account]
         waited = [window for window in of_pair if _waiting(window)]
         last = max((window.number for window in of_pair if window.kept), default=0)
         measured = [window for window in waited if window.number <= last]
@@ -142,7 +152,7 @@ def stalled(windows: Sequence[Window], path: FramePath) -> str | None:
             silent = _silent_at_end(seen)
             long = silent >= half if seen is measured else _too_long(seen, silent)
             if long and STALLED_LEAST <= silent < len(seen):
-                return f"pair {pair}: nothing arrived in the last {silent} of {len(seen)} windows"
+                return f"{name}: nothing arrived in the last {silent} of {len(seen)} windows"
     return None
 
 
@@ -158,13 +168,15 @@ def _too_long(windows: Sequence[Window], silent: int) -> bool:
 
 
 def generator_bound(case: Case, windows: Sequence[Window]) -> bool:
-    """Whether the senders themselves were too slow for a fixed rate.
+    """Whether the senders themselves were too slow for a fixed rate, those of either direction.
 
     A burst that is due just behind the kept windows does not count as missed. A client whose port was full in most
     windows was kept from sending by the path: what its requests waited for that is in their round trips. One that sent
     less than half of what was due never kept the rate, whatever its port did.
     """
     rate_pps = case.rate.pps
+    if len(ways := dict.fromkeys(window.direction for window in windows)) > 1:
+        return any(generator_bound(case, [window for window in windows if window.direction == way]) for way in ways)
     kept = [window for window in windows if window.kept]
     if rate_pps is None or not kept:
         return False
@@ -188,15 +200,14 @@ def judge_launch(
     Args:
         asked_ns: the requested start, CLOCK_MONOTONIC.
     """
-    path = FramePath.over(outputs)
-    couples = path.by_pair(outputs)
+    couples = both_ways(FramePath.over(outputs).by_pair(outputs))
     checks = [("accounts", accounts(*couple)) for couple in couples]
     checks += [
         ("accounts", window_accounts(windows)),
         ("clock", clock(windows, asked_ns, warmup_s)),
-        ("no-forwarding", no_forwarding(windows, path)),
+        ("no-forwarding", no_forwarding(windows)),
         ("corrupted", corrupted(outputs)),
         ("flooded", flooded(outputs)),
-        ("stalled", stalled(windows, path)),
+        ("stalled", stalled(windows)),
     ]
     return next(((reason, evidence) for reason, evidence in checks if evidence is not None), None)

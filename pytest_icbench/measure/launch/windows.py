@@ -13,7 +13,7 @@ from pytest_icbench.measure.launch.processes import ProcessOutput
 from pytest_icbench.measure.launch.steal import StealTrack
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import EndpointWork, PairCounts, Window
-from pytest_icbench.model.path import FramePath
+from pytest_icbench.model.path import Direction, FramePath
 from pytest_icbench.model.settings import Settings
 
 #: The counters of a window of which a pair has the sum; cycles are known of some paths only.
@@ -35,30 +35,37 @@ _NOTHING = ReceivedCounts(
 )
 
 
+def kept_s(windows: Iterable[Window]) -> float:
+    """Returns the seconds measured: of one account, since all are measured at the same time."""
+    return sum(window.duration_ns for window in windows if window.kept and window.account == (1, "ab")) / 1e9
+
+
 def match_windows(leader: ProcessOutput, follower: ProcessOutput, settings: Settings) -> list[Window]:
     """Returns a Window for each measured window of the leader (sender or client).
 
     A client receives its own frames back, so its windows are matched with themselves. The server only adds its context
-    switches.
+    switches. An end that also receives has one loop, whose cycles, gaps and switches count as its sending side's.
     """
     client = leader.command.application == "client"
     windows = []
     for number, line in sorted(leader.windows.items()):
-        if number == 0 or line.sent is None:
+        if number == 0 or line.sent is None or not line.sent.duration_ns:
             continue
         other = follower.windows.get(number)
-        windows.append(_window(leader.pair, line, line if client else other, other, settings))
+        beside = None if follower.leads else other
+        windows.append(_window(leader, line, line if client else other, beside, settings))
     return windows
 
 
 def _window(
-    pair: int, line: WindowLine, arrivals: WindowLine | None, other: WindowLine | None, settings: Settings
+    leader: ProcessOutput, line: WindowLine, arrivals: WindowLine | None, other: WindowLine | None, settings: Settings
 ) -> Window:
     sent = line.sent
     assert sent is not None
     received = arrivals.received if arrivals and arrivals.received else _NOTHING
     return Window(
-        pair=pair,
+        pair=leader.pair,
+        direction=leader.direction,
         number=line.window,
         start_ns=sent.start_ns,
         duration_ns=sent.duration_ns,
@@ -153,6 +160,7 @@ def count_pair(leader: ProcessOutput, follower: ProcessOutput, windows: Sequence
     totals = receiver.summary.received if receiver.summary else None
     counts = count_windows(
         leader.pair,
+        leader.direction,
         windows,
         late=totals.late if totals else 0,
         foreign=totals.foreign if totals else 0,
@@ -162,7 +170,7 @@ def count_pair(leader: ProcessOutput, follower: ProcessOutput, windows: Sequence
 
 
 def count_windows(
-    pair: int, windows: Sequence[Window], *, late: int = 0, foreign: int = 0, corrupted: int = 0
+    pair: int, direction: Direction, windows: Sequence[Window], *, late: int = 0, foreign: int = 0, corrupted: int = 0
 ) -> PairCounts:
     """Returns totals over the kept windows; ``late foreign corrupted`` are the receiver's over the whole launch."""
     kept = [window for window in windows if window.kept]
@@ -181,6 +189,7 @@ def count_windows(
     }
     return PairCounts(
         pair=pair,
+        direction=direction,
         late=late,
         foreign=foreign,
         corrupted=corrupted,

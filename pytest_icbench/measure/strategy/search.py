@@ -82,12 +82,12 @@ class SearchStrategy(Strategy):
         self.gathered.launches, self.gathered.rejected = figures, others + self.gathered.rejected
 
     def _total(self, load_pps: float) -> float:
-        return load_pps * self.case.pairs
+        return load_pps * self.case.senders
 
     # -- the greatest load
 
     def _calibrate(self) -> float:
-        """Returns the greatest load, in frames per second and pair. Raises Invalid, and errors of launches."""
+        """Returns the greatest load, in frames per second and sender. Raises Invalid, and errors of launches."""
         duration_s = self.goal.initial_trial_s
         self._tell_detail("calibration")
         if self.reference_rig is not None:
@@ -98,11 +98,11 @@ class SearchStrategy(Strategy):
                 return loads[0]
         self.calibrated_on = "case"
         ran = self._run(self.rig, self.case, "case", None, duration_s)
-        return PATH_MARGIN * max(ran.launch.offered_pps / self.case.pairs, 1.0)
+        return PATH_MARGIN * max(ran.launch.offered_pps / self.case.senders, 1.0)
 
     def _calibrate_on_reference(self, rig: MeasuredRig, duration_s: float) -> float:
         ran = self._run(rig, self.reference, "reference", None, duration_s)
-        load = ran.launch.offered_pps / self.case.pairs
+        load = ran.launch.offered_pps / self.case.senders
         for _ in range(CALIBRATION_STEPS):
             delivered = 0.0
             for _ in range(CALIBRATION_TRIES):
@@ -151,7 +151,7 @@ class SearchStrategy(Strategy):
         self.reference_fails = bad >= most
 
     def _run(self, rig: MeasuredRig, case: Case, phase: Phase, load_pps: float | None, duration_s: float) -> _Ran:
-        """Runs one launch as a trial; ``load_pps`` is per pair, None for the maximum."""
+        """Runs one launch as a trial; ``load_pps`` is per sender, None for the maximum."""
         rate = Rate() if load_pps is None else Rate(max(round(load_pps), 1))
         whole, self.settings = self.settings, self._trial_settings(duration_s, paced=load_pps is not None)
         began, repeated_s = time.monotonic(), self.repeated_s

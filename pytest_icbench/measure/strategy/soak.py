@@ -41,18 +41,20 @@ def loss_events(launch: Launch, warmup_s: float) -> Iterator[LossEvent]:
     if not launch.windows:
         return
     first_ns = min(window.start_ns for window in launch.windows)
-    for pair in sorted({window.pair for window in launch.windows}):
-        of_pair = sorted((w for w in launch.windows if w.pair == pair and w.kept), key=lambda window: window.number)
+    for account in sorted({window.account for window in launch.windows}):
+        kept = (window for window in launch.windows if window.account == account and window.kept)
+        of_pair = sorted(kept, key=lambda window: window.number)
         numbered = enumerate(window for window in of_pair if window.lost + window.refused > 0)
         # Consecutive numbers differ from their places by the same amount.
         for _, stretch in groupby(numbered, key=lambda item: item[1].number - item[0]):
-            yield _event(pair, [window for _, window in stretch], launch.started_at + warmup_s, first_ns)
+            yield _event([window for _, window in stretch], launch.started_at + warmup_s, first_ns)
 
 
-def _event(pair: int, windows: Sequence[Window], begin_s: float, first_ns: int) -> LossEvent:
+def _event(windows: Sequence[Window], begin_s: float, first_ns: int) -> LossEvent:
     start_ns = windows[0].start_ns
     return LossEvent(
-        pair=pair,
+        pair=windows[0].pair,
+        direction=windows[0].direction,
         started_at=begin_s + (start_ns - first_ns) / 1e9,
         duration_s=(windows[-1].start_ns + windows[-1].duration_ns - start_ns) / 1e9,
         windows=len(windows),
@@ -65,5 +67,5 @@ def with_losses(measurement: Measurement) -> Measurement:
     """Returns the measurement with its loss events; the first ``MOST_EVENTS`` are listed."""
     warmup_s = float(measurement.settings.get("warmup_s", 0.0))
     events = [event for launch in measurement.per_launch for event in loss_events(launch, warmup_s)]
-    events.sort(key=lambda event: (event.started_at, event.pair))
+    events.sort(key=lambda event: (event.started_at, event.pair, event.direction))
     return replace(measurement, loss_events=tuple(events[:MOST_EVENTS]), loss_event_count=len(events))

@@ -62,7 +62,7 @@ class SweepStrategy(Strategy):
 
     def _greatest(self, rig: MeasuredRig, case: Case, phase: Phase) -> float:
         launch = self._valid_launch(rig, replace(case, rate=Rate()), phase)
-        return launch.offered_pps / self.case.pairs
+        return launch.offered_pps / self.case.senders
 
     def _reference_launch(self, rig: MeasuredRig) -> None:
         """Does nothing: at the fixed best load there is no ratio to the reference."""

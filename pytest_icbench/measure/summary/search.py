@@ -73,7 +73,7 @@ class _Finding:
 
 def with_search(case: Case, measurement: Measurement, outcome: SearchOutcome, around: Surroundings) -> Measurement:
     """Returns the measurement of the trials at the lower bound with the result of the whole search."""
-    pairs, bounds = case.pairs, outcome.bounds
+    pairs, bounds = case.senders, outcome.bounds
     invalid = measurement.verdict == Verdict.INVALID
     finding = _Finding("invalid") if invalid or bounds is None else _finding(case, outcome, bounds)
     kept = {launch.index: launch for launch in measurement.per_launch}
@@ -116,7 +116,7 @@ def with_search(case: Case, measurement: Measurement, outcome: SearchOutcome, ar
 
 
 def _finding(case: Case, outcome: SearchOutcome, bounds: Bounds) -> _Finding:
-    lower, upper, pairs = bounds.lower_pps, bounds.upper_pps, case.pairs
+    lower, upper, pairs = bounds.lower_pps, bounds.upper_pps, case.senders
     late = not bounds.reached
     generator = outcome.reference_fails is True or _mostly_generator_bound(outcome, upper, pairs)
     if lower is None:
@@ -141,8 +141,8 @@ def _finding(case: Case, outcome: SearchOutcome, bounds: Bounds) -> _Finding:
 
 def _nothing_proven(case: Case, outcome: SearchOutcome, bounds: Bounds, generator: bool) -> _Finding:
     if not bounds.reached:
-        return _Finding("max-duration", _out_of_time(outcome, bounds, case.pairs), "unfinished")
-    trials = [trial for trial, _ in outcome.at(bounds.upper_pps, case.pairs) if not trial.good]
+        return _Finding("max-duration", _out_of_time(outcome, bounds, case.senders), "unfinished")
+    trials = [trial for trial, _ in outcome.at(bounds.upper_pps, case.senders) if not trial.good]
     worst = max(trials, key=lambda trial: trial.trial_loss_ratio, default=None)
     shown = (
         ""
@@ -150,7 +150,7 @@ def _nothing_proven(case: Case, outcome: SearchOutcome, bounds: Bounds, generato
         else f": {worst.scheduled - worst.received} of {worst.scheduled} frames lost or refused"
         f" in {worst.duration_s:g} s"
     )
-    load = _mpps(bounds.upper_pps or 0.0, case.pairs)
+    load = _mpps(bounds.upper_pps or 0.0, case.senders)
     condition = "without loss" if outcome.goal.loss_ratio == 0 else f"with at most {_goal(outcome.goal)} loss"
     if generator:
         cause = "the reference link does not either" if outcome.reference_fails else "the senders cannot offer it"
@@ -187,7 +187,7 @@ def _limit(case: Case, outcome: SearchOutcome, bounds: Bounds, finding: _Finding
     """Returns the bottleneck, which shows at the upper bound, where the goal is missed."""
     if finding.generator:
         return Bottleneck("endpoint", finding.evidence or "", True)
-    launches = [launch for trial, launch in outcome.at(bounds.upper_pps, case.pairs) if not trial.good]
+    launches = [launch for trial, launch in outcome.at(bounds.upper_pps, case.senders) if not trial.good]
     if not launches:
         return Bottleneck("unknown", "no load was measured at which it loses more", finding.limited)
     indicators = LoadIndicators.of(launches, line_pps(case, around))

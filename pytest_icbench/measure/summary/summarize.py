@@ -17,8 +17,9 @@ from pytest_icbench.measure.summary.figures import PERCENTILES, Figures, kept
 from pytest_icbench.measure.summary.rounds import over
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Endpoint, Veth
-from pytest_icbench.model.launch import Launch
-from pytest_icbench.model.measurement import Measurement, PairResult
+from pytest_icbench.model.launch import DirectionResult, Launch, PairCounts, PairResult
+from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.path import Direction
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.traffic import l1_gbps, l2_gbps
 from pytest_icbench.model.verdict import Verdict
@@ -88,11 +89,14 @@ class Surroundings:
 
 
 def line_pps(case: Case, around: Surroundings) -> float | None:
-    """Returns the frames per second that the link between two hosts carries one way; None on one host or if unknown."""
+    """Returns the frames per second that the link between two hosts carries, over both ways where both ends send.
+
+    It is None on one host, or if the speed is unknown.
+    """
     mbps = around.treatment.get("uplink_mbps")
     if not case.remote or mbps is None:
         return None
-    return case.traffic.line_pps(float(mbps))
+    return case.traffic.line_pps(float(mbps)) * case.directions
 
 
 def main_figure(case: Case, launch: Launch) -> float:
@@ -162,7 +166,8 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
         identity=dict(around.identity),
         treatment=dict(around.treatment),
         conditions={**around.conditions, **_stepped(gathered.clock_step_s)},
-        per_pair=_per_pair(case, launches),
+        per_pair=_per_pair(launches),
+        per_direction=_per_direction(case, launches),
         switch_counters=ports.over_launches(launches),
         chains=hops.over_launches(launches),
         followed=followed(case, launches),
@@ -179,7 +184,7 @@ def _frames(case: Case, launches: Sequence[Launch], pps: Estimate | None, gather
     """Returns the fields about frames of the workload."""
     return {
         **throughput_fields(case, pps, _mean_frame_bytes(case, launches)),
-        **_fairness(case, launches),
+        **_fairness(launches),
         **Figures(launches).latency(gathered.reference),
         **Figures(launches).effort(),
     }
@@ -197,7 +202,7 @@ def generator_bound(case: Case, launches: Sequence[Launch]) -> tuple[str, str] |
     bound = sum(launch.generator_bound for launch in launches)
     if 2 * bound <= len(launches):
         return None
-    offered = median([launch.offered_pps for launch in launches]) / case.pairs
+    offered = median([launch.offered_pps for launch in launches]) / case.senders
     ask = f"{rate_pps:,} frames per second; ask for less"
     if offered >= OFFERED_SHARE * rate_pps:
         return "generator-bound", f"the client sent most of its requests late, it cannot keep {ask}"
@@ -277,26 +282,37 @@ def _counters(launches: Sequence[Launch]) -> dict[str, Any]:
     }
 
 
-def _per_pair(case: Case, launches: Sequence[Launch]) -> tuple[PairResult, ...]:
-    results = []
-    for number in range(case.pairs):
-        of_pair = [launch.pairs[number] for launch in launches if launch.pairs]
-        if of_pair:
-            results.append(
-                PairResult(
-                    pair=number + 1,
-                    throughput_pps=median([pair.throughput_pps for pair in of_pair]),
-                    offered_pps=median([pair.offered_pps for pair in of_pair]),
-                    scheduled=sum(pair.scheduled for pair in of_pair),
-                    sent=sum(pair.sent for pair in of_pair),
-                    refused=sum(pair.refused for pair in of_pair),
-                    received=sum(pair.received for pair in of_pair),
-                    lost=sum(pair.lost for pair in of_pair),
-                )
-            )
-    return tuple(results)
+def _per_pair(launches: Sequence[Launch]) -> tuple[PairResult, ...]:
+    counted = [launch.pairs for launch in launches if launch.pairs]
+    return tuple(
+        PairResult(pair=account[0].pair, direction=account[0].direction, **_account([(counts,) for counts in account]))
+        for account in zip(*counted, strict=True)
+    )
 
 
-def _fairness(case: Case, launches: Sequence[Launch]) -> dict[str, Any]:
-    rates = [pair.throughput_pps for pair in _per_pair(case, launches)]
+def _per_direction(case: Case, launches: Sequence[Launch]) -> tuple[DirectionResult, ...]:
+    """Returns the figures of each direction over all pairs; none where there is one."""
+    ways: tuple[Direction, ...] = ("ab", "ba") if case.directions > 1 else ()
+    counted = [launch.pairs for launch in launches if launch.pairs]
+    return tuple(
+        DirectionResult(
+            direction=way, **_account([[one for one in pairs if one.direction == way] for pairs in counted])
+        )
+        for way in ways
+        if counted
+    )
+
+
+def _account(launches: Sequence[Sequence[PairCounts]]) -> dict[str, Any]:
+    """Returns rates (medians over launches) and totals of the counters of each launch that belong together."""
+
+    def totals(name: str) -> list[Any]:
+        return [sum(getattr(counts, name) for counts in launch) for launch in launches]
+
+    rates = {name: median(totals(name)) for name in ("throughput_pps", "offered_pps")}
+    return rates | {name: sum(totals(name)) for name in ("scheduled", "sent", "refused", "received", "lost")}
+
+
+def _fairness(launches: Sequence[Launch]) -> dict[str, Any]:
+    rates = [pair.throughput_pps for pair in _per_pair(launches)]
     return {"fairness": max(rates) / min(rates) if rates and min(rates) > 0 else None}

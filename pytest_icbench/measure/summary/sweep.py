@@ -37,7 +37,7 @@ def with_sweep(
         launches: launches at the best load, which give the figures.
     """
     numbered = sorted(measurement.per_launch, key=lambda launch: launch.index)
-    points = tuple(_point(rate, launch, case.pairs) for rate, launch in swept)
+    points = tuple(_point(rate, launch, case.senders) for rate, launch in swept)
     swept_measurement = replace(measurement, sweep=points, per_launch=tuple(numbered))
     if best is None or measurement.verdict == Verdict.INVALID:
         return swept_measurement

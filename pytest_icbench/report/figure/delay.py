@@ -72,7 +72,7 @@ def _load(result: Result) -> float | None:
     pps = result.point.rate.pps
     if result.load is not None and result.load_of_pps is not None:
         return result.load * result.load_of_pps
-    return number(result, result.offered_pps) if pps is None else float(pps * result.point.pairs)
+    return number(result, result.offered_pps) if pps is None else float(pps * result.point.senders)
 
 
 def _carried(results: Sequence[Result]) -> dict[tuple[str, Traffic], float]:

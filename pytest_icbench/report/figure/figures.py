@@ -166,7 +166,7 @@ def by_load(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
     def points(result: Result) -> list[tuple[Any, ...] | None]:
         if result.metric == "fixed":
             asked = result.point.rate.pps
-            offered = number(result, result.offered_pps) if asked is None else asked * result.point.pairs
+            offered = number(result, result.offered_pps) if asked is None else asked * result.point.senders
             if not offered:
                 return []
             return [

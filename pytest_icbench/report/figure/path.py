@@ -17,7 +17,7 @@ from pytest_icbench.report.axes import is_application, is_latency, main_figure, 
 from pytest_icbench.report.figure import theme
 from pytest_icbench.report.figure.figure import CASE, Column, Figure
 from pytest_icbench.report.overview import REFERENCES
-from pytest_icbench.report.remarks import mpps, shares_cpus
+from pytest_icbench.report.remarks import each_way, mpps, shares_cpus
 
 _COLUMNS = (
     CASE,
@@ -130,10 +130,14 @@ def _ends(result: Result, limits: set[str]) -> tuple[_Part, _Part]:
     cpus = _mapping(result.treatment.get("cpus"))
     every = [int(cpu) for cpu in cpus.get("endpoints") or () if isinstance(cpu, int)]
     path = FramePath(result.point.pairs)
-    names = ("client", "server") if is_latency(result) or is_application(result) else ("sender", "receiver")
+    names, loops = ("sender", "receiver"), ("sender", "receiver")
+    if is_latency(result) or is_application(result):
+        names = ("client", "server")
+    elif result.point.directions > 1:
+        names, loops = ("duplex end",) * 2, ("sender",) * 2  # whose loop also receives
     ends = []
-    for name, role, side, places in zip(
-        names, ("sender", "receiver"), "ab", (path.leaders, path.followers), strict=True
+    for name, loop, role, side, places in zip(
+        names, loops, ("sender", "receiver"), "ab", (path.leaders, path.followers), strict=True
     ):
         own = [every[place] for place in places if place < len(every)]
         several = f" {result.point.pairs}" if result.point.pairs > 1 else ""
@@ -141,13 +145,13 @@ def _ends(result: Result, limits: set[str]) -> tuple[_Part, _Part]:
         shared = " (shared)" if shares_cpus(result) else ""
         where = f"CPU {_listed(own)}{shared}" if own else ""
         yields = f"yields every {cpus['yield_every']} polls" if cpus.get("yield_every") else ""
-        cycles = number(result, getattr(result, f"{role}_cycles_per_packet"))
+        cycles = number(result, getattr(result, f"{loop}_cycles_per_packet"))
         details = (
             ", ".join(filter(None, (result.point.api or "", where))),
             yields,
             "" if cycles is None else f"{cycles:,.0f} cycles a frame",
         )
-        busy = number(result, getattr(result, f"{role}_busy_share"))
+        busy = number(result, getattr(result, f"{loop}_busy_share"))
         ends.append(_Part("box", title, tuple(filter(None, details)), busy, role in limits))
     return ends[0], ends[1]
 
@@ -214,6 +218,8 @@ def _arrows(result: Result) -> tuple[str, str]:
     if pps is None:
         return refused, lost
     sent = pps * result.sent / result.received if result.received else pps
+    if ways := each_way(result):
+        return f"{mpps(sent)} Mpps sent both ways at once, {refused}", f"{mpps(pps)} Mpps received: {ways}"
     return f"{mpps(sent)} Mpps sent, {refused}", f"{mpps(pps)} Mpps received, {lost}"
 
 
@@ -228,7 +234,9 @@ def _switch_counters(result: Result) -> tuple[str, str]:
     ports = result.switch_counters or ()
     path = FramePath(result.point.pairs)
     texts = []
-    for name, places in (("rx_dropped", path.leaders), ("tx_dropped", path.followers)):
+    both = result.point.directions > 1  # then each port is an input and an output
+    for name, ends in (("rx_dropped", path.leaders), ("tx_dropped", path.followers)):
+        places = path.endpoints if both else ends
         counts = [getattr(port, name) for port in ports if port.index in places]
         known = [count for count in counts if count is not None]
         where = "input" if name == "rx_dropped" else "output"

@@ -105,7 +105,7 @@ def _any_rate(result: Result) -> Traffic:
 
 def _offered(result: Result) -> float:
     pps = result.point.rate.pps
-    return (result.offered_pps or 0.0) / 1e6 if pps is None else pps * result.point.pairs / 1e6
+    return (result.offered_pps or 0.0) / 1e6 if pps is None else pps * result.point.senders / 1e6
 
 
 def _rate(result: Result, x: float) -> list[tuple[Any, ...]]:

@@ -69,6 +69,44 @@ def test_endpoints_that_cannot_have_flows(
     assert found is None if reason is None else found is not None and found.startswith(reason)
 
 
+def test_directions_are_an_axis_of_their_own() -> None:
+    assert ids(Options(switch=("dpdk",)), direction="one both", packet_size=[128], flows="2", header="tcp4") == [
+        "poll-128B-tcp4-f2-b32-1vs1-Rmax",
+        "poll-128B-tcp4-f2-both-b32-1vs1-Rmax",
+    ]
+    assert ids(Options(switch=("dpdk",), direction=(True,)), mix="simple") == ["poll-simple-both-b32-1vs1-Rmax"]
+    assert ids(Options(switch=("dpdk",), direction=(False,)), direction="both") == ["poll-64B-b32-1vs1-Rmax"]
+    with pytest.raises(UsageError, match=r"^t: icbench marker: direction: 'two' is no direction: write one .* or both"):
+        parse_marker((), {"direction": "two"}, "t")
+    with pytest.raises(UsageError, match=r"^t: icbench marker: direction: no direction given; write one or both$"):
+        parse_marker((), {"direction": ""}, "t")
+
+
+@pytest.mark.parametrize(
+    ("axes", "reason"),
+    [
+        ({}, None),
+        ({"dimension": "latency"}, "round trips go both ways already"),
+        ({"blocking": True}, "an end that sends and receives at once polls"),
+        ({"function": "nat"}, "function nat has its proof and its account from side a to side b only"),
+    ],
+)
+def test_what_cannot_go_both_ways_at_once(axes: dict[str, Any], reason: str | None) -> None:
+    case = Case("bridge", traffic=Traffic(both=True), api="raw", **axes)
+    found = unsupported_reason(case, SWITCHES["bridge"], 256)
+    assert found is None if reason is None else found is not None and found.startswith(reason)
+    assert unsupported_reason(replace(case, traffic=Traffic()), SWITCHES["bridge"], 256) is None
+
+
+def test_each_end_that_sends_is_a_sender() -> None:
+    both = Traffic(both=True)
+    assert [Case("ovs", traffic=t, pairs=2).senders for t in (Traffic(), both)] == [2, 4]
+    # A preflight asks and answers, whatever the case does.
+    assert Case("ovs", traffic=both, pairs=2, dimension="latency").senders == 2
+    assert Case.from_dict(Case("ovs", traffic=both).to_dict()) == Case("ovs", traffic=both)
+    assert "direction" not in Case("ovs").to_dict()
+
+
 def test_headers_are_an_axis_of_their_own() -> None:
     assert ids(Options(switch=("dpdk",)), header="udp4 tcp6+vlan100", packet_size=[128], flows="1 2") == [
         f"poll-{label}-b32-1vs1-Rmax" for label in ("128B", "128B-f2", "128B-tcp6+vlan100", "128B-tcp6+vlan100-f2")

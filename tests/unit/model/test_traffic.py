@@ -39,10 +39,11 @@ mixes = st.one_of(
 labels = st.one_of(st.none(), st.sampled_from(["2", "64k", "1M:zipf", "1500:ports", "3k:macs:zipf"]))
 headers = st.one_of(st.none(), st.sampled_from(["tcp4", "udp6", "tcp6", "udp4+vlan7", "tcp6+vlan4094"]))
 traffics = st.builds(
-    lambda traffic, flows, header: replace(traffic, flows=flows, header=header),
+    lambda traffic, flows, header, both: replace(traffic, flows=flows, header=header, both=both),
     st.one_of(st.builds(Traffic, lengths), mixes.map(Traffic.of_mix)),
     labels,
     headers,
+    st.booleans(),
 )
 
 

@@ -11,6 +11,7 @@
 	ROW(recv)                                                                                            \
 	ROW(client)                                                                                          \
 	ROW(server)                                                                                          \
+	ROW(duplex)                                                                                          \
 	ROW(replay)                                                                                          \
 	ROW(capture)                                                                                         \
 	ROW(forward)                                                                                         \

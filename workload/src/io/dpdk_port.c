@@ -164,6 +164,12 @@ static bool setup_queues(struct dpdk_port *port, const struct rte_eth_dev_info *
 	return true;
 }
 
+/* Whether the peer closes first. Of two that both send, the one of the lower stream stays. */
+static bool leaves_last(const struct options *o)
+{
+	return o->app->sends && !(o->app->duplex && o->stream_id > options_counted_stream(o));
+}
+
 static bool configure(struct dpdk_port *port, struct rte_mempool *shared, const struct options *o, char *err,
         size_t err_len)
 {
@@ -177,7 +183,7 @@ static bool configure(struct dpdk_port *port, struct rte_mempool *shared, const 
 		        rte_strerror(-ret));
 	port->driver = info.driver_name;
 	if (!strcmp(port->driver, MEMIF))
-		port->linger_s = o->app->sends ? LINGER_SENDER_S : LINGER_RECEIVER_S;
+		port->linger_s = leaves_last(o) ? LINGER_SENDER_S : LINGER_RECEIVER_S;
 	if (!choose_mtu(port, &info, o, &conf.rxmode.mtu, err, err_len))
 		return false;
 	/* Fast free wants all frames of a queue from one pool, each with one reference; a server also sends

@@ -105,7 +105,7 @@ static uint32_t size_of(const struct io *io, struct frame_label label)
 static void make(
         struct io *io, struct io_frame *frame, unsigned i, uint16_t window, uint64_t sequence, uint64_t now)
 {
-	struct frame_label label = {io->o->stream_id, window, sequence};
+	struct frame_label label = {options_counted_stream(io->o), window, sequence};
 
 	frame->l2 = NULL;
 	frame->payload = slot(io, i);

@@ -14,6 +14,7 @@ struct application {
 	/* What the command line, a port and run() ask; nobody asks for the name. */
 	bool sends;      /* offers frames unasked */
 	bool round_trip; /* each frame is answered, and the sender waits for the answer */
+	bool duplex;     /* sends and receives at once, as its peer does: nobody answers */
 	bool any_frame;  /* carries frames of any kind, from or into a FILE */
 	bool sockets;    /* opens sockets of its own for a protocol; has one address, the server's */
 	bool forwards;   /* opens ports of its own, in pairs; has no addresses */

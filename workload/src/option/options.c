@@ -282,6 +282,9 @@ static bool check_together(const struct options *o, struct failure *f)
 	else if (o->gso && (o->io == IO_RAW || o->io == IO_XDP))
 		snprintf(f->text, f->size, "--gso is for UDP sockets: leave it out, or %s",
 		        o->io == IO_RAW ? "-R" : "-X");
+	else if (o->app->duplex && o->blocking)
+		snprintf(f->text, f->size, "%.40s sends and receives in one loop: leave out --blocking",
+		        o->app_name);
 	else if (o->train_from && o->rate_pps > 0)
 		snprintf(f->text, f->size, "--train sends as fast as the port takes it; leave out --rate %g",
 		        o->rate_pps);

@@ -55,6 +55,7 @@ struct options {
 	uint32_t yield_every, catch_up, ring, histogram_digits;
 	uint32_t train_from, train_to, train_steps; /* frames, frames, lengths; 0: no trains */
 	uint16_t stream_id;
+	uint16_t peer_stream; /* the stream to count; 0: the same */
 	enum fault_kind fault;
 	uint32_t fault_every;
 	const char *file;         /* of replay and capture */
@@ -76,6 +77,11 @@ struct options {
 static inline bool io_is_socket(const struct options *o)
 {
 	return o->io == IO_UDP || o->io == IO_RAW || o->io == IO_XDP;
+}
+
+static inline uint16_t options_counted_stream(const struct options *o)
+{
+	return o->peer_stream ? o->peer_stream : o->stream_id;
 }
 
 enum options_outcome {

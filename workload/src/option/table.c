@@ -55,6 +55,9 @@ const struct option_row OPTION_TABLE[] = {
                 "cap on the burst with which a late sender catches up; the rest is not_offered; 0 is no cap"},
         {0, "stream-id", "N", KIND_U16, AT(stream_id), 1, 65535,
                 "the stream to send and to count; the low byte tells pairs apart, the high one launches"},
+        {0, "peer-stream", "N", KIND_U16, AT(peer_stream), 0, 65535,
+                "duplex: the stream to count, if another than --stream-id, so that own frames that come back "
+                "are foreign; 0 is the same"},
         {0, "port", "N", KIND_U16, AT(ends.udp_port), 1, 65535,
                 "port, both ends; of ask and echo the server's"},
         {0, "ring", "N", KIND_U32, AT(ring), 1, 1e6,

@@ -26,7 +26,7 @@
 /* Whether it announces itself, as receivers do: who captures sends nothing that nobody asked for. */
 static bool announces(const struct options *o)
 {
-	return (o->app->round_trip || !o->app->sends) && !o->app->any_frame;
+	return (o->app->round_trip || o->app->duplex || !o->app->sends) && !o->app->any_frame;
 }
 
 static const struct io_ops *choose_ops(const struct options *o)
@@ -127,7 +127,8 @@ static void sleep_until(uint64_t ns)
 	}
 }
 
-bool run_wait_start(struct run *r)
+/* Returns the moment to start at (CLOCK_MONOTONIC), 0 for now. */
+static uint64_t await_start_line(struct run *r)
 {
 	uint64_t at = 0;
 
@@ -137,8 +138,11 @@ bool run_wait_start(struct run *r)
 	}
 	if (!at || canary_fits(at))
 		r->canary_before_ns = canary(r);
-	if (at)
-		sleep_until(at);
+	return at;
+}
+
+static bool set_start(struct run *r, uint64_t at)
+{
 	clock_anchor(&r->clock);
 	r->start = clock_cycles();
 	if (at) {
@@ -149,6 +153,20 @@ bool run_wait_start(struct run *r)
 			r->start = asked;
 	}
 	return !control_stopped();
+}
+
+bool run_wait_start(struct run *r)
+{
+	uint64_t at = await_start_line(r);
+
+	if (at)
+		sleep_until(at);
+	return set_start(r, at);
+}
+
+bool run_learn_start(struct run *r)
+{
+	return set_start(r, await_start_line(r));
 }
 
 bool run_note_start(struct run *r)
@@ -166,30 +184,34 @@ bool run_note_start(struct run *r)
 	return true;
 }
 
+bool run_offer_control(struct run *r, uint64_t sequence)
+{
+	const struct frame_label label = {r->o->stream_id, FRAME_WINDOW_CONTROL, sequence};
+	uint8_t *payload;
+	int taken;
+
+	if (r->ops->tx_acquire(r->io, &payload, 1) != 1)
+		return false;
+	dress_control(r->o, r->ops, r->io, payload);
+	frame_stamp(payload, label, clock_cycles());
+	if (r->o->touch)
+		frame_fill(payload, frame_payload_bytes(&r->o->ends.header, r->o->packet_size), sequence);
+	dress_seal(r->o, r->ops, payload);
+	taken = r->ops->tx_commit(r->io, 1);
+	if (taken < 0)
+		run_failed(r, "send", errno);
+	return taken == 1;
+}
+
 bool run_send_control(struct run *r, uint64_t sequence)
 {
 	uint64_t deadline = clock_monotonic_ns() + CONTROL_PATIENCE_NS;
-	uint32_t length = frame_payload_bytes(&r->o->ends.header, r->o->packet_size);
-	uint8_t *payload;
 
 	do {
-		if (r->ops->tx_acquire(r->io, &payload, 1) == 1) {
-			struct frame_label label = {r->o->stream_id, FRAME_WINDOW_CONTROL, sequence};
-			int taken;
-
-			dress_control(r->o, r->ops, r->io, payload);
-			frame_stamp(payload, label, clock_cycles());
-			if (r->o->touch)
-				frame_fill(payload, length, sequence);
-			dress_seal(r->o, r->ops, payload);
-			taken = r->ops->tx_commit(r->io, 1);
-			if (taken == 1)
-				return true;
-			if (taken < 0) {
-				run_failed(r, "send", errno);
-				return false;
-			}
-		}
+		if (run_offer_control(r, sequence))
+			return true;
+		if (r->error.call)
+			return false;
 		sched_yield();
 	} while (clock_monotonic_ns() < deadline);
 	return false;

@@ -60,6 +60,8 @@ void run_count_from_here(struct run *r);
 
 /* Waits for the start line of a supervised run; sets r->start. False if told to stop first. */
 bool run_wait_start(struct run *r);
+/* The same without the wait for a moment that is still to come: r->start can lie ahead. */
+bool run_learn_start(struct run *r);
 /* For receivers, whose polling begins with `ready`: r->start becomes the start line's time as soon as it is
  * known. True once it is. */
 bool run_note_start(struct run *r);
@@ -75,6 +77,8 @@ void run_canary_json(struct run *r);
 /* Sends one control frame with that sequence number: 0 announces, n > 0 is the end mark for n-1 frames.
  * Tries for a few milliseconds if the port is full. False if it could not be sent. */
 bool run_send_control(struct run *r, uint64_t sequence);
+/* The same with one attempt. */
+bool run_offer_control(struct run *r, uint64_t sequence);
 
 /* Announces a receiver when it is time to (at the start and every 30 s). */
 static inline bool run_announce_due(const struct run *r, uint64_t now)

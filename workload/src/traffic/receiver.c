@@ -9,6 +9,7 @@
 bool receiver_init(struct receiver *rx, struct run *r, receiver_window on_window, void *context)
 {
 	*rx = (struct receiver){.r = r, .on_window = on_window, .context = context};
+	rx->stream = frame_tag(options_counted_stream(r->o), 0);
 	rx->around = frame_around_bytes(&r->o->ends.header);
 	rx->account = account_new();
 	rx->windows = calloc(WINDOW_COUNT, sizeof(*rx->windows));
@@ -126,7 +127,7 @@ static void take_control(struct receiver *rx, uint64_t sequence)
 void receiver_take(
         struct receiver *rx, const struct io_frame *frames, unsigned n, uint64_t now, uint8_t *verdicts)
 {
-	const uint64_t stream = frame_tag(rx->r->o->stream_id, 0);
+	const uint64_t stream = rx->stream;
 	const bool touch = rx->r->o->touch;
 	struct run_length s = {0};
 

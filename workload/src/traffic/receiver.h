@@ -24,6 +24,7 @@ struct receiver {
 	struct account *account;
 	struct flows flows;        /* where there are several */
 	struct window_rx *windows; /* WINDOW_COUNT of them; 0 is the warm-up */
+	uint64_t stream;           /* whose frames are counted, as frame_tag() has it */
 	uint32_t around;           /* bytes of a packet size that are no payload */
 	uint64_t received;         /* distinct frames over all windows */
 	uint64_t foreign, late, corrupted;

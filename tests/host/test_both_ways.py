@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Both ends send at once, over every kind of port: two accounts a pair, each exact to the frame."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.rate import Rate
+from pytest_icbench.model.traffic import Traffic
+from tests.host.node_tools import clean, session
+from tests.host.rig_tools import built
+from tests.host.test_measure import ids, once
+
+__all__ = ["clean", "session"]  # fixtures
+
+BOTH = Traffic(both=True)
+slow = pytest.mark.slow
+CASES = [
+    Case("linux-bridge", api="udp-mmsg"),
+    pytest.param(Case("linux-bridge", api="raw-mmsg", pairs=2, touch=True), marks=slow),
+    pytest.param(Case("veth", api="udp-gso"), marks=slow),
+    pytest.param(Case("veth", api="xdp"), marks=slow),
+    pytest.param(Case("veth", api="af_packet"), marks=slow),
+    pytest.param(Case("direct"), marks=slow),
+    pytest.param(Case("direct", port="memif"), marks=slow),
+    pytest.param(Case("testpmd"), marks=slow),
+    Case("ovs"),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=ids)
+def test_each_direction_is_accounted_for(session: HostSession, case: Case) -> None:
+    case = replace(case, traffic=BOTH)
+    with built(session, case) as rig:
+        flat_out = once(rig, case)
+        paced = once(rig, replace(case, rate=Rate(20_000)))
+    for found in (flat_out, paced):
+        assert (found.verdict, found.evidence, found.launches) == (None, None, 1)
+        assert (found.duplicated, found.corrupted) == (0, 0)
+        assert [way.direction for way in found.per_direction] == ["ab", "ba"]
+        for account in (*found.per_direction, *found.per_pair):
+            assert account.sent == account.received + account.lost
+            assert account.scheduled == account.sent + account.refused
+            assert account.received > 0
+        assert sum(way.sent for way in found.per_direction) == found.sent
+        assert len(found.per_pair) == 2 * case.pairs
+    # A launch of 0.3 s; a sender that is taken off its CPU at the end has no time left to catch up.
+    asked = 6000 * case.pairs
+    for way in paced.per_direction:
+        assert 0.5 * asked < way.scheduled <= asked + case.burst * case.pairs
