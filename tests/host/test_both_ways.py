@@ -8,12 +8,15 @@ from dataclasses import replace
 import pytest
 
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.path import DIRECTION_NAMES, Direction
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
+from pytest_icbench.report.remarks import each_way
 from tests.host.node_tools import clean, session
 from tests.host.rig_tools import built
-from tests.host.test_measure import ids, once
+from tests.host.test_measure import ONCE, ids, once
 
 __all__ = ["clean", "session"]  # fixtures
 
@@ -52,3 +55,21 @@ def test_each_direction_is_accounted_for(session: HostSession, case: Case) -> No
     asked = 6000 * case.pairs
     for way in paced.per_direction:
         assert 0.5 * asked < way.scheduled <= asked + case.burst * case.pairs
+
+
+@pytest.mark.parametrize("way", ["ab", "ba"])
+def test_a_forwarder_that_drops_in_one_direction_is_named_by_it(session: HostSession, way: Direction) -> None:
+    """Each seventh frame of one direction is dropped, to the frame; of the other none."""
+    case = Case("forward-raw", mode=f"drop7+{way}", traffic=BOTH, burst=4, rate=Rate(5000))
+    with built(session, case) as rig:
+        found = once(rig, case)
+        launch = run_launch(rig, case, replace(ONCE, warmup_s=0.0))
+    assert found.verdict is None
+    for figures in (found.per_direction, launch.pairs):
+        struck, spared = (next(one for one in figures if (one.direction == way) == hit) for hit in (True, False))
+        assert spared.lost == 0
+        assert struck.lost > 0
+    assert struck.lost == struck.sent // 7
+    told = {part[:6]: part for part in each_way(found).split("; ")}
+    assert told[DIRECTION_NAMES[way]].endswith("frames lost")
+    assert told[DIRECTION_NAMES["ba" if way == "ab" else "ab"]].endswith("nothing lost")

@@ -108,6 +108,10 @@ static struct run test_run;
 static struct options options;
 static struct forward fw;
 
+/* Of the frames that are supplied. */
+static uint16_t stream = 1;
+static uint64_t first_sequence = 1;
+
 /* n frames for a port, the last one an end mark if asked for. */
 static void supply(unsigned port, unsigned n, bool end_mark)
 {
@@ -123,7 +127,8 @@ static void supply(unsigned port, unsigned n, bool end_mark)
 		CHECK_EQUAL(f->references, 0);
 		f->references = 1;
 		frame_write_headers(f->l2, &o.ends, o.packet_size);
-		frame_stamp(f->l2 + FRAME_HEADER_BYTES, (struct frame_label){1, window, i + 1}, 0);
+		frame_stamp(f->l2 + FRAME_HEADER_BYTES,
+		        (struct frame_label){stream, window, first_sequence + i}, 0);
 		port_io.in[port][port_io.ins[port]++] = f;
 	}
 }
@@ -304,6 +309,51 @@ static void an_end_mark_begins_the_pairs_counts_anew(void)
 	end();
 }
 
+/* Two ends that both send are no pair of requests and answers: each ends by itself. */
+static void an_end_mark_is_of_its_own_stream(void)
+{
+	begin((struct options){.drop_every = 10});
+	stream = 257;
+	first_sequence = 0;
+	supply(1, 9, false);
+	poll_until_quiet();
+	stream = first_sequence = 1;
+	supply(0, 1, true);
+	poll_until_quiet();
+	supply(1, 1, false);
+	poll_until_quiet();
+	CHECK_EQUAL(fw.way[1].impair.dropped, 1);
+	/* The answers to a client are of its stream. */
+	first_sequence = 0;
+	supply(1, 9, false);
+	poll_until_quiet();
+	first_sequence = 1;
+	supply(0, 1, true);
+	poll_until_quiet();
+	supply(1, 1, false);
+	poll_until_quiet();
+	CHECK_EQUAL(fw.way[1].impair.dropped, 1);
+	end();
+}
+
+static void one_direction_alone(void)
+{
+	for (uint32_t only = 0; only <= 2; only++) {
+		begin((struct options){.drop_every = 10, .duplicate_every = 9, .only = only});
+		for (unsigned port = 0; port < PORTS; port++)
+			supply(port, 20, false);
+		poll_until_quiet();
+		for (unsigned port = 0; port < PORTS; port++) {
+			bool struck = !only || port % 2 == only - 1;
+
+			CHECK_EQUAL(fw.way[port].impair.dropped, struck ? 2 : 0);
+			CHECK_EQUAL(fw.way[port].impair.duplicated, struck ? 2 : 0);
+		}
+		check_accounts();
+		end();
+	}
+}
+
 static void a_held_frame_leaves_at_the_end(void)
 {
 	begin((struct options){.reorder_every = 5});
@@ -447,6 +497,8 @@ int main(void)
 	delayed_frames_leave_in_order_and_never_early();
 	an_overflowing_delay_line_drops();
 	an_end_mark_begins_the_pairs_counts_anew();
+	an_end_mark_is_of_its_own_stream();
+	one_direction_alone();
 	a_held_frame_leaves_at_the_end();
 	rooms();
 	errors_are_told();

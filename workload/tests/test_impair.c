@@ -214,16 +214,21 @@ static enum impair_kind kind_of(uint16_t window, uint64_t sequence, uint16_t por
 {
 	struct options o = {.packet_size = 64, .ends.udp_port = 9};
 	struct frame_match match;
+	enum impair_kind kind;
+	uint16_t stream = 0;
 	uint8_t l2[60];
 
 	frame_write_headers(l2, &o.ends, o.packet_size);
 	frame_stamp(l2 + FRAME_HEADER_BYTES, (struct frame_label){3, window, sequence}, 12345);
 	match = frame_match(&o.ends.header, port);
-	return impair_classify(l2, sizeof(l2) - cut, &match);
+	kind = impair_classify(l2, sizeof(l2) - cut, &match, &stream);
+	CHECK(kind == IMPAIR_DATA || stream == 3);
+	return kind;
 }
 
 static void kinds(void)
 {
+	uint16_t stream;
 	const struct frame_header plain = {0};
 	struct frame_match match = frame_match(&plain, 9);
 	uint8_t other[60] = {0};
@@ -239,7 +244,7 @@ static void kinds(void)
 	CHECK(kind_of(FRAME_WINDOW_CONTROL, 1, 10, 0) == IMPAIR_DATA); /* others' port */
 	for (uint32_t cut = 1; cut <= 60; cut++)
 		CHECK(kind_of(FRAME_WINDOW_CONTROL, 1, 9, cut) == IMPAIR_DATA);
-	CHECK(impair_classify(other, sizeof(other), &match) == IMPAIR_DATA);
+	CHECK(impair_classify(other, sizeof(other), &match, &stream) == IMPAIR_DATA);
 	/* Whatever headers they have, one behind the other. */
 	for (unsigned i = 0; i < 64; i++) {
 		struct options o = {.packet_size = 100, .ends.udp_port = 9};
@@ -250,7 +255,8 @@ static void kinds(void)
 		frame_write_headers(l2, &o.ends, o.packet_size);
 		frame_stamp(l2 + frame_header_bytes(&o.ends.header),
 		        (struct frame_label){3, FRAME_WINDOW_CONTROL, i % 2}, 1);
-		CHECK(impair_classify(l2, sizeof(l2), &match) == (i % 2 ? IMPAIR_END_MARK : IMPAIR_CONTROL));
+		CHECK(impair_classify(l2, sizeof(l2), &match, &stream) ==
+		        (i % 2 ? IMPAIR_END_MARK : IMPAIR_CONTROL));
 	}
 }
 

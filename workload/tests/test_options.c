@@ -256,9 +256,23 @@ static void help_lists_every_option(void)
 	free(text);
 }
 
+static void both_ways(void)
+{
+	const char *duplex[] = {"x", "duplex", ADDRESSES, "--peer-stream", "257", "-B"};
+	struct options o;
+
+	CHECK(parse_line(&o, 8, duplex) == OPTIONS_RUN);
+	CHECK(o.stream_id == 1 && options_counted_stream(&o) == 257);
+	CHECK(parse_line(&o, 6, duplex) == OPTIONS_RUN);
+	CHECK(options_counted_stream(&o) == 1);
+	CHECK(parse_line(&o, 9, duplex) == OPTIONS_BAD);
+	CHECK_CONTAINS(err, "duplex sends and receives in one loop: leave out --blocking");
+}
+
 int main(void)
 {
 	defaults();
+	both_ways();
 	numeric_options();
 	rates();
 	flags();

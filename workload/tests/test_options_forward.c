@@ -23,10 +23,11 @@ int main(void)
 	struct options o;
 
 	CHECK(parse_forward(&o, "forward",
-	              WORDS("-R", "a0", "-Ra1", "--swap", "--delay=0.5", "--drop", "9")) == OPTIONS_RUN);
+	              WORDS("-R", "a0", "-Ra1", "--swap", "--delay=0.5", "--drop", "9", "--only", "2")) ==
+	        OPTIONS_RUN);
 	CHECK(o.app == &app_forward && o.io == IO_RAW && o.raw_interface_count == 2 && o.swap);
 	CHECK(strcmp(o.raw_interfaces[0], "a0") == 0 && strcmp(o.raw_interfaces[1], "a1") == 0);
-	CHECK(o.delay_us == 0.5 && o.drop_every == 9 && o.packet_size == 1518);
+	CHECK(o.delay_us == 0.5 && o.drop_every == 9 && o.only == 2 && o.packet_size == 1518);
 	CHECK(parse_forward(&o, "dpdk-forward", WORDS("-p", "9000", "--", "--no-pci")) == OPTIONS_RUN);
 	CHECK(o.io == IO_DPDK && o.packet_size == 9000 && o.eal_argc == 1 && !o.swap);
 	CHECK(parse_forward(&o, "forward", WORDS("-R", "a0")) == OPTIONS_BAD);

@@ -48,12 +48,12 @@ static void without_an_application(void)
 	struct options o;
 
 	CHECK(parse_line(&o, 1, none) == OPTIONS_BAD);
-	CHECK_CONTAINS(err,
-	        "send, recv, client, server, duplex, replay, capture, forward, ask, echo, a dpdk- twin, or pause");
+	CHECK_CONTAINS(err, "send, recv, client, server, duplex, replay, capture, forward, ask, echo, a "
+	                    "dpdk- twin, or pause");
 	CHECK(parse_line(&o, 2, wrong) == OPTIONS_BAD);
 	CHECK_CONTAINS(err, "'sned'");
-	CHECK_CONTAINS(err,
-	        "send, recv, client, server, duplex, replay, capture, forward, ask, echo, a dpdk- twin, or pause");
+	CHECK_CONTAINS(err, "send, recv, client, server, duplex, replay, capture, forward, ask, echo, a "
+	                    "dpdk- twin, or pause");
 	CHECK(parse_line(&o, 2, pause) == OPTIONS_PAUSE);
 	CHECK(parse_line(&o, 2, version) == OPTIONS_VERSION);
 	CHECK(parse_line(&o, 2, list) == OPTIONS_LIST);

@@ -42,7 +42,8 @@ bool forward_init(struct forward *f, struct run *r, const struct forward_ops *op
 
 		w->from = i;
 		w->to = i ^ 1;
-		impair_init(&w->impair, o->drop_every, o->reorder_every, o->duplicate_every);
+		if (!o->only || (o->only - 1) == i % 2)
+			impair_init(&w->impair, o->drop_every, o->reorder_every, o->duplicate_every);
 		if (f->delay && !delay_init(&w->delay, forward_delay_room(o)))
 			return false;
 	}
@@ -65,17 +66,19 @@ void forward_free(struct forward *f)
 	}
 }
 
-static enum impair_kind kind_of(struct forward *f, void *frame)
+static enum impair_kind kind_of(struct forward *f, void *frame, uint16_t *stream)
 {
 	uint32_t length;
 	uint8_t *l2 = f->ops->bytes(frame, &length);
 
-	return impair_classify(l2, length, &f->match);
+	return impair_classify(l2, length, &f->match, stream);
 }
 
 static bool is_control(struct forward *f, void *frame)
 {
-	return kind_of(f, frame) > IMPAIR_FIRST;
+	uint16_t stream;
+
+	return kind_of(f, frame, &stream) > IMPAIR_FIRST;
 }
 
 static void find_control(struct forward *f, void *frames[], unsigned n, bool control[])
@@ -144,11 +147,18 @@ static void swap_addresses(const struct forward *f, void *const frames[], unsign
 static void impair(
         struct forward *f, struct forward_way *w, void *const frames[], unsigned n, uint64_t arrived)
 {
+	struct forward_way *back = &f->way[w->to];
 	struct impair_outcome out;
 	uint8_t kinds[IO_BURST_MAX];
+	uint16_t stream, ended = 0;
 
-	for (unsigned i = 0; i < n; i++)
-		kinds[i] = (uint8_t)kind_of(f, frames[i]);
+	for (unsigned i = 0; i < n; i++) {
+		kinds[i] = (uint8_t)kind_of(f, frames[i], &stream);
+		if (kinds[i] == IMPAIR_FIRST)
+			w->stream = stream;
+		else if (kinds[i] == IMPAIR_END_MARK)
+			ended = stream;
+	}
 	impair_burst(&w->impair, frames, kinds, n, &out);
 	w->control += out.control;
 	for (unsigned i = 0; i < out.duplicated; i++)
@@ -156,9 +166,10 @@ static void impair(
 	f->ops->release(f->io, out.drop, out.dropped);
 	if (out.passed)
 		pass(f, w, out.pass, out.passed, arrived);
-	/* The answers to what has ended have ended too. */
-	if (out.end_mark)
-		impair_restart(&f->way[w->to].impair);
+	/* The answers to what has ended have ended too; what comes back may be no answers but a stream of its
+	 * own. */
+	if (out.end_mark && (!back->stream || back->stream == ended))
+		impair_restart(&back->impair);
 }
 
 static unsigned receive(struct forward *f, struct forward_way *w)

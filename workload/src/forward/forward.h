@@ -15,6 +15,7 @@ struct run;
 struct forward_way {
 	unsigned from, to;
 	struct impair impair;
+	uint16_t stream; /* of the first frame of a sender that came last; 0: none came */
 	struct delay delay;
 	uint64_t received;
 	uint64_t control;      /* of these, control frames; counted only if frames are looked at */

@@ -102,7 +102,7 @@ void *impair_take_held(struct impair *m)
 	return frame;
 }
 
-enum impair_kind impair_classify(uint8_t *l2, uint32_t bytes, struct frame_match *kept)
+enum impair_kind impair_classify(uint8_t *l2, uint32_t bytes, struct frame_match *kept, uint16_t *stream)
 {
 	struct frame_label label;
 	uint16_t length;
@@ -111,6 +111,7 @@ enum impair_kind impair_classify(uint8_t *l2, uint32_t bytes, struct frame_match
 	if (!payload || length < FRAME_STAMP_BYTES)
 		return IMPAIR_DATA;
 	label = frame_label(payload);
+	*stream = label.stream;
 	if (label.window != FRAME_WINDOW_CONTROL)
 		return label.sequence ? IMPAIR_DATA : IMPAIR_FIRST;
 	return label.sequence ? IMPAIR_END_MARK : IMPAIR_CONTROL;

@@ -59,8 +59,8 @@ void impair_burst(struct impair *m, void *const frames[], const uint8_t kinds[],
 /* The held frame, or NULL; it is nobody's then. */
 void *impair_take_held(struct impair *m);
 
-/* What a frame of `bytes` (without FCS) is, to workloads that use the port of `kept`. Reads within it only.
- */
-enum impair_kind impair_classify(uint8_t *l2, uint32_t bytes, struct frame_match *kept);
+/* What a frame of `bytes` (without FCS) is, to workloads that use the port of `kept`, and its stream if it is
+ * not just data. Reads within it only. */
+enum impair_kind impair_classify(uint8_t *l2, uint32_t bytes, struct frame_match *kept, uint16_t *stream);
 
 #endif

@@ -98,6 +98,10 @@ const struct option_row OPTION_TABLE[] = {
                 "impossible"},
         {0, "duplicate", "N", KIND_U32, AT(duplicate_every), 0, 1e9,
                 "forward: send each N-th frame of a direction twice; 0 is none"},
+        {0, "only", "N", KIND_U32, AT(only), 0, 2,
+                "forward: drop, reorder and duplicate only what comes to the first (1) or the second (2) "
+                "port "
+                "of each pair; 0 is both"},
         {0, "cost", "CYCLES", KIND_U32, AT(cost_cycles), 0, 1e9,
                 "forward: be busy that many TSC cycles for each frame"},
         {0, "protocol", "NAME", KIND_PROTOCOL, AT(protocol), 0, 0,

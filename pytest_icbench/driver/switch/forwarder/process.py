@@ -22,10 +22,13 @@ _MICROSECONDS = {"us": 1, "ms": 1000}
 _PART = re.compile(r"(?P<word>delay|drop|dup|reorder|cost)(?P<number>[1-9]\d{0,8})(?P<unit>us|ms)?")
 _OPTIONS = {"drop": "--drop", "dup": "--duplicate", "reorder": "--reorder", "cost": "--cost"}
 _LONGEST_DELAY_US = 10_000_000
+#: Parts by which drops, copies and displacements are of one direction alone, and the port that its frames come to.
+_ONLY: dict[str, str] = {"ab": "1", "ba": "2"}
 
 #: The parts of a mode, for messages.
 MODE_HELP = (
-    "parts joined by +, each once: delayNus or delayNms (up to 10000ms), dropN, dupN, reorderN (N from 2), costN, swap"
+    "parts joined by +, each once: delayNus or delayNms (up to 10000ms), dropN, dupN, reorderN (N from 2), costN, swap,"
+    " ab or ba (drop, dup and reorder in this direction alone)"
 )
 
 
@@ -34,6 +37,7 @@ def mode_options(mode: str | None) -> list[str] | None:
 
     ``delayNus`` (or ``ms``) keeps each frame that long, ``dropN`` drops, ``dupN`` doubles and ``reorderN`` sends behind
     its successor each N-th frame of a direction, ``costN`` costs N TSC cycles a frame, ``swap`` swaps MAC addresses.
+    With ``ab`` or ``ba`` frames are dropped, doubled and displaced in that direction alone.
 
     Returns:
         None if it is no mode of the forwarder: a part is unknown or repeated, or a number is out of range.
@@ -43,6 +47,8 @@ def mode_options(mode: str | None) -> list[str] | None:
         match = _PART.fullmatch(part)
         word = part if match is None else match["word"]
         option = ["--swap"] if part == "swap" else None if match is None else _option(match)
+        if part in _ONLY:
+            word, option = "only", ["--only", _ONLY[part]]
         if option is None or word in options_by_part:
             return None
         options_by_part[word] = option
