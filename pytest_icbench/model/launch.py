@@ -25,7 +25,7 @@ class Window:
 
     Attributes:
         pair, number: windows count from 1; 0 is warm-up and not listed.
-        direction: ``ab`` for frames that side a sends, ``ba`` for those of side b, where both send at once.
+        direction: where both ends send at once ``ab`` for frames of side a, ``ba`` for those of side b; else null.
         start_ns, duration_ns: CLOCK_MONOTONIC; the duration is nominal unless the launch was cut short.
         scheduled, sent, refused, not_offered, tx_full: the sender's; ``tx_full`` counts calls that its port refused.
         received, received_bytes, duplicated, reordered, polls, empty_polls: the receiver's, of the frames scheduled in
@@ -85,10 +85,10 @@ class Window:
     sender_gaps: int | None = None
     receiver_gap_s: float | None = None
     receiver_gaps: int | None = None
-    direction: Direction = "ab"
+    direction: Direction | None = None
 
     @property
-    def account(self) -> tuple[int, Direction]:
+    def account(self) -> tuple[int, Direction | None]:
         """Whose account it is of: a pair's, in one direction."""
         return self.pair, self.direction
 
@@ -148,10 +148,10 @@ class PairCounts:
     received_bytes: int = 0
     lossy_flows: int | None = None
     worst_flows: tuple[tuple[int, int], ...] = ()
-    direction: Direction = "ab"
+    direction: Direction | None = None
 
     @property
-    def account(self) -> tuple[int, Direction]:
+    def account(self) -> tuple[int, Direction | None]:
         """Whose account it is: a pair's, in one direction."""
         return self.pair, self.direction
 
@@ -180,7 +180,7 @@ class PairResult:
     refused: int
     received: int
     lost: int
-    direction: Direction = "ab"
+    direction: Direction | None = None
 
 
 @dataclass(frozen=True, slots=True)

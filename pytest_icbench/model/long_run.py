@@ -19,7 +19,7 @@ class LossEvent:
         started_at, duration_s: when the first of the windows began, in seconds since the epoch; until the last ended.
         windows: how many.
         lost, refused: frames that never arrived, and frames that the sender's port did not take.
-        direction: ``ab`` for frames that side a sends, ``ba`` for those of side b, where both send at once.
+        direction: as in a window.
     """
 
     pair: int
@@ -28,7 +28,7 @@ class LossEvent:
     windows: int
     lost: int
     refused: int
-    direction: Direction = "ab"
+    direction: Direction | None = None
 
 
 @dataclass(frozen=True, slots=True)

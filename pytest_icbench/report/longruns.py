@@ -6,7 +6,6 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import encode
 from pytest_icbench.model.long_run import LossEvent
 from pytest_icbench.model.measurement import Measurement
@@ -30,15 +29,15 @@ def losses(result: Measurement, most: int = MANY_EVENTS) -> str | None:
     counted = f"{count} loss event{'s' if count > 1 else ''}"
     if not most:
         return counted
-    shown = [_event(event, result.point) for event in (result.loss_events or ())[:most]]
+    shown = [_event(event, result.point.pairs > 1) for event in (result.loss_events or ())[:most]]
     rest = [f"and {count - len(shown)} more (results.jsonl)"] if count > len(shown) else []
     return f"{counted}: {'; '.join([*shown, *rest])}"
 
 
-def _event(event: LossEvent, case: Case) -> str:
+def _event(event: LossEvent, several: bool) -> str:
     began = datetime.fromtimestamp(event.started_at, UTC).isoformat(" ", "milliseconds").removesuffix("+00:00")
-    pair = f"pair {event.pair}, " if case.pairs > 1 else ""
-    way = f"{DIRECTION_NAMES[event.direction]}, " if case.directions > 1 else ""
+    pair = f"pair {event.pair}, " if several else ""
+    way = f"{DIRECTION_NAMES[event.direction]}, " if event.direction else ""
     return f"{began} UTC, {event.duration_s:.3g} s, {pair}{way}{event.lost:,} lost, {event.refused:,} refused"
 
 

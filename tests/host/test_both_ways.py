@@ -10,6 +10,7 @@ import pytest
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.launch import DirectionResult, PairResult
 from pytest_icbench.model.path import DIRECTION_NAMES, Direction
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
@@ -45,7 +46,8 @@ def test_each_direction_is_accounted_for(session: HostSession, case: Case) -> No
         assert (found.verdict, found.evidence, found.launches) == (None, None, 1)
         assert (found.duplicated, found.corrupted) == (0, 0)
         assert [way.direction for way in found.per_direction] == ["ab", "ba"]
-        for account in (*found.per_direction, *found.per_pair):
+        accounts: list[DirectionResult | PairResult] = [*found.per_direction, *found.per_pair]
+        for account in accounts:
             assert account.sent == account.received + account.lost
             assert account.scheduled == account.sent + account.refused
             assert account.received > 0

@@ -54,7 +54,7 @@ class WorkloadCommand:
         burst: frames per burst.
         stream: number of the stream that its frames carry.
         peer_stream: number of the stream that its peer's frames carry; None: the same.
-        direction: the way of its frames, or of those that it answers or counts.
+        direction: the way of its frames, where its peer sends too; else None.
         rate_pps: frames per second, 0 for the maximum.
         duration_s: measured time; 0 for a process that runs until it is stopped (a receiver).
         window_s: length of a measuring window.
@@ -75,7 +75,7 @@ class WorkloadCommand:
     burst: int
     stream: int
     peer_stream: int | None = None
-    direction: Direction = "ab"
+    direction: Direction | None = None
     rate_pps: int = 0
     duration_s: float = 0.0
     warmup_s: float = 0.0

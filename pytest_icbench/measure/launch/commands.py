@@ -60,7 +60,7 @@ def commands(rig: MeasuredRig, case: Case, settings: Settings, launch: int = 0) 
             burst=case.burst,
             stream=stream if sends else other,
             peer_stream=other if case.directions > 1 else None,
-            direction=path.direction(index) if sends else path.direction(path.peer(index)),
+            direction=path.direction(index) if case.directions > 1 else None,
             # The warm-up has the first rate of a trace, or a single frame per second: 0 would be the maximum.
             rate_pps=max(trace[0], 1) if trace else case.rate.pps or 0,
             trace=trace if sends else (),

@@ -41,7 +41,7 @@ class ProcessOutput:
     def name(self) -> str:
         """Its name in messages: ``dpdk-recv of pair 1``, ``duplex b of pair 1``."""
         twin, name = "dpdk-" if self.command.uses_dpdk else "", self.command.application
-        return f"{twin}{name}{f' {self.direction[0]}' if name == 'duplex' else ''} of pair {self.pair}"
+        return f"{twin}{name}{f' {self.direction[0]}' if self.direction else ''} of pair {self.pair}"
 
     @property
     def pair(self) -> int:
@@ -49,8 +49,8 @@ class ProcessOutput:
         return pair_of(self.command.stream)
 
     @property
-    def direction(self) -> Direction:
-        """The way of the frames that it sends, answers or counts; of one that sends and counts that of its own."""
+    def direction(self) -> Direction | None:
+        """The way of the frames that it sends, where its peer sends too."""
         return self.command.direction
 
     @property

@@ -45,11 +45,10 @@ def lost_by_sequence(sent: SentTotals, received: ReceivedTotals) -> int:
     return received.gaps + (sent.sequences - 1 - highest)
 
 
-def _named(windows: Sequence[Window]) -> dict[tuple[int, Direction], str]:
+def _named(windows: Sequence[Window]) -> dict[tuple[int, Direction | None], str]:
     """Returns each account of the windows, and its name: ``pair 1``, of both directions ``pair 1, b to a``."""
-    both = any(window.direction == "ba" for window in windows)
     known = dict.fromkeys(window.account for window in windows)
-    return {(pair, way): f"pair {pair}, {DIRECTION_NAMES[way]}" if both else f"pair {pair}" for pair, way in known}
+    return {(pair, way): f"pair {pair}, {DIRECTION_NAMES[way]}" if way else f"pair {pair}" for pair, way in known}
 
 
 def accounts(leader: ProcessOutput, follower: ProcessOutput) -> str | None:
@@ -114,7 +113,7 @@ def no_forwarding(windows: Sequence[Window]) -> str | None:
                 seconds = sum(window.duration_ns for window in of_pair) / 1e9
                 return f"pair {pair}: no frame was due in {seconds:g} s; measure longer, or at a greater rate"
             calls = f", and its port refused {full} calls" if full else ""
-            return f"pair {pair}: of {sent} frames sent from {DIRECTION_NAMES[way]} none arrived{calls}"
+            return f"pair {pair}: of {sent} frames sent from {DIRECTION_NAMES[way or 'ab']} none arrived{calls}"
     return None
 
 

@@ -37,7 +37,9 @@ _NOTHING = ReceivedCounts(
 
 def kept_s(windows: Iterable[Window]) -> float:
     """Returns the seconds measured: of one account, since all are measured at the same time."""
-    return sum(window.duration_ns for window in windows if window.kept and window.account == (1, "ab")) / 1e9
+    return (
+        sum(window.duration_ns for window in windows if window.kept and window.account in ((1, None), (1, "ab"))) / 1e9
+    )
 
 
 def match_windows(leader: ProcessOutput, follower: ProcessOutput, settings: Settings) -> list[Window]:
@@ -170,7 +172,13 @@ def count_pair(leader: ProcessOutput, follower: ProcessOutput, windows: Sequence
 
 
 def count_windows(
-    pair: int, direction: Direction, windows: Sequence[Window], *, late: int = 0, foreign: int = 0, corrupted: int = 0
+    pair: int,
+    direction: Direction | None,
+    windows: Sequence[Window],
+    *,
+    late: int = 0,
+    foreign: int = 0,
+    corrupted: int = 0,
 ) -> PairCounts:
     """Returns totals over the kept windows; ``late foreign corrupted`` are the receiver's over the whole launch."""
     kept = [window for window in windows if window.kept]

@@ -40,7 +40,8 @@ def mode_options(mode: str | None) -> list[str] | None:
     With ``ab`` or ``ba`` frames are dropped, doubled and displaced in that direction alone.
 
     Returns:
-        None if it is no mode of the forwarder: a part is unknown or repeated, or a number is out of range.
+        None if it is no mode of the forwarder: a part is unknown or repeated, a number is out of range, or a direction
+        has nothing to be of.
     """
     options_by_part: dict[str, list[str]] = {}
     for part in mode.split("+") if mode is not None else ():
@@ -52,6 +53,8 @@ def mode_options(mode: str | None) -> list[str] | None:
         if option is None or word in options_by_part:
             return None
         options_by_part[word] = option
+    if "only" in options_by_part and not {"drop", "dup", "reorder"} & {*options_by_part}:
+        return None
     return [text for option in options_by_part.values() for text in option]
 
 

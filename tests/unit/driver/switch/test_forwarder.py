@@ -44,6 +44,8 @@ from tests.unit.recording_host import RecordingSession, attachments_of, spec_of
         ("reorder2", ["--reorder", "2"]),
         ("cost2000", ["--cost", "2000"]),
         ("cost999999999+drop1", ["--cost", "999999999", "--drop", "1"]),
+        ("drop7+ba", ["--drop", "7", "--only", "2"]),
+        ("ab+dup3", ["--only", "1", "--duplicate", "3"]),
         ("drop7+swap+delay1us", ["--drop", "7", "--swap", "--delay", "1"]),
     ],
 )
@@ -59,7 +61,18 @@ def test_modes(mode: str | None, options: list[str]) -> None:
     [
         *("", "+", "drop", "drop0", "drop-1", "drop1.5", "dropx", "drop1us", "drop01", "drop1234567890"),
         *("delay10", "delay10s", "delayus", "delay10001ms", "delay10000001us", "reorder1", "swap1", "Swap", "xconnect"),
-        *("drop1+drop2", "swap+swap", "drop2+", " drop2", "drop2 swap", "drop²", "delay1us+delay1ms"),
+        *(
+            "drop1+drop2",
+            "swap+swap",
+            "drop2+",
+            "ab",
+            "drop2+ab+ba",
+            "swap+ba",
+            " drop2",
+            "drop2 swap",
+            "drop²",
+            "delay1us+delay1ms",
+        ),
     ],
 )
 def test_what_is_no_mode(mode: str) -> None:
