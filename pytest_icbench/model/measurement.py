@@ -78,8 +78,8 @@ class Measurement:
         rules: version of the rules of validity (``measure.validity.RULES``); values by other rules are not compared.
         bottleneck, bottleneck_evidence: what limited the rate, and how that is known in a sentence.
         lower_bound: the rate is "at least".
-        throughput_pps: frames received per second, all pairs and directions (RFC 2544's aggregate), median over
-            launches; of searches conditional throughput.
+        throughput_pps: frames received per second, all pairs and directions, median over launches; of searches
+            conditional throughput.
         throughput_per_pair_pps: the above over the number of pairs.
         fairness: greatest pair (of two directions the greatest one) over least; null when one received nothing.
         throughput_gbps: layer 2: frames with FCS.

@@ -66,7 +66,7 @@ struct options {
 	bool accounts;   /* looks at every frame, so that control frames are told from data */
 	double delay_us; /* 0: none */
 	uint32_t delay_queue, drop_every, duplicate_every, reorder_every, cost_cycles;
-	uint32_t only; /* which port of a pair drop, reorder and duplicate are for: 1, 2; 0: both */
+	uint32_t only;          /* which port of a pair drop, reorder and duplicate are for: 1, 2; 0: both */
 	enum protocol protocol; /* ask and echo only, to the end */
 	uint32_t connections, message;
 	const char *key;
