@@ -106,8 +106,23 @@ static void seals(void)
 	}
 }
 
+/* A frame whose tag was taken off and put back is the frame that was sent. */
+static void a_tag_is_put_back(void)
+{
+	uint8_t sent[96], got[FRAME_VLAN_BYTES + 96] = {0}, *l2 = got + FRAME_VLAN_BYTES;
+	struct options o = {
+	        .packet_size = 100, .ends = {.udp_port = 9, .local_mac = {2, 1}, .header.vlan = 0x123}};
+
+	frame_write_headers(sent, &o.ends, o.packet_size);
+	memcpy(l2, sent, 12);
+	memcpy(l2 + 12, sent + 12 + FRAME_VLAN_BYTES, 40);
+	CHECK(frame_put_tag(l2, 0x8100, 0x123) == got);
+	CHECK(memcmp(got, sent, 12 + FRAME_VLAN_BYTES + 40) == 0);
+}
+
 int main(void)
 {
+	a_tag_is_put_back();
 	good_and_bad_names();
 	least_sizes();
 	who_cannot_have_it();

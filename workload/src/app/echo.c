@@ -28,6 +28,7 @@ struct connection {
 	int fd;
 	uint64_t received;
 	size_t held, held_from; /* bytes that the socket did not take yet, and where they begin */
+	bool waits;             /* for room, and reads nothing until then */
 	uint8_t buffer[BUFFER_BYTES];
 };
 
@@ -67,7 +68,15 @@ static bool send_held(struct echo *e, struct connection *c)
 	e->bytes += (uint64_t)n;
 	c->held_from += (size_t)n;
 	c->held -= (size_t)n;
-	return watch(e, EPOLL_CTL_MOD, c->fd, c->held ? EPOLLOUT : EPOLLIN, c);
+	if (c->waits == (c->held != 0))
+		return true;
+	c->waits = c->held != 0;
+	return watch(e, EPOLL_CTL_MOD, c->fd, c->waits ? EPOLLOUT : EPOLLIN, c);
+}
+
+static bool asks_stats(const uint8_t *data, long n)
+{
+	return n == sizeof(STATS) - 1 && memcmp(data, STATS, (size_t)n) == 0;
 }
 
 static size_t stats(const struct echo *e, char *text, size_t size)
@@ -79,22 +88,18 @@ static size_t stats(const struct echo *e, char *text, size_t size)
 static bool echo_stream(struct echo *e, struct connection *c)
 {
 	char text[48];
-	long n = stream_receive(c->fd, c->buffer, sizeof(c->buffer)), sent;
+	long n = stream_receive(c->fd, c->buffer, sizeof(c->buffer));
 
 	if (n <= 0)
 		return n == 0;
-	if (!c->received && n == sizeof(STATS) - 1 && memcmp(c->buffer, STATS, (size_t)n) == 0) {
+	if (!c->received && asks_stats(c->buffer, n)) {
 		stream_send(c->fd, text, stats(e, text, sizeof(text)));
 		return false;
 	}
 	c->received += (uint64_t)n;
-	sent = stream_send(c->fd, c->buffer, (size_t)n);
-	if (sent < 0)
-		return false;
-	e->bytes += (uint64_t)sent;
-	c->held_from = (size_t)sent;
-	c->held = (size_t)(n - sent);
-	return !c->held || watch(e, EPOLL_CTL_MOD, c->fd, EPOLLOUT, c);
+	c->held_from = 0;
+	c->held = (size_t)n;
+	return send_held(e, c);
 }
 
 static void echo_datagrams(struct echo *e)
@@ -106,7 +111,7 @@ static void echo_datagrams(struct echo *e)
 		socklen_t length = sizeof(from);
 		ssize_t n =
 		        recvfrom(e->listening, buffer, sizeof(buffer), 0, (struct sockaddr *)&from, &length);
-		bool asked = n == sizeof(STATS) - 1 && memcmp(buffer, STATS, (size_t)n) == 0;
+		bool asked = asks_stats(buffer, n);
 
 		if (n < 0)
 			return;
@@ -131,6 +136,7 @@ static void admit(struct echo *e)
 	c->fd = fd;
 	c->received = 0;
 	c->held = c->held_from = 0;
+	c->waits = false;
 	if (!watch(e, EPOLL_CTL_ADD, fd, EPOLLIN, c))
 		hang_up(c);
 }

@@ -7,6 +7,8 @@
 #define PROTOCOL_TCP 6
 #define PROTOCOL_UDP 17
 #define HOPS 64
+/* Both addresses of an Ethernet header. */
+#define MACS_BYTES 12u
 
 static uint16_t get16(const uint8_t *p)
 {
@@ -175,6 +177,15 @@ void frame_set_source_port(uint8_t *l2, const struct frame_header *h, uint16_t p
 void frame_set_source_mac(uint8_t *l2, const uint8_t mac[6])
 {
 	memcpy(l2 + 6, mac, 6);
+}
+
+uint8_t *frame_put_tag(uint8_t *l2, uint16_t ethertype, uint16_t control)
+{
+	memmove(l2 - FRAME_VLAN_BYTES, l2, MACS_BYTES);
+	l2 -= FRAME_VLAN_BYTES;
+	put16(l2 + MACS_BYTES, ethertype);
+	put16(l2 + MACS_BYTES + 2, control);
+	return l2;
 }
 
 unsigned frame_checks(

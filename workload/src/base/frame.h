@@ -173,6 +173,10 @@ void frame_set_source_ip(uint8_t *l2, const struct frame_header *h, struct in_ad
 void frame_set_source_port(uint8_t *l2, const struct frame_header *h, uint16_t port);
 void frame_set_source_mac(uint8_t *l2, const uint8_t mac[6]);
 
+/* Puts a VLAN tag that the kernel took off back between the addresses and what followed them. Returns where
+ * the frame then begins: FRAME_VLAN_BYTES before l2, which must be there. */
+uint8_t *frame_put_tag(uint8_t *l2, uint16_t ethertype, uint16_t control);
+
 /* What tells a frame with an end's headers from others: the `bytes` (1 or 2) at `offset`, a big-endian
  * number, are `value` under the mask. */
 struct frame_check {

@@ -18,9 +18,6 @@
 #include "io/sock.h"
 #include "option/options.h"
 
-#define TAG_BYTES 4u
-#define MACS_BYTES 12u
-
 struct io {
 	struct sock sock;
 	uint64_t missed;
@@ -51,22 +48,12 @@ static bool bind_interface(struct sock *s, const struct options *o, char *err, s
 	return true;
 }
 
-/* Room for a tag before each frame that comes. */
-static void shift_receive_buffers(struct sock_rx *rx)
-{
-	rx->capacity -= TAG_BYTES;
-	for (unsigned i = 0; i < rx->slots; i++) {
-		rx->vectors[i].iov_base = (uint8_t *)rx->vectors[i].iov_base + TAG_BYTES;
-		rx->vectors[i].iov_len = rx->capacity;
-	}
-}
-
 static bool set_up(struct sock *s, const struct options *o, char *err, size_t err_len)
 {
 	if (!sock_init(s, o, o->packet_size - FRAME_FCS_BYTES + FRAME_TAGS_BYTES, err, err_len))
 		return false;
 	s->mmsg = true;
-	shift_receive_buffers(&s->rx);
+	sock_rx_leave_room(&s->rx, FRAME_VLAN_BYTES);
 	/* Protocol 0: nothing is queued before the filter is in place. */
 	s->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
 	if (s->fd < 0) {
@@ -103,18 +90,13 @@ static int any_tx_commit(struct io *io, unsigned n)
 	return sock_tx_send(&io->sock, n);
 }
 
-/* Puts the tag that the kernel took out back between the addresses and what followed them. */
 static void put_tag_back(struct io_frame *f, const struct tpacket_auxdata *aux)
 {
 	uint16_t protocol = aux->tp_status & TP_STATUS_VLAN_TPID_VALID ? aux->tp_vlan_tpid : ETHERTYPE_VLAN;
-	const uint16_t tag[2] = {htons(protocol), htons(aux->tp_vlan_tci)};
 
-	_Static_assert(sizeof(tag) == TAG_BYTES, "a VLAN tag");
-	memmove(f->l2 - TAG_BYTES, f->l2, MACS_BYTES);
-	f->l2 -= TAG_BYTES;
-	memcpy(f->l2 + MACS_BYTES, tag, sizeof(tag));
-	f->l2_len = (uint16_t)(f->l2_len + TAG_BYTES);
-	f->frame_len = (uint16_t)(f->frame_len + TAG_BYTES);
+	f->l2 = frame_put_tag(f->l2, protocol, aux->tp_vlan_tci);
+	f->l2_len = (uint16_t)(f->l2_len + FRAME_VLAN_BYTES);
+	f->frame_len = (uint16_t)(f->frame_len + FRAME_VLAN_BYTES);
 }
 
 static int any_rx_poll(struct io *io, struct io_frame *frames, unsigned n)
@@ -130,7 +112,8 @@ static int any_rx_poll(struct io *io, struct io_frame *frames, unsigned n)
 	got = sock_receive(&io->sock, n);
 	for (int i = 0; i < got; i++) {
 		const struct tpacket_auxdata *aux = packet_auxiliary(&rx->messages[i].msg_hdr);
-		uint32_t length = rx->messages[i].msg_len, longest = UINT16_MAX - FRAME_FCS_BYTES - TAG_BYTES;
+		uint32_t length = rx->messages[i].msg_len,
+		         longest = UINT16_MAX - FRAME_FCS_BYTES - FRAME_VLAN_BYTES;
 
 		/* What a kernel link hands over unsegmented can be longer than any frame. */
 		length = length < longest ? length : longest;

@@ -18,9 +18,6 @@
 #define PACKET_IGNORE_OUTGOING 23
 #endif
 
-/* Both addresses of an Ethernet header. */
-#define MACS_BYTES 12u
-
 struct io {
 	struct sock sock;
 	struct frame_match match;
@@ -90,22 +87,12 @@ static bool bind_interface(struct sock *s, const struct options *o, char *err, s
 	return true;
 }
 
-/* Room for the tag before each frame that comes. */
-static void shift_receive_buffers(struct sock_rx *rx)
-{
-	rx->capacity -= FRAME_VLAN_BYTES;
-	for (unsigned i = 0; i < rx->slots; i++) {
-		rx->vectors[i].iov_base = (uint8_t *)rx->vectors[i].iov_base + FRAME_VLAN_BYTES;
-		rx->vectors[i].iov_len = rx->capacity;
-	}
-}
-
 static bool set_up(struct sock *s, const struct options *o, char *err, size_t err_len)
 {
 	if (!sock_init(s, o, o->packet_size - FRAME_FCS_BYTES, err, err_len))
 		return false;
 	if (o->ends.header.vlan)
-		shift_receive_buffers(&s->rx);
+		sock_rx_leave_room(&s->rx, FRAME_VLAN_BYTES);
 	for (unsigned i = 0; i < s->tx.slots; i++)
 		frame_write_headers(sock_tx_buffer(s, i), &o->ends, o->packet_size);
 	/* Protocol 0: nothing is queued before the filter is in place. */
@@ -148,18 +135,6 @@ static int raw_tx_commit(struct io *io, unsigned n)
 	return sock_tx_send(&io->sock, n);
 }
 
-/* Puts the tag that the kernel took off back between the addresses and what followed them: the filter has
- * seen which it was. */
-static uint8_t *put_tag_back(uint8_t *l2, uint16_t vlan)
-{
-	const uint16_t tag[2] = {htons(ETHERTYPE_VLAN), htons(vlan)};
-
-	_Static_assert(sizeof(tag) == FRAME_VLAN_BYTES, "a VLAN tag");
-	memmove(l2 - sizeof(tag), l2, MACS_BYTES);
-	memcpy(l2 - sizeof(tag) + MACS_BYTES, tag, sizeof(tag));
-	return l2 - sizeof(tag);
-}
-
 static int raw_rx_poll(struct io *io, struct io_frame *frames, unsigned n)
 {
 	struct sock_rx *rx = &io->sock.rx;
@@ -171,8 +146,8 @@ static int raw_rx_poll(struct io *io, struct io_frame *frames, unsigned n)
 		size_t length = rx->messages[i].msg_len, whole = length <= rx->capacity ? length : 0;
 		struct io_frame *f = &frames[i];
 
-		if (vlan) {
-			l2 = put_tag_back(l2, vlan);
+		if (vlan) { /* the filter has seen which it was */
+			l2 = frame_put_tag(l2, ETHERTYPE_VLAN, vlan);
 			length += FRAME_VLAN_BYTES;
 			whole += whole ? FRAME_VLAN_BYTES : 0;
 		}

@@ -79,6 +79,15 @@ bool sock_init(struct sock *s, const struct options *o, size_t tx_length, char *
 	return true;
 }
 
+void sock_rx_leave_room(struct sock_rx *rx, uint32_t bytes)
+{
+	rx->capacity -= bytes;
+	for (unsigned i = 0; i < rx->slots; i++) {
+		rx->vectors[i].iov_base = (uint8_t *)rx->vectors[i].iov_base + bytes;
+		rx->vectors[i].iov_len = rx->capacity;
+	}
+}
+
 void sock_close(struct sock *s)
 {
 	if (s->fd >= 0)

@@ -62,6 +62,9 @@ void sock_io_rx_release(struct io *io);
 /* Buffer sizes, timeouts of blocking calls. */
 void sock_tune(struct sock *s, const struct options *o);
 
+/* Leaves so many bytes before each frame that comes. Once, before the first. */
+void sock_rx_leave_room(struct sock_rx *rx, uint32_t bytes);
+
 /* Refuses a packet size above the interface's MTU, and an interface that does not exist. */
 bool sock_check_mtu(int fd, const char *interface, const struct options *o, char *err, size_t err_len);
 bool sock_link_up(const struct sock *s);
