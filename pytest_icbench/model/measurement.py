@@ -18,15 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pytest_icbench.model.birth import Births
 from pytest_icbench.model.case import AXES, Case
-from pytest_icbench.model.codec import (
-    DamagedData,
-    check_fields,
-    check_schema,
-    decode,
-    encode,
-    estimates,
-    from_json,
-)
+from pytest_icbench.model.codec import DamagedData, check_fields, check_schema, decode, encode, estimates, from_json
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.function_facts import ChainAccount, FunctionWork

@@ -370,8 +370,7 @@ class Icbench:
         from pytest_icbench.measure.strategy.trains import measure_trains
 
         if not case.rate.is_max or case.traffic.both or repetitions < 1:
-            asked = "the direction: a train has one sender" if case.traffic.both else "the rate"
-            raise UsageError(f"back-to-back frames are sent at the maximum rate, once at least: leave out {asked}")
+            raise UsageError("back-to-back frames go one way at the maximum rate, once at least: omit rate, direction")
         ndr = self._searched(replace(case, rate=Rate(loss_ratio=0.0)), settings)
         proven = None if ndr.verdict == Verdict.INVALID or not ndr.throughput_pps else ndr.throughput_pps / case.senders
         return measure_trains(lambda plan: self._run.measure(case, plan), case, settings, repetitions, proven)

@@ -130,15 +130,14 @@ def _ends(result: Result, limits: set[str]) -> tuple[_Part, _Part]:
     cpus = _mapping(result.treatment.get("cpus"))
     every = [int(cpu) for cpu in cpus.get("endpoints") or () if isinstance(cpu, int)]
     path = FramePath(result.point.pairs)
-    names, loops = ("sender", "receiver"), ("sender", "receiver")
+    names = loops = roles = ("sender", "receiver")
     if is_latency(result) or is_application(result):
         names = ("client", "server")
     elif result.point.directions > 1:
         names, loops = ("duplex end",) * 2, ("sender",) * 2  # whose loop also receives
     ends = []
-    for name, loop, role, side, places in zip(
-        names, loops, ("sender", "receiver"), "ab", (path.leaders, path.followers), strict=True
-    ):
+    sides = (path.leaders, path.followers)
+    for name, loop, role, side, places in zip(names, loops, roles, "ab", sides, strict=True):
         own = [every[place] for place in places if place < len(every)]
         several = f" {result.point.pairs}" if result.point.pairs > 1 else ""
         title = f"{'containers' if several else 'container'} {side}:{several} {name}{'s' if several else ''}"
@@ -236,8 +235,7 @@ def _switch_counters(result: Result) -> tuple[str, str]:
     texts = []
     both = result.point.directions > 1  # then each port is an input and an output
     for name, ends in (("rx_dropped", path.leaders), ("tx_dropped", path.followers)):
-        places = path.endpoints if both else ends
-        counts = [getattr(port, name) for port in ports if port.index in places]
+        counts = [getattr(port, name) for port in ports if port.index in (path.endpoints if both else ends)]
         known = [count for count in counts if count is not None]
         where = "input" if name == "rx_dropped" else "output"
         texts.append(f"dropped at its {where}: {_count(sum(known))}" if known else "")

@@ -13,6 +13,8 @@ from pytest_icbench.config.fit import unsupported_reason
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.rate import Rate
+from pytest_icbench.model.trace import Trace
 from pytest_icbench.model.traffic import Traffic
 from tests.unit.config.test_cases import SWITCHES, ids
 
@@ -88,6 +90,7 @@ def test_directions_are_an_axis_of_their_own() -> None:
     [
         ({}, None),
         ({"dimension": "latency"}, "round trips go both ways already"),
+        ({"rate": Rate(trace=Trace("steps:30k"))}, "a trace says how fast sides a send"),
         ({"blocking": True}, "an end that sends and receives at once polls"),
         ({"function": "nat"}, "function nat has its proof and its account from side a to side b only"),
     ],
