@@ -49,6 +49,8 @@ def strategy(kind: Any) -> st.SearchStrategy[Any]:
         return st.sampled_from(get_args(kind))
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         return st.sampled_from(kind)
+    if origin is dict and arguments[1] is not Any:
+        return st.dictionaries(_TEXT, strategy(arguments[1]), max_size=3)
     return _JSON if origin is dict else _SCALARS[kind]
 
 
