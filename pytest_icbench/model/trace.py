@@ -66,7 +66,8 @@ class Trace:
             quarters = [1, 2, 3, 4, 3, 2, 1]
             return tuple(peak * quarters[second // _STEP_S] // 4 for second in places)
         if kind == "shift":
-            return tuple(peak if (second // _STEP_S + pair) % 2 else peak // 10 for second in places)
+            turns = (second // _STEP_S + pair for second in places)
+            return tuple(peak if turn % 2 else peak // 10 for turn in turns)
         dice = Random(f"{self.label} {pair}")  # a text is hashed the same everywhere
         return tuple(dice.randint(peak // 10, peak) for _ in places)
 
