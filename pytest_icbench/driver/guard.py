@@ -14,6 +14,7 @@ from traceback import extract_tb
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pytest_icbench.driver.function.protocol import Function
+from pytest_icbench.driver.node.attached.node import AttachedNode
 from pytest_icbench.driver.node.protocol import Node, NodeFacts
 from pytest_icbench.driver.node.registry import node_kind
 from pytest_icbench.driver.switch.protocol import Needs, Switch
@@ -216,8 +217,12 @@ def make_function(cls: type[Function]) -> Function:
 
 
 def make_node(kind: str, session: HostSession, spec: NodeSpec) -> Node:
-    """Returns a node, not started yet, whose calls are guarded. Raises UsageError for an unknown kind, DriverFault."""
-    cls, driver = node_kind(kind), f"node '{kind}'"
+    """Returns a node, not started yet, whose calls are guarded; its spec may attach it to what is there, of any kind.
+
+    Raises UsageError for an unknown kind, DriverFault.
+    """
+    cls = node_kind(kind) if spec.existing is None else AttachedNode
+    driver = f"node '{cls.kind}'"
     return cast("Node", _Guarded(guarded(driver, "__init__", lambda: cls(session, spec)), driver, _NODE))
 
 

@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Literal
 
 from pytest_icbench.config.fit import unsupported_reason
 from pytest_icbench.config.options import Options
+from pytest_icbench.config.topology.model import why_nothing_to_attach_to
 from pytest_icbench.driver.function.registry import component_for
 from pytest_icbench.driver.guard import make_function, make_switch
 from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
 from pytest_icbench.model.candidate import candidate_key
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.existing import ATTACH
 from pytest_icbench.model.neighbour import L3
+from pytest_icbench.testbed.attached import why_not_attached
 from pytest_icbench.testbed.neighbour import neighbour_cpus, why_not_isolated
 from pytest_icbench.testbed.probe import probe, why_no_crowd, why_not
 from pytest_icbench.testbed.remote.uplinks import check as check_uplink
@@ -107,6 +110,8 @@ class Feasibility:
         if case.candidate is not None:
             self._check_candidates(case)
         self._probe(case)
+        if case.switch == ATTACH and self._user_topology is not None:
+            _refuse(why_not_attached(case, self.catalogue[ATTACH], self._user_topology, self.session))
         if case.app is not None:
             _refuse(self._application_reason(case.app))
         if case.birth is not None:
@@ -148,6 +153,8 @@ class Feasibility:
         reason = self._unsupported[case]
         if reason is None and self._user_topology is not None:
             reason = self._user_topology.unsupported_reason(case)
+        elif reason is None and case.switch == ATTACH:
+            reason = why_nothing_to_attach_to()
         return reason
 
     def _check_candidates(self, case: Case) -> None:

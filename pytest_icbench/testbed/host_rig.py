@@ -120,7 +120,7 @@ class HostRig(NodeCalls, HostPart):
             directory.mkdir(parents=True)
         self._workers = workers = spec.placement.switch
         port = case.resolved_port(driver)
-        dpdk = driver.family == "dpdk" and "dpdk" in driver.port_apis(port)
+        dpdk = "dpdk" in driver.port_apis(port)
         needs = make_switch(driver).needs(case.path.wires_count, len(workers), jumbo=case.traffic.jumbo)
         none = port in driver.ports_without_hugepages and spec.uplink is None
         switch_mib = 0 if none else needs.hugepages_mib
@@ -193,21 +193,19 @@ class HostRig(NodeCalls, HostPart):
         netdev = self._case.api in NETDEV_APIS or xdp
         endpoint_spec = self._endpoint_specs[index]
         label = index if endpoint_spec.name is None else f"-{endpoint_spec.name}"
-        node = make_node(
-            kind,
-            self._session,
-            NodeSpec(
-                # The dash keeps the user's name apart from the switch's namespaces.
-                name=self._session.name(f"{self._name}n{label}"),
-                hostname=endpoint_spec.name,
-                cpus=list(endpoint_spec.cpus) or [self._cpus[index]],
-                sockets=[socket_dir],
-                devices=devices,
-                hugepages=dpdk or netdev,
-                # AF_XDP's libxdp finds the program that it has just attached by its number, which takes SYS_ADMIN.
-                capabilities=["sys_admin"] if netdev else [],
-            ),
+        node_spec = NodeSpec(
+            # The dash keeps the user's name apart from the switch's namespaces.
+            name=self._session.name(f"{self._name}n{label}"),
+            hostname=endpoint_spec.name,
+            cpus=list(endpoint_spec.cpus) or [self._cpus[index]],
+            sockets=[socket_dir],
+            devices=devices,
+            hugepages=dpdk or netdev,
+            # AF_XDP's libxdp finds the program that it has just attached by its number, which takes SYS_ADMIN.
+            capabilities=["sys_admin"] if netdev else [],
+            existing=endpoint_spec.existing,
         )
+        node = make_node(kind, self._session, node_spec)
         self._undo.append(node.stop)
         facts: NodeFacts = node.start()
         self._nodes[index], self._inits[index] = node, facts.init_pid
@@ -220,6 +218,7 @@ class HostRig(NodeCalls, HostPart):
             socket_dir=socket_dir,
             peer=self._endpoint_specs[self._case.path.peer(index)].address,
             socket=endpoint_spec.socket,
+            existing=endpoint_spec.existing,
         )
 
     def _reserve(self, mib: int) -> None:

@@ -223,7 +223,7 @@ class Testbed:
         from pytest_icbench.testbed.rig import ExclusiveRig, Rig
 
         case = self.candidates.built(request.case)
-        endpoint_specs = None if self.user_topology is None else self.user_topology.endpoint_specs(case.pairs)
+        endpoint_specs = None if self.user_topology is None else self.user_topology.endpoint_specs_of(case)
         kind = BirthRig if case.birth is not None else ExclusiveRig if case.remote else Rig
         return kind(
             case,

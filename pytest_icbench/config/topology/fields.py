@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from pytest_icbench.config.topology.model import LEADERS, MAX_PAIRS, Application, Host
 from pytest_icbench.model.endpoint import Address
+from pytest_icbench.model.existing import Existing
 
 #: A node's name holds 32 characters, of which session and rig take 16.
 NAME_MAX = 16
@@ -26,6 +27,7 @@ _FORMS = {
     "peer": _NAME,
     "mac": (re.compile(r"(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}"), "a MAC address, as 02:00:00:00:00:10"),
     "socket": (re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}"), "a file's name: 1 to 15 letters, digits, _ . and -"),
+    "interface": (re.compile(r"[^/\s]{1,15}"), "the name of a network interface"),
     "vf": (re.compile(r"[A-Za-z0-9_.@+-]{1,15}"), "the name of a network interface"),
     "pci": (
         re.compile(r"(?:[0-9A-Fa-f]{4,8}:)?[0-9A-Fa-f]{2}:[01][0-9A-Fa-f]\.[0-7]"),
@@ -53,6 +55,17 @@ class Table:
     vf: str | None = None
     pci: str | None = None
     device: str | None = None
+    container: str | None = None
+    interface: str | None = None
+
+    @property
+    def existing(self) -> Existing | None:
+        """What the container is attached to, None if it is made."""
+        if self.container is None:
+            return None
+        pci = self.pci and self.pci.lower()
+        full = f"0000:{pci}" if pci and pci.count(":") == 1 else pci
+        return Existing(self.container, self.interface, self.ip, self.socket, full)
 
     def address(self, usual: Address) -> Address:
         """Returns the address of the container; parts that the file leaves out are those of ``usual``."""
@@ -72,8 +85,15 @@ class File:
 
 def problems(table: Table) -> Iterator[tuple[str, str]]:
     """Yields the key and half a sentence for each value that is wrong by itself."""
+    existing = table.existing
+    if existing is not None:
+        yield from _problems_of_existing(table, existing)
+    elif table.interface is not None:
+        yield "interface", 'it is for a container that runs already: add container = "docker:NAME", or leave it out'
     for key, (form, description) in _FORMS.items():
         value = getattr(table, key)
+        if key == "socket" and existing is not None:
+            continue
         if value is not None and not form.fullmatch(value):
             yield key, f"'{value}' is not {description}"
     if not table.application:
@@ -92,6 +112,27 @@ def problems(table: Table) -> Iterator[tuple[str, str]]:
         )
     if table.mac is not None and (int(table.mac[:2], 16) & 1 or table.mac == "00:00:00:00:00:00"):
         yield "mac", f"{table.mac} is no address of a single station: take one that begins with 02"
+
+
+def _problems_of_existing(table: Table, existing: Existing) -> Iterator[tuple[str, str]]:
+    """Yields what is wrong with a container that runs already: it has its addresses, and one way for frames."""
+    if problem := existing.problem():
+        yield "container", problem
+    if table.host == "remote":
+        yield "host", f"{table.name} runs already, and only this host's containers can be attached to"
+    if table.socket is not None and not table.socket.startswith("/"):
+        yield "socket", f"'{table.socket}' is not the absolute path of a socket in {table.container}"
+    ways = [key for key in ("interface", "socket", "pci") if getattr(table, key) is not None]
+    if len(ways) > 1:
+        yield ways[1], f"{table.name} has {' and '.join(ways)}, and frames go one way: leave one of them out"
+    if table.vf is not None:
+        yield "vf", "a VF that a container has is an interface there: write interface"
+    if table.device is not None:
+        yield "device", "it is for a container that is made: leave it out"
+    if not {"socket", "pci"} & {*ways}:
+        for key in ("mac", "netmask"):
+            if getattr(table, key) is not None:
+                yield key, f"the interface in {table.container} has its own, which is not changed: leave it out"
 
 
 def _cpu_problems(cpus: tuple[int, ...]) -> Iterator[str]:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from pytest_icbench.model.case import Case, Dimension
 from pytest_icbench.model.endpoint import Address
 from pytest_icbench.model.endpoint_spec import EndpointSpec
+from pytest_icbench.model.existing import ATTACH, Existing
 from pytest_icbench.model.path import FramePath
 
 Host = Literal["local", "remote"]
@@ -41,6 +42,8 @@ class Container:
         socket: file name of its vhost-user or memif socket; None: the name that the switch gives.
         vf, pci: its virtual function by network interface or by PCI address; None: any free one.
         device: the VFIO device node that it is expected to have, None: any.
+        existing: what it is attached to, None: it is made for a case. ``address`` is then the interface's own, which
+            the host knows, unless frames go through a socket or a PCI function.
     """
 
     name: str
@@ -53,6 +56,7 @@ class Container:
     vf: str | None = None
     pci: str | None = None
     device: str | None = None
+    existing: Existing | None = None
 
     @property
     def leads(self) -> bool:
@@ -62,6 +66,8 @@ class Container:
     @property
     def endpoint_spec(self) -> EndpointSpec:
         """The specification of the endpoint for a rig."""
+        if self.existing is not None:
+            return EndpointSpec(self.address, self.name, self.cpus, existing=self.existing)
         return EndpointSpec(self.address, self.name, self.cpus, self.socket, self.pci or self.vf, self.device)
 
 
@@ -93,6 +99,12 @@ class Topology:
         """Returns the specifications of the endpoints of a case with so many pairs, by endpoint index."""
         return [container.endpoint_spec for container in self.members(pairs)]
 
+    def endpoint_specs_of(self, case: Case) -> list[EndpointSpec] | None:
+        """Returns those of a case or of its reference link, whose endpoints are made where the case's are there."""
+        if self.attaches and case.switch != ATTACH:
+            return None
+        return self.endpoint_specs(case.pairs)
+
     def hosts(self, pairs: int) -> tuple[Host, ...]:
         """Returns the hosts of the endpoints of a case with so many pairs, by endpoint index."""
         return tuple(container.host for container in self.members(pairs))
@@ -105,8 +117,17 @@ class Topology:
         """Returns the polling CPU of each endpoint that has given CPUs, by endpoint index."""
         return {index: container.cpus[0] for index, container in enumerate(self.members(pairs)) if container.cpus}
 
+    @property
+    def attaches(self) -> bool:
+        """Whether its containers run already: all of them do, or none."""
+        return self.containers[0].existing is not None
+
     def unsupported_reason(self, case: Case) -> str | None:
         """Returns why a case cannot run on the topology, with the remedy; None if it can."""
+        if self.attaches and case.switch != ATTACH:
+            return f"the topology's containers run already, on a path of their own: take --icbench-switch {ATTACH}"
+        if not self.attaches and case.switch == ATTACH:
+            return why_nothing_to_attach_to()
         if case.app is not None:
             return f"a topology is for the workload's frames, not for {case.app}: leave out --icbench-topology"
         if case.birth is not None:
@@ -131,6 +152,14 @@ class Topology:
     def treatment(self) -> dict[str, Any]:
         """Returns what a result keeps of the topology."""
         return {**self.origin, "containers": [to_table(container) for container in self.containers]}
+
+
+def why_nothing_to_attach_to() -> str:
+    """Returns why the path that is there cannot be measured without a topology that names containers."""
+    return (
+        f'{ATTACH} measures between containers that run already: name them in a topology (container = "docker:web1")'
+        " and give it by --icbench-topology"
+    )
 
 
 def _count(pairs: int) -> str:
@@ -166,15 +195,19 @@ def default(pairs: int, *, remote: bool = False, cpus: Sequence[int] = ()) -> To
 
 def to_table(container: Container) -> dict[str, Any]:
     """Returns the keys and values of a container's table in the file, without those that are not given."""
+    existing = container.existing
+    own = existing is not None and existing.socket is None and existing.pci is None  # the interface's addresses
     table: dict[str, Any] = {
         "name": container.name,
+        "container": existing and existing.container,
+        "interface": existing and existing.interface,
         "host": container.host,
         "application": list(container.applications),
         "peer": container.peer,
         "cpus": list(container.cpus) or None,
-        "ip": container.address.ip,
-        "netmask": container.address.prefix,
-        "mac": container.address.mac,
+        "ip": existing.ip if existing is not None and own else container.address.ip,
+        "netmask": None if own else container.address.prefix,
+        "mac": None if own else container.address.mac,
         "socket": container.socket,
         "vf": container.vf,
         "pci": container.pci,

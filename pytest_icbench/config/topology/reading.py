@@ -53,6 +53,7 @@ def _topology(data: Mapping[str, Any], name: str, dedicated: bool) -> Topology:
     file = decode(File, {**data, "container": list(map(_plain, tables))}, name)
     try:
         containers = _containers(file.container)
+        _check_all_exist(containers)
         _check_unique(containers)
         _check_networks(containers)
         _check_cpus(containers, dedicated)
@@ -93,6 +94,7 @@ def _containers(tables: Sequence[Table]) -> dict[int, Container]:
             vf=table.vf,
             pci=f"0000:{pci}" if pci and pci.count(":") == 1 else pci,
             device=table.device,
+            existing=table.existing,
         )
     return containers
 
@@ -153,6 +155,16 @@ def _check_number(given: str | None, pairs: int, name: str) -> None:
         raise UsageError(f"{name}: pairs: it says {given}, and the containers are {pairs}vs{pairs}: change one of them")
 
 
+def _check_all_exist(containers: Mapping[int, Container]) -> None:
+    """Checks that all containers run already, or none."""
+    in_file = sorted(containers.items())
+    there = [container.name for _, container in in_file if container.existing is not None]
+    for index, container in in_file:
+        if there and container.existing is None:
+            sentence = f"{container.name} has no container that runs already, and {there[0]} has"
+            raise _Mistake(index, "", f"{sentence}: give each one by container, or none")
+
+
 def _check_unique(containers: Mapping[int, Container]) -> None:
     """Checks that MACs and IPs are unique on the wire, and sockets and virtual functions on each host."""
     owners: dict[tuple[str, str, str], int] = {}
@@ -166,6 +178,10 @@ def _check_unique(containers: Mapping[int, Container]) -> None:
 
 def _claims(container: Container) -> Iterator[tuple[str, str, str, str]]:
     """Yields key, noun, the scope in which the value is unique, and the value."""
+    if (place := container.existing) is not None:
+        port = place.interface or place.socket or place.pci
+        yield "container", "place", "", f"{place.container} {port}" if port else place.container
+        return
     yield "mac", "MAC address", "", container.address.mac
     yield "ip", "IP address", "", container.address.ip
     for key, noun in (("socket", "socket"), ("vf", "VF"), ("pci", "PCI address"), ("device", "device")):
@@ -175,6 +191,8 @@ def _claims(container: Container) -> Iterator[tuple[str, str, str, str]]:
 
 def _check_networks(containers: Mapping[int, Container]) -> None:
     in_order = []
+    if any(container.existing is not None for container in containers.values()):
+        return  # their networks are there, and routers between them may be
     for index, container in containers.items():
         address = container.address
         network = ipaddress.IPv4Interface(f"{address.ip}/{address.prefix}").network

@@ -61,7 +61,7 @@ class NetnsNode:
             if not path.exists():
                 raise ProvisionError(f"node {spec.name} needs {path}, which does not exist")
         self._group = SessionGroup.of(session)
-        self._netns = links.create_netns(session, spec.name.removeprefix(f"icb{session.id}-"))
+        self._netns = self._open()
         try:
             self._group.create(spec.name)
             if spec.cpu is not None:
@@ -73,6 +73,14 @@ class NetnsNode:
             self.stop()
             raise
         return NodeFacts(spec.name, self._holder.pid, {"kind": self.kind}, prepared_ns)
+
+    def _open(self) -> str:
+        """Creates the namespace. Returns its path."""
+        return links.create_netns(self._session, self.spec.name.removeprefix(f"icb{self._session.id}-"))
+
+    def _close(self, netns: str) -> None:
+        """Removes the namespace."""
+        links.delete_netns(self._session, netns)
 
     def _begin(self, argv: Sequence[str], cpus: Sequence[int], log: Path, *, pipes: bool) -> Process:
         """Starts a process in the namespace and in the node's cgroups. Raises ProvisionError."""
@@ -122,5 +130,5 @@ class NetnsNode:
             process.stop(term_s=0)
         self._processes.clear()
         self._group.remove(self.spec.name)
-        links.delete_netns(self._session, self._netns)
+        self._close(self._netns)
         self._netns = None

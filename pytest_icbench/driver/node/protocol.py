@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from pytest_icbench.host.process import Process
 from pytest_icbench.model.contract import CpuContract
+from pytest_icbench.model.existing import Existing
 
 if TYPE_CHECKING:
     from pytest_icbench.host.findings import Finding
@@ -28,6 +29,7 @@ class NodeSpec:
         hugepages: whether its processes map huge pages.
         capabilities: root's capabilities in addition to those that every node keeps (``sys_admin``).
         cpu: what its processes get of their CPU; None: they share one control group with those of all other nodes.
+        existing: what it is attached to; None: it is made.
         hostname: its host name, if nodes of its kind have one; None stands for ``name``.
     """
 
@@ -39,6 +41,7 @@ class NodeSpec:
     capabilities: Sequence[str] = ()
     hostname: str | None = None
     cpu: CpuContract | None = None
+    existing: Existing | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from pytest_icbench.driver.node.protocol import NodeFacts
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Address, Endpoint
+from pytest_icbench.model.existing import Existing
 from pytest_icbench.model.path import Side
 from pytest_icbench.model.switch_facts import Batches as Batches
 from pytest_icbench.model.switch_facts import Busy as Busy
@@ -42,6 +43,7 @@ class Attachment:
         socket: file name of the port's socket, None for the switch's own choice.
         interface: name of the port's interface in the node, if it has one.
         between: whether it is a port of a network function, whose processes outlive those of the endpoints.
+        existing: what its node is attached to; None: the node was made.
         segment: number of the set of ports that see each other; None: all ports are one set.
     """
 
@@ -56,6 +58,7 @@ class Attachment:
     interface: str = NODE_INTERFACE
     between: bool = False
     segment: int | None = None
+    existing: Existing | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from pytest_icbench.driver.switch.attach.switch import Attach
 from pytest_icbench.driver.switch.dpdk.basicfwd import BasicFwd
 from pytest_icbench.driver.switch.dpdk.direct import Direct
 from pytest_icbench.driver.switch.dpdk.testpmd import TestPmd
@@ -45,5 +46,6 @@ def builtin_switches() -> dict[str, type[Switch]]:
         TcRedirect,
         Route,
         Vxlan,
+        Attach,
     )
     return {driver.name: driver for driver in drivers}

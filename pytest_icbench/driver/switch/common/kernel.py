@@ -177,7 +177,7 @@ class KernelSwitch(Switch):
 
     family = "kernel"
     takes_binary = False
-    ports = (VETH,)
+    ports: ClassVar[tuple[str, ...]] = (VETH,)
     apis: ClassVar[tuple[str, ...]] = (*SOCKET_APIS, *NETDEV_APIS)
     default_apis = ("udp-mmsg",)
     default_cores = 0

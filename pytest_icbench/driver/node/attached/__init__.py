@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Endpoints in what runs already: containers, pods, network namespaces."""

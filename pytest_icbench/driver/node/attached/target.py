@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Finds the process or namespace that a topology's ``container`` names. Asks only, and changes nothing."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.journal import process_start_time
+from pytest_icbench.host.namespaces import entered
+from pytest_icbench.host.process import run
+from pytest_icbench.model.existing import Existing
+
+#: The time in seconds that an inquiry may take.
+_TIMEOUT_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is attached to.
+
+    Attributes:
+        name: as the topology writes it.
+        netns: path of its network namespace.
+        inode: number of that namespace, which no other has while it lives.
+        pid: its first process; None for a namespace that was named by its path.
+        start_time: when that process began, in clock ticks since the boot: a pid can be used again.
+    """
+
+    name: str
+    netns: str
+    inode: int
+    pid: int | None = None
+    start_time: int | None = None
+
+    @property
+    def root(self) -> Path:
+        """The directory of its files, as this host sees it."""
+        return Path("/") if self.pid is None else Path(f"/proc/{self.pid}/root")
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it is gone since it was found."""
+        return self.pid is not None and process_start_time(self.pid) != self.start_time
+
+
+def find(existing: Existing) -> Target:
+    """Returns what is attached to. Raises ProvisionError with one sentence if it is not there or not running."""
+    name = existing.container
+    if existing.kind == "netns":
+        path = Path(existing.target)
+        if not path.exists():
+            raise ProvisionError(f"{name}: there is no such file: `ip netns list` has the names below /run/netns")
+        return _target(name, str(path), None)
+    pid = int(existing.target) if existing.kind == "pid" else _FIND[existing.kind](existing.target)
+    if process_start_time(pid) is None:
+        raise ProvisionError(f"{name}: there is no process {pid}: it has ended, or is in another PID namespace")
+    return _target(name, f"/proc/{pid}/ns/net", pid)
+
+
+def _target(name: str, netns: str, pid: int | None) -> Target:
+    """Returns a target whose namespace was entered once. Raises ProvisionError if it cannot be."""
+    try:
+        with entered(netns):
+            inode = Path("/proc/thread-self/ns/net").stat().st_ino
+    except ProvisionError as error:
+        raise ProvisionError(f"{name}: {error}") from None
+    if inode != Path(netns).stat().st_ino:
+        raise ProvisionError(f"{name}: {netns} is no network namespace")
+    return Target(name, netns, inode, pid, None if pid is None else process_start_time(pid))
+
+
+def _inspected(program: str, name: str, remedy: str) -> int:
+    """Returns the first process of a container of Docker or Podman, which have one command line."""
+    said = _said(program, name, "container", "inspect", "--format", "{{.State.Status}} {{.State.Pid}}", name)
+    status, _, pid = said.strip().rpartition(" ")
+    if status != "running" or not pid.isdecimal() or pid == "0":
+        state = status or "in an unknown state"
+        raise ProvisionError(f"{program}:{name} is {state}, not running: {remedy}")
+    return int(pid)
+
+
+def _docker(name: str) -> int:
+    return _inspected("docker", name, f"docker start {name}")
+
+
+def _podman(name: str) -> int:
+    return _inspected("podman", name, f"podman start {name}")
+
+
+def _lxc(name: str) -> int:
+    said = _said("lxc-info", name, "--name", name, "--pid", "--no-humanize", kind="lxc")
+    if not (pid := said.strip()).isdecimal() or int(pid) < 1:
+        raise ProvisionError(f"lxc:{name} is not running: lxc-start {name}, or name its process (pid:NUMBER)")
+    return int(pid)
+
+
+def _said(program: str, name: str, *arguments: str, kind: str | None = None) -> str:
+    """Returns what a program says. Raises ProvisionError with its last line."""
+    kind = kind or program
+    if shutil.which(program) is None:
+        raise ProvisionError(f"{kind}:{name} cannot be asked for: {program} is not installed; name its process by pid:")
+    try:
+        answer = run([program, *arguments], timeout_s=_TIMEOUT_S, check=False)
+    except ProvisionError as error:
+        raise ProvisionError(f"{kind}:{name}: {error}") from None
+    if answer.returncode != 0:
+        words = (answer.stderr or answer.stdout).strip().splitlines()
+        reason = words[-1] if words else f"exit code {answer.returncode}"
+        raise ProvisionError(
+            f"{kind}:{name} cannot be attached to: {reason} (one that another user or runtime made goes by pid:NUMBER)"
+        )
+    return answer.stdout
+
+
+_FIND: dict[str, Callable[[str], int]] = {"docker": _docker, "podman": _podman, "lxc": _lxc}
