@@ -65,7 +65,8 @@ class Table:
             return None
         pci = self.pci and self.pci.lower()
         full = f"0000:{pci}" if pci and pci.count(":") == 1 else pci
-        return Existing(self.container, self.interface, self.ip, self.socket, full)
+        ip = self.ip if self.socket is None and pci is None else None
+        return Existing(self.container, self.interface, ip, self.socket, full)
 
     def address(self, usual: Address) -> Address:
         """Returns the address of the container; parts that the file leaves out are those of ``usual``."""

@@ -69,6 +69,8 @@ RIGHT: list[tuple[str, dict[str, Any]]] = [
     ("pci_driver", {"base": "/", "pci": PCI, "driver": "vfio-pci", "override": ""}),
     ("pci_driver", {"base": "/", "pci": PCI, "driver": None, "override": ""}),
     ("vf_count", {"base": "/", "pci": PCI, "count": 0}),
+    ("neighbours", {"netns": "/proc/4711/ns/net", "inode": 7, "interface": "eth0", "strangers": ["10.244.0.7"]}),
+    ("neighbours", {"netns": "/run/netns/x", "inode": 7, "interface": "eth0", "strangers": []}),
     ("nic", NIC),
     ("nic", NIC | {"netns": None, "moved": PCI}),
 ]
@@ -119,6 +121,9 @@ WRONG: list[tuple[str, str, Any]] = [
     ("pci_driver", "pci", "../x"),
     ("pci_driver", "driver", "../x"),
     ("vf_count", "pci", ".."),
+    *(("neighbours", "netns", path) for path in ("x", "/run/netns/../../etc", "/run/netns/..", "/a\nb", "")),
+    ("neighbours", "interface", "../x"),
+    *(("neighbours", "strangers", names) for names in (["::1"], ["10.0.0.1/8"], [""])),
     ("nic", "name", "../x"),
     ("nic", "netns", "/proc/1/ns/net"),
     ("nic", "moved", "../x"),

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Containers that someone else has started: two processes in namespaces and control groups of their own, joined."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_icbench.driver.node.cgroup_layout import Layout
+from pytest_icbench.host.process import run
+from pytest_icbench.host.root import Root
+
+_PROCESS = ("unshare", "--net", "--mount", "--pid", "--ipc", "--uts", "--fork", "--kill-child", "sleep", "1000")
+#: Settings of the network that count, or are drawn at random at each reading.
+_PASSING = re.compile(r"nf_conntrack_(count|buckets)|/random|stable_secret|fib_sync_mem")
+
+
+@dataclass(frozen=True)
+class ByHand:
+    """A container.
+
+    Attributes:
+        pid: its first process.
+        ip: address of its interface, which is called ``eth0``.
+    """
+
+    pid: int
+    ip: str
+
+    @property
+    def netns(self) -> str:
+        return f"/proc/{self.pid}/ns/net"
+
+    def ip_says(self, *words: str) -> str:
+        """What ip(8) says in it."""
+        return run(["ip", *words], timeout_s=5, netns=self.netns).stdout
+
+    def neighbours(self) -> set[str]:
+        """Addresses that it has as neighbours, whatever their state."""
+        return {line.split()[0] for line in self.ip_says("-4", "neigh", "show", "nud", "all").splitlines()} - _LOCAL
+
+    def state(self) -> dict[str, str]:
+        """All that a measurement could change in it."""
+        sysctls = run(
+            ["find", "/proc/sys/net", "-type", "f", "-readable"], timeout_s=5, netns=self.netns
+        ).stdout.split()
+        names = [name for name in sysctls if not _PASSING.search(name)]
+        return {
+            "addresses": re.sub(r"\d+sec", "", self.ip_says("-d", "address")),
+            "routes": self.ip_says("route", "show", "table", "all") + self.ip_says("rule"),
+            "neighbours": " ".join(sorted(self.neighbours())),
+            "queues": run(["tc", "qdisc"], timeout_s=5, netns=self.netns).stdout,
+            "sockets": run(["ss", "-anH"], timeout_s=5, netns=self.netns).stdout,
+            "sysctls": run(["tail", "-n", "+1", *names], timeout_s=5, netns=self.netns, check=False).stdout,
+            "namespaces": " ".join(str(path.readlink()) for path in sorted(Path(f"/proc/{self.pid}/ns").iterdir())),
+            "processes": " ".join(map(str, sorted(in_netns(self.netns)))),
+            "cgroup": Path(f"/proc/{self.pid}/cgroup").read_text(),
+            "cgroup members": " ".join(map(str, sorted(_members(self.pid)))),
+            "cpus": str(sorted(os.sched_getaffinity(self.pid))),
+            "limits": Path(f"/proc/{self.pid}/limits").read_text(),
+            "mounts": Path(f"/proc/{self.pid}/mounts").read_text(),
+        }
+
+
+#: Neighbours of loopback and of multicast, which the kernel makes by itself.
+_LOCAL = {"127.0.0.1", "224.0.0.22"}
+
+
+def in_netns(netns: str) -> set[int]:
+    """The processes in a network namespace."""
+    inode, found = Path(netns).stat().st_ino, set()
+    for directory in Path("/proc").glob("[0-9]*"):
+        try:
+            if (directory / "ns/net").stat().st_ino == inode:
+                found.add(int(directory.name))
+        except OSError:
+            continue
+    return found
+
+
+def _group(pid: int) -> Path | None:
+    """The group in the hierarchy that freezes."""
+    hierarchy = Layout.read(Root()).freezing()
+    return None if hierarchy is None else Path(f"{hierarchy.top}/byhand{pid}")
+
+
+def _members(pid: int) -> set[int]:
+    group = _group(pid)
+    return set() if group is None else {int(word) for word in (group / "cgroup.procs").read_text().split()}
+
+
+@contextmanager
+def _process() -> Iterator[int]:
+    with subprocess.Popen(_PROCESS) as outer:
+        try:
+            children = Path(f"/proc/{outer.pid}/task/{outer.pid}/children")
+            while not (found := children.read_text().split()):
+                assert outer.poll() is None
+            pid = int(found[0])
+            group = _group(pid)
+            if group is not None:
+                group.mkdir()
+                (group / "cgroup.procs").write_text(str(pid))
+            yield pid
+        finally:
+            outer.kill()
+            outer.wait()
+            if group is not None:
+                while group.is_dir():
+                    try:
+                        group.rmdir()
+                    except OSError:
+                        continue
+
+
+@contextmanager
+def two(*, routed: bool = False, mtu: int = 1500) -> Iterator[tuple[ByHand, ByHand]]:
+    """Two containers, joined by a veth pair; ``routed``: by a router, each alone in its subnet as pods may be."""
+    with ExitStack() as stack:
+        a, b = (stack.enter_context(_process()) for _ in range(2))
+        ends = [ByHand(a, "10.78.0.1"), ByHand(b, "10.78.0.2" if not routed else "10.78.1.1")]
+        between = [ByHand(stack.enter_context(_process()), "") for _ in range(routed)]
+        if not routed:
+            _link(ends[0], "eth0", ends[1], "eth0")
+        for number, end in enumerate(ends):
+            for router in between:
+                _link(end, "eth0", router, f"r{number}")
+                router.ip_says("address", "add", f"10.78.{number}.254/24", "dev", f"r{number}")
+                router.ip_says("link", "set", f"r{number}", "up")
+            end.ip_says("address", "add", f"{end.ip}/24", "dev", "eth0")
+            end.ip_says("link", "set", "eth0", "mtu", str(mtu), "up")
+            if between:
+                end.ip_says("route", "add", "default", "via", f"10.78.{number}.254")
+        for router in between:
+            run(["sysctl", "-qw", "net.ipv4.ip_forward=1"], timeout_s=5, netns=router.netns)
+        _settle(ends)
+        yield ends[0], ends[1]
+
+
+def _link(a: ByHand, name: str, b: ByHand, other: str) -> None:
+    a.ip_says("link", "add", name, "type", "veth", "peer", "name", other, "netns", b.netns)
+
+
+def _settle(ends: Sequence[ByHand]) -> None:
+    """Waits until the kernel has done what follows a link's start: duplicate addresses are looked for."""
+    while any("tentative" in end.ip_says("address") or "LOWERLAYERDOWN" in end.ip_says("link") for end in ends):
+        continue
+
+
+def topology(a: str, b: str, more: str = "") -> str:
+    """The text of a topology of two containers; ``more`` are further lines of the first."""
+    return f"""
+[[container]]
+name = "a"
+container = "{a}"
+application = ["send", "client"]
+peer = "b"
+{more}
+
+[[container]]
+name = "b"
+container = "{b}"
+application = ["recv", "server"]
+peer = "a"
+"""
