@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from difflib import unified_diff
 from pathlib import Path
 
 from pytest_icbench.driver.node.cgroup_layout import Layout
@@ -55,7 +56,7 @@ class ByHand:
             "routes": self.ip_says("route", "show", "table", "all") + self.ip_says("rule"),
             "neighbours": " ".join(sorted(self.neighbours())),
             "queues": run(["tc", "qdisc"], timeout_s=5, netns=self.netns).stdout,
-            "sockets": run(["ss", "-anH"], timeout_s=5, netns=self.netns).stdout,
+            "sockets": run(["ss", "-tuw0anH"], timeout_s=5, netns=self.netns).stdout,
             "sysctls": run(["tail", "-n", "+1", *names], timeout_s=5, netns=self.netns, check=False).stdout,
             "namespaces": " ".join(str(path.readlink()) for path in sorted(Path(f"/proc/{self.pid}/ns").iterdir())),
             "processes": " ".join(map(str, sorted(in_netns(self.netns)))),
@@ -65,6 +66,21 @@ class ByHand:
             "limits": Path(f"/proc/{self.pid}/limits").read_text(),
             "mounts": Path(f"/proc/{self.pid}/mounts").read_text(),
         }
+
+
+def states(pair: Sequence[ByHand]) -> dict[str, str]:
+    """All that a measurement could change in containers, in one table."""
+    return {f"{name} of {number}": text for number, end in enumerate(pair) for name, text in end.state().items()}
+
+
+def changes(before: dict[str, str], pair: Sequence[ByHand]) -> list[str]:
+    """What is no longer as it was, one line for each."""
+    return [line for name, text in states(pair).items() for line in _changes(name, before[name], text)]
+
+
+def _changes(name: str, before: str, after: str) -> list[str]:
+    lines = unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=0)
+    return [f"{name}: {line}" for line in lines if line[:3] not in ("---", "+++", "@@ ")]
 
 
 #: Neighbours of loopback and of multicast, which the kernel makes by itself.
@@ -96,6 +112,7 @@ def _members(pid: int) -> set[int]:
 
 @contextmanager
 def _process() -> Iterator[int]:
+    group = None
     with subprocess.Popen(_PROCESS) as outer:
         try:
             children = Path(f"/proc/{outer.pid}/task/{outer.pid}/children")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.driver.node.attached import target
-from pytest_icbench.driver.node.attached.target import find
+from pytest_icbench.driver.node.attached.target import Target, find
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.model.existing import Existing
 
@@ -24,7 +24,7 @@ def program(path: Path, does: str) -> None:
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The only directory of programs. No namespace is entered: that takes root."""
     monkeypatch.setenv("PATH", f"{tmp_path}")
-    monkeypatch.setattr(target, "_target", lambda name, netns, pid: (name, netns, pid))
+    monkeypatch.setattr(target, "_target", lambda name, netns, pid: Target(name, netns, 7, pid))
     return tmp_path
 
 
@@ -39,7 +39,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_first_process_is_asked_for(path: Path, kind: str, asked: str, answers: str) -> None:
     asked_for = path / "asked"
     program(path / asked, f'echo "$@" >{asked_for}; echo {answers.format(os.getpid())}')
-    assert find(Existing(f"{kind}:web1")) == (f"{kind}:web1", f"/proc/{os.getpid()}/ns/net", os.getpid())
+    assert find(Existing(f"{kind}:web1")) == Target(f"{kind}:web1", f"/proc/{os.getpid()}/ns/net", 7, os.getpid())
     assert "web1" in asked_for.read_text().split()
 
 
