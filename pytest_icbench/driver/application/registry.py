@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from pytest_icbench.driver.application.dns import Dns
 from pytest_icbench.driver.application.iperf3 import Iperf3
 from pytest_icbench.driver.application.memcached import Memcached
 from pytest_icbench.driver.application.nginx import Nginx, Tls
@@ -22,6 +23,7 @@ _BUILTIN: tuple[type[Application], ...] = (
     Nginx,
     Tls,
     Sockperf,
+    Dns,
     TcpRr,
     UdpRr,
     RedisOpen,

@@ -88,6 +88,42 @@ def test_sockperf_tells_round_trips_and_its_faults() -> None:
     assert application("sockperf").parse(text.replace("dropped messages = 0", "dropped messages = 4"), 0).errors == 4
 
 
+def test_dnsperf_counts_answers_and_other_codes_as_errors() -> None:
+    text = output("dnsperf-2.10.0.txt")
+    figures = application("dns").parse(text, 0)
+    assert (figures.operations, figures.errors, figures.mean_ns, figures.max_ns) == (30114, 0, 528e3, 10663e3)
+    assert figures.operations_per_second == pytest.approx(30108.309529)
+    other = text.replace("NOERROR 30114 (100.00%)", "NOERROR 30000 (99.62%), REFUSED 114 (0.38%)")
+    assert application("dns").parse(other, 0).errors == 114
+    assert application("dns").parse(text.replace("sent:         30114", "sent:         30120"), 0).errors == 6
+
+
+def test_dnsmasq_s_own_count_is_without_our_questions() -> None:
+    dns = application("dns")
+    dns.serve("198.18.1.2")
+    ask = answers(A_RECORD, txt("1"), txt("31"))
+    assert dns.prepare(ask)
+    assert [dns.served(ask), dns.served(ask)] == [0.0, 29.0]
+
+
+#: What dnsmasq answers: the header, the question, and an answer that ends with its data.
+A_RECORD = "\0\7\x85\x80\0\1\0\1\0\0\0\0\1a\4test\0\0\1\0\1\xc0\x0c\0\1\0\1\0\0\0\0\0\4\xc0\0\x02\x35"
+
+
+def txt(count: str) -> str:
+    return f"\0\7\x85\x80\0\1\0\1\0\0\0\0\4hits\4bind\0\0\x10\0\3\xc0\x0c\0\x10\0\3\0\0\0\0\0\2{chr(len(count))}{count}"
+
+
+@pytest.mark.parametrize("answer", ["", "HTTP/1.1 400 Bad Request", A_RECORD[:-1] + "\x36", "\0\x08" + A_RECORD[2:]])
+def test_what_is_no_dnsmasq_is_told(answer: str) -> None:
+    with pytest.raises(
+        Wrong, match=r"the server at port 5300 answered the query for a.test with .* not with 192.0.2.53"
+    ):
+        application("dns").prepare(answers(answer))
+    with pytest.raises(Wrong, match=r"answered the query for hits.bind with .*: it is no dnsmasq"):
+        application("dns").served(answers(answer))
+
+
 def test_an_error_of_iperf3_is_told() -> None:
     with pytest.raises(Wrong, match="unable to connect to server"):
         application("iperf3").parse('{"end": {}, "error": "unable to connect to server: Connection refused"}', 0)

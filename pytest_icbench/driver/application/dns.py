@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``dns``: dnsmasq asked for one address by dnsperf."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Mapping
+from typing import ClassVar
+
+from pytest_icbench.driver.application.protocol import Application, Ask, Program, Start, Wrong, unreadable
+from pytest_icbench.model.application import ApplicationLoad, Bounds, ClientFigures
+from pytest_icbench.model.rig import FILES, Question
+
+#: The name that is asked for, and its address at the server (RFC 5737).
+_NAME, _ADDRESS = "a.test", "192.0.2.53"
+_HEADER = struct.Struct("!6H")
+_ID, _RECURSION_DESIRED, _A, _TXT, _IN, _CHAOS = 7, 0x100, 1, 16, 1, 3
+#: The data of a TXT record follows its length, and dnsmasq's answer ends with it.
+_COUNT = re.compile(rb"([\x01-\x14])(\d+)\Z", re.DOTALL)
+
+
+class Dns(Application):
+    """dnsmasq with an address of its own; dnsperf with one thread, over UDP.
+
+    dnsperf with a single query under way sleeps 30 ms after each answer (2.10), so two are the fewest.
+    """
+
+    name: ClassVar[str] = "dns"
+    summary: ClassVar[str] = "dnsmasq with dnsperf, queries over UDP"
+    server: ClassVar[Program] = Program("dnsmasq", "dnsmasq-base")
+    client: ClassVar[Program] = Program(
+        "dnsperf", "dnsperf", version_argv=("-h",), version_pattern=r"Version (\d+\.\d+\S*)"
+    )
+    port: ClassVar[int] = 5300
+    transport: ClassVar[str] = "udp"
+    connections: ClassVar[Bounds | None] = Bounds(20, 2, 512)
+
+    def __init__(self, load: ApplicationLoad, versions: Mapping[str, str] | None = None) -> None:
+        super().__init__(load, versions)
+        self._own = 0
+
+    def serve(self, address: str) -> Start:
+        self._own = 0
+        # Without --user it becomes another user, for which nodes have no right.
+        fixed = ("--keep-in-foreground", "--user=root", "--group=root", "--conf-file=/dev/null", "--pid-file=")
+        names = ("--no-resolv", "--no-hosts", f"--address=/test/{_ADDRESS}")
+        where = (f"--port={self.port}", f"--listen-address={address}", "--bind-interfaces")
+        return Start(("dnsmasq", *fixed, *names, *where))
+
+    def drive(self, address: str, *, seconds: float, operations: int) -> Start:
+        many = str(self.load.connections)
+        argv = ("dnsperf", "-s", address, "-p", str(self.port), "-d", f"{FILES}/queries", "-l", f"{seconds:.0f}")
+        return Start((*argv, "-c", many, "-q", many, "-T", "1"), {"queries": f"{_NAME} A\n"})
+
+    def prepare(self, ask: Ask) -> tuple[str, ...]:
+        self._own += 1
+        answer = ask(Question(self.port, _query(_NAME, _A, _IN), via="udp")).encode("latin-1")
+        address = bytes(map(int, _ADDRESS.split(".")))
+        if answer[:2] != _ID.to_bytes(2, "big") or not answer.endswith(b"\x00\x04" + address):
+            raise Wrong(
+                f"the server at port {self.port} answered the query for {_NAME} with {answer[:40]!r}, not with"
+                f" {_ADDRESS}: it is no dnsmasq, or answers wrongly"
+            )
+        return (f"the address of {_NAME} is the one configured", "dnsperf found no other answer code than NOERROR")
+
+    def served(self, ask: Ask) -> float | None:
+        answer = ask(Question(self.port, _query("hits.bind", _TXT, _CHAOS), via="udp")).encode("latin-1")
+        count = _COUNT.search(answer)
+        if count is None or count[1][0] != len(count[2]):
+            raise Wrong(
+                f"the server at port {self.port} answered the query for hits.bind with {answer[:40]!r}: it is no"
+                f" dnsmasq"
+            )
+        hits = int(count[2]) - self._own
+        self._own += 1  # this query is counted after its answer
+        return float(hits)
+
+    def parse(self, output: str, operations: int) -> ClientFigures:
+        sent = re.search(r"Queries sent: +(\d+)", output)
+        completed = re.search(r"Queries completed: +(\d+)", output)
+        codes = re.search(r"Response codes: +(.*)", output)
+        seconds = re.search(r"Run time \(s\): +(\d+\.\d+)", output)
+        times = re.search(r"Average Latency \(s\): +(\d+\.\d+) \(min \d+\.\d+, max (\d+\.\d+)\)", output)
+        if not (sent and completed and codes and seconds and times) or not float(seconds[1]):
+            raise unreadable(self.client, "line 'Queries completed', or its time,", output)
+        right = re.search(r"NOERROR (\d+)", codes[1])
+        return ClientFigures(
+            operations=int(completed[1]),
+            seconds=float(seconds[1]),
+            errors=int(sent[1]) - (int(right[1]) if right else 0),
+            mean_ns=float(times[1]) * 1e9,
+            max_ns=float(times[2]) * 1e9,
+        )
+
+
+def _query(name: str, kind: int, area: int) -> str:
+    """Returns a query of RFC 1035 as the text of a question."""
+    labels = b"".join(bytes([len(label)]) + label.encode() for label in name.split("."))
+    header = _HEADER.pack(_ID, _RECURSION_DESIRED, 1, 0, 0, 0)
+    return (header + labels + b"\0" + struct.pack("!2H", kind, area)).decode("latin-1")
