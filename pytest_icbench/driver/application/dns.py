@@ -42,11 +42,12 @@ class Dns(Application):
 
     def serve(self, address: str) -> Start:
         self._own = 0
-        # Without --user it becomes another user, for which nodes have no right.
-        fixed = ("--keep-in-foreground", "--user=root", "--group=root", "--conf-file=/dev/null", "--pid-file=")
+        # With any name, root's too, it calls setgroups(2), for which nodes have no right; it would tell syslog alone.
+        identity = ("--keep-in-foreground", "--user=", "--group=", "--log-facility=-")
+        files = ("--conf-file=/dev/null", "--pid-file=")
         names = ("--no-resolv", "--no-hosts", f"--address=/test/{_ADDRESS}")
         where = (f"--port={self.port}", f"--listen-address={address}", "--bind-interfaces")
-        return Start(("dnsmasq", *fixed, *names, *where))
+        return Start(("dnsmasq", *identity, *files, *names, *where))
 
     def drive(self, address: str, *, seconds: float, operations: int) -> Start:
         many = str(self.load.connections)
