@@ -19,6 +19,7 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.measure.launch.ports import Ports
 from pytest_icbench.model.case import NETDEV_APIS, Case
+from pytest_icbench.model.existing import ATTACH
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
@@ -32,10 +33,12 @@ from tests.host.rig_tools import built, driver
 __all__ = ["clean", "session"]  # fixtures
 
 BRIEF = Settings(warmup_s=0.05, duration_s=0.2, drain_s=0.3, repeats=1)
+#: ``attach`` makes nothing: test_attach.py brings the containers that it needs.
+MADE = {name: driver for name, driver in builtin_switches().items() if name != ATTACH}
 #: Every port and every mode of every switch, in its natural API.
 #: The kernel's paths have no process to which endpoints connect: their tests stand in test_kernel_paths.py.
-PATHS = [name for name, driver in builtin_switches().items() if issubclass(driver, KernelPath)]
-CONNECTING = {name: driver for name, driver in builtin_switches().items() if name not in PATHS}
+PATHS = [name for name, driver in MADE.items() if issubclass(driver, KernelPath)]
+CONNECTING = {name: driver for name, driver in MADE.items() if name not in PATHS}
 PORTS = [Case(name, port=port) for name, driver in CONNECTING.items() for port in driver.ports]
 MODES = [Case(name, mode=mode) for name, driver in CONNECTING.items() for mode in driver.modes]
 RELAUNCHES = 3
@@ -211,7 +214,7 @@ def test_the_time_after_which_snabb_forgets_is_the_users(clean: None) -> None:
             exchange.end()
 
 
-@pytest.mark.parametrize("name", builtin_switches())
+@pytest.mark.parametrize("name", MADE)
 def test_jumbo_frames(session: HostSession, name: str) -> None:
     case = Case(name, traffic=Traffic(9000))
     with built(session, case) as rig:
@@ -220,7 +223,7 @@ def test_jumbo_frames(session: HostSession, name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", builtin_switches())
+@pytest.mark.parametrize("name", MADE)
 def test_pairs_do_not_hear_each_other(session: HostSession, name: str) -> None:
     case = Case(name, pairs=4 if name == "ovs" else 2)
     with built(session, case) as rig:
