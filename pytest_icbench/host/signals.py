@@ -34,6 +34,23 @@ def shielded() -> Iterator[None]:
             signal.signal(number, handler if handler is not None else signal.SIG_DFL)
 
 
+@contextmanager
+def deferred() -> Iterator[None]:
+    """Lets SIGINT and SIGTERM act after the block only, which is short. Has no effect outside the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    old = {number: signal.signal(number, lambda number, _frame: came.append(number)) for number in _SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in old.items():
+            signal.signal(number, handler if handler is not None else signal.SIG_DFL)
+        if came:
+            signal.raise_signal(came[0])
+
+
 def _say(text: str) -> None:
     with suppress(OSError, ValueError, RuntimeError):  # closed, or the signal came within a write to it
         sys.stderr.write(f"\nicbench: {text}\n")

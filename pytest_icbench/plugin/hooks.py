@@ -161,8 +161,11 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
         yield
         unjudged = icbench.unjudged()
     finally:
-        icbench.finish()  # also after Ctrl-C, so that finished measurements are kept
-        item.config.stash[_SESSION].collector.measured(item.nodeid, icbench.results)
+        from pytest_icbench.host.signals import deferred
+
+        with deferred():  # a result that is in its file is in the tables, too
+            icbench.finish()  # also after Ctrl-C, so that finished measurements are kept
+            item.config.stash[_SESSION].collector.measured(item.nodeid, icbench.results)
         if "benchmark" in getattr(item, "funcargs", {}):
             from pytest_icbench.plugin.pytest_benchmark import replay
 

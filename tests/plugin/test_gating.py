@@ -99,6 +99,21 @@ def test_a_test_that_is_interrupted_when_it_has_measured_is_in_the_table(inner: 
     result.stdout.fnmatch_lines(["*= icbench results =*", "ovs-64B*"])
 
 
+def test_a_signal_while_a_result_is_written_comes_after_it(inner: Runner) -> None:
+    inner.write(test_x=ONE)
+    before = """
+from pytest_icbench.plugin import run
+
+def write(raw, measurement):
+    os.kill(os.getpid(), 2)
+
+run.write_hlog = write
+"""
+    result = inner.spawn_with_bench(before=before)
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result.stdout.fnmatch_lines(["*= icbench results =*", "ovs-64B*"])
+
+
 def test_mistakes_are_told_before_the_host_is_taken(files: Runner, bench: type[FakeTestbed]) -> None:
     bench.log.clear()
     (path,) = (files.path / "baselines").glob("*/*/*.json")

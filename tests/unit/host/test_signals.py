@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from pytest_icbench.host.signals import SignalGuard, shielded
+from pytest_icbench.host.signals import SignalGuard, deferred, shielded
 
 _RUN = """
 import signal, sys, time
@@ -71,7 +71,7 @@ def test_other_threads_change_nothing() -> None:
     seen: list[object] = []
 
     def work() -> None:
-        with shielded(), SignalGuard():
+        with shielded(), deferred(), SignalGuard():
             seen.append(signal.getsignal(signal.SIGTERM))
 
     thread = threading.Thread(target=work)
@@ -84,4 +84,22 @@ def test_the_shield_gives_the_handlers_back_after_an_error() -> None:
     before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
     with pytest.raises(ValueError, match="x"), shielded():
         raise ValueError("x")
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_that_is_deferred_acts_after_the_block(number: signal.Signals) -> None:
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    steps: list[str] = []
+
+    def work() -> None:
+        with deferred():
+            signal.raise_signal(number)
+            steps.append("done whole")
+        steps.append("gone on")
+
+    with SignalGuard() as guard, pytest.raises(KeyboardInterrupt):
+        work()
+    assert steps == ["done whole"]
+    assert guard.received == number
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
