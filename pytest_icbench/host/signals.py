@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
@@ -17,43 +17,41 @@ _GRACE_S = 10.0
 
 
 @contextmanager
-def shielded() -> Iterator[None]:
-    """Only acknowledges SIGINT and SIGTERM within the block. Has no effect outside the main thread."""
+def _handled(handler: Callable[[int, FrameType | None], object]) -> Iterator[None]:
+    """Handles SIGINT and SIGTERM by ``handler`` within the block. Has no effect outside the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-
-    def ignore(_number: int, _frame: FrameType | None) -> None:
-        _say("cleaning up, a few seconds more (after kill -9: icbench recover)")
-
-    old = {number: signal.signal(number, ignore) for number in _SIGNALS}
+    old = {number: signal.signal(number, handler) for number in _SIGNALS}
     try:
         yield
     finally:
-        for number, handler in old.items():
-            signal.signal(number, handler if handler is not None else signal.SIG_DFL)
+        for number, before in old.items():
+            signal.signal(number, before if before is not None else signal.SIG_DFL)
+
+
+@contextmanager
+def shielded() -> Iterator[None]:
+    """Only acknowledges SIGINT and SIGTERM within the block. Has no effect outside the main thread."""
+    with _handled(lambda _number, _frame: _say_cleaning()):
+        yield
 
 
 @contextmanager
 def deferred() -> Iterator[None]:
     """Lets SIGINT and SIGTERM act after the block only, which is short. Has no effect outside the main thread."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
     came: list[int] = []
-    old = {number: signal.signal(number, lambda number, _frame: came.append(number)) for number in _SIGNALS}
     try:
-        yield
+        with _handled(lambda number, _frame: came.append(number)):
+            yield
     finally:
-        for number, handler in old.items():
-            signal.signal(number, handler if handler is not None else signal.SIG_DFL)
         if came:
             signal.raise_signal(came[0])
 
 
-def _say(text: str) -> None:
+def _say_cleaning() -> None:
     with suppress(OSError, ValueError, RuntimeError):  # closed, or the signal came within a write to it
-        sys.stderr.write(f"\nicbench: {text}\n")
+        sys.stderr.write("\nicbench: cleaning up, a few seconds more (after kill -9: icbench recover)\n")
 
 
 class SignalGuard:
@@ -86,7 +84,7 @@ class SignalGuard:
     def _handle(self, number: int, _frame: FrameType | None) -> None:
         now = time.monotonic()
         if self.received is not None and now - self._handled_at < _GRACE_S:
-            _say("cleaning up, a few seconds more (after kill -9: icbench recover)")
+            _say_cleaning()
             return
         if self.received is None:
             self.received = number
