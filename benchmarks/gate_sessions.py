@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Sessions of the gate as a CI runs them, each of its own process: what shows whom it accuses, and what it finds.
+
+A session is pytest over the cases of `gate_cases.py`, three minutes long. Six build a baseline. Then come, in an order
+drawn once, sessions without a change, alone and beside ``stress-ng`` that is there for twenty seconds of forty, and
+sessions whose forwarder is 10 % or 5 % slower: another program under the same name, as a new version is. Every session
+without a change adds to the baseline, as a CI's run of its main branch does; those after it are held against that.
+
+``python gate_sessions.py FILE --sessions N`` appends up to N sessions to a file that wants sixty-one: three hours in
+all. A file of another host is begun anew. Whatever else runs on the host meanwhile is part of what is shown: the load
+before and after each session stands in its line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from detection_pool import cost_of, host
+
+from pytest_icbench.driver.workload.executable import workload_path
+
+CASES = Path(__file__).with_name("gate_cases.py")
+BUDGET = "3m"
+#: What a kind of session has beside it, and by how much its forwarder is slower.
+BESIDE = {"same beside cpu": ["--cpu", "1"], "same beside memory": ["--stream", "1"]}
+SLOWER = {"10 % slower": 0.10, "5 % slower": 0.05}
+ALONE = "same"
+BASELINE_SESSIONS = 6
+#: Sessions of each kind after those of the baseline.
+WANTED = {ALONE: 15, "same beside cpu": 8, "same beside memory": 7, "10 % slower": 15, "5 % slower": 10}
+#: Seconds for which the stress is there, and for which it is not.
+STRESS_S = 20
+#: What a session keeps of each case's result.
+VALUES = {"throughput": "throughput_pps", "latency": "rtt_p50_ns"}
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One case of a session.
+
+    Attributes:
+        value, low, high: frames per second, or nanoseconds, with the interval.
+        change: to the baseline, with its interval; None without one.
+        disturbed: launches of ``launches`` that others disturbed.
+    """
+
+    verdict: str
+    reason: str
+    value: float | None
+    low: float | None
+    high: float | None
+    change: list[float | None] | None
+    launches: int
+    disturbed: int
+
+
+@dataclass(frozen=True)
+class Session:
+    """One session: seconds since the epoch and of its length, load average before and after, pytest's exit status."""
+
+    kind: str
+    at: float
+    seconds: float
+    load: list[float]
+    exit: int
+    cases: dict[str, Judged]
+
+    @classmethod
+    def read(cls, line: str) -> Session:
+        data = json.loads(line)
+        return cls(**{**data, "cases": {case: Judged(**each) for case, each in data["cases"].items()}})
+
+
+def read(file: Path) -> tuple[dict[str, Any], list[Session]] | None:
+    """The host's facts and its sessions; None if there is no file."""
+    if not file.exists():
+        return None
+    first, *lines = file.read_text().splitlines()
+    return json.loads(first), [Session.read(line) for line in lines]
+
+
+def order(seed: int = 1) -> list[str]:
+    """The kinds of all sessions, those of the baseline first."""
+    later = [kind for kind, number in WANTED.items() for _ in range(number)]
+    random.Random(seed).shuffle(later)
+    return [ALONE] * BASELINE_SESSIONS + later
+
+
+def lacking(done: list[Session]) -> list[str]:
+    """The kinds of the sessions that lack, in their order."""
+    had, found = Counter(session.kind for session in done), []
+    for kind in order():
+        if had[kind]:
+            had[kind] -= 1
+        else:
+            found.append(kind)
+    return found
+
+
+def forwarder(place: Path, slower: float) -> None:
+    """Writes the program that is the workload, but for a forwarder's cost a frame."""
+    cost = cost_of(slower)
+    place.write_text(f"""#!/bin/sh
+# The workload, but a forwarder costs {cost} cycles a frame, whatever its command line says.
+for each; do
+    shift
+    [ "$last" = --cost ] && set -- "$@" {cost} || set -- "$@" "$each"
+    last=$each
+done
+exec "{workload_path()}" "$@"
+""")
+    place.chmod(0o755)
+
+
+def run(kind: str, work: Path) -> Session:
+    """One session of that kind, with its baselines and runs below ``work``."""
+    slower, program = SLOWER.get(kind, 0.0), work / "forward"
+    forwarder(program, slower)
+    kept, before = work / "baselines" / "all", work / "baselines" / "main"
+    argv = [sys.executable, "-m", "pytest", str(CASES), "-p", "no:cacheprovider"]
+    argv += ["--icbench-budget", BUDGET, "--icbench-binary", f"forward={program}"]
+    argv += ["--icbench-baselines", str(work / "baselines"), "--icbench-reports", str(work / "runs")]
+    argv += ["--icbench-compare", "main"] if before.exists() else []
+    argv += ["--icbench-save", "all"] if kind not in SLOWER else []
+    load, at = os.getloadavg()[0], time.time()
+    stress = None
+    if kind in BESIDE:
+        words = " ".join(BESIDE[kind])
+        turns = f"while :; do stress-ng {words} --timeout {STRESS_S} --quiet; sleep {STRESS_S}; done"
+        stress = subprocess.Popen(["sh", "-c", turns], start_new_session=True)
+    try:
+        ended = subprocess.run(argv, cwd=work, capture_output=True, text=True, check=False)
+    finally:
+        if stress is not None:
+            os.killpg(stress.pid, signal.SIGTERM)
+            stress.wait()
+    took = time.time() - at
+    told = re.search(r"^reports: (\S+)", ended.stdout, re.MULTILINE)
+    if told is None:
+        raise SystemExit(f"the session has no results:\n{ended.stdout[-2000:]}{ended.stderr[-2000:]}")
+    if kind not in SLOWER:
+        shutil.rmtree(before, ignore_errors=True)
+        shutil.copytree(kept, before)
+    loads = [round(load, 2), round(os.getloadavg()[0], 2)]
+    return Session(kind, round(at, 1), round(took, 1), loads, ended.returncode, judged(Path(told[1])))
+
+
+def judged(run_directory: Path) -> dict[str, Judged]:
+    """The cases of a run, by id."""
+    found = {}
+    for line in (run_directory / "results.jsonl").read_text().splitlines():
+        data = json.loads(line)
+        value = VALUES[data["dimension"]]
+        ratio = "ratio_to_baseline"
+        change = [data[ratio], data[f"{ratio}_low"], data[f"{ratio}_high"]]
+        found[data["case"]] = Judged(
+            data["verdict"],
+            data["reason"],
+            data[value],
+            data[f"{value}_low"],
+            data[f"{value}_high"],
+            None if data[ratio] is None else [None if each is None else round(each, 4) for each in change],
+            data["launches"],
+            data["disturbed_launches"],
+        )
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--sessions", type=int, help="append so many at most (default: all that lack)")
+    parser.add_argument("--work", type=Path, help="where baselines and runs are kept (default: FILE.work)")
+    parser.add_argument("--pause", type=float, default=0.0, help="seconds between two sessions (default: %(default)s)")
+    options = parser.parse_args()
+    file, facts = options.file, host()
+    work = (options.work or file.with_suffix(".work")).absolute()
+    known = read(file)
+    done = known[1] if known is not None and known[0] == facts else []
+    if not done:
+        shutil.rmtree(work, ignore_errors=True)
+        file.write_text(json.dumps(facts) + "\n")
+    work.mkdir(parents=True, exist_ok=True)
+    for number, kind in enumerate(lacking(done)[: options.sessions]):
+        if number:
+            time.sleep(options.pause)
+        session = run(kind, work)
+        with file.open("a") as stream:
+            stream.write(json.dumps(asdict(session)) + "\n")
+        done.append(session)
+        verdicts = ", ".join(f"{verdict} {count}" for verdict, count in counted(session).items())
+        told = f"{kind}, {session.seconds:.0f} s, exit status {session.exit}: {verdicts}"
+        print(f"session {len(done)}: {told}", flush=True)
+    return 0
+
+
+def counted(session: Session) -> Counter[str]:
+    """Its verdicts."""
+    return Counter(each.verdict for each in session.cases.values())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
