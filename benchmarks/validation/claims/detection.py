@@ -9,14 +9,13 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from detection_pool import LENGTHS, RIGS, ROUNDS, UNITS, Pool, Unit, host, record
-
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.stats.noninferiority import Margin
 from pytest_icbench.stats.paired import factor
 from pytest_icbench.stats.quantiles import Estimate
 from validation import drawing
 from validation.model import Found, Row, Settings
+from validation.pools.detection import FILE, LENGTHS, RIGS, ROUNDS, UNITS, Pool, Unit, host, record
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,8 +39,8 @@ repeated (another process of the host ran there; the figure itself is not looked
 that is not part of the pool. The drawn comparisons take six of all rounds at random, one rig as the new version in
 all six; beside them stand those that take six and six of all launches, neighbours or not.
 
-The pool takes 23 minutes of the whole machine and is recorded before, in blocks, by `benchmarks/detection_pool.py` into
-`benchmarks/detection.jsonl`; a pool of another host is begun anew. The claim is about what stands there.
+The pool takes 23 minutes of the whole machine and is [recorded before](../../benchmarks/README.md), in blocks; a pool
+of another host is begun anew. The claim is about what stands there.
 """
 SECONDS = 30.0
 FIGURES = {
@@ -56,16 +55,13 @@ SHIFT = 0.005
 #: Allowances of the curve, and how many neighbouring units make one comparison.
 ALLOWANCES, JOINED = (0.03, 0.04, 0.045, 0.0475), (1, 2, 3, 6)
 LEVELS = {"0 %": ("a", "b"), "5 %": ("a", "slow5"), "10 %": ("b", "slow10")}
-FILE = Path(__file__).parents[2] / "detection.jsonl"
 
 
 def check(settings: Settings) -> Found:
     if not settings.quick:
         pool = Pool.read(FILE)
         if pool is None or len(pool.units) < UNITS or pool.host != host():
-            raise Unsupported(
-                f"no whole pool of this host is recorded: python benchmarks/detection_pool.py benchmarks/{FILE.name}"
-            )
+            raise Unsupported("no whole pool of this host is recorded: python -m validation.pools.detection")
         return assemble(pool, settings)
     with TemporaryDirectory() as directory:
         return assemble(record(Path(directory) / "pool.jsonl", 2, settings), settings)

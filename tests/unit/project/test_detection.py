@@ -26,7 +26,7 @@ def load(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
 
 @pytest.fixture
 def pools(load: Callable[[str], Any]) -> Any:
-    return load("detection_pool")
+    return load("validation.pools.detection")
 
 
 def pool(pools: Any, slow10: float = 0.9, units: int = 60) -> Any:

@@ -8,8 +8,8 @@ block of units, so that what a rig draws when it is built is drawn more than onc
 process of this host ran on the forwarder's CPU for long, as the kernel's own account says whatever the figure, is
 repeated at once: what is to be shown needs the machine for itself.
 
-``python detection_pool.py FILE --units N`` appends up to N units to a file that wants sixty: twenty-three minutes of
-the whole machine in all, which others need as well.
+``python -m validation.pools.detection --units N`` appends up to N units to a record that wants sixty: twenty-three
+minutes of the whole machine in all, which others need as well.
 """
 
 from __future__ import annotations
@@ -24,10 +24,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from validation import priority, rigs
-from validation.facts import host_facts
-from validation.model import Settings
-
 from pytest_icbench.driver.switch.forwarder.switch import Forward
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import run_launch
@@ -35,7 +31,11 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.settings import Settings as Lengths
 from pytest_icbench.testbed.rig import Rig
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
+from validation import priority, rigs
+from validation.facts import host_facts
+from validation.model import Settings
 
+FILE = Path(__file__).with_suffix(".jsonl")
 #: Units of the whole pool, and rounds of one.
 UNITS, ROUNDS = 60, 6
 #: Cycles that the forwarder adds to each frame, and what forwarding itself costs (of a pilot: its rate at two costs).
@@ -195,7 +195,7 @@ def waiting_ns(rig: Rig) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("file", type=Path)
+    parser.add_argument("file", type=Path, nargs="?", default=FILE, help="the record (default: %(default)s)")
     parser.add_argument("--units", type=int, default=UNITS, help="append so many at most (default: all that lack)")
     options = parser.parse_args()
     pool = Pool.read(options.file)

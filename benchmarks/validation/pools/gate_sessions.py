@@ -6,9 +6,9 @@ drawn once, sessions without a change, alone and beside ``stress-ng`` that is th
 sessions whose forwarder is 10 % or 5 % slower: another program under the same name, as a new version is. Every session
 without a change adds to the baseline, as a CI's run of its main branch does; those after it are held against that.
 
-``python gate_sessions.py FILE --sessions N`` appends up to N sessions to a file that wants sixty-one: three hours in
-all. A file of another host is begun anew. Whatever else runs on the host meanwhile is part of what is shown: the load
-before and after each session stands in its line.
+``python -m validation.pools.gate_sessions --sessions N`` appends up to N sessions to a record that wants sixty-one:
+three hours in all. A record of another host is begun anew. Whatever else runs on the host meanwhile is part of what is
+shown: the load before and after each session stands in its line.
 """
 
 from __future__ import annotations
@@ -28,10 +28,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from detection_pool import cost_of, host
-
 from pytest_icbench.driver.workload.executable import workload_path
+from pytest_icbench.model.launch import Launch
+from pytest_icbench.stats.quantiles import Estimate
+from pytest_icbench.store.read import read_run
+from validation.pools.detection import cost_of, host
 
+FILE = Path(__file__).with_suffix(".jsonl")
 CASES = Path(__file__).with_name("gate_cases.py")
 BUDGET = "3m"
 #: What a kind of session has beside it, and by how much its forwarder is slower.
@@ -43,8 +46,6 @@ BASELINE_SESSIONS = 6
 WANTED = {ALONE: 15, "same beside cpu": 8, "same beside memory": 7, "10 % slower": 15, "5 % slower": 10}
 #: Seconds for which the stress is there, and for which it is not.
 STRESS_S = 20
-#: What a session keeps of each case's result.
-VALUES = {"throughput": "throughput_pps", "latency": "rtt_p50_ns"}
 
 
 @dataclass(frozen=True)
@@ -52,18 +53,17 @@ class Judged:
     """One case of a session.
 
     Attributes:
-        value, low, high: frames per second, or nanoseconds, with the interval.
-        change: to the baseline, with its interval; None without one.
-        disturbed: launches of ``launches`` that others disturbed.
+        value: frames per second, or nanoseconds, with the interval's ends; None of an invalid measurement.
+        change: the ratio to the baseline, with its interval's ends; None without one.
+        launches: the value of each.
+        disturbed: how many of them others disturbed.
     """
 
     verdict: str
     reason: str
-    value: float | None
-    low: float | None
-    high: float | None
+    value: list[float | None] | None
     change: list[float | None] | None
-    launches: int
+    launches: list[float]
     disturbed: int
 
 
@@ -161,27 +161,35 @@ def run(kind: str, work: Path) -> Session:
 def judged(run_directory: Path) -> dict[str, Judged]:
     """The cases of a run, by id."""
     found = {}
-    for line in (run_directory / "results.jsonl").read_text().splitlines():
-        data = json.loads(line)
-        value = VALUES[data["dimension"]]
-        ratio = "ratio_to_baseline"
-        change = [data[ratio], data[f"{ratio}_low"], data[f"{ratio}_high"]]
-        found[data["case"]] = Judged(
-            data["verdict"],
-            data["reason"],
-            data[value],
-            data[f"{value}_low"],
-            data[f"{value}_high"],
-            None if data[ratio] is None else [None if each is None else round(each, 4) for each in change],
-            data["launches"],
-            data["disturbed_launches"],
+    for stored in read_run(run_directory).results:
+        result = stored.measurement
+        latency = result.dimension == "latency"
+        value = result.rtt_p50_ns if latency else result.throughput_pps
+        found[result.case] = Judged(
+            result.verdict or "",
+            result.reason or "",
+            rounded(value, 0),
+            rounded(result.ratio_to_baseline, 4),
+            [each for launch in result.per_launch if (each := p50(launch) if latency else launch.throughput_pps)],
+            result.disturbed_launches or 0,
         )
     return found
 
 
+def p50(launch: Launch) -> float | None:
+    return launch.rtt.percentile(0.5) if launch.rtt is not None else None
+
+
+def rounded(estimate: Estimate | None, digits: int) -> list[float | None] | None:
+    """Value, low and high."""
+    if estimate is None:
+        return None
+    return [None if each is None else round(each, digits) for each in (estimate.value, estimate.low, estimate.high)]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("file", type=Path)
+    parser.add_argument("file", type=Path, nargs="?", default=FILE, help="the record (default: %(default)s)")
     parser.add_argument("--sessions", type=int, help="append so many at most (default: all that lack)")
     parser.add_argument("--work", type=Path, help="where baselines and runs are kept (default: FILE.work)")
     parser.add_argument("--pause", type=float, default=0.0, help="seconds between two sessions (default: %(default)s)")
