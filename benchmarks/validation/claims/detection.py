@@ -39,7 +39,7 @@ repeated (another process of the host ran there; the figure itself is not looked
 that is not part of the pool. The drawn comparisons take six of all rounds at random, one rig as the new version in
 all six; beside them stand those that take six and six of all launches, neighbours or not.
 
-The pool takes 23 minutes of the whole machine and is [recorded before](../../benchmarks/README.md), in blocks; a pool
+The pool takes 23 minutes of the whole machine and is recorded before (`benchmarks/README.md`), in blocks; a pool
 of another host is begun anew. The claim is about what stands there.
 """
 SECONDS = 30.0

@@ -32,7 +32,7 @@ without a change is added to the baseline for those after it. Nothing is left ou
 An interval agrees if it holds the median of the values of all other sessions without a change. Beside that stands the
 rule that takes launches as independent, on the same launches.
 
-The sessions take three hours and are [recorded before](../../benchmarks/README.md); a record of another host is begun
+The sessions take three hours and are recorded before (`benchmarks/README.md`); a record of another host is begun
 anew. The claim is about what stands there.
 """
 SECONDS = 1.0
