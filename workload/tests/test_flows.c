@@ -94,6 +94,27 @@ static void bad_flows(void)
 	CHECK_CONTAINS(err, "vary addresses or macs");
 }
 
+static void bad_queues(void)
+{
+	const char *dpdk[] = {"icbench-workload", "dpdk-duplex", ADDRESSES, "--queues", "16"};
+	const char *capture[] = {"icbench-workload", "dpdk-capture", "x.pcap", "--queues", "2"};
+	const char *forward[] = {"icbench-workload", "dpdk-forward", "--queues", "2"};
+	struct options o;
+
+	CHECK(parse_line(&o, 8, dpdk) == OPTIONS_RUN);
+	CHECK_EQUAL(o.queues, 16);
+	dpdk[7] = "17";
+	CHECK(parse_line(&o, 8, dpdk) == OPTIONS_BAD);
+	CHECK_CONTAINS(err, "--queues takes a whole number from 1 to 16, not '17'");
+	CHECK(parse3(&o, "--queues", "1", NULL) == OPTIONS_RUN);
+	CHECK(parse3(&o, "--queues=2", "-R", "eth0") == OPTIONS_BAD);
+	CHECK_CONTAINS(err, "--queues 2 has no place: send has one queue; take dpdk-send");
+	CHECK(parse_line(&o, 5, capture) == OPTIONS_BAD);
+	CHECK_CONTAINS(err, "dpdk-capture has one queue");
+	CHECK(parse_line(&o, 4, forward) == OPTIONS_BAD);
+	CHECK_CONTAINS(err, "dpdk-forward has one queue");
+}
+
 /* Frames of different flows differ, those of one do not, and all are whole. */
 static void headers_with(const char *header, const char *text, unsigned offset, unsigned length)
 {
@@ -208,6 +229,7 @@ int main(void)
 	by_zipf("1000:zipf", 3000000);
 	by_zipf("1M:zipf", 3000000);
 	bad_flows();
+	bad_queues();
 	headers("1000", 26, 4);
 	headers("64512:ports", 34, 2);
 	headers("70k:macs", 6, 6);

@@ -4,7 +4,7 @@
  * Buffers to send come from a pool in whose data rooms the headers stand already, so that a frame costs its
  * mbuf's lengths and the bytes that the application writes.
  */
-#include "io/io.h"
+#include "io/dpdk_burst.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -17,33 +17,12 @@
 #include "base/frame.h"
 #include "io/dpdk_compat.h"
 #include "io/dpdk_eal.h"
-#include "io/dpdk_port.h"
 #include "option/options.h"
 
 /* Frames ahead whose first line is fetched while one is looked at. */
 #define PREFETCH_AHEAD 8u
 /* Bursts refused in a row, before the link is asked for. */
 #define REFUSED_CHECK (1u << 16)
-
-/* The bytes of a plain header (frame_is_plain()) that say "IPv4, UDP, this length, this port", as three words
- * to compare. */
-struct header_match {
-	uint64_t at12, at12_mask; /* EtherType, version and length, (TOS), total length, (identification) */
-	uint32_t at20, at20_mask; /* fragment, (TTL), protocol */
-	uint32_t at36, at36_mask; /* destination port, UDP length */
-};
-
-struct io {
-	struct dpdk_port port;
-	struct header_match match;
-	struct frame_match ours; /* what header_match says in few words, for any headers */
-	uint16_t payload_len;    /* of all frames; 0: of a mix, each says its own */
-	uint32_t least_bytes;    /* of a frame that is looked at */
-	unsigned lent, received, refused_bursts;
-	struct rte_mbuf *tx[IO_BURST_MAX];
-	struct rte_mbuf *rx[IO_BURST_MAX];
-	struct rte_mbuf *rest[IO_BURST_MAX];
-};
 
 const char *io_dpdk_version(void)
 {
@@ -203,6 +182,17 @@ static unsigned dpdk_tx_acquire(struct io *io, uint8_t *payload[], unsigned n)
 	return n;
 }
 
+int dpdk_refused(struct io *io)
+{
+	if (++io->refused_bursts < REFUSED_CHECK)
+		return 0;
+	io->refused_bursts = 0;
+	if (dpdk_port_link_up(&io->port))
+		return 0;
+	errno = ENETDOWN;
+	return -1;
+}
+
 static int dpdk_tx_commit(struct io *io, unsigned n)
 {
 	unsigned taken = io->port.started ? rte_eth_tx_burst(io->port.id, 0, io->tx, (uint16_t)n) : 0;
@@ -210,15 +200,9 @@ static int dpdk_tx_commit(struct io *io, unsigned n)
 	io->lent -= taken;
 	if (taken && io->lent)
 		memmove(io->tx, io->tx + taken, io->lent * sizeof(io->tx[0]));
-	if (taken || !n) {
-		io->refused_bursts = 0;
-	} else if (++io->refused_bursts == REFUSED_CHECK) {
-		io->refused_bursts = 0;
-		if (!dpdk_port_link_up(&io->port)) {
-			errno = ENETDOWN;
-			return -1;
-		}
-	}
+	if (!taken && n)
+		return dpdk_refused(io);
+	io->refused_bursts = 0;
 	return (int)taken;
 }
 
@@ -274,10 +258,8 @@ static void describe(const struct io *io, struct rte_mbuf *mbuf, struct io_frame
 	}
 }
 
-static int dpdk_rx_poll(struct io *io, struct io_frame *frames, unsigned n)
+void dpdk_describe_burst(struct io *io, struct io_frame *frames, unsigned got)
 {
-	unsigned got = rte_eth_rx_burst(io->port.id, 0, io->rx, (uint16_t)n);
-
 	for (unsigned i = 0; i < RTE_MIN(got, PREFETCH_AHEAD); i++)
 		rte_prefetch0(rte_pktmbuf_mtod(io->rx[i], void *));
 	for (unsigned i = 0; i < got; i++) {
@@ -286,15 +268,23 @@ static int dpdk_rx_poll(struct io *io, struct io_frame *frames, unsigned n)
 		describe(io, io->rx[i], &frames[i]);
 	}
 	io->received = got;
+}
+
+static int dpdk_rx_poll(struct io *io, struct io_frame *frames, unsigned n)
+{
+	unsigned got = rte_eth_rx_burst(io->port.id, 0, io->rx, (uint16_t)n);
+
+	dpdk_describe_burst(io, frames, got);
 	return (int)got;
 }
 
-static int dpdk_rx_reflect(struct io *io, const bool *keep, unsigned n)
+unsigned dpdk_reflect(
+        struct io *io, uint16_t queue, unsigned first, unsigned end, const bool *keep, unsigned n)
 {
 	struct rte_mbuf *out[IO_BURST_MAX];
 	unsigned kept = 0, rest = 0, taken;
 
-	for (unsigned i = 0; i < io->received; i++) {
+	for (unsigned i = first; i < end; i++) {
 		struct rte_mbuf *mbuf = io->rx[i];
 
 		if (i >= n || !keep[i]) {
@@ -305,9 +295,16 @@ static int dpdk_rx_reflect(struct io *io, const bool *keep, unsigned n)
 		mbuf->ol_flags = 0; /* what the driver found out on receipt would be orders when sending */
 		out[kept++] = mbuf;
 	}
-	taken = rte_eth_tx_burst(io->port.id, 0, out, (uint16_t)kept);
+	taken = rte_eth_tx_burst(io->port.id, queue, out, (uint16_t)kept);
 	rte_pktmbuf_free_bulk(out + taken, kept - taken);
 	rte_pktmbuf_free_bulk(io->rest, rest);
+	return taken;
+}
+
+static int dpdk_rx_reflect(struct io *io, const bool *keep, unsigned n)
+{
+	unsigned taken = dpdk_reflect(io, 0, 0, io->received, keep, n);
+
 	io->received = 0;
 	return (int)taken;
 }

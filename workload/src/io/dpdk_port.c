@@ -83,11 +83,13 @@ static bool make_pools(struct dpdk_port *port, const struct options *o, char *er
 
 	/* AF_XDP copies what it sends into buffers of the receive queue's pool, and a server sends from it.
 	 */
-	port->rx_pool = dpdk_port_pool(
-	        "icbench_rx", port->rx_ring + port->tx_ring + spare, port->frame_bytes, err, err_len);
+	port->rx_pool =
+	        dpdk_port_pool("icbench_rx", port->queues * ((unsigned)port->rx_ring + port->tx_ring) + spare,
+	                port->frame_bytes, err, err_len);
 	if (!port->rx_pool)
 		return false;
-	port->tx_pool = dpdk_port_pool("icbench_tx", port->tx_ring + spare, port->frame_bytes, err, err_len);
+	port->tx_pool = dpdk_port_pool("icbench_tx", (unsigned)port->queues * port->tx_ring + spare,
+	        port->frame_bytes, err, err_len);
 	if (!port->tx_pool)
 		return false;
 	rte_mempool_obj_iter(port->tx_pool, write_headers, &writer);
@@ -152,12 +154,13 @@ static bool setup_queues(struct dpdk_port *port, const struct rte_eth_dev_info *
         char *err, size_t err_len)
 {
 	struct rte_eth_txconf tx_conf = info->default_txconf;
-	int ret;
+	int ret = 0;
 
 	tx_conf.offloads = tx_offloads;
-	ret = rte_eth_tx_queue_setup(port->id, 0, port->tx_ring, SOCKET_ID_ANY, &tx_conf);
-	if (!ret)
-		ret = rte_eth_rx_queue_setup(port->id, 0, port->rx_ring, SOCKET_ID_ANY, NULL, port->rx_pool);
+	for (uint16_t q = 0; q < port->queues && !ret; q++)
+		ret = rte_eth_tx_queue_setup(port->id, q, port->tx_ring, SOCKET_ID_ANY, &tx_conf);
+	for (uint16_t q = 0; q < port->queues && !ret; q++)
+		ret = rte_eth_rx_queue_setup(port->id, q, port->rx_ring, SOCKET_ID_ANY, NULL, port->rx_pool);
 	if (ret)
 		return dpdk_fail(err, err_len, "%s refuses queues of %u descriptors: %s", port->driver,
 		        port->tx_ring, rte_strerror(-ret));
@@ -175,6 +178,7 @@ static bool configure(struct dpdk_port *port, struct rte_mempool *shared, const 
 {
 	struct rte_eth_conf conf = {0};
 	struct rte_eth_dev_info info;
+	unsigned most;
 	int ret = rte_eth_dev_info_get(port->id, &info);
 
 	port->rx_pool = shared;
@@ -190,10 +194,16 @@ static bool configure(struct dpdk_port *port, struct rte_mempool *shared, const 
 	 * what it received, a forwarder nothing else, and some of it twice. */
 	if (o->app->sends || !(o->app->round_trip || o->app->forwards))
 		conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
-	ret = rte_eth_dev_configure(port->id, 1, 1, &conf);
+	most = RTE_MIN(info.max_rx_queues, info.max_tx_queues);
+	if (port->queues > most)
+		return dpdk_fail(err, err_len,
+		        "this %s has %u queue pairs, not %u: take as many, or give it more behind --",
+		        port->driver, most, port->queues);
+	ret = rte_eth_dev_configure(port->id, port->queues, port->queues, &conf);
 	if (ret)
-		return dpdk_fail(err, err_len, "%s refuses one queue each way for frames of %u bytes: %s",
-		        port->driver, o->packet_size, rte_strerror(-ret));
+		return dpdk_fail(err, err_len, "%s refuses %u queue%s each way for frames of %u bytes: %s",
+		        port->driver, port->queues, port->queues > 1 ? "s" : "", o->packet_size,
+		        rte_strerror(-ret));
 	port->rx_ring = port->tx_ring = (uint16_t)fixed_ring(&info, o->ring);
 	ret = rte_eth_dev_adjust_nb_rx_tx_desc(port->id, &port->rx_ring, &port->tx_ring);
 	if (ret)
@@ -291,8 +301,10 @@ static void close_port(struct dpdk_port *port)
 bool dpdk_port_open(struct dpdk_port *port, uint16_t id, struct rte_mempool *shared, const struct options *o,
         char *err, size_t err_len)
 {
-	*port = (struct dpdk_port){
-	        .id = id, .shares_pool = shared != NULL, .frame_bytes = o->packet_size - FRAME_FCS_BYTES};
+	*port = (struct dpdk_port){.id = id,
+	        .queues = (uint16_t)o->queues,
+	        .shares_pool = shared != NULL,
+	        .frame_bytes = o->packet_size - FRAME_FCS_BYTES};
 	if (configure(port, shared, o, err, err_len) && start(port, o, err, err_len))
 		return true;
 	close_port(port);

@@ -17,6 +17,7 @@ struct dpdk_port {
 	bool started;              /* false only for a memif client whose server is not there yet */
 	uint16_t rx_ring, tx_ring; /* descriptors, after the driver's adjustment; a vhost back-end has the
 	                              rings of its peer */
+	uint16_t queues;           /* pairs */
 	bool shares_pool;          /* rx_pool is not its own, and there is no tx_pool */
 	uint32_t frame_bytes;      /* of the buffer, without FCS */
 	uint64_t retry_cycles;     /* when to try to start again, TSC */

@@ -129,6 +129,16 @@ static int fault_rx_reflect(struct io *f, const bool *keep, unsigned n)
 	return f->ops->rx_reflect(f->io, keep, n);
 }
 
+static void fault_tx_flush(struct io *f)
+{
+	f->ops->tx_flush(f->io);
+}
+
+static unsigned fault_queue_counts(struct io *f, const uint64_t **sent, const uint64_t **received)
+{
+	return f->ops->queue_counts(f->io, sent, received);
+}
+
 struct io *io_fault_wrap(const struct io_ops **ops, struct io *inner, const struct options *o,
         const volatile bool *give_up, char *err, size_t err_len)
 {
@@ -166,6 +176,8 @@ struct io *io_fault_wrap(const struct io_ops **ops, struct io *inner, const stru
 	        .rx_poll = fault_rx_poll,
 	        .rx_release = fault_rx_release,
 	        .rx_reflect = fault_rx_reflect,
+	        .tx_flush = (*ops)->tx_flush ? fault_tx_flush : NULL,
+	        .queue_counts = (*ops)->queue_counts ? fault_queue_counts : NULL,
 	};
 	*ops = &fault_ops;
 	return f;

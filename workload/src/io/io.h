@@ -67,6 +67,12 @@ struct io_ops {
 	 * stands (or would stand) frame_header_bytes() before its payload. At most the packet size, and two
 	 * VLAN tags. Who calls it calls it for each frame. NULL where frames have no length. */
 	void (*tx_resize)(struct io *io, unsigned i, uint32_t bytes);
+	/* Sends what tx_commit() took and keeps for want of room; NULL where it keeps nothing. It is called
+	 * while nothing is due; other calls do it too. */
+	void (*tx_flush)(struct io *io);
+	/* Returns how many queue pairs there are, and measuring frames by queue so far; NULL where there is
+	 * one. */
+	unsigned (*queue_counts)(struct io *io, const uint64_t **sent, const uint64_t **received);
 	/* For frames of any kind (replay, capture); NULL where a backend cannot tell. Frames that came to the
 	 * port so far and were lost before rx_poll() could have them. */
 	uint64_t (*missed)(struct io *io);
@@ -79,6 +85,8 @@ extern const struct io_ops io_xdp;
 #endif
 #ifdef HAVE_DPDK
 extern const struct io_ops io_dpdk;
+/* The same with several queue pairs (--queues). */
+const struct io_ops *io_dpdk_queues(void);
 /* DPDK's version, as it calls itself. */
 const char *io_dpdk_version(void);
 #endif

@@ -301,6 +301,11 @@ static bool check_together(const struct options *o, struct failure *f)
 		snprintf(f->text, f->size,
 		        "--flows %u is more than there are ports; take at most %u, or addresses",
 		        o->shape.flows, SHAPE_PORT_FLOWS_MAX);
+	else if (o->queues > 1 && (o->io != IO_DPDK || o->app->forwards || o->app->any_frame))
+		snprintf(f->text, f->size,
+		        "--queues %u has no place: %.40s has one queue; take dpdk-send, dpdk-recv, "
+		        "dpdk-client, dpdk-server or dpdk-duplex",
+		        o->queues, o->app_name);
 	else if (o->eal_argc && o->io != IO_DPDK)
 		snprintf(f->text, f->size, "EAL options ('%.60s') are for the dpdk- applications only",
 		        o->eal_argv[0]);

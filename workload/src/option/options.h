@@ -29,6 +29,8 @@ enum fault_kind { FAULT_NONE, FAULT_DROP, FAULT_DUPLICATE, FAULT_REORDER };
 #define OPTIONS_LARGEST_FRAME 1518u
 /* Frames of one burst. */
 #define IO_BURST_MAX 1024u
+/* Queue pairs of a port. */
+#define QUEUES_MAX 16u
 /* Seconds of a trace of rates. */
 #define TRACE_MAX 3600u
 /* Ports of one forwarder. */
@@ -52,7 +54,7 @@ struct options {
 	bool mmsg, gso, blocking, touch, silent, supervised;
 	double duration_s, warmup_s, window_s, drain_s;
 	uint64_t count;
-	uint32_t yield_every, catch_up, ring, histogram_digits;
+	uint32_t yield_every, catch_up, ring, queues, histogram_digits;
 	uint32_t train_from, train_to, train_steps; /* frames, frames, lengths; 0: no trains */
 	uint16_t stream_id;
 	uint16_t peer_stream; /* the stream to count; 0: the same */

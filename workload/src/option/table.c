@@ -63,6 +63,9 @@ const struct option_row OPTION_TABLE[] = {
         {0, "ring", "N", KIND_U32, AT(ring), 1, 1e6,
                 "descriptors a ring (DPDK), or frames that a socket's buffers hold at least (never less than "
                 "4 MiB)"},
+        {0, "queues", "N", KIND_U32, AT(queues), 1, QUEUES_MAX,
+                "queue pairs of a DPDK port: a frame leaves by the one that its flow's Toeplitz hash picks, "
+                "and all are polled"},
         {0, "train", "FROM:TO:STEPS", KIND_TRAIN, AT(train_from), 1, 1e9,
                 "a sender at the maximum rate sends one train a window: in turn one of STEPS lengths from "
                 "FROM to TO frames, in equal ratios (in the warm-up FROM)"},
@@ -121,6 +124,7 @@ const struct options OPTION_DEFAULTS = {
         .window_s = 0.1,
         .drain_s = 2,
         .ring = 256,
+        .queues = 1,
         .histogram_digits = 3,
         .stream_id = 1,
         .ends.udp_port = 9,

@@ -39,6 +39,8 @@ void run_begin_hello(struct run *r, const char *io_name, const struct io_facts *
 	json_string(j, "mac", mac);
 	json_u64(j, "ring", facts->ring);
 	json_u64(j, "burst", o->burst);
+	if (o->queues > 1)
+		json_u64(j, "queues", o->queues);
 	json_u64(j, "packet_size", o->packet_size);
 	json_u64(j, "frame_bytes", o->packet_size - FRAME_FCS_BYTES);
 	json_u64(j, "stream", o->stream_id);
@@ -82,11 +84,32 @@ static uint64_t process_cpu_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+static void json_counts(struct json *j, const char *key, const uint64_t *counts, unsigned n)
+{
+	json_open(j, key, '[');
+	for (unsigned i = 0; i < n; i++)
+		json_u64(j, NULL, counts[i]);
+	json_close(j, ']');
+}
+
+static void queues_json(struct run *r)
+{
+	const uint64_t *sent, *received;
+	unsigned n;
+
+	if (!r->ops || !r->ops->queue_counts)
+		return;
+	n = r->ops->queue_counts(r->io, &sent, &received);
+	json_counts(&r->json, "sent_by_queue", sent, n);
+	json_counts(&r->json, "received_by_queue", received, n);
+}
+
 void run_finish_summary(struct run *r)
 {
 	struct json *j = &r->json;
 	struct rusage usage;
 
+	queues_json(r);
 	getrusage(RUSAGE_SELF, &usage);
 	json_u64(j, "cpu_ns", process_cpu_ns() - r->cpu_ns_before);
 	json_u64(j, "voluntary_switches", (uint64_t)usage.ru_nvcsw - r->voluntary_before);

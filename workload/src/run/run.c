@@ -44,7 +44,7 @@ static const struct io_ops *choose_ops(const struct options *o)
 		return &io_null;
 	case IO_DPDK:
 #ifdef HAVE_DPDK
-		return &io_dpdk;
+		return o->queues > 1 ? io_dpdk_queues() : &io_dpdk;
 #else
 		return NULL;
 #endif

@@ -252,6 +252,8 @@ enum sender_step sender_step(struct sender *s)
 		/* A window ends on time even if its successor's first burst is far off. */
 		if (now >= s->cursor.end && s->pace.next >= s->cursor.end && !enter_window(s, now))
 			return SENDER_ENDED;
+		if (s->r->ops->tx_flush)
+			s->r->ops->tx_flush(s->r->io);
 		if (s->r->o->yield_every)
 			sender_yield(s);
 		return SENDER_IDLE;
