@@ -338,7 +338,6 @@ class Options(FunctionOptions):
         default=MappingProxyType({}),
         name="binary",
         parse_at=values.programs,
-        repeated=True,
     )
     switch_config: Mapping[str, TomlFile] = option(
         "SWITCH=FILE",
@@ -353,7 +352,6 @@ class Options(FunctionOptions):
         " another workload; can be repeated",
         default=(),
         parse_at=candidates.parse,
-        repeated=True,
     )
     run_files: bool = flag(
         "write junit.xml, and report.html with pytest-html, into the run's directory unless --junitxml or --html say"

@@ -29,7 +29,6 @@ class Row:
         setting: the name of the setting in ``Settings``; empty if the option is none.
         marker: the default of the marker's argument of this name, as written there; empty if there is none.
         path: the value is a file or a directory.
-        repeated: the option can be given several times; its values are lines (of the ini value, too).
         ini_only: the command line has no such option, only the ini file has the value.
         older: an older name, which command line and ini file still take and no help shows.
     """
@@ -45,13 +44,17 @@ class Row:
     setting: str = ""
     marker: str = ""
     path: bool = False
-    repeated: bool = False
     ini_only: bool = False
     older: str = ""
 
     @property
     def option(self) -> str:
         return "--icbench-" + self.name.replace("_", "-")
+
+    @property
+    def repeated(self) -> bool:
+        """Whether the option can be given several times, and adds up: its text is a list, or says what it is for."""
+        return self.metavar in ("LIST", "SPEC") or "=" in self.metavar
 
     @property
     def dest(self) -> str:

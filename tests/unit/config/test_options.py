@@ -244,6 +244,25 @@ class More(Options):
     paint: str = option("COLOUR", "colour of it all: red or blue", values.one_of("red", "blue"), default="red")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "value"),
+    [
+        (("--icbench-switch=linux-bridge", "--icbench-switch=ovs,vpp"), ("linux-bridge", "ovs", "vpp")),
+        (("--icbench-pairs=1..1..3", "--icbench-pairs=8"), (1, 2, 3, 8)),
+        (("--icbench-rate=max", "--icbench-rate=1Mpps"), (Rate(), Rate(1_000_000))),
+        (("--icbench-mix=simple", "--icbench-mix=64:1,128:1"), tuple(map(Traffic.of_mix, ("simple", "64:1,128:1")))),
+        (("--icbench-must-match=identity.*", "--icbench-must-match=metric"), ("identity.*", "metric")),
+    ],
+)
+def test_a_list_given_several_times_adds_up(
+    pytester: pytest.Pytester, arguments: tuple[str, ...], value: tuple[object, ...]
+) -> None:
+    plugin = Reader()
+    pytester.inline_run("-pno:icbench", *arguments, plugins=[plugin])
+    (row,) = (row for row in TABLE if arguments[0].startswith(f"{row.option}="))
+    assert getattr(plugin.options, row.field) == value
+
+
 class Reader:
     """A plugin that has an option more."""
 
