@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from pytest_icbench.config.switch_names import DEFAULT_MODE, mode_misfit
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model import toml
 from pytest_icbench.model.candidate import WORKLOAD, Candidate
@@ -20,8 +21,6 @@ from pytest_icbench.wording import suggestion
 
 _FORM = "SWITCH:NAME=PATH, SWITCH:NAME=config:FILE or SWITCH:NAME=variant:NAME"
 _NAME = re.compile(r"[\w+.-]+", re.ASCII)
-#: The user's name for the natural mode of a switch.
-_RESERVED = "default"
 
 
 def parse(text: str, where: str, directory: Path) -> tuple[Candidate, ...]:
@@ -51,7 +50,7 @@ def _parse_line(line: str, where: str, directory: Path) -> Candidate:
         raise UsageError(f"{where}: '{line}' is not {_FORM}")
     if not _NAME.fullmatch(name):
         raise UsageError(f"{where}: '{name}' is no name for a variant; use letters, digits and _ + . -")
-    if name == _RESERVED:
+    if name == DEFAULT_MODE:
         raise UsageError(f"{where}: '{name}' is what {target} is without a variant; give yours another name")
     kind, colon, rest = value.partition(":")
     if colon and kind == "variant":
@@ -78,11 +77,8 @@ def check(candidates: Iterable[Candidate], catalogue: Mapping[str, type[SwitchTr
         cls = catalogue[target]
         if cls.has_mode(name):
             raise UsageError(f"{where}: {target} has a variant '{name}' of its own; give yours another name")
-        if candidate.kind == "variant" and not cls.has_mode(candidate.value):
-            known = cls.mode_help or " ".join(cls.modes) or "none"
-            raise UsageError(
-                f"{where}: {candidate.key}: {target} has no variant '{candidate.value}'; its variants: {known}"
-            )
+        if candidate.kind == "variant" and (reason := mode_misfit(cls, candidate.value)):
+            raise UsageError(f"{where}: {candidate.key}: {reason}")
         if candidate.kind == "binary" and not cls.takes_binary:
             raise UsageError(f"{where}: {candidate.key}: {target} has no binary of its own; give config: or variant:")
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, Literal
@@ -22,14 +22,20 @@ from pytest_icbench.config.reach import check_reach
 from pytest_icbench.config.sequences import parse_words
 from pytest_icbench.config.settings import NAMES, as_text, parse_overrides
 from pytest_icbench.config.switch_config import SwitchConfig, checked
+from pytest_icbench.config.switch_names import (
+    Catalogue,
+    SwitchModes,
+    check_modes,
+    is_named,
+    modes_of,
+    resolve_switches,
+)
 from pytest_icbench.errors import UsageError
-from pytest_icbench.model.case import APPLICATION_API, GROUPS, SOCKET_APIS, Case, Dimension
+from pytest_icbench.model.case import APPLICATION_API, SOCKET_APIS, Case, Dimension
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.switch_traits import SwitchTraits
 from pytest_icbench.model.traffic import SHORTEST, Traffic
 from pytest_icbench.wording import suggestion
-
-Catalogue = Mapping[str, type[SwitchTraits]]
 
 #: The most comparisons of one test.
 MAX_COMPARISONS = 1000
@@ -40,11 +46,12 @@ class Request:
     """The arguments of a marker. None stands for the switch's natural choice.
 
     Attributes:
-        switch: names and groups, as written.
+        switch: names and groups, as written; ``vpp:xconnect`` is a switch in one of its variants.
         packet_size, mix: frames of one length, then mixes; each with each ``header``, ``flows`` and ``direction``.
         api, port: names or ``all``.
         app, birth: loads of applications, or containers to create; None for frames of the workload.
-        variant: names of modes; ``default`` stands for the natural one, ``wires`` for all ``wire_modes``.
+        variant: names of modes for switches without one of their own; ``default`` stands for the natural one, ``wires``
+            for all ``wire_modes``.
         remote: whether the case is over two hosts; empty: if there is a second one.
         functions, function_count: those between the ends of each pair (None: none), and how many (None: as ``pairs``).
         chain: how many of a function each frame passes one after the other.
@@ -93,10 +100,6 @@ _AXES: dict[str, Callable[[str, str], Any]] = {
     "variant": parse_words,
     "functions": parse_functions,
 }
-#: The user's name for the natural mode of a switch.
-DEFAULT_MODE = "default"
-#: The user's name for all modes of a switch that work like a wire.
-WIRE_MODES = "wires"
 _FLAGS = ("blocking", "touch", "remote")
 _SINGLE: dict[str, Callable[[str, str], Any]] = {
     "dimension": values.one_of("throughput", "latency"),
@@ -153,30 +156,6 @@ def parse_marker(args: Sequence[object], named: Mapping[str, Any], where: str) -
     return Request(**arguments, settings=parse_overrides(overrides, where))
 
 
-def resolve_switches(
-    names: Iterable[str], catalogue: Catalogue, where: str, *, named: Collection[str] = ()
-) -> tuple[str, ...]:
-    """Returns the switches of names and groups, each once.
-
-    Args:
-        where: the beginning of a message.
-        named: further names that the user gave: a group holds a switch that is ``by_name_only`` only if it is one.
-
-    Raises:
-        UsageError: a name is unknown.
-    """
-    switches: dict[str, None] = {}
-    for name in names:
-        if name in GROUPS:
-            members = (key for key, cls in catalogue.items() if name in ("all", cls.family))
-            switches.update(dict.fromkeys(key for key in members if key in named or not catalogue[key].by_name_only))
-        elif name in catalogue:
-            switches[name] = None
-        else:
-            raise UsageError(f"{where}: there is no switch '{name}'{suggestion(name, (*catalogue, *GROUPS))}")
-    return tuple(switches)
-
-
 def check_names(options: Options, catalogue: Catalogue) -> None:
     """Checks the names on the command line. Raises UsageError for one that no switch knows."""
     kept = resolve_switches(options.switch, catalogue, "--icbench-switch")
@@ -222,28 +201,6 @@ def _check_ports(ports: Iterable[str], catalogue: Catalogue, where: str) -> None
             raise UsageError(f"{where}: there is no port kind '{port}'{suggestion(port, (*known, 'all'))}")
 
 
-def _check_modes(modes: Iterable[str], switches: Collection[type[SwitchTraits]], where: str) -> None:
-    for mode in modes:
-        if mode not in (DEFAULT_MODE, WIRE_MODES) and not any(cls.has_mode(mode) for cls in switches):
-            known = [f"{cls.name} has {cls.mode_help}" for cls in switches if cls.mode_help]
-            raise UsageError("; ".join([f"{where}: none of its switches has the variant '{mode}'", *known]))
-
-
-def _modes(asked: tuple[str, ...] | None, cls: type[SwitchTraits]) -> tuple[str | None, ...]:
-    """Returns the modes asked for that the switch has, or the natural one if it has none of them."""
-    if asked is None:
-        return (None,)
-    modes: dict[str | None, None] = {}
-    for name in asked:
-        if name == DEFAULT_MODE:
-            modes[None] = None
-        elif name == WIRE_MODES:
-            modes |= dict.fromkeys(cls.wire_modes)
-        elif cls.has_mode(name):
-            modes[name] = None
-    return tuple(modes) or (None,)
-
-
 def expand(request: Request, options: Options, catalogue: Catalogue, where: str) -> list[Case]:
     """Returns all cases of a request, with the axes that the user replaced.
 
@@ -256,7 +213,9 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
     where = f"{where}: icbench marker"
     if request.port is not None:
         _check_ports(request.port, catalogue, f"{where}: port")
-    keep = set(resolve_switches(options.switch, catalogue, "--icbench-switch") if options.switch else catalogue)
+    keep: SwitchModes = dict.fromkeys(catalogue, (None,))
+    if options.switch:
+        keep = resolve_switches(options.switch, catalogue, "--icbench-switch")
     cases: dict[Case, None] = {}
     topology = options.topology
     if request.birth is not None:
@@ -279,10 +238,11 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
     )
     neighbours = beside(options.neighbour or request.neighbour, options.isolation or request.isolation, where)
     names = resolve_switches(request.switch, catalogue, f"{where}: switch", named=options.switch)
-    _check_modes(request.variant or (), [catalogue[name] for name in names], f"{where}: variant")
-    for name in names:
+    check_modes(request.variant or (), [catalogue[name] for name in names], f"{where}: variant")
+    for name, named_modes in names.items():
         cls = catalogue[name]
-        named = name in request.switch
+        named = is_named(name, request.switch)
+        modes = modes_of(cls, named_modes, keep.get(name, ()), request.variant)
         apis = choose("API", request.api, options.api, cls.default_apis, cls.apis, named, f"{where}: {name}")
         ports = choose("port kind", request.port, options.port, cls.ports[:1], cls.ports, named, f"{where}: {name}")
         if request.app is not None:
@@ -291,7 +251,7 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
                 remedy = f"choose its port {' or '.join(cls.ports_by_name)}, or " if cls.ports_by_name else ""
                 raise UsageError(f"{where}: {name} carries no sockets, so no applications; {remedy}leave it out")
             if name in keep:
-                cases |= dict.fromkeys(_of_applications(request, options, cls, able, remotes))
+                cases |= dict.fromkeys(_of_applications(request, options, cls, modes, able, remotes))
             continue
         ways = _ways(cls, apis, ports, request, options)
         if named and not ways and options.api is None and options.port is None:
@@ -299,7 +259,7 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
         if name not in keep:
             continue
         for mode, cores, (way, remote), (port, api), blocking, touch, traffic, burst, rate in product(
-            _modes(request.variant, cls),
+            modes,
             cores_of(options.switch_cores or request.switch_cores, cls),
             [({**row, **by}, remote) for row in ways_between for by in neighbours for remote in remotes(row["pairs"])],
             ways,
@@ -343,13 +303,14 @@ def _of_applications(
     request: Request,
     options: Options,
     cls: type[SwitchTraits],
+    modes: Sequence[str | None],
     ports: Sequence[str],
     remotes: Callable[[int], tuple[bool, ...]],
 ) -> Iterator[Case]:
     """Yields the cases of a request with applications, which have no axes of frames."""
     names = [candidate.name for candidate in candidates.of_switch(options.variant, cls.name)]
     for mode, cores, (pairs, remote), port, app in product(
-        _modes(request.variant, cls),
+        modes,
         cores_of(options.switch_cores or request.switch_cores, cls),
         [(number, remote) for number in options.pairs or request.pairs for remote in remotes(number)],
         ports,

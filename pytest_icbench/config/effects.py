@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.candidate import WORKLOAD
-from pytest_icbench.model.case import Case
+from pytest_icbench.model.case import GROUPS, Case
 
 _Cases = Sequence[Case]
 
@@ -40,9 +40,14 @@ def without_effect(options: Options, cases: _Cases) -> list[str]:
             for name in ("search_preset", "search_width", "search_trial", "search_sum")
         ),
         *(
-            (True, f"{option} {name}", lambda name=name: name in switches, f"no selected case is of {name}")
-            for option, given in (("binary", options.binaries), ("switch-config", options.switch_config))
-            for name in given
+            (True, f"{option} {name}", lambda name=name: name in switches, f"no selected case is of {name}{more}")
+            for option, named, more in (
+                ("switch", [word.partition(":")[0] for word in options.switch], ": it keeps some, and adds none"),
+                ("binary", options.binaries, ""),
+                ("switch-config", options.switch_config, ""),
+            )
+            for name in named
+            if name not in GROUPS
         ),
     )
     return [

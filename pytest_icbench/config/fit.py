@@ -6,6 +6,7 @@ from __future__ import annotations
 from pytest_icbench.config.choices import possible
 from pytest_icbench.config.frames import direction_misfit, flows_misfit, header_misfit
 from pytest_icbench.config.options import too_large_burst
+from pytest_icbench.config.switch_names import mode_misfit
 from pytest_icbench.model.case import API_FRAME_BYTES, APPLICATION_API, Case
 from pytest_icbench.model.switch_traits import SwitchTraits
 
@@ -43,10 +44,7 @@ def unsupported_reason(case: Case, cls: type[SwitchTraits], ring: int) -> str | 
         return f"launches beside a neighbour are held against those without it: leave out {option}"
     if (reason := header_misfit(case, cls, api) or flows_misfit(case, api) or direction_misfit(case)) is not None:
         return reason
-    if case.mode is not None and not cls.has_mode(case.mode):
-        known = cls.mode_help or " ".join(cls.modes) or "none"
-        return f"{case.switch} has no variant '{case.mode}'; its variants: {known}"
-    return None
+    return None if case.mode is None else mode_misfit(cls, case.mode)
 
 
 def remote_misfit(case: Case, cls: type[SwitchTraits]) -> str | None:

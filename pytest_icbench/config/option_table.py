@@ -41,7 +41,8 @@ class Options(FunctionOptions):
 
     switch: tuple[str, ...] = option(
         "LIST",
-        "keep only these switches; kernel, dpdk and all are groups (default: what each scenario names)",
+        "keep only these switches; kernel, dpdk and all are groups, vpp:xconnect is a switch in that variant (default:"
+        " what each scenario names)",
         parse_words,
         default=(),
         marker="'all'",

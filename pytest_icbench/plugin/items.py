@@ -17,7 +17,6 @@ from pytest_icbench.config.cases import (
     check_names,
     expand,
     parse_marker,
-    resolve_switches,
 )
 from pytest_icbench.config.effects import check_variants
 from pytest_icbench.config.fit import remote_misfit, unsupported_reason
@@ -25,6 +24,7 @@ from pytest_icbench.config.options import Options, too_large_burst
 from pytest_icbench.config.reach import check_way
 from pytest_icbench.config.settings import settings_for
 from pytest_icbench.config.switch_config import SwitchConfig
+from pytest_icbench.config.switch_names import is_named, resolve_switches
 from pytest_icbench.driver.node.registry import node_kinds
 from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.thresholds import FILE_NAME, Thresholds, load
@@ -221,11 +221,11 @@ def _benchmark(
     # A test over many switches is no mistake of who selects one of them, unless the option that does not fit is theirs.
     axes = (options.packet_size, options.mix, options.flows, options.header, options.direction, options.pairs)
     replaced = any(axis is not None for axis in axes)
-    asked_for = case.switch in test.request.switch or (case.switch in options.switch and replaced)
+    asked_for = is_named(case.switch, test.request.switch) or (is_named(case.switch, options.switch) and replaced)
     if reason is not None and reason == remote_misfit(case, switches[case.switch]):
         # --icbench-remote is for a whole session: a case that cannot have it is skipped unless asked for by name.
-        marker_asks = bool(test.request.remote) and case.switch in test.request.switch
-        asked_for = marker_asks or (case.switch in options.switch and not switches[case.switch].uplinks)
+        marker_asks = bool(test.request.remote) and is_named(case.switch, test.request.switch)
+        asked_for = marker_asks or (is_named(case.switch, options.switch) and not switches[case.switch].uplinks)
     if reason is not None and (asked_for or reason == too_large_burst(case.burst, options.ring)):
         raise UsageError(f"{test.where}: {reason}")
     check_rate(case, test.settings, test.where)

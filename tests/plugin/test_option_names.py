@@ -100,6 +100,10 @@ def test_what_could_only_do_nothing_is_refused(
         ("--icbench-blocking", "--icbench-blocking has no effect: no selected case has sockets"),
         ("--icbench-search-width=1%", "--icbench-search-width has no effect: no selected case searches for ndr or pdr"),
         ("--icbench-pf=eth0", "--icbench-pf has no effect: no selected case is of sriov"),
+        (
+            "--icbench-switch=ovs testpmd forward",
+            "--icbench-switch forward has no effect: no selected case is of forward: it keeps some, and adds none",
+        ),
     ],
 )
 def test_what_does_nothing_here_is_told(inner: Runner, bench: type[FakeTestbed], argument: str, sentence: str) -> None:

@@ -17,6 +17,7 @@ from pytest_icbench.cli.calibrate.curve import FALSE_ALARMS, lengths, point, sen
 from pytest_icbench.cli.calibrate.launches import COST, INJECTED, KNOWN, Recorded, calibrate, options_for
 from pytest_icbench.config import values
 from pytest_icbench.config.options import Options
+from pytest_icbench.config.switch_names import mode_misfit
 from pytest_icbench.errors import UsageError
 from pytest_icbench.measure.comparing import confirming
 from pytest_icbench.model.case import Case
@@ -97,9 +98,8 @@ def plan(arguments: argparse.Namespace) -> tuple[Case, Options, Settings]:
     if name not in catalogue:
         raise UsageError(f"--switch: there is no switch '{name}'{suggestion(name, tuple(catalogue))}")
     mode = arguments.variant or (f"cost{COST}" if name == KNOWN else None)
-    if mode is not None and not catalogue[name].has_mode(mode):
-        known = catalogue[name].mode_help or " ".join(catalogue[name].modes) or "none"
-        raise UsageError(f"--variant: {name} has no variant '{mode}'; its variants: {known}")
+    if mode is not None and (reason := mode_misfit(catalogue[name], mode)):
+        raise UsageError(f"--variant: {reason}")
     if arguments.api is not None and arguments.api not in catalogue[name].apis:
         raise UsageError(f"--api: {name} has no API {arguments.api}; it has {' '.join(catalogue[name].apis)}")
     size, *more = values.packet_sizes(arguments.packet_size, "--packet-size")

@@ -113,6 +113,26 @@ def test_a_switch_takes_the_modes_it_has() -> None:
         ids(switch="bridge", variant="wire")
 
 
+def test_a_switch_is_named_with_its_variant() -> None:
+    wire, cross, natural = (f"poll{mode}-64B-b32-1vs1-Rmax" for mode in (":wire", ":cross", ""))
+    truth = "truth:drop2-64B-b32-1vs1-Rmax"
+    assert ids(switch="poll:wire") == [wire]
+    assert ids(switch=["poll:wire", "poll"], variant="cross") == [wire, cross]
+    assert ids(switch=["dpdk", "poll:wire", "truth:drop2"]) == [natural, wire, truth]
+    # On the command line it replaces the marker's variants.
+    for options in (Options(switch=("poll:wire",)), Options(switch=("poll:wire", "bridge"))):
+        assert ids(options, switch="poll") == ids(options, switch="poll", variant=["cross", "default"]) == [wire]
+    assert ids(Options(switch=("poll", "poll:wire")), switch="poll:cross") == [cross, wire]
+    assert ids(Options(switch=("poll:default",)), switch="poll", variant="cross") == [natural]
+    assert ids(Options(switch=("truth:drop2",)), switch="dpdk") == [truth]
+    with pytest.raises(UsageError, match="switch: poll has no variant 'wyre'; its variants: wire cross"):
+        ids(switch="poll:wyre")
+    with pytest.raises(UsageError, match="--icbench-switch: truth has no variant 'wire'; its variants: dropN"):
+        check_names(Options(switch=("truth:wire",)), SWITCHES)
+    with pytest.raises(UsageError, match=r"switch: there is no switch 'pol:wire'; did you mean poll\?"):
+        ids(switch="pol:wire")
+
+
 def test_a_switch_that_is_by_name_only_is_in_no_group() -> None:
     for group in ("all", "dpdk"):
         assert not [case for case in ids(switch=group) if case.startswith("truth")]

@@ -13,8 +13,8 @@ from typing import Any, get_args
 
 import pytest
 
-from pytest_icbench.config.cases import resolve_switches
 from pytest_icbench.config.option_table import ALIASES
+from pytest_icbench.config.switch_names import resolve_switches
 from pytest_icbench.driver.switch.common import kernel
 from pytest_icbench.driver.switch.kernel import linux_bridge
 from pytest_icbench.driver.switch.kernel.linux_bridge import LinuxBridge
@@ -231,7 +231,7 @@ def test_groups() -> None:
         "kernel": ("veth", "linux-bridge"),
         "dpdk": ("direct", "basicfwd", "testpmd", "ovs", "vpp", "snabb", "sriov"),
     }
-    assert {group: resolve_switches([group], switches, "x") for group in GROUPS} == expected
+    assert {group: tuple(resolve_switches([group], switches, "x")) for group in GROUPS} == expected
 
 
 def test_every_family_has_its_reference_link() -> None:

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Names of switches, of groups of them, and of a switch in one of its variants (``vpp:xconnect``). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+from pytest_icbench.errors import UsageError
+from pytest_icbench.model.case import GROUPS
+from pytest_icbench.model.switch_traits import SwitchTraits
+from pytest_icbench.wording import suggestion
+
+Catalogue = Mapping[str, type[SwitchTraits]]
+#: Switches by name, each with the variants that stand behind its name; None for the name alone.
+SwitchModes = Mapping[str, tuple[str | None, ...]]
+
+#: The user's name for the natural mode of a switch.
+DEFAULT_MODE = "default"
+#: The user's name for all modes of a switch that work like a wire.
+WIRE_MODES = "wires"
+
+
+def is_named(switch: str, words: Iterable[str]) -> bool:
+    """Whether a switch is among names of switches, whatever the variant."""
+    return any(word.partition(":")[0] == switch for word in words)
+
+
+def resolve_switches(
+    words: Iterable[str], catalogue: Catalogue, where: str, *, named: Collection[str] = ()
+) -> SwitchModes:
+    """Returns the switches of names and groups, each once.
+
+    Args:
+        where: the beginning of a message.
+        named: further names that the user gave: a group holds a switch that is ``by_name_only`` only if it is one.
+
+    Raises:
+        UsageError: a name is unknown, or a switch lacks the variant.
+    """
+    switches: dict[str, dict[str | None, None]] = {}
+    for word in words:
+        name, colon, mode = word.partition(":")
+        if word in GROUPS:
+            members = [key for key, cls in catalogue.items() if word in ("all", cls.family)]
+            for key in members:
+                if is_named(key, named) or not catalogue[key].by_name_only:
+                    switches.setdefault(key, {})[None] = None
+        elif name not in catalogue:
+            raise UsageError(f"{where}: there is no switch '{word}'{suggestion(name, (*catalogue, *GROUPS))}")
+        elif colon and mode not in (DEFAULT_MODE, WIRE_MODES) and (reason := mode_misfit(catalogue[name], mode)):
+            raise UsageError(f"{where}: {reason}")
+        else:
+            switches.setdefault(name, {})[mode if colon else None] = None
+    return {name: tuple(modes) for name, modes in switches.items()}
+
+
+def mode_misfit(cls: type[SwitchTraits], mode: str) -> str | None:
+    """Returns that a switch lacks a mode, and which it has; None if it has it."""
+    if cls.has_mode(mode):
+        return None
+    return f"{cls.name} has no variant '{mode}'; its variants: {cls.mode_help or ' '.join(cls.modes) or 'none'}"
+
+
+def check_modes(modes: Iterable[str], switches: Collection[type[SwitchTraits]], where: str) -> None:
+    """Checks that one of the switches has each of the modes. Raises UsageError."""
+    for mode in modes:
+        if mode not in (DEFAULT_MODE, WIRE_MODES) and not any(cls.has_mode(mode) for cls in switches):
+            known = [f"{cls.name} has {cls.mode_help}" for cls in switches if cls.mode_help]
+            raise UsageError("; ".join([f"{where}: none of its switches has the variant '{mode}'", *known]))
+
+
+def modes_of(
+    cls: type[SwitchTraits],
+    named: Iterable[str | None],
+    kept: Iterable[str | None],
+    asked: tuple[str, ...] | None,
+) -> tuple[str | None, ...]:
+    """Returns the modes in which a switch is measured; None stands for its natural one.
+
+    Args:
+        named: the variants behind its name in the marker.
+        kept: those behind its name on the command line, which replace those of the marker.
+        asked: the marker's variants of all its switches, for the name alone. A switch that has none of them takes its
+            natural mode.
+    """
+    modes: dict[str | None, None] = {}
+    for word in [word for mode in kept for word in ((mode,) if mode else named)]:
+        modes |= dict.fromkeys(_modes(asked if word is None else (word,), cls))
+    return tuple(modes)
+
+
+def _modes(asked: tuple[str, ...] | None, cls: type[SwitchTraits]) -> tuple[str | None, ...]:
+    """Returns the modes asked for that the switch has, or the natural one if it has none of them."""
+    if asked is None:
+        return (None,)
+    modes: dict[str | None, None] = {}
+    for name in asked:
+        if name == DEFAULT_MODE:
+            modes[None] = None
+        elif name == WIRE_MODES:
+            modes |= dict.fromkeys(cls.wire_modes)
+        elif cls.has_mode(name):
+            modes[name] = None
+    return tuple(modes) or (None,)
