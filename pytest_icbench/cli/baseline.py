@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 from pytest_icbench.config import values
 from pytest_icbench.errors import UsageError
-from pytest_icbench.gate.entry import Entry, entry_of
+from pytest_icbench.gate.entry import Baseline, Entry, entry_of
 from pytest_icbench.gate.thresholds import Thresholds, load
 from pytest_icbench.gate.waivers import Waiver, parse_day
 from pytest_icbench.model import circumstances
@@ -22,7 +23,7 @@ from pytest_icbench.report.html.compare import compare_page
 from pytest_icbench.report.markdown import compare_markdown
 from pytest_icbench.store import waivers
 from pytest_icbench.store.baselines import save
-from pytest_icbench.store.side import ComparisonSource, measurements, side_of
+from pytest_icbench.store.side import measurements, side_of
 from pytest_icbench.wording import printable
 
 #: The default paths below the current directory, which are those of pytest below its root directory.
@@ -151,6 +152,6 @@ def write_text(path: Path, content: str) -> None:
         raise UsageError(f"{path} cannot be written ({error.strerror}): choose another place") from None
 
 
-def _only(side: ComparisonSource, pattern: str) -> ComparisonSource:
+def _only(side: Baseline, pattern: str) -> Baseline:
     """Returns the side with the matching cases alone."""
-    return ComparisonSource(side.name, tuple(entry for entry in side.entries if fnmatchcase(entry.case, pattern)))
+    return replace(side, entries=tuple(entry for entry in side.entries if fnmatchcase(entry.case, pattern)))

@@ -86,7 +86,7 @@ class Comparer:
         name = self.baseline.name
         candidates = self.baseline.about(now)
         if not candidates:
-            return BaselineComparison(name, missing=f"baseline {name} has no such case")
+            return BaselineComparison(name, missing=f"{self.baseline.title} has no such case")
         ranked = [self._rank(circumstances.all_differences(now, entry), entry) for entry in candidates]
         fewest = min(len(hindering) for hindering, _, _ in ranked)
         hindering, differences, before = max(
@@ -95,7 +95,7 @@ class Comparer:
         changed = tuple(difference for difference in differences if difference.fact.startswith("treatment."))
         if hindering:
             reasons = "; ".join(map(str, hindering))
-            return BaselineComparison(name, incomparable=f"baseline {name}: {reasons}", treatment=changed)
+            return BaselineComparison(name, incomparable=f"{self.baseline.title}: {reasons}", treatment=changed)
         warnings = tuple(str(difference) for difference in differences if difference.fact.startswith("conditions."))
         compared = margins.of(now.dimension)
         shares = self.cases * len(compared)
@@ -152,12 +152,12 @@ class Comparer:
             baseline_value_high=old.high if old else None,
         )
         if new is None or old is None:
-            missing = "no value" if new is None else "the baseline has no value"
+            missing = "no value" if new is None else f"{self.baseline.noun} has no value"
             lacking = too_few_samples(finding, measurement) if new is None and measurement is not None else None
             return lacking or replace(finding, note=missing)
-        judged = over_sessions(now, before, allowed, shares, first=first)
+        judged = over_sessions(now, before, allowed, shares, first=first, of_run=self.baseline.is_run)
         if judged is None:
-            return replace(finding, note="the baseline's value is 0")
+            return replace(finding, note=f"{self.baseline.noun}'s value is 0")
         finding = _with_sessions(finding, judged)
         if allowed.name == "throughput_pps" and (now.lower_bound or before.lower_bound):
             # What is "at least" can still fall, and be fallen short of: the path is slower, whatever limits it.

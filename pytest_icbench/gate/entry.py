@@ -225,15 +225,28 @@ def _of_launch(launch: Launch, name: str) -> float | None:
 
 @dataclass(frozen=True)
 class Baseline:
-    """The entries of one baseline on all hosts."""
+    """The entries of one baseline on all hosts, or of a run that is compared like one.
+
+    Attributes:
+        is_run: whether they are of a run, which is one session and stays so.
+    """
 
     name: str
     entries: tuple[Entry, ...] = ()
+    is_run: bool = False
     _about: dict[tuple[str, str], list[Entry]] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         for entry in self.entries:
             self._about.setdefault(entry.about, []).append(entry)
+
+    @property
+    def noun(self) -> str:
+        return "the first run" if self.is_run else "the baseline"
+
+    @property
+    def title(self) -> str:
+        return self.name if self.is_run else f"baseline {self.name}"
 
     def about(self, entry: Entry) -> list[Entry]:
         """Returns the entries of the same case, whatever the host and the placement."""

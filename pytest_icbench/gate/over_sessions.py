@@ -108,12 +108,15 @@ class _Side:
         return spread_of(self.levels)
 
 
-def over_sessions(now: Entry, before: Entry, allowed: Allowed, shares: int, *, first: bool) -> SessionVerdict | None:
+def over_sessions(
+    now: Entry, before: Entry, allowed: Allowed, shares: int, *, first: bool, of_run: bool = False
+) -> SessionVerdict | None:
     """Returns the verdict on one figure; None where it has no positive value on both sides.
 
     Args:
         shares: the number of figures of the session that share its error rate.
         first: whether this is a first look, after which a suspect is measured again.
+        of_run: whether ``before`` is of a run, to which no session can be added.
     """
     values, sessions = now.values, before.sessions
     name, margin = allowed.name, allowed.margin
@@ -126,7 +129,7 @@ def over_sessions(now: Entry, before: Entry, allowed: Allowed, shares: int, *, f
     own = _own(Figure(1.0, launches=launches)) or _own(figure)
     beside = _side(values, sessions, lambda session: session.against.get(name), own)
     if plain.spread is None:
-        return _of_one_session(now, before, allowed, plain)
+        return _of_one_session(now, before, allowed, plain, of_run=of_run)
     control = _side(values, sessions, lambda session: session.control)
     sides = [plain] if beside is None else [plain, beside]
     confidence = strict_confidence(shares * len(sides))
@@ -165,7 +168,7 @@ def _own(figure: Figure) -> Estimate | None:
     return Estimate(1.0, whole.low / whole.value, whole.high / whole.value)
 
 
-def _of_one_session(now: Entry, before: Entry, allowed: Allowed, plain: _Side) -> SessionVerdict:
+def _of_one_session(now: Entry, before: Entry, allowed: Allowed, plain: _Side, *, of_run: bool) -> SessionVerdict:
     """Returns the verdict beside a single session, which tells nothing of how far sessions lie apart.
 
     It accuses nobody. It acquits if the change against the control, over launches, stays within the margin as well.
@@ -179,10 +182,14 @@ def _of_one_session(now: Entry, before: Entry, allowed: Allowed, plain: _Side) -
     )
     against = ratio_of(new_beside, old_beside) if new_beside.launches and old_beside.launches else None
     good = ("better", "tolerable")
+    one_session = "the first run is one session" if of_run else "the baseline has one session"
     if against is not None and margin.change(ratio) in good and margin.change(against) in good:
-        return SessionVerdict(Verdict.PASS, ratio, "the control decides: the baseline has one session", against)
-    note = "the baseline has one session, which does not tell how far sessions lie apart"
-    return SessionVerdict(Verdict.INCONCLUSIVE, ratio, note, against, more_sessions=FEWEST_NORMAL - 1)
+        return SessionVerdict(Verdict.PASS, ratio, f"the control decides: {one_session}", against)
+    note = f"{one_session}, which does not tell how far sessions lie apart"
+    if of_run:
+        note += f"; a baseline of {FEWEST_NORMAL} would (--icbench-save)"
+    more = None if of_run else FEWEST_NORMAL - 1
+    return SessionVerdict(Verdict.INCONCLUSIVE, ratio, note, against, more_sessions=more)
 
 
 def _of_worse(

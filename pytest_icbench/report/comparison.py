@@ -16,7 +16,6 @@ from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.verdict import ORDER, Verdict
 from pytest_icbench.report.axes import short
 from pytest_icbench.report.changes import Change, Comparison, changed, compared, in_units, of_finding
-from pytest_icbench.store.side import ComparisonSource
 from pytest_icbench.wording import printable, signed_percent
 
 WIDTH = 100
@@ -39,8 +38,8 @@ class ComparedSides:
 
 
 def compare_sides(
-    before: ComparisonSource,
-    now: ComparisonSource,
+    before: Baseline,
+    now: Baseline,
     thresholds: Thresholds,
     patterns: Sequence[str] = circumstances.DEFAULT,
 ) -> ComparedSides:
@@ -49,7 +48,7 @@ def compare_sides(
     Args:
         patterns: facts that have to be the same.
     """
-    comparer = Comparer(Baseline(before.name, before.entries), patterns, len(now.entries))
+    comparer = Comparer(before, patterns, len(now.entries))
     rows: list[tuple[str, ...]] = []
     changes: list[Change] = []
     verdicts: Counter[str] = Counter()
@@ -95,12 +94,12 @@ def compare_sides(
     )
 
 
-def _sides(before: ComparisonSource, now: ComparisonSource) -> list[str]:
+def _sides(before: Baseline, now: Baseline) -> list[str]:
     """Returns a sentence for each side: its name, its versions of switches, and when it was measured."""
     return [_side("before", before), _side("now", now)]
 
 
-def _side(role: str, side: ComparisonSource) -> str:
+def _side(role: str, side: Baseline) -> str:
     versions = sorted({f"{entry.switch} {version}" for entry in side.entries if (version := _version(entry))})
     days = sorted({entry.measured[:10] for entry in side.entries})
     when = f", measured {days[0]}" + (f" to {days[-1]}" if len(days) > 1 else "") if days else ""

@@ -22,7 +22,7 @@ def against_first(results: Sequence[Result], before: str, now: str) -> list[Resu
         before, now: the names of the two runs; they differ.
     """
     entries = [entry for result in results if result.run == before and (entry := entry_of(result)) is not None]
-    comparer = Comparer(Baseline(f"run {before}", tuple(entries)))
+    comparer = Comparer(Baseline(f"run {before}", tuple(entries), is_run=True))
     return [_against(result, comparer) if result.run == now else result for result in results]
 
 

@@ -3,23 +3,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 from pytest_icbench.errors import UsageError
-from pytest_icbench.gate.entry import Entry, entry_of
+from pytest_icbench.gate.entry import Baseline, entry_of
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.store.baselines import load
 
 _RESULTS = "results.jsonl"
-
-
-@dataclass(frozen=True, slots=True)
-class ComparisonSource:
-    """The entries of a run or of a baseline."""
-
-    name: str
-    entries: tuple[Entry, ...]
 
 
 def measurements(source: Path) -> list[Measurement]:
@@ -44,7 +36,7 @@ def measurements(source: Path) -> list[Measurement]:
     return measured
 
 
-def side_of(text: str, baselines: Path) -> ComparisonSource:
+def side_of(text: str, baselines: Path) -> Baseline:
     """Reads a run if the text is a file or a directory with results, else the baseline of this name.
 
     Args:
@@ -59,11 +51,12 @@ def side_of(text: str, baselines: Path) -> ComparisonSource:
         measured = measurements(path)
         # Of several results of one case the last one stands, as in a baseline.
         entries = [entry for measurement in measured if (entry := entry_of(measurement)) is not None]
-        return ComparisonSource(text, tuple({(str(entry.identity), entry.key): entry for entry in entries}.values()))
+        last = {(str(entry.identity), entry.key): entry for entry in entries}
+        return Baseline(text, tuple(last.values()), is_run=True)
     if path.is_dir() and path.parent != path and any(path.glob("*/*.json")):
-        return ComparisonSource(text, load(path.parent, path.name).entries)
+        return replace(load(path.parent, path.name), name=text)
     try:
-        return ComparisonSource(text, load(baselines, text).entries)
+        return load(baselines, text)
     except UsageError as error:
         if (baselines / text).is_dir():
             raise

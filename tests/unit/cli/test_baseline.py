@@ -133,7 +133,10 @@ def test_compare_runs_and_baselines(capsys: pytest.CaptureFixture[str]) -> None:
     for before in (old, old / "results.jsonl"):  # a run is one session: it accuses nobody
         code, out, _ = call(capsys, "compare", before, new)
         assert (code, "2 INCONCLUSIVE, 1 NO_BASELINE" in out) == (0, True)
-        assert "rate: the baseline has one session" in out
+        told = " ".join(out.split())
+        assert "rate: the first run is one session, which does not tell how far sessions lie apart; a baseline" in told
+        assert "more in the baseline" not in told
+        assert "veth-64B-b32-1vs1-Rmax" in call(capsys, "compare", new, before)[1]
     for kept in ("main", "baselines/main"):
         code, out, _ = call(capsys, "compare", kept, new)
         assert code == 1

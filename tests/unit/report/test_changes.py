@@ -33,7 +33,6 @@ from pytest_icbench.report.markdown import compare_markdown
 from pytest_icbench.report.two_runs import against_first
 from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.store.baselines import save
-from pytest_icbench.store.side import ComparisonSource
 from tests.baselines import entry, measured, scaled, with_sessions
 from tests.charts import compiled
 from tests.measurements import measurement, result, side_by_side
@@ -174,6 +173,9 @@ def test_of_two_runs_the_second_is_judged_by_the_first_and_ranked_alone() -> Non
     assert [rank.split(":")[0] for rank in ranking.ranks] == ["snabb", "ovs"]
     assert "Fastest in B, 64 B:" in [sentence.lead for sentence in answer(results)]
     assert headline.question(results) == "What changed in B against run A?"
+    (finding,) = results[2].against
+    assert "the first run is one session" in finding.outlook()
+    assert "in the baseline" not in finding.outlook()
     told = answer(results)[0]
     assert told.lead == "B against run A: INCONCLUSIVE."
     assert told.text == "1 INCONCLUSIVE of 1 value."
@@ -199,7 +201,7 @@ def test_the_report_of_two_runs_says_what_changed(tmp_path: Path, capsys: pytest
     assert "against run" not in capsys.readouterr().out
 
 
-def sides(factor: float) -> tuple[ComparisonSource, ComparisonSource]:
+def sides(factor: float) -> tuple[Baseline, Baseline]:
     """Two runs: rates of two cases, one by the factor, and one that only the second run has."""
     big = Case("ovs", traffic=Traffic(1500))
     time = Case("ovs", dimension="latency", rate=Rate(1000))
@@ -210,7 +212,7 @@ def sides(factor: float) -> tuple[ComparisonSource, ComparisonSource]:
         entry(time, rtt_p50_ns=15_130.0, rtt_p50_ns_low=15e3, rtt_p50_ns_high=15.2e3),
         entry(Case("vpp")),
     )
-    return ComparisonSource("old", tuple(map(with_sessions, before))), ComparisonSource("new", now)
+    return Baseline("old", tuple(map(with_sessions, before))), Baseline("new", now)
 
 
 def test_two_sides_are_compared_in_the_reader_s_units() -> None:
@@ -230,7 +232,7 @@ def test_the_page_of_a_comparison_has_charts_and_all_changes() -> None:
     assert "change of the rate" in page
     assert "change of the median RTT" in page
     assert '"aria":"REGRESSED: ovs-64B-b32-1vs1-Rmax -20.0 %' in page
-    hostile = ComparisonSource("</script><b>", (entry(),))
+    hostile = Baseline("</script><b>", (entry(),))
     assert "</script><b>" not in compare_page(compare_sides(hostile, hostile, Thresholds()).comparison)
 
 
