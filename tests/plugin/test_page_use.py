@@ -204,6 +204,27 @@ def test_intervals_at_one_place_are_side_by_side(opened: Opened) -> None:
     assert len({round(place) for place in places}) == len(places) == 7  # three paths, two sizes; a published value
 
 
+@pytest.mark.parametrize(("measured", "drawn"), [(12.3e6, True), (5e6, False)])
+def test_a_published_value_is_drawn_whole_or_counted(
+    browser: Any, tmp_path: Path, measured: float, drawn: bool
+) -> None:
+    """The published one is 12.8 Mpps; the scale of 12.3 Mpps ends at 13."""
+    page = Page()
+    for size in (64, 1500):
+        add(page, [], Case("testpmd", Traffic(size)), throughput_pps=measured)
+    write_html(tmp_path / "report.html", page, [])
+    opened = browser.new_page()
+    opened.goto((tmp_path / "report.html").as_uri())
+    chart = opened.locator("#ic-fig-size-0-pps")
+    chart.scroll_into_view_if_needed()
+    marks = chart.locator(".mark-symbol path")
+    marks.first.wait_for(state="attached")
+    assert marks.count() == (3 if drawn else 2)
+    assert chart.locator("[clip-path] .mark-symbol path, .mark-symbol[clip-path] path").count() == 0
+    assert ("1 published beyond the scale." in (chart.text_content() or "")) is not drawn
+    opened.close()
+
+
 @pytest.mark.parametrize(
     ("width", "scheme"),
     [

@@ -186,12 +186,12 @@ def interval_spec(
         )
         tooltip.append({"field": beside.name, "title": beside.title})
     if any(row[7] != MEASURED for row in rows):
-        marks = {"type": "point", "shape": "diamond", "filled": False, "size": 130, "strokeWidth": 1.5, "clip": True}
+        marks = {"type": "point", "shape": "diamond", "filled": False, "size": 130, "strokeWidth": 1.5}
         layers += [
             {"transform": published, "mark": {**marks, "color": theme.DIM}, "encoding": {**at, "tooltip": tooltip}},
             {
                 "transform": [*published, {"calculate": "split(datum.series, ',')[0]", "as": "publication"}],
-                "mark": {"type": "text", "align": "left", "dx": 9, "color": theme.DIM, "clip": True},
+                "mark": {"type": "text", "align": "left", "dx": 9, "color": theme.DIM},
                 "encoding": {**at, "text": {"field": "publication"}},
             },
         ]

@@ -104,7 +104,14 @@ const icCharts = (function () {
     const kind = section.kind || (!zero && greatest / least > page.log_ratio ? "log" : "linear");
     if (!greatest) return { kind: "linear", scale: { type: "linear", domain: [0, 1] } };
     if (kind === "log") return { kind, scale: { type: "log", domain: [least / 1.25, greatest * 1.25], nice: false } };
-    return { kind, scale: { type: "linear", domain: [0, greatest * 1.04], nice: true, zero: true } };
+    return { kind, scale: { type: "linear", domain: [0, round(greatest * 1.04)], nice: false, zero: true } };
+  }
+
+  // The next round number, a tick of about ten: what is drawn has to know where the scale ends.
+  function round(value) {
+    const power = 10 ** Math.floor(Math.log10(value / 10));
+    const step = [1, 2, 5, 10].find((each) => value <= 10 * Math.SQRT2 * each * power) * power;
+    return Number((Math.ceil(value / step) * step).toPrecision(12));
   }
 
   function ticks([least, greatest]) {
@@ -140,16 +147,19 @@ const icCharts = (function () {
     const titles = figure.values.map((name, at) => [name, columns[at]]).filter(([before, after]) => before !== after)
       .map((names) => names.map((name) => figure.columns[indexOf(figure, name)][1]));
     const spec = filled(typeof figure.spec === "number" ? page.specs[figure.spec] : figure.spec, shared, titles, legend);
-    spec.data = { values: records(section, figure, rows) };
+    // The scale is that of what is measured: published values that lie beyond are not drawn, but counted.
+    const source = indexOf(figure, "source");
+    const [least, greatest] = shared.scale.domain;
+    const places = figure.values.map((name) => indexOf(figure, name));
+    const drawn = rows.filter((row) => source < 0 || row[source] === page.measured
+      || places.every((at) => typeof row[at] !== "number" || (row[at] >= least && row[at] <= greatest)));
+    entry.beyond = rows.length - drawn.length;
+    spec.data = { values: records(section, figure, drawn) };
     spec.width = width;
     spec.height = figure.height;
     spec.autosize = { type: "fit-x", contains: "padding" };
     spec.config = Object.assign({}, page.config);
     spec.config.legend = Object.assign({ columns: Math.max(1, Math.floor(width / 170)) }, spec.config.legend);
-    const source = indexOf(figure, "source");
-    const most = Array.isArray(shared.scale.domain) ? shared.scale.domain[1] : Infinity;
-    const value = indexOf(figure, figure.values[0]);
-    entry.beyond = source < 0 ? 0 : rows.filter((row) => row[source] !== page.measured && Math.max(row[value], row[3] || 0) > most).length;
     return spec;
   }
 
