@@ -21,6 +21,7 @@ from pytest_icbench.driver.node.protocol import Node, NodeSpec
 from pytest_icbench.errors import Invalid, ProvisionError
 from pytest_icbench.host.cpu_time import thread_times
 from pytest_icbench.host.process import Process
+from pytest_icbench.host.process_ends import exit_sentence
 from pytest_icbench.host.resource.resctrl import CacheParts, why_missing, why_not_ways
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import HostSession
@@ -48,20 +49,16 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     # What DPDK's guide calls a noisy neighbour: it looks up and changes memory for each frame of a port without a peer.
     "noisy": [
         *("env", "RUNTIME_DIRECTORY={dir}", "dpdk-testpmd", "--lcores", "0@{cpu},1@{cpu}"),
-        *(
-            "--no-pci",
-            "--no-huge",
-            "--no-shconf",
-            "--no-telemetry",
-            "-m",
-            "512",
-            "--vdev=net_null0",
-            "--vdev=net_null1",
-        ),
+        *("--no-pci", "--no-huge", "--no-shconf", "--no-telemetry", "-m", "512"),
+        *("--vdev=net_null0", "--vdev=net_null1"),
         *("--", "--auto-start", "--nb-cores=1", "--total-num-mbufs=4096", "--forward-mode=noisy"),
         *("--noisy-lkup-memory=200", "--noisy-lkup-num-reads=50", "--noisy-lkup-num-writes=50"),
     ],
 }
+
+
+def _program(argv: Sequence[str]) -> str:
+    return next(word for word in argv if word != "env" and "=" not in word)
 
 
 def neighbour_cpus(case: Case) -> int:
@@ -156,7 +153,7 @@ class RunningNeighbour:
 
     def _start(self, kind: str) -> None:
         package, argv = KINDS[kind], COMMANDS[kind]
-        program = next(word for word in argv if word != "env" and "=" not in word)
+        program = _program(argv)
         if shutil.which(program) is None:
             raise Invalid(
                 "neighbour", f"neighbour {self.label} cannot be found: {program} is not installed (package {package})"
@@ -202,7 +199,7 @@ class RunningNeighbour:
                 tail = process.tail()
                 raise Invalid(
                     "neighbour",
-                    f"neighbour {self.label} ended early: {process.name} has exit code {code}"
+                    f"neighbour {self.label} ended early: {_program(process.argv)} {exit_sentence(code)}"
                     + (f"; the end of its log:\n{tail}" if tail else ""),
                 )
 

@@ -183,7 +183,7 @@ def test_launches_with_and_without_a_neighbour_alternate_on_one_rig() -> None:
 
 
 def test_a_neighbour_that_ends_early_makes_the_case_invalid() -> None:
-    found, _ = measured("neighbour stream ended early: stress-ng has exit code 2")
+    found, _ = measured("neighbour stream ended early: stress-ng ended with exit code 2")
     assert (found.verdict, found.reason) == ("INVALID", "neighbour")
-    assert found.evidence == "neighbour stream ended early: stress-ng has exit code 2"
+    assert found.evidence == "neighbour stream ended early: stress-ng ended with exit code 2"
     assert sentence(Result.of(found)) == ""

@@ -3,16 +3,22 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
+import pytest
+
+from pytest_icbench.errors import Invalid
 from pytest_icbench.host.resource.cpu import Cpu, Topology
 from pytest_icbench.host.root import Root
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.placement import Placement
-from pytest_icbench.testbed.neighbour import cache_parts, why_not_isolated
+from pytest_icbench.testbed.neighbour import COMMANDS, RunningNeighbour, cache_parts, why_not_isolated
 from pytest_icbench.testbed.placement import with_neighbour
 from tests.unit.recorded import expand
+from tests.unit.recording_host import FakeProcess
 
 #: Two cores that share an L3 cache, then two that share another.
 TWO_CACHES = Topology(
@@ -44,6 +50,15 @@ def test_a_recorded_tree_tells_the_l3_caches(tmp_path: Path) -> None:
     (cache / "shared_cpu_list").write_text("4-7\n")
     topology = Topology.read(Root(tmp_path))
     assert (topology[5].l3, topology[0].l3) == (4, None)
+
+
+@pytest.mark.parametrize(("code", "how"), [(-9, "was killed by signal 9 (Killed)"), (2, "ended with exit code 2")])
+def test_a_neighbour_that_ended_is_told_with_its_program(tmp_path: Path, code: int, how: str) -> None:
+    running = RunningNeighbour(cast(Any, None), replace(CASE, neighbour="noisy"), PATH, "netns")
+    argv = [word.format(cpu=1, dir=tmp_path) for word in COMMANDS["noisy"]]
+    running._processes = [cast(Any, FakeProcess(argv, tmp_path / "log", code=code))]
+    with pytest.raises(Invalid, match=rf"neighbour noisy ended early: dpdk-testpmd {re.escape(how)}; the end of"):
+        running._check_alive()
 
 
 def test_parts_of_the_cache_follow_the_number_of_ways() -> None:
