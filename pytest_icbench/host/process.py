@@ -131,6 +131,14 @@ class Process:
         return self._exit
 
     @property
+    def is_stopped(self) -> bool:
+        """Whether a signal such as SIGSTOP has stopped it, so that it runs on only after SIGCONT."""
+        try:
+            return os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
+        except ChildProcessError:
+            return False
+
+    @property
     def cpu_ns(self) -> int | None:
         """The CPU time of all its threads, also after its end; None if other code has reaped it."""
         if self._exit is None:

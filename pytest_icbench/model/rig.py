@@ -285,7 +285,8 @@ class RigCalls(Forwarding):
     def path_fault(self) -> str | None:
         """Returns a known fault of the path in one sentence; None if there is none.
 
-        It is that of the cable between two hosts, or of a switch that was configured to lose frames.
+        It is that of the cable between two hosts, or of a switch that is configured to lose frames, or that someone
+        has stopped.
         """
         raise NotImplementedError
 

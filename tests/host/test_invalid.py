@@ -107,7 +107,9 @@ def test_a_switch_that_hangs_half_way_has_stalled(session: HostSession, name: st
         finally:
             for pid in stopped:
                 os.kill(pid, signal.SIGCONT)
-    assert "nothing arrived in the last" in invalid(found, "stalled")
+    evidence = invalid(found, "stalled")
+    assert "nothing arrived in the last" in evidence
+    assert f"(process {stopped[0]}) was stopped by a signal" in evidence
 
 
 def test_a_switch_that_dies_half_way_is_a_verdict_with_the_end_of_its_log(session: HostSession) -> None:

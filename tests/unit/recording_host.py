@@ -30,6 +30,7 @@ class FakeProcess:
     code: int | None = None
     signals: list[int] = field(default_factory=list)
     stopped: int = 0
+    is_stopped: bool = False
     stdin: None = None
     stdout: None = None
 

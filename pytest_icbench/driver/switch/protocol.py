@@ -152,7 +152,7 @@ class Switch(SwitchTraits, Protocol):
         """Raises ProvisionError with the log's tail if the switch is no longer alive."""
 
     def fault(self) -> str | None:
-        """Returns why frames may not pass as the switch was configured, with the remedy; None if there is no reason."""
+        """Returns why frames may not pass: the switch's configuration with the remedy, or who stopped it; else None."""
         return None
 
     def set_ageing(self, seconds: float) -> None:

@@ -48,7 +48,7 @@ def _end_of(rig: MeasuredRig, error: ProvisionError) -> Invalid:
         raise
     except ProvisionError as death:
         return Invalid("died", str(death))
-    return Invalid("stalled", str(error))
+    return Invalid("stalled", _with_fault(rig, "stalled", str(error)))
 
 
 class Strategy:

@@ -113,6 +113,19 @@ def test_a_stopped_process_can_be_stopped(spawner: Spawner, log: Path) -> None:
     assert process.stop() == -signal.SIGTERM
 
 
+def test_a_process_tells_that_it_is_stopped(spawner: Spawner, log: Path) -> None:
+    process = spawner.start(["sleep", "60"], log=log)
+    for number, stopped in ((signal.SIGSTOP, True), (signal.SIGCONT, False), (signal.SIGSTOP, True)):
+        process.signal(number)
+        deadline = time.monotonic() + 5
+        while process.is_stopped is not stopped and time.monotonic() < deadline:
+            time.sleep(0.005)
+        assert process.is_stopped is stopped
+        assert process.poll() is None
+    assert process.stop() == -signal.SIGTERM
+    assert not process.is_stopped
+
+
 def test_it_carries_the_session_and_its_own_environment(spawner: Spawner, log: Path) -> None:
     process = spawner.start(["sh", "-c", "echo $ICBENCH_SESSION $EXTRA $LC_ALL"], log=log, env={"EXTRA": "1"})
     assert process.wait(5) == 0

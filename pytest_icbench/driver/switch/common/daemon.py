@@ -42,6 +42,12 @@ class Daemon:
             why = refused_memory(self.process.tail())
             raise ProvisionError(f"{self.name} {exit_sentence(code)}{why}{self.evidence()}")
 
+    def fault(self) -> str | None:
+        """Returns that someone else has stopped it, so that frames wait in it; None if it runs."""
+        if self._paused or self._stopped or not self.process.is_stopped:
+            return None
+        return f"{self.name} (process {self.process.pid}) was stopped by a signal, as SIGSTOP does"
+
     def evidence(self) -> str:
         """Returns the end of its log, as further lines of a message."""
         tail = self.process.tail()
@@ -103,6 +109,10 @@ class DaemonSwitch(Switch):
     def check(self) -> None:
         """Raises ProvisionError with the log's tail if it has died."""
         self.live()
+
+    def fault(self) -> str | None:
+        """Returns that someone else has stopped it; None if it runs."""
+        return None if self.daemon is None else self.daemon.fault()
 
     def pause(self) -> None:
         """Takes all its threads off the CPUs."""

@@ -258,6 +258,10 @@ class OpenVSwitch(Switch):
         """Raises ProvisionError with the log's tail if a daemon has died."""
         self.daemons.check()
 
+    def fault(self) -> str | None:
+        """Returns that someone else has stopped ovs-vswitchd; None if it runs."""
+        return None if self._daemons is None else self._daemons.switch.fault()
+
     def set_ageing(self, seconds: float) -> None:
         """Sets the bridge's ageing time. Raises ProvisionError."""
         self.daemons.vsctl("set", "Bridge", _BRIDGE, f"other-config:mac-aging-time={round(seconds)}")

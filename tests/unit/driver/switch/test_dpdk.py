@@ -173,6 +173,12 @@ def test_life_and_death(session: Any, driver: Any) -> None:
     switch.pause()
     switch.resume()
     assert process.signals == [signal.SIGSTOP, signal.SIGCONT]
+    assert switch.fault() is None
+    process.is_stopped = True
+    assert switch.fault() == f"{driver.name} (process 4711) was stopped by a signal, as SIGSTOP does"
+    switch.pause()
+    assert switch.fault() is None  # by us
+    switch.resume()
     process.code = -signal.SIGSEGV
     with pytest.raises(ProvisionError, match=r"(?s)was killed by signal 11 \(Segmentation fault\).*last words"):
         switch.check()

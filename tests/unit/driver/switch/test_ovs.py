@@ -301,7 +301,10 @@ def test_a_daemon_that_dies_is_told_with_its_log(session: Any, monkeypatch: pyte
 def test_stopping_ends_both_and_the_namespace_once(session: Any) -> None:
     switch, _ = start(session)
     assert session.netns == ["r1-ovs"]
+    session.spawner.processes[1].is_stopped = True
+    assert switch.fault() == "ovs-vswitchd (process 4711) was stopped by a signal, as SIGSTOP does"
     switch.pause()
+    assert switch.fault() is None  # by us
     switch.stop()
     switch.stop()
     assert session.netns == []
