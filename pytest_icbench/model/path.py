@@ -106,8 +106,9 @@ class FramePath:
 
     def across(self, index: int) -> int:
         """Returns the port to which a switch that is like a wire joins this one: without functions the peer's."""
-        ports = self.ports
-        return ports[ports.index(index) ^ 1]
+        beyond = index - len(self.endpoints)
+        row = self._row(self.pair(index) if beyond < 0 else beyond // (2 * self.functions) + 1)
+        return row[row.index(index) ^ 1]
 
     def by_pair(self, items: Sequence[T]) -> list[tuple[T, T]]:
         """Returns the leader's and the follower's item of each pair; ``items`` are by index."""

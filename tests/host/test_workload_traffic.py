@@ -15,7 +15,7 @@ __all__ = ["veth"]  # fixtures
 TECHNIQUES = {"udp": [], "udp-mmsg": ["-m"], "raw": ["-R", "IF"], "raw-mmsg": ["-R", "IF", "-m"]}
 each_technique = pytest.mark.parametrize("technique", list(TECHNIQUES.values()), ids=list(TECHNIQUES))
 SIMPLE = [64, 570, 64, 64, 570, 64, 1518, 570, 64, 64, 570, 64]
-CYCLES, REST = 800, 5
+CYCLES, REST = 300, 5
 FRAMES = CYCLES * len(SIMPLE) + REST
 BYTES = CYCLES * (7 * 64 + 4 * 570 + 1518) + sum(SIMPLE[:REST])
 FCS = 4

@@ -134,6 +134,14 @@ def test_what_fails_is_named_and_the_rest_runs(lanes: ModuleType, capsys: pytest
     assert work.failed == ["part 0"]
 
 
+def test_parts_keep_what_they_compile(
+    lanes: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    _, work = run(lanes, ["import sys; sys.exit(sys.dont_write_bytecode)"], capsys)
+    assert work.failed == []
+
+
 def test_that_nothing_was_selected_anywhere_is_known(lanes: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     _, work = run(lanes, ["raise SystemExit(5)"], capsys)
     assert (work.failed, work.any_selected) == ([], False)

@@ -31,8 +31,8 @@ _PROCESS_STARTERS = {"fork", "forkpty", "posix_spawn", "posix_spawnp", "system",
 
 
 @cache
-def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
+def nodes_of(path: Path) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
 
 
 def called(call: ast.Call) -> str | None:
@@ -42,7 +42,7 @@ def called(call: ast.Call) -> str | None:
 
 def imports(path: Path, module: str) -> Iterator[str]:
     """Every module that a file imports, wherever in it and by a text, too; ``from a import b`` counts as a.b too."""
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         if isinstance(node, ast.Call) and called(node) in _IMPORTERS:
             yield from (str(name.value) for name in node.args if isinstance(name, ast.Constant))
         elif isinstance(node, ast.Import):
@@ -58,12 +58,11 @@ def imports(path: Path, module: str) -> Iterator[str]:
 
 def strings(path: Path) -> Iterator[str]:
     """Every text in a file but docstrings and folders of resources; of one with values in it the fixed parts."""
-    tree = tree_of(path)
-    passed_over: list[ast.AST] = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)]
-    for call in ast.walk(tree):
+    passed_over: set[ast.AST] = {node.value for node in nodes_of(path) if isinstance(node, ast.Expr)}
+    for call in nodes_of(path):
         if isinstance(call, ast.Call) and called(call) == "files":
-            passed_over += call.args
-    for node in ast.walk(tree):
+            passed_over.update(call.args)
+    for node in nodes_of(path):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in passed_over:
             yield node.value
 
@@ -84,8 +83,7 @@ def test_processes_are_started_in_one_place(module: str) -> None:
         assert not any(within(name, "subprocess") or within(name, "multiprocessing") for name in names)
         assert not any(within(name, "asyncio.subprocess") for name in names)
     if module not in _STARTERS:
-        tree = tree_of(_MODULES[module])
-        for node in ast.walk(tree):
+        for node in nodes_of(_MODULES[module]):
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "os":
                 assert node.attr not in _PROCESS_STARTERS, f"{module}, line {node.lineno}: os.{node.attr}"
 
@@ -109,7 +107,7 @@ def test_no_module_of_ours_is_named_by_a_string(module: str) -> None:
 @pytest.mark.parametrize("module", _MODULES)
 def test_what_is_imported_by_name_is_a_librarys(module: str) -> None:
     """The name is a plain text, so that it can be seen here what it is."""
-    for call in ast.walk(tree_of(_MODULES[module])):
+    for call in nodes_of(_MODULES[module]):
         if isinstance(call, ast.Call) and called(call) in _IMPORTERS:
             (name,) = call.args
             assert isinstance(name, ast.Constant), f"{module}, line {call.lineno}"
@@ -120,8 +118,9 @@ def test_the_package_and_its_subpackages_hand_on_no_names() -> None:
     """Else a module would be reached by way of its package, and everything that the package names with it."""
     for module, path in _MODULES.items():
         if module.endswith(".__init__"):
-            body = tree_of(path).body
-            assert all(isinstance(node, ast.Expr) for node in body), module
+            (module_node, *_) = nodes_of(path)
+            assert isinstance(module_node, ast.Module)
+            assert all(isinstance(node, ast.Expr) for node in module_node.body), module
 
 
 @pytest.mark.parametrize("module", _MODULES)
