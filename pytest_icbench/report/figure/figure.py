@@ -142,7 +142,8 @@ def interval_spec(
     ]
     measured = [{"filter": f"datum.source === '{MEASURED}'"}]
     published = [{"filter": f"datum.source !== '{MEASURED}'"}]
-    aside = {"xOffset": {"expr": offsets(series)}}
+    # Beside the line of equal values a point that is moved aside would lie above or below it.
+    aside = {} if equal else {"xOffset": {"expr": offsets(series)}}
     layers: list[dict[str, Any]] = [*extra]
     if equal:
         least, greatest = min(values, default=0.0), max(values, default=1.0)

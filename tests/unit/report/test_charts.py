@@ -64,6 +64,18 @@ def test_one_load_is_no_curve() -> None:
     assert charts([timed("ovs", 1000, 20e3), timed("vpp", 1000, 20e3)], "delay") == []
 
 
+def test_points_against_the_offered_rate_stay_where_they_are_beside_the_line_of_equal_rates() -> None:
+    sweep = [
+        result(Case(switch, rate=Rate.from_json(rate)), **at(rate), offered_pps=float(rate))
+        for switch in ("ovs", "vpp")
+        for rate in (1_000_000, 2_000_000, 3_000_000)
+    ]
+    (chart,) = charts(sweep, "load")
+    assert "xOffset" not in str(chart.spec)
+    by_size = [result(Case(switch, Traffic(size)), **at(1e6)) for switch in ("ovs", "vpp") for size in (64, 512, 1500)]
+    assert ["xOffset" in str(chart.spec) for chart in charts(by_size, "size")] == [True, True]
+
+
 def test_sizes_and_bursts_are_a_heat_map_of_each_path() -> None:
     grid = [(size, burst) for size in (64, 1500) for burst in (4, 32, 256)]
     results = [result(Case("ovs", Traffic(size), burst), **at(burst * 1e5)) for size, burst in grid]
