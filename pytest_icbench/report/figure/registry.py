@@ -31,7 +31,9 @@ from pytest_icbench.report.figure import (
     single,
 )
 from pytest_icbench.report.figure.figure import Figure
+from pytest_icbench.report.figure.following import following_figures
 from pytest_icbench.report.figure.forest import forest_figures
+from pytest_icbench.report.figure.neighbours import neighbour_figures
 from pytest_icbench.report.figure.path import path_chart
 from pytest_icbench.report.figure.series import curve_of
 
@@ -135,6 +137,8 @@ SECTIONS = (
             *latency.by_percentile(page.results, page.order, page.curves),
         ),
     ),
+    Section("neighbours", "Neighbours", lambda page: neighbour_figures(page.results, page.order)),
+    Section("followed", "Loads that change", lambda page: following_figures(page.results, page.order)),
     Section("births", "Creation of containers", lambda page: births.birth_figures(page.results, page.order), "first"),
     Section("losses", "Losses of long runs", lambda page: losses.loss_figures(page.results, page.order)),
     Section("launches", "Launches", lambda page: launches.launch_figures(page.results, page.order)),

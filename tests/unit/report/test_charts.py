@@ -9,15 +9,17 @@ import pytest
 
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.long_run import LossEvent
+from pytest_icbench.model.neighbour import NeighbourEffect
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.result import Result
+from pytest_icbench.model.trace import Followed
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.report.figure.cdf import cdf_figures
 from pytest_icbench.report.figure.figure import Figure
 from pytest_icbench.report.figure.ideal import MOST as HIGHEST
 from pytest_icbench.report.figure.registry import Content, section_charts
 from pytest_icbench.stats.bands import Bands
-from pytest_icbench.stats.quantiles import Histogram
+from pytest_icbench.stats.quantiles import Estimate, Histogram
 from tests.charts import compiled, values
 from tests.measurements import launch, result
 
@@ -177,6 +179,38 @@ def test_two_hosts_have_gigabits_against_pairs_with_the_link_s_limit_if_it_is_kn
     (chart,) = [chart for chart in charts(results, "pairs") if "Gbit/s" in chart.title]
     lines = [layer["data"]["values"][0]["rate"] for layer in chart.spec["layer"] if "data" in layer]
     assert lines == ([] if limit is None else pytest.approx([limit, limit], abs=1e-3))
+
+
+def test_a_load_that_changes_has_each_change_and_when_it_arrived() -> None:
+    changes = (
+        Followed(1, 2, 10_000, 30_000, 29_990.0, 29_000.4, 0.31),
+        Followed(1, 5, 30_000, 5_000, 5_000.0, 5_000.0, None),
+        Followed(2, 3, 8_000, 4_000, 4_000.0, 4_000.0, 0.1),
+    )
+    case = Case("ovs", rate=Rate.from_json("trace:steps:30k"), pairs=2)
+    changing = result(case, followed=changes, settings={"duration_s": 8.0})
+    (chart,) = charts([changing, result(Case("ovs"))], "followed")
+    drawn = [(row["series"], row["begin"], row["end"], row["load"], row["arrived"]) for row in values(chart)]
+    assert drawn == [
+        ("pair 1", 0, 2, 10_000, None),
+        ("pair 1", 2, 5, 30_000, 2.31),
+        ("pair 1", 5, 8.0, 5_000, None),
+        ("pair 2", 0, 3, 8_000, None),
+        ("pair 2", 3, 8.0, 4_000, 3.1),
+    ]
+    assert [row["received"] for row in values(chart)] == [None, 29_000, 5_000, None, 4_000]
+    assert "2 of 3 changes" in chart.text
+
+
+def test_neighbours_have_a_row_for_each_value_with_its_interval() -> None:
+    effect = NeighbourEffect(9, 0.9917, mean_ratio=Estimate(1.2, 1.1, 1.4), p99_ratio=Estimate(2.0, 0.9, 4.0))
+    beside = result(Case("ovs", dimension="latency", neighbour="stream", rate=Rate.from_json(1000)), neighbour=effect)
+    (chart,) = charts([beside, timed("ovs", 1000, 20e3)], "neighbours")
+    drawn = [(row["row"], row["ratio"], row["low"], row["high"], row["shown"]) for row in values(chart)]
+    assert drawn == [
+        ("ovs-beside:stream, mean", 1.2, 1.1, 1.4, "1.2 times"),
+        ("ovs-beside:stream, p99", 2.0, 0.9, 4.0, "no change shown"),
+    ]
 
 
 def test_the_distribution_ends_below_all_requests_where_some_are_lost() -> None:

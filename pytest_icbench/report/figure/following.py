@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A load that changes, and what arrived of it, over the seconds of a launch: a chart a case. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+from pytest_icbench.model.result import Result
+from pytest_icbench.report import following
+from pytest_icbench.report.axes import grouped, path_of, traffic
+from pytest_icbench.report.figure import theme
+from pytest_icbench.report.figure.figure import CASE, Column, Figure, tooltips
+from pytest_icbench.report.figure.figures import in_order
+
+_COLUMNS = (
+    CASE,
+    Column("series", "pair"),
+    Column("begin", "from, s"),
+    Column("end", "to, s"),
+    Column("load", "load, frames/s"),
+    Column("offered", "offered, frames/s"),
+    Column("received", "received, frames/s"),
+    Column("arrived", "95 % of the change arrived at, s"),
+)
+
+
+_MARKS = "Dashed: the load; diamonds: when a change had arrived."
+
+
+def following_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
+    """Returns a chart for each case whose load changed: of each pair the load and, from change to change, what arrived.
+
+    Args:
+        results: results of all dimensions.
+        order: all series of the page.
+    """
+    changing = in_order((result for result in results if result.followed and result.is_number), order)
+    return [
+        Figure(
+            id=f"followed-{place}",
+            kind="followed",
+            title=f"{path_of(result)}: {traffic(result).say()}",
+            text=f"{following.sentence(result).removesuffix('; …')}. {_MARKS}",
+            spec=_spec(rows),
+            columns=_COLUMNS,
+            rows=rows,
+            height=220,
+        )
+        for place, result in enumerate(changing)
+        if (rows := _rows(result))
+    ]
+
+
+def _rows(result: Result) -> tuple[tuple[Any, ...], ...]:
+    """Returns a row for each time between two changes of a pair. Nothing is known of what arrived before the first."""
+    rows: list[tuple[Any, ...]] = []
+    last = float(result.settings.get("duration_s") or 0)
+    for pair, changes in grouped(result.followed or (), lambda change: change.pair).items():
+        name, first = f"pair {pair}", changes[0]
+        rows.append((result.case, name, 0, first.second, first.from_pps, None, None, None))
+        ends = [*(later.second for _, later in pairwise(changes)), max(last, changes[-1].second + 1)]
+        for change, end in zip(changes, ends, strict=True):
+            arrived = None if change.follow_s is None else round(change.second + change.follow_s, 3)
+            rates = change.to_pps, round(change.offered_pps), round(change.received_pps)
+            rows.append((result.case, name, change.second, end, *rates, arrived))
+    return tuple(rows)
+
+
+def _spec(rows: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
+    names = list(dict.fromkeys(row[1] for row in rows))
+    x = {"field": "begin", "type": "quantitative", "axis": {"title": "seconds behind the warm-up"}}
+    y = {"type": "quantitative", "scale": {"zero": True}, "axis": {"title": "frames/s", "format": "~s"}}
+    colour = {
+        "field": "series",
+        "type": "nominal",
+        "legend": {"title": None, "symbolType": "stroke"},
+        "scale": {"domain": names, "range": [theme.COLOURS[place % len(theme.COLOURS)] for place in range(len(names))]},
+    }
+    tooltip = tooltips(_COLUMNS)
+    return {
+        "layer": [
+            {
+                "mark": {"type": "rule", "strokeDash": [5, 3], "strokeWidth": 1.2},
+                "encoding": {"x": x, "x2": {"field": "end"}, "y": {**y, "field": "load"}, "color": colour},
+            },
+            {
+                "transform": [{"filter": "isValid(datum.received)"}],
+                "mark": {"type": "rule", "strokeWidth": 3, "opacity": 0.7},
+                "encoding": {
+                    "x": x,
+                    "x2": {"field": "end"},
+                    "y": {**y, "field": "received"},
+                    "color": colour,
+                    "tooltip": tooltip,
+                },
+            },
+            {
+                "transform": [{"filter": "isValid(datum.arrived)"}],
+                "mark": {"type": "point", "shape": "diamond", "filled": True, "size": 70, "opacity": 1},
+                "encoding": {
+                    "x": {**x, "field": "arrived"},
+                    "y": {**y, "field": "received"},
+                    "color": colour,
+                    "tooltip": tooltip,
+                },
+            },
+        ]
+    }
