@@ -84,7 +84,10 @@ def _switches() -> Iterator[Fault]:
             end = "fails" if what == "killed" else "passes"
             says = "ovsdb-server was killed by signal 9" if what == "killed" else "2 passed"
             if (what, when) == ("stopped", "at the start"):  # before it has its socket, or after
-                end, says = "either", "2 passed|ovsdb-server has not opened"
+                end, says = (
+                    "either",
+                    "2 passed|ovsdb-server has not opened|ovsdb-server .process .* was stopped by a signal",
+                )
             yield Fault("database", what, when, "ovs", end, says, _SIGNALS[what], "ovsdb-server")
 
 

@@ -248,25 +248,28 @@ class OvsDaemons:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Adds the end of the daemon's log to an error. If the daemon has died, that is the error."""
+        """Adds the end of the daemon's log to an error. If a daemon has died or is stopped, that is the error."""
         try:
             yield
         except ProvisionError as error:
             self.check()
             tail = self._switch.evidence() if self._switch is not None else ""
-            raise ProvisionError(f"{error}{tail}") from None
+            faults = [fault for daemon in self._daemons if (fault := daemon.fault())]
+            raise ProvisionError(f"{'; '.join([*faults, str(error)])}{tail}") from None
+
+    @property
+    def _daemons(self) -> list[Daemon]:
+        return [daemon for daemon in (self._switch, self._database) if daemon is not None]
 
     def check(self) -> None:
         """Raises ProvisionError with the log's tail if a daemon has died."""
-        for daemon in (self._switch, self._database):
-            if daemon is not None:
-                daemon.check()
+        for daemon in self._daemons:
+            daemon.check()
 
     def end(self) -> None:
         """Ends both daemons and leaves their namespace. Idempotent."""
-        for daemon in (self._switch, self._database):
-            if daemon is not None:
-                daemon.stop()
+        for daemon in self._daemons:
+            daemon.stop()
 
     def stop(self) -> None:
         """Ends both daemons and removes the namespace. Idempotent."""

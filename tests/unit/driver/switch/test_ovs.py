@@ -298,6 +298,19 @@ def test_a_daemon_that_dies_is_told_with_its_log(session: Any, monkeypatch: pyte
         start(session)
 
 
+def test_a_database_that_someone_has_stopped_is_named(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    switch, _ = start(session)
+
+    def late(argv: Any, **_: Any) -> Any:
+        raise ProvisionError(f"{argv[0].name} took longer than 10 s")
+
+    monkeypatch.setattr(session.spawner, "run", late)
+    session.spawner.processes[0].is_stopped = True
+    said = r"(?s)ovsdb-server \(process 4711\) was stopped by a signal, as SIGSTOP does; ovs-vsctl took.*last words"
+    with pytest.raises(ProvisionError, match=said):
+        switch.set_ageing(5)
+
+
 def test_stopping_ends_both_and_the_namespace_once(session: Any) -> None:
     switch, _ = start(session)
     assert session.netns == ["r1-ovs"]
