@@ -210,14 +210,3 @@ class StealMeter:
             shares[cpu] = max(0.0, (stolen - before_stolen) / passed) if passed > 0 else 0.0
         self._last = now
         return shares
-
-
-def involuntary_switches(pid: int, root: Root | None = None) -> int | None:
-    """Returns how often the threads of a process were preempted since they started; None if it has ended."""
-    root = root or Root()
-    total, seen = 0, False
-    for thread in root.list(f"/proc/{pid}/task"):
-        for line in (root.read(f"/proc/{pid}/task/{thread}/status") or "").splitlines():
-            if line.startswith("nonvoluntary_ctxt_switches:"):
-                total, seen = total + int(line.partition(":")[2]), True
-    return total if seen else None

@@ -129,9 +129,3 @@ def _flatten_differing(
 def differences(here: Circumstances, there: Circumstances, patterns: Sequence[str] = DEFAULT) -> list[Difference]:
     """Returns the facts that differ and should not."""
     return [difference for difference in all_differences(here, there) if matches(difference.fact, patterns)]
-
-
-def incomparable(here: Circumstances, there: Circumstances, patterns: Sequence[str] = DEFAULT) -> str | None:
-    """Returns the reason of INCOMPARABLE, one sentence with every difference; None if the two may be compared."""
-    reasons = differences(here, there, patterns)
-    return "; ".join(map(str, reasons)) if reasons else None

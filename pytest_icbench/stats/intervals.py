@@ -24,7 +24,7 @@ from functools import cache
 from pytest_icbench.stats.bands import Bands, find_bands
 from pytest_icbench.stats.dependence import Dependence, find_dependence, widened
 from pytest_icbench.stats.drift import find_slope
-from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate, median, median_rank
+from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate, median, median_estimate, median_rank
 from pytest_icbench.stats.student import over_units
 
 #: Confidence, at a fixed number, of an interval whose width decides when to stop, where few looks would be enough:
@@ -37,7 +37,7 @@ class LaunchEstimate:
     """A median over launches, with the bands and the dependence in them.
 
     Attributes:
-        estimate: with an interval from six launches on; ``coverage`` is nominal.
+        estimate: with an interval from six launches on; ``coverage`` is nominal but for two bands.
         bands: the two bands into which the launches fall, or None.
         dependence: how launches depend on those before them; None below six launches, and for equal ones.
     """
@@ -58,7 +58,7 @@ def over_launches(values: Sequence[float], confidence: float = CONFIDENCE) -> La
         ValueError: no values.
     """
     bands = find_bands(values)
-    plain = interpolated(values, confidence) if bands is None else _by_rank(values, confidence)
+    plain = interpolated(values, confidence) if bands is None else median_estimate(values, confidence)
     dependence = find_dependence(values)
     if dependence is None:
         return LaunchEstimate(plain, bands)
@@ -94,15 +94,6 @@ def drift_over_launches(values: Sequence[float]) -> float | None:
 def median_over_launches(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
     """Returns the estimate of ``over_launches`` alone."""
     return over_launches(values, confidence).estimate
-
-
-def _by_rank(values: Sequence[float], confidence: float) -> Estimate:
-    ordered = sorted(values)
-    ranked = median_rank(len(ordered), confidence)
-    if ranked is None:
-        return Estimate(median(ordered))
-    rank, _ = ranked
-    return Estimate(median(ordered), ordered[rank - 1], ordered[-rank], confidence)
 
 
 def interpolated(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:

@@ -47,30 +47,6 @@ def encode(histogram: Histogram) -> str:
     return text.decode("ascii")
 
 
-def decode(text: str) -> Histogram:
-    """Reverses ``encode``; extremes and mean are those of the buckets, since the encoding has no others.
-
-    Raises UsageError for any other text, and without the library.
-    """
-    library = _library()
-    try:
-        read = library.HdrHistogram.decode(text.encode("ascii"))
-        counts = tuple(
-            (read.get_highest_equivalent_value(item.value_iterated_to), item.count_added_in_this_iter_step)
-            for item in read.get_recorded_iterator()
-        )
-    except Exception as error:  # the library raises many kinds of errors
-        raise UsageError(f"{text[:20]!r}… is no HdrHistogram V2 encoding ({error})") from None
-    samples = sum(number for _, number in counts)
-    return Histogram(
-        counts=counts,
-        minimum=counts[0][0] if counts else None,
-        maximum=counts[-1][0] if counts else None,
-        mean=sum(value * number for value, number in counts) / samples if samples else None,
-        significant_digits=read.significant_figures,
-    )
-
-
 def log_lines(measurements: Iterable[Measurement]) -> Iterator[str]:
     """Yields a log of all launches in the order in which they ran; nothing if no latency was measured.
 

@@ -255,10 +255,6 @@ def _count(frames: int) -> str:
     return f"{frames:,}" if frames < 1_000_000 else f"{frames / 1e6:.4g}M"
 
 
-def _percent(share: float) -> str:
-    return f"{share:.1%}".replace("%", " %")
-
-
 def _spec(height: int) -> dict[str, Any]:
     top = {
         "field": "top",

@@ -140,12 +140,3 @@ def test_the_running_machine() -> None:
     assert facts.treatment()["kernel"] == os.uname().release
     assert facts.conditions()["load_1min"] >= 0
     assert set(facts.StealMeter().read()) >= os.sched_getaffinity(0)
-
-
-def test_involuntary_switches() -> None:
-    first = facts.involuntary_switches(os.getpid())
-    assert first is not None
-    assert first >= 0
-    pid = os.posix_spawn("/bin/true", ["true"], {})
-    os.waitpid(pid, 0)
-    assert facts.involuntary_switches(pid) is None

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -15,7 +16,6 @@ from pytest_icbench.model.circumstances import (
     Difference,
     differences,
     facts,
-    incomparable,
     matches,
     parse_patterns,
 )
@@ -27,6 +27,10 @@ KERNEL = {"kernel": "6.1", "kernel_parameters": {"isolcpus": "2-7", "nosmt": ""}
 
 def on(identity: dict[str, Any] | None = None, treatment: dict[str, Any] | None = None, **changed: Any) -> Any:
     return measurement(identity=HOST | (identity or {}), treatment=KERNEL | (treatment or {}), **changed)
+
+
+def incomparable(here: Any, there: Any, patterns: Sequence[str] = DEFAULT) -> str | None:
+    return "; ".join(map(str, differences(here, there, patterns))) or None
 
 
 def test_the_same_host_may_be_compared_whatever_runs_on_it() -> None:

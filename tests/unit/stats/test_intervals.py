@@ -69,7 +69,7 @@ def test_between_bands_nothing_is_interpolated() -> None:
     found = over_launches(series)
     assert found.bands is not None
     assert found.dependence is not None
-    assert found.estimate == widened(Estimate(99.8, 93.9, 100.2, 0.95), found.dependence.widening)
+    assert found.estimate == widened(Estimate(99.8, 93.9, 100.2, 0.984375), found.dependence.widening)
 
 
 def test_a_line_is_left_in_the_interval() -> None:

@@ -41,6 +41,14 @@ def of(values: list[int], digits: int = 3) -> Histogram:
     return Histogram(counts, min(values), max(values), sum(values) / len(values), digits)
 
 
+def decoded(read: Any) -> tuple[tuple[int, int], ...]:
+    """The counts of a histogram that the library has read, by the highest values of their buckets."""
+    return tuple(
+        (read.get_highest_equivalent_value(item.value_iterated_to), item.count_added_in_this_iter_step)
+        for item in read.get_recorded_iterator()
+    )
+
+
 values = st.lists(st.integers(1, 10**6) | st.integers(1, hdr.GREATEST_NS), min_size=1, max_size=40)
 
 
@@ -51,11 +59,9 @@ def test_every_count_survives(samples: list[int], digits: int) -> None:
     found = of(samples, digits)
     text = hdr.encode(found)
     assert text.startswith("HISTFAAA")
-    again = hdr.decode(text)
-    assert again.counts == found.counts
-    assert again.significant_digits == digits
-    assert again.minimum is not None
-    assert again.minimum >= min(samples)
+    again = histogram.HdrHistogram.decode(text.encode())
+    assert decoded(again) == found.counts
+    assert again.significant_figures == digits
 
 
 @settings(deadline=None)
@@ -70,15 +76,8 @@ def test_the_library_finds_the_same_percentiles(samples: list[int], percent: flo
 
 
 def test_an_empty_histogram_is_one_too() -> None:
-    empty = Histogram((), None, None, None, 3, lost=5)
-    assert hdr.decode(hdr.encode(empty)) == replace(empty, lost=0)
-
-
-@pytest.mark.parametrize("text", ["", "HIST", "no histogram", "HISTFAAAA", "ä"])
-def test_what_is_no_encoding_is_refused_in_one_sentence(text: str) -> None:
-    with pytest.raises(UsageError, match="is no HdrHistogram V2 encoding") as caught:
-        hdr.decode(text)
-    assert "\n" not in str(caught.value)
+    text = hdr.encode(Histogram((), None, None, None, 3, lost=5))
+    assert decoded(histogram.HdrHistogram.decode(text.encode())) == ()
 
 
 def launch(index: int, started_at: float, **changed: Any) -> Launch:
