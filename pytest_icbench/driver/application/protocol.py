@@ -131,6 +131,15 @@ class Application(ABC):
         """Checks that the server answers rightly before the load; returns what was checked, in words. Raises Wrong."""
         return ()
 
+    def expect(self, ask: Ask, request: str, wanted: str) -> None:
+        """Asks the server in its own words. Raises Wrong unless it answers ``wanted``."""
+        answer = ask(Question(self.port, request, length=len(wanted)))
+        if answer != wanted:
+            raise Wrong(
+                f"the server at port {self.port} answered {request.split()[0]} with {answer[:40]!r}, not"
+                f" {wanted[:40]!r}: it is no {self.server.name}, or answers wrongly"
+            )
+
     def served(self, ask: Ask) -> float | None:
         """Returns the server's own count of operations since it started; None if it cannot be asked. Raises Wrong."""
         return None
