@@ -10,6 +10,8 @@ from math import floor, log10
 
 #: Greatest length of a message's first line: pytest cuts longer ones in its summary.
 FIRST_LINE = 100
+#: What a number may end in.
+THOUSANDS = {"": 1, "k": 1_000, "M": 1_000_000}
 
 
 def show(value: float | None) -> str:
@@ -20,6 +22,12 @@ def show(value: float | None) -> str:
         if abs(value) >= max(unit, 10_000):
             return f"{value / unit:.4g}{suffix}"
     return f"{value:.4g}"
+
+
+def shortened(number: int) -> str:
+    """Returns a whole number, exactly, with k or M if it is a multiple: ``64k``, ``1M``, ``1500k``, ``1234``."""
+    suffix = next((suffix for suffix in ("M", "k") if number and number % THOUSANDS[suffix] == 0), "")
+    return f"{number // THOUSANDS[suffix]}{suffix}"
 
 
 def quantity(name: str, value: float | None) -> str:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable
 from decimal import Decimal
 
 from pytest_icbench.errors import UsageError
+from pytest_icbench.wording import THOUSANDS
 
 #: More values than this in one axis are a mistake.
 MAX_VALUES = 10_000
@@ -26,7 +27,6 @@ MAX_VALUES = 10_000
 _MAX_DIGITS = 15
 
 _NUMBER = re.compile(r"(?P<digits>\d+(?:\.\d+)?|\.\d+)(?P<suffix>[kM]?)", re.ASCII)
-_UNITS = {"": 1, "k": 1_000, "M": 1_000_000}
 
 
 def parse_spec(text: str, where: str, *, word: Callable[[str], int | None] | None = None) -> tuple[int, ...]:
@@ -119,7 +119,7 @@ def _number(text: str, where: str) -> int:
         raise UsageError(
             f"{where}: '{_quote(text)}' is no number; write whole numbers, also with k or M (64, 500k, 1.5M)"
         )
-    value = Decimal(match["digits"]) * _UNITS[match["suffix"]]
+    value = Decimal(match["digits"]) * THOUSANDS[match["suffix"]]
     if value != int(value):
         raise UsageError(f"{where}: '{_quote(text)}' is no whole number")
     return int(value)

@@ -6,13 +6,14 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
+from pytest_icbench.wording import THOUSANDS, shortened
+
 #: Pattern of flows in a case's id.
 LABEL = r"\d+[kM]?(?::(?:ports|macs))?(?::zipf)?"
 MAX_FLOWS = 1_000_000
 #: Source ports above the well-known ones.
 MAX_PORTS = 64_512
 _FORM = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)([kM]?)((?::[a-z]+)*)", re.ASCII)
-_UNITS = {"": 1, "k": 1_000, "M": 1_000_000}
 _FIELDS = ("addresses", "ports", "macs")
 
 
@@ -25,7 +26,7 @@ def parse(text: str) -> str | None:
     match = _FORM.fullmatch(text)
     if match is None:
         raise ValueError("write their number, what differs and their law: 64k, 64k:ports, 1M:macs:zipf")
-    number = Decimal(match[1]) * _UNITS[match[2]]
+    number = Decimal(match[1]) * THOUSANDS[match[2]]
     if number != int(number) or not 1 <= number <= MAX_FLOWS:
         raise ValueError(f"take a whole number from 1 to {MAX_FLOWS:,}")
     words = match[3].split(":")[1:]
@@ -38,12 +39,7 @@ def parse(text: str) -> str | None:
     if number == 1:
         return None
     differing = "" if fields in ([], ["addresses"]) else f":{fields[0]}"
-    return _short(int(number)) + differing + law
-
-
-def _short(number: int) -> str:
-    unit = next((unit for unit in ("M", "k") if number % _UNITS[unit] == 0), "")
-    return f"{number // _UNITS[unit]}{unit}"
+    return shortened(int(number)) + differing + law
 
 
 def differ_by_port(label: str | None) -> bool:

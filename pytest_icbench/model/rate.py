@@ -20,6 +20,7 @@ from typing import Literal
 
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.trace import Trace
+from pytest_icbench.wording import shortened
 
 #: The meaning of a rate; the value of ``metric`` in a result.
 Metric = Literal["frmol", "fixed", "ndr", "pdr", "mfr", "trace"]
@@ -121,7 +122,7 @@ class Rate:
         if self.trace is not None:
             return f"trace:{self.trace.label}"
         if self.pps is not None:
-            return _short(self.pps)
+            return shortened(self.pps)
         if self.share is not None:
             return f"{self.searched}:x{exact_percent(self.share)}"
         if self.loss_ratio:
@@ -194,10 +195,3 @@ def named_rate(text: str) -> Rate | None:
 def exact_percent(ratio: float) -> str:
     """Returns a ratio in per cent, without exponent and without trailing zeros: 0.005 is ``0.5``."""
     return f"{ratio * 100:.8f}".rstrip("0").rstrip(".")
-
-
-def _short(pps: int) -> str:
-    for unit, suffix in ((1_000_000, "M"), (1_000, "k")):
-        if pps >= unit and pps % unit == 0:
-            return f"{pps // unit}{suffix}"
-    return str(pps)

@@ -12,6 +12,8 @@ import re
 from dataclasses import dataclass
 from random import Random
 
+from pytest_icbench.wording import THOUSANDS
+
 #: Seconds of the built-in traces, and the most of any.
 SECONDS, MOST_SECONDS = 21, 3600
 #: Seconds for which a step of ``steps`` or ``shift`` lasts.
@@ -75,7 +77,7 @@ class Trace:
 def _peak(label: str) -> int:
     match = _BUILT_IN.fullmatch(label)
     assert match is not None
-    return int(match[3]) * {"k": 1_000, "M": 1_000_000}.get(match[4] or "", 1)
+    return int(match[3]) * THOUSANDS[match[4] or ""]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_icbench.wording import clock, counted, percent, signed_percent
+from pytest_icbench.wording import clock, counted, percent, shortened, signed_percent
 
 
 @pytest.mark.parametrize(
@@ -44,3 +44,11 @@ def test_a_fall_to_a_little_is_no_fall_to_nothing(ratio: float, text: str) -> No
 )
 def test_less_than_all_is_not_all(share: float, text: str) -> None:
     assert percent(share) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(0, "0"), (999, "999"), (64_000, "64k"), (1_000_000, "1M"), (1_500_000, "1500k"), (1_234_567, "1234567")],
+)
+def test_a_multiple_is_shortened_exactly(number: int, text: str) -> None:
+    assert shortened(number) == text

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Self
 
 from pytest_icbench.model.endpoint import Address
+from pytest_icbench.wording import THOUSANDS
 
 _PART = re.compile(r"(?P<word>acl|set|deny|police|shape)(?P<number>[1-9]\d*)(?P<unit>[kM]?(?:bit)?)", re.ASCII)
-_UNITS = {"": 1, "k": 1_000, "M": 1_000_000}
-_BIT_UNITS = {"bit": 1, "kbit": 1_000, "Mbit": 1_000_000}
 #: Numbers that a part may have. A slower policer or shaper would drop frames of the proof.
 _RANGES = {"acl": (1, 10_000), "set": (1, 50_000), "deny": (1, 100), "police": (5_000, 10_000_000)}
 _SHAPE_BITS = (2_000_000, 40_000_000_000)
@@ -86,11 +85,11 @@ def _number(match: re.Match[str]) -> int | None:
     """Returns the number of a part in its unit; None if it has no such unit or is out of range."""
     word, unit = match["word"], match["unit"]
     if word == "shape":
-        bits = int(match["number"]) * _BIT_UNITS.get(unit, 0)
+        bits = int(match["number"]) * THOUSANDS[unit.removesuffix("bit")] if unit.endswith("bit") else 0
         return bits if _SHAPE_BITS[0] <= bits <= _SHAPE_BITS[1] else None
-    if unit not in _UNITS or (unit and word != "police"):
+    if unit not in THOUSANDS or (unit and word != "police"):
         return None
-    number = int(match["number"]) * _UNITS[unit]
+    number = int(match["number"]) * THOUSANDS[unit]
     least, most = _RANGES[word]
     return number if least <= number <= most else None
 
