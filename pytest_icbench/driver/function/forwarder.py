@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
@@ -31,6 +32,9 @@ _FRAMES = 20
 _FIRST_PORT = 1024
 #: Descriptors of a ring, the workload's default.
 _RING = 256
+_NO_YIELD = "noyield"
+#: Parts that say how a function runs, and not what it does. Rings hold a power of two.
+_HOW = re.compile(rf"{_NO_YIELD}|ring(?P<ring>{'|'.join(str(1 << power) for power in range(6, 13))})")
 
 
 class ForwarderFunction(Function):
@@ -39,7 +43,10 @@ class ForwarderFunction(Function):
     name = "forwarder"
     ports = (VHOST_USER, VHOST_USER_PACKED, MEMIF, _VETH)
     polls = True
-    help = "wire, or parts joined by +, each once: costN (TSC cycles a frame), swap (of MAC addresses), delayNus"
+    help = (
+        "wire, or parts joined by +, each once: costN (TSC cycles a frame), swap (of MAC addresses), delayNus; with any"
+        " of them noyield, and over DPDK's ports ringN (descriptors, 64 to 4096)"
+    )
     chains = True
     hugepages_mib = 160
     memory_mib = 16
@@ -53,13 +60,22 @@ class ForwarderFunction(Function):
 
     @classmethod
     def has(cls, function: str) -> bool:
-        impaired = any(part.startswith(_IMPAIRMENTS) for part in function.split("+"))
-        return function == _WIRE or (not impaired and mode_options(function) is not None)
+        parts, how = _parts(function)
+        if len({part.rstrip("0123456789") for part in how}) < len(how):
+            return False
+        impaired = any(part.startswith(_IMPAIRMENTS) for part in parts)
+        return parts == [_WIRE] or (not impaired and mode_options("+".join(parts)) is not None)
+
+    @classmethod
+    def ports_of(cls, function: str) -> tuple[str, ...]:
+        """Returns ``ports``, but for rings those of DPDK: sockets have none."""
+        return tuple(port for port in cls.ports if port != _VETH) if _ring(function) else cls.ports
 
     @classmethod
     def mode(cls, function: str) -> str | None:
         """Returns the forwarder's mode that does a function; None for none, which is a wire. Pure."""
-        return None if function == _WIRE else function
+        parts, _ = _parts(function)
+        return None if parts == [_WIRE] else "+".join(parts)
 
     @classmethod
     def proof(cls, function: str, ends: Ends) -> Sequence[Sequence[Probe]]:
@@ -100,19 +116,27 @@ class ForwarderFunction(Function):
 
     def _argv(self, spec: FunctionSpec, inner: Endpoint, outer: Endpoint) -> list[str]:
         options = ["--supervised", *(mode_options(self.mode(spec.function)) or [])]
-        options += ["--yield", str(min(spec.yield_every, 1)), *spec.config.get("arguments", ())]
+        yields = 0 if _NO_YIELD in _parts(spec.function)[1] else min(spec.yield_every, 1)
+        options += ["--yield", str(yields), *spec.config.get("arguments", ())]
         options += ["--accounts"] if spec.hops > 1 else []
         jumbo = carries_jumbo(spec.mtu)
         options += ["--packet-size", str(MAX_FRAME_BYTES)] if jumbo else []
         program = str(workload_path())
         if isinstance(inner, Veth) and isinstance(outer, Veth):
             return [program, "forward", *options, "--mmsg", "-R", inner.interface, "-R", outer.interface]
+        asked = _ring(spec.function)
+        if asked and any(getattr(port, "role", None) not in ("front-end", "client") for port in (inner, outer)):
+            raise Unsupported(
+                f"{spec.function}: the rings of these ports are those of what is linked to the function; ask for them"
+                " by --icbench-ring, or measure over a switch"
+            )
+        ring = asked or _RING
         devices = [
-            virtual_device(port, "dpdk", ring=_RING, jumbo=jumbo, number=number)
+            virtual_device(port, "dpdk", ring=ring, jumbo=jumbo, number=number)
             for number, port in enumerate((inner, outer))
             if not isinstance(port, Veth | Pci)
         ]
-        eal = eal_arguments(inner, "dpdk", cpu=spec.cpu, ring=_RING, jumbo=jumbo)
+        eal = eal_arguments(inner, "dpdk", cpu=spec.cpu, ring=ring, jumbo=jumbo)
         eal[eal.index("-m") + 1] = str(ForwarderFunction.hugepages_mib)
         return [program, "dpdk-forward", *options, "--", *eal[:-1], *(f"--vdev={device}" for device in devices)]
 
@@ -146,3 +170,15 @@ class ForwarderFunction(Function):
     def stop(self) -> None:
         if self._forwarder is not None:
             self._forwarder.daemon.stop()
+
+
+def _parts(function: str) -> tuple[list[str], list[str]]:
+    """Returns the parts that say what a function does, and those that say how it runs."""
+    parts = function.split("+")
+    return [part for part in parts if not _HOW.fullmatch(part)], [part for part in parts if _HOW.fullmatch(part)]
+
+
+def _ring(function: str) -> int | None:
+    """Returns the descriptors of its rings; None if its name does not say."""
+    found = [match["ring"] for part in function.split("+") if (match := _HOW.fullmatch(part)) and match["ring"]]
+    return int(found[0]) if found else None

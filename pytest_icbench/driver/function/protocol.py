@@ -180,6 +180,11 @@ class Function(Protocol):
         raise NotImplementedError
 
     @classmethod
+    def ports_of(cls, function: str) -> tuple[str, ...]:  # noqa: ARG003
+        """Returns those of ``ports`` at which this function works. Pure."""
+        return cls.ports
+
+    @classmethod
     def seen(cls, function: str, ends: Ends) -> tuple[Address, Address]:  # noqa: ARG003 - as drivers override it
         """Returns the address at which side a sees side b, and side b side a. Pure.
 

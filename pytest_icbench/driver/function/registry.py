@@ -48,10 +48,10 @@ def component_for(function: str, switch: str, port: str) -> type[Function]:
     """
     able = [cls for cls in components() if cls.has(function)]
     for cls in able:
-        if port in cls.ports and cls.in_switch in (None, switch):
+        if port in cls.ports_of(function) and cls.in_switch in (None, switch):
             return cls
     reach = "; ".join(
-        f"{cls.name} works {f'in {cls.in_switch}' if cls.in_switch else f'over {alternatives(cls.ports)}'}"
+        f"{cls.name} works {f'in {cls.in_switch}' if cls.in_switch else f'over {alternatives(cls.ports_of(function))}'}"
         for cls in able
     )
     raise Unsupported(f"no component has the function '{function}' over {switch}'s {port} ports ({reach or 'none'})")

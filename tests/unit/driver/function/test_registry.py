@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,14 +17,14 @@ from pytest_icbench.config.options import Options
 from pytest_icbench.driver.function import registry
 from pytest_icbench.driver.function.forwarder import ForwarderFunction
 from pytest_icbench.driver.function.linux import LinuxFunction
-from pytest_icbench.driver.function.protocol import Ends
+from pytest_icbench.driver.function.protocol import Ends, FunctionSpec
 from pytest_icbench.driver.guard import make_function
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import DriverFault, Unsupported, UsageError
 from pytest_icbench.measure.reference import reference_case
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.case_id import rig_group
-from pytest_icbench.model.endpoint import Address
+from pytest_icbench.model.endpoint import Address, VhostUser
 from pytest_icbench.model.toml import TomlFile
 from pytest_icbench.plugin.functions import check_functions
 
@@ -117,6 +118,43 @@ def test_a_configuration_for_nothing_is_refused() -> None:
 def test_impairments_are_no_functions() -> None:
     assert all(map(ForwarderFunction.has, ("wire", "cost10", "swap+cost10", "delay10us")))
     assert not any(map(ForwarderFunction.has, ("", "drop10", "cost10+dup2", "reorder2", "wire+swap", "cost")))
+
+
+def test_how_a_forwarder_runs_is_no_part_of_what_it_does() -> None:
+    assert all(map(ForwarderFunction.has, ("wire+noyield", "cost10+noyield+ring128", "ring4096+swap", "wire+ring64")))
+    assert not any(
+        map(
+            ForwarderFunction.has,
+            ("noyield", "ring128", "wire+ring100", "wire+ring8192", "wire+noyield+noyield", "wire+ring64+ring128"),
+        )
+    )
+    assert [ForwarderFunction.mode(name) for name in ("wire+noyield", "ring64+swap+cost30")] == [None, "swap+cost30"]
+    assert ForwarderFunction.least_cycles("ring64+cost30+noyield") == 30
+    said = "'wire.ring128' over linux-bridge's veth ports .forwarder works over vhost-user, vhost-user-packed or memif"
+    with pytest.raises(Unsupported, match=said):
+        registry.component_for("wire+ring128", "linux-bridge", "veth")
+    assert registry.component_for("wire+ring128", "testpmd", "vhost-user") is ForwarderFunction
+
+
+def test_a_forwarder_is_started_with_its_rings_and_yields(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("ICBENCH_WORKLOAD", "/bin/true")
+
+    def argv(function: str, **more: Any) -> str:
+        inner, outer = (
+            VhostUser(address, f"/run/{name}", **more)
+            for name, address in zip("ab", (ENDS.inner, ENDS.outer), strict=True)
+        )
+        node: Any = object()
+        spec = FunctionSpec(function, 1, ENDS, inner, outer, node, None, node, (0, 1), 1, 5, 1500, tmp_path)
+        return " ".join(ForwarderFunction()._argv(spec, inner, outer))
+
+    assert "--yield 1" in argv("wire")
+    assert argv("wire").count("queue_size=256") == 2
+    assert "--cost 30 --yield 0" in argv("cost30+noyield+ring1024")
+    assert argv("cost30+noyield+ring1024").count("queue_size=1024") == 2
+    assert "queue_size" not in argv("wire", role="back-end")
+    with pytest.raises(Unsupported, match=r"wire.ring64: the rings of these ports .* by --icbench-ring"):
+        argv("wire+ring64", role="back-end")
 
 
 def test_ports_that_no_component_works_at_are_told_of() -> None:
