@@ -231,7 +231,9 @@ class Options(FunctionOptions):
         default="fix",
     )
     node: str = option(
-        "KIND", "where the workloads run: lxc, netns, oci or what a plugin brings (default: lxc)", default="lxc"
+        "KIND",
+        "where the workloads run: lxc, netns, oci, podman, docker or what a plugin brings (default: lxc)",
+        default="lxc",
     )
     hugepage_size_kib: int | None = option(
         "SIZE", "size of huge pages: 2M or 1G (default: 2M)", values.hugepage_size_kib, name="hugepage_size"

@@ -7,6 +7,7 @@ Code that opens a session, or recovers what a dead one left, passes them on.
 from __future__ import annotations
 
 from pytest_icbench.driver.node import cgroups
+from pytest_icbench.driver.node.engine import docker, podman
 from pytest_icbench.driver.node.lxc import node as lxc
 from pytest_icbench.driver.node.oci import node as oci
 from pytest_icbench.host import undo
@@ -25,4 +26,6 @@ UNDO_KINDS: dict[str, UndoKind] = {
     **cgroups.UNDO_KINDS,
     **lxc.UNDO_KINDS,
     **oci.UNDO_KINDS,
+    **podman.UNDO_KINDS,
+    **docker.UNDO_KINDS,
 }

@@ -30,7 +30,11 @@ def require(kind: str) -> None:
         pytest.skip(str(reason))
 
 
-@pytest.fixture(params=NODE_KINDS)
+#: Kinds whose every call takes a tenth of a second and more.
+ENGINES = ("podman", "docker")
+
+
+@pytest.fixture(params=[pytest.param(k, marks=[pytest.mark.slow] if k in ENGINES else []) for k in NODE_KINDS])
 def kind(request: pytest.FixtureRequest) -> str:
     require(request.param)
     return str(request.param)

@@ -60,8 +60,7 @@ class Layout:
                 words = set(options.split(","))
                 for names, base in bases.items():
                     if names and set(names.split(",")) <= words:
-                        named = names.startswith("name=")
-                        hierarchies.append(Hierarchy(mount, base, frozenset(() if named else names.split(",")), False))
+                        hierarchies.append(Hierarchy(mount, base, _controllers(names), False))
         if not all(hierarchy.unified for hierarchy in hierarchies):
             # Where v1 is mounted too, liblxc enables no controller of v2 for its containers.
             hierarchies = [
@@ -73,6 +72,25 @@ class Layout:
     def below(self, base: str) -> Layout:
         """Returns the same hierarchies with one path below which groups are made."""
         return Layout(tuple(replace(hierarchy, base=base) for hierarchy in self.hierarchies))
+
+    def joined(self) -> Layout:
+        """Returns the groups as runtimes join them: at one path in every hierarchy, even where pid 1 is at others."""
+        hierarchy = self.freezing() or self.holding("cpuset")
+        return self.below("" if hierarchy is None else hierarchy.base)
+
+    def absolute(self, group: str) -> str:
+        """Returns a group of a joined layout as runtimes name it: from the top of every hierarchy."""
+        return f"{self.hierarchies[0].base if self.hierarchies else ''}/{group}"
+
+    def groups_of(self, root: Root, pid: int) -> tuple[tuple[Hierarchy, str], ...]:
+        """Returns the groups of a process, from the tops of their hierarchies; none once it has been reaped."""
+        lines = [line.split(":", 2) for line in (root.read(f"/proc/{pid}/cgroup") or "").splitlines()]
+        return tuple(
+            (hierarchy, path)
+            for hierarchy in self.hierarchies
+            for _, names, path in lines
+            if (not names if hierarchy.unified else names and hierarchy.controllers == _controllers(names))
+        )
 
     @property
     def unified(self) -> bool:
@@ -107,6 +125,11 @@ class Layout:
             return None
         name = "cpuset.cpus.effective" if hierarchy.unified else "cpuset.effective_cpus"
         return parse_cpu_list(root.read(f"{hierarchy.path(group)}/{name}"))
+
+
+def _controllers(names: str) -> frozenset[str]:
+    """Returns the controllers of a hierarchy of v1; none for one that has a name instead, such as systemd's."""
+    return frozenset(() if names.startswith("name=") else names.split(","))
 
 
 def _bases(text: str) -> Iterator[tuple[str, str]]:

@@ -53,6 +53,7 @@ class SessionGroup:
         self.layout = Layout.read(session.root)
         self.name = f"icb{session.id}"
         self._contracts: set[str] = set()
+        self._placed: dict[str, str] = {}
         if self.layout.unified:
             # liblxc enables all controllers from the top down to the container's parent.
             top = self.layout.hierarchies[0].top
@@ -70,7 +71,11 @@ class SessionGroup:
 
     def member(self, node: str) -> str:
         """Returns a node's group, relative to the base of a hierarchy."""
-        return f"{self.name}/{node}"
+        return self._placed.get(node, f"{self.name}/{node}")
+
+    def place(self, node: str, group: str) -> None:
+        """Takes note of the group, relative to the base of a hierarchy, that what made a node has chosen for it."""
+        self._placed[node] = group
 
     def create(self, node: str) -> None:
         """Creates a node's group in the hierarchy that freezes. Raises ProvisionError."""
@@ -179,6 +184,8 @@ class SessionGroup:
     def forget(self, *nodes: str) -> None:
         """Ends the contracts of nodes that are gone. Those without one are ignored."""
         self._contracts.difference_update(nodes)
+        for node in nodes:
+            self._placed.pop(node, None)
 
     def check_cpus(self, node: str, cpus: Sequence[int], layout: Layout) -> None:
         """Raises ProvisionError if the kernel grants a node, whose groups are in ``layout``, other CPUs than these."""

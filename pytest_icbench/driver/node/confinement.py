@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from pytest_icbench.driver.node.protocol import NodeSpec
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.process import SESSION_VARIABLE
 
@@ -17,6 +18,33 @@ from pytest_icbench.host.process import SESSION_VARIABLE
 #: locked and pinned memory (DPDK, VFIO, AF_XDP's frames) beyond the memlock limit. SYS_NICE: placing memory on a NUMA
 #: node.
 CAPABILITIES = ("net_bind_service", "net_raw", "net_admin", "bpf", "ipc_lock", "sys_nice")
+#: The numbers of the capabilities that nodes have, or can be given (linux/capability.h).
+NUMBERS: Mapping[str, int] = {
+    "chown": 0,
+    "dac_override": 1,
+    "dac_read_search": 2,
+    "fowner": 3,
+    "fsetid": 4,
+    "kill": 5,
+    "setgid": 6,
+    "setuid": 7,
+    "net_bind_service": 10,
+    "net_admin": 12,
+    "net_raw": 13,
+    "ipc_lock": 14,
+    "ipc_owner": 15,
+    "sys_module": 16,
+    "sys_rawio": 17,
+    "sys_chroot": 18,
+    "sys_ptrace": 19,
+    "sys_admin": 21,
+    "sys_nice": 23,
+    "sys_resource": 24,
+    "sys_time": 25,
+    "mknod": 27,
+    "perfmon": 38,
+    "bpf": 39,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +74,15 @@ DEVICES = tuple(
     Device(Path("/dev", name), "c", 1, minor)
     for name, minor in (("null", 3), ("zero", 5), ("full", 7), ("random", 8), ("urandom", 9))
 )
+
+
+def kept(spec: NodeSpec) -> tuple[str, ...]:
+    """Returns the names of a node's capabilities. Raises ValueError for one that is not known."""
+    names = (*CAPABILITIES, *spec.capabilities)
+    unknown = [name for name in names if name not in NUMBERS]
+    if unknown:
+        raise ValueError(f"capability {unknown[0]} is not known")
+    return names
 
 
 def environment(session: str) -> Mapping[str, str]:

@@ -3,17 +3,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
 from pytest_icbench.driver.node.cgroup_layout import Layout
 from pytest_icbench.driver.node.cgroups import SessionGroup
-from pytest_icbench.driver.node.confinement import Device
+from pytest_icbench.driver.node.confinement import NUMBERS, Device, environment, kept
 from pytest_icbench.driver.node.protocol import NodeFacts, NodeSpec
 from pytest_icbench.driver.node.rootfs import Skeleton, mount_point, skeleton
 from pytest_icbench.driver.workload.executable import workload_path
-from pytest_icbench.errors import ProvisionError
+from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.entering import can_enter, start_within
 from pytest_icbench.host.process import Process
 from pytest_icbench.host.session import HostSession
 
@@ -48,8 +50,17 @@ class ContainerNode:
         raise NotImplementedError
 
     def attach(self, argv: Sequence[str], cpus: Sequence[int], log: Path) -> Process:
-        """Starts a process inside. Raises ProvisionError."""
-        raise NotImplementedError
+        """Starts a process inside: as a child of this one, in the init's namespaces. Raises ProvisionError."""
+        root = self.session.root
+        return start_within(
+            self._init,
+            argv,
+            cpus=cpus,
+            log=log,
+            env=environment(self.session.id),
+            cgroups=[root.path(hierarchy.mount + path) for hierarchy, path in self.layout.groups_of(root, self._init)],
+            capabilities=[NUMBERS[name] for name in kept(self.spec)],
+        )
 
     def end(self) -> None:
         """Ends the container, whose processes are reaped, and removes it. Raises ProvisionError for what remains."""
@@ -139,3 +150,13 @@ def reap(name: str) -> None:
     node = _started.pop(name, None)
     if node is not None:
         node.reap()
+
+
+def check_host(layout: Layout, what: str) -> None:
+    """Raises Unsupported, with reason and remedy, where containers that are entered from outside cannot be had."""
+    if os.geteuid() != 0:
+        raise Unsupported(f"{what} containers need root: run pytest as root")
+    if not can_enter():
+        raise Unsupported(f"{what} containers cannot be entered on this kind of machine: use --icbench-node lxc")
+    if layout.holding("cpuset") is None:
+        raise Unsupported(f"{what} containers need the cgroup controller cpuset: mount it, or use --icbench-node netns")

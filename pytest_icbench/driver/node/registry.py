@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pytest_icbench.driver.brought import by_name
+from pytest_icbench.driver.node.engine.docker import DockerNode
+from pytest_icbench.driver.node.engine.podman import PodmanNode
 from pytest_icbench.driver.node.lxc.node import LxcNode
 from pytest_icbench.driver.node.netns import NetnsNode
 from pytest_icbench.driver.node.oci.node import OciNode
@@ -13,7 +15,7 @@ from pytest_icbench.driver.node.protocol import Node
 from pytest_icbench.errors import UsageError
 from pytest_icbench.wording import suggestion
 
-_BUILTIN: tuple[type[Node], ...] = (LxcNode, NetnsNode, OciNode)
+_BUILTIN: tuple[type[Node], ...] = (LxcNode, NetnsNode, OciNode, PodmanNode, DockerNode)
 #: The names of the built-in kinds, the default first.
 NODE_KINDS = tuple(cls.kind for cls in _BUILTIN)
 

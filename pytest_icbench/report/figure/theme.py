@@ -36,7 +36,7 @@ DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 2], [10, 4], [1, 3], [6, 2, 
 _SWITCHES = ("ovs", "testpmd", "vpp", "direct", "snabb", "linux-bridge", "basicfwd", "sriov")
 _SHARING = ("forward", "forward-raw", "veth")
 #: Kinds of containers, which stand beside no switch.
-_CONTAINERS = ("lxc", "netns", "oci", "fork")
+_CONTAINERS = ("lxc", "netns", "oci", "fork", "podman", "docker")
 #: The distance to the first mark and dash of a switch that shares its colour.
 _SHARED_LOOK = 4
 #: Number of pairs of a mark and a dash. Their numbers have no common divisor, so counting both up gives all pairs.

@@ -7,27 +7,24 @@ The runtime makes the container and leaves: there is no daemon, and no process o
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, ClassVar
 
 from pytest_icbench.driver.node.cgroup_layout import Layout
 from pytest_icbench.driver.node.cgroups import kill_groups, remove_groups
 from pytest_icbench.driver.node.confinement import Device, environment
-from pytest_icbench.driver.node.container import ContainerNode, reap
-from pytest_icbench.driver.node.oci.config import NUMBERS, bundle, kept
+from pytest_icbench.driver.node.container import ContainerNode, check_host, reap
+from pytest_icbench.driver.node.oci.config import bundle
 from pytest_icbench.driver.node.rootfs import Skeleton
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import entry_checks
 from pytest_icbench.host.cleanup import remove_tree
-from pytest_icbench.host.entering import can_enter, start_within
 from pytest_icbench.host.findings import Finding, Level
 from pytest_icbench.host.journal import UndoKind
-from pytest_icbench.host.process import Process, run
+from pytest_icbench.host.process import run
 from pytest_icbench.host.resource.hugepages import sizes_kib
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import HostSession
@@ -60,12 +57,7 @@ class OciNode(ContainerNode):
         """Implements ``Node.probe``."""
         layout = Layout.read(session.root)
         runtime(layout)
-        if os.geteuid() != 0:
-            raise Unsupported("OCI containers need root: run pytest as root")
-        if not can_enter():
-            raise Unsupported("OCI containers cannot be entered on this kind of machine: use --icbench-node lxc")
-        if layout.holding("cpuset") is None:
-            raise Unsupported("OCI containers need the cgroup controller cpuset: mount it, or use --icbench-node netns")
+        check_host(layout, "OCI")
 
     @staticmethod
     def findings() -> Iterator[Finding]:
@@ -93,7 +85,7 @@ class OciNode(ContainerNode):
     @property
     def layout(self) -> Layout:
         """The control groups as the runtime joins them."""
-        return _joined(self.group.layout)
+        return self.group.layout.joined()
 
     def create(self, frame: Skeleton, devices: Sequence[Device], command: Sequence[str]) -> tuple[int, int]:
         """See ``ContainerNode``. Raises ProvisionError with the runtime's words."""
@@ -103,7 +95,7 @@ class OciNode(ContainerNode):
             spec,
             command=command,
             env=environment(self.session.id),
-            cgroup=f"{_base(layout)}/{self.group.member(spec.name)}",
+            cgroup=layout.absolute(self.group.member(spec.name)),
             skeleton=frame,
             devices=devices,
             hugepage_sizes_kib=sizes_kib(self.session.root) if layout.holding("hugetlb") else (),
@@ -143,20 +135,6 @@ class OciNode(ContainerNode):
                 return f": {lines[-1]}"
         return ""
 
-    def attach(self, argv: Sequence[str], cpus: Sequence[int], log: Path) -> Process:
-        """See ``ContainerNode``."""
-        root, member = self.session.root, self.group.member(self.spec.name)
-        paths = [root.path(hierarchy.path(member)) for hierarchy in self.layout.hierarchies]
-        return start_within(
-            self._init,
-            argv,
-            cpus=cpus,
-            log=log,
-            env=environment(self.session.id),
-            cgroups=[path for path in paths if path.is_dir()],
-            capabilities=[NUMBERS[name] for name in kept(self.spec)],
-        )
-
     def end(self) -> None:
         """See ``ContainerNode``."""
         name = self.spec.name
@@ -173,24 +151,13 @@ def version(program: str) -> str:
     return f"{program} {words[2]}" if len(words) > 2 else program
 
 
-def _base(layout: Layout) -> str:
-    """Returns the path below which groups are made, the same in every hierarchy that freezes or pins."""
-    hierarchy = layout.freezing() or layout.holding("cpuset")
-    return "" if hierarchy is None else hierarchy.base
-
-
-def _joined(layout: Layout) -> Layout:
-    """Returns the groups as the runtime joins them: at one path in every hierarchy, even where pid 1 is at others."""
-    return layout.below(_base(layout))
-
-
 def end_container(name: str, group: str, layout: Layout, root: Root) -> None:
     """Ends a container in any state and removes its cgroups. Needs no runtime, and is idempotent.
 
     Raises ProvisionError if a process or a cgroup remains.
     """
     member = f"{group}/{name}"
-    joined = _joined(layout)
+    joined = layout.joined()
     for place in (layout, joined):
         kill_groups(place, root, [member])
         remove_groups(place, root, [member])

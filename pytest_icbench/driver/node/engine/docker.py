@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A node as a container of Docker: the daemon that the user has makes it, from an image without a program of its own.
+
+The image, one for a session, has the directories on which the host's programs are mounted. It is imported, not pulled.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tarfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+from pytest_icbench.driver.node.cgroup_layout import Layout
+from pytest_icbench.driver.node.container import check_host, reap
+from pytest_icbench.driver.node.engine.command import Engine, complaint
+from pytest_icbench.driver.node.engine.node import EngineNode
+from pytest_icbench.driver.node.rootfs import Skeleton
+from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host import entry_checks
+from pytest_icbench.host.findings import Finding, Level
+from pytest_icbench.host.journal import UndoKind
+from pytest_icbench.host.session import HostSession
+
+_PROGRAM = "docker"
+_INSTALL = "apt install docker.io"
+_OTHERS = "use --icbench-node podman, oci or lxc"
+#: Seconds in which the daemon may still make what a killed session has asked for, and in which a removal may fail.
+_PENDING_S, _REMOVAL_S = 1.0, 20.0
+_importing = threading.Lock()
+
+
+def endpoint() -> str:
+    """Returns the socket of the daemon that the user's environment and context name. Raises Unsupported."""
+    if not shutil.which(_PROGRAM):
+        raise Unsupported(f"Docker is not installed: {_INSTALL}, or {_OTHERS}")
+    try:
+        told = Engine(_PROGRAM).call("context", "inspect", "--format", "{{.Endpoints.docker.Host}}")
+    except ProvisionError as error:
+        raise Unsupported(f"Docker cannot be used: {error}") from None
+    if not told.startswith("unix:///"):
+        raise Unsupported(f"Docker's daemon is at {told or 'no address'}, and has to be on this host: {_OTHERS}")
+    return told
+
+
+def daemon() -> tuple[str, dict[str, Any]]:
+    """Returns the daemon's socket and what it says of itself. Raises Unsupported if it cannot be used."""
+    host = endpoint()
+    done = Engine(_PROGRAM, ("--host", host)).run("info", "--format", "{{json .}}")
+    try:
+        told = json.loads(done.stdout)
+    except ValueError:
+        raise Unsupported(f"Docker cannot be used: {complaint(done)}; {_OTHERS}") from None
+    if told.get("ServerErrors") or not told.get("ServerVersion"):
+        raise Unsupported(f"Docker's daemon does not answer at {host}: start it (systemctl start docker), or {_OTHERS}")
+    if "name=rootless" in (told.get("SecurityOptions") or ()):
+        raise Unsupported(
+            f"Docker's daemon at {host} is rootless, and needs root here: unset DOCKER_HOST, or {_OTHERS}"
+        )
+    if told.get("OperatingSystem") == "Docker Desktop":
+        raise Unsupported(f"Docker Desktop has its containers in a virtual machine: {_INSTALL}, or {_OTHERS}")
+    return host, dict(told)
+
+
+class DockerNode(EngineNode):
+    """A node in a container of Docker, see ``node.protocol.Node``."""
+
+    kind: ClassVar[str] = "docker"
+
+    @staticmethod
+    def probe(session: HostSession) -> None:
+        """Implements ``Node.probe``."""
+        check_host(Layout.read(session.root), "Docker's")
+        daemon()
+
+    @staticmethod
+    def findings() -> Iterator[Finding]:
+        """Implements ``Node.findings``."""
+        try:
+            yield Finding(Level.GOOD, "Docker", f"docker {daemon()[1]['ServerVersion']}")
+        except (Unsupported, ProvisionError) as error:
+            yield Finding(Level.NOTE, "Docker", str(error), _INSTALL)
+
+    @staticmethod
+    def treatment() -> dict[str, Any]:
+        """Implements ``Node.treatment``."""
+        _, told = daemon()
+        return {"docker": f"docker {told['ServerVersion']}", "oci": str(told.get("DefaultRuntime"))}
+
+    def record(self) -> int:
+        """See ``ContainerNode``. Raises ProvisionError if the daemon is gone."""
+        try:
+            self._host, self._daemon = daemon()
+        except Unsupported as error:
+            raise ProvisionError(f"container {self.spec.name}: {error}") from None
+        return self.session.journal.record("docker", name=self.spec.name, host=self._host)
+
+    def facts(self) -> dict[str, str]:
+        """Returns the name of the daemon's runtime."""
+        return {"runtime": str(self._daemon.get("DefaultRuntime"))}
+
+    def engine(self) -> Engine:
+        """See ``EngineNode``."""
+        return Engine(_PROGRAM, ("--host", self._host), self.session.spawner.environment())
+
+    def files(self, frame: Skeleton) -> Sequence[str]:
+        """See ``EngineNode``. Imports the session's image at the first call."""
+        image, archive = self.group.name, self.path / "rootfs.tar"
+        with _importing:
+            if not archive.exists():
+                self.session.journal.record("docker_image", name=image, host=self._host)
+                with tarfile.open(archive, "w") as tar:
+                    tar.add(frame.path, ".")
+                try:
+                    self.engine().call("import", str(archive), image)
+                except ProvisionError:
+                    archive.unlink()
+                    raise
+        if self._daemon.get("CgroupDriver") != "cgroupfs":  # systemd's takes slices only: it stays where that puts it
+            return (image,)
+        return ("--cgroup-parent", self.layout.absolute(self.group.name), image)
+
+    def remove(self) -> None:
+        """See ``EngineNode``."""
+        _removed(self.engine(), "rm", "--force", "--volumes", self.spec.name)
+
+
+def _removed(engine: Engine, *arguments: str, pending_s: float = 0.0) -> None:
+    """Removes something that may be gone, or only about to come. Raises ProvisionError if it remains.
+
+    Args:
+        pending_s: seconds for which to wait for what is not there yet.
+    """
+    begin = time.monotonic()
+    while True:
+        done = engine.run(*arguments)
+        took_s = time.monotonic() - begin
+        gone = "no such" in done.stderr.lower()
+        if (gone and took_s >= pending_s) or (done.returncode == 0 and not gone):
+            return
+        if not gone and (took_s > _REMOVAL_S or "daemon running" in done.stderr):
+            raise ProvisionError(f"{arguments[-1]}: docker {arguments[0]} failed: {complaint(done)}")
+        time.sleep(0.1)
+
+
+def undo_container(name: str, host: str) -> None:
+    """Removes a container that its session has not removed."""
+    reap(name)
+    _removed(Engine(_PROGRAM, ("--host", host)), "rm", "--force", "--volumes", name, pending_s=_PENDING_S)
+
+
+def undo_image(name: str, host: str) -> None:
+    """Removes a session's image."""
+    _removed(Engine(_PROGRAM, ("--host", host)), "rmi", "--force", name, pending_s=_PENDING_S)
+
+
+_HOST = entry_checks.matching(r"unix:///[^\x00]+")
+UNDO_KINDS = {
+    "docker": UndoKind(undo_container, survives_reboot=True, checks={"name": entry_checks.name, "host": _HOST}),
+    "docker_image": UndoKind(undo_image, survives_reboot=True, checks={"name": entry_checks.group_name, "host": _HOST}),
+}

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A node as a container of an engine: its init is the workload's ``pause``, its processes enter its namespaces."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from pytest_icbench.driver.node.cgroup_layout import Layout
+from pytest_icbench.driver.node.cgroups import kill_groups, remove_groups
+from pytest_icbench.driver.node.confinement import Device, environment, page_size
+from pytest_icbench.driver.node.container import ContainerNode
+from pytest_icbench.driver.node.engine.command import Engine, container
+from pytest_icbench.driver.node.rootfs import Skeleton
+from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.process import SESSION_VARIABLE
+from pytest_icbench.host.resource.hugepages import sizes_kib
+
+
+class EngineNode(ContainerNode):
+    """A node in a container of an engine, see ``node.protocol.Node``. Each kind says which, and with which files."""
+
+    def engine(self) -> Engine:
+        """Returns the engine. Raises ProvisionError if it is gone."""
+        raise NotImplementedError
+
+    def files(self, frame: Skeleton) -> Sequence[str]:
+        """Returns the last words of ``create`` before the container's command: its root file system, the group above.
+
+        Raises ProvisionError.
+        """
+        raise NotImplementedError
+
+    @property
+    def layout(self) -> Layout:
+        """The control groups as the engine's runtime joins them."""
+        return self.group.layout.joined()
+
+    def create(self, frame: Skeleton, devices: Sequence[Device], command: Sequence[str]) -> tuple[int, int]:
+        """See ``ContainerNode``. Raises ProvisionError with the engine's words."""
+        spec, engine, env = self.spec, self.engine(), environment(self.session.id)
+        try:
+            options = container(spec, env=env, binds=frame.binds, devices=devices)
+            engine.call("create", *options, *self.files(frame), *command)
+            prepared_ns = time.perf_counter_ns()
+            engine.call("start", spec.name)
+            init = int(engine.call("inspect", "--format", "{{.State.Pid}}", spec.name))
+        except (ProvisionError, ValueError) as error:
+            raise ProvisionError(f"container {spec.name}: {error}") from None
+        self._place(init)
+        return init, prepared_ns
+
+    def _place(self, init: int) -> None:
+        """Takes note of the container's groups. Raises ProvisionError if its init is not a process of this host."""
+        root, name = self.session.root, self.spec.name
+        mark = f"{SESSION_VARIABLE}={self.session.id}"
+        if init <= 0 or mark not in (root.read(f"/proc/{init}/environ") or "").split("\0"):
+            raise ProvisionError(f"container {name} has ended at once, or {self.kind} does not run it on this host")
+        layout = self.layout
+        groups = dict(layout.groups_of(root, init))
+        leading = layout.freezing() or layout.holding("cpuset")
+        if leading in groups:
+            self.group.place(name, os.path.relpath(groups[leading], leading.base or "/"))
+        pages = layout.holding("hugetlb")
+        if pages in groups and not self.spec.hugepages:  # engines have no option for it
+            limit = "max" if pages.unified else "limit_in_bytes"
+            for kib in sizes_kib(root):
+                path = root.path(f"{pages.mount}{groups[pages]}/hugetlb.{page_size(kib)}.{limit}")
+                _limit(path)
+
+    def end(self) -> None:
+        """See ``ContainerNode``."""
+        self.remove()
+        layout, root, group = self.layout, self.session.root, self.group.member(self.spec.name)
+        kill_groups(layout, root, [group])
+        remove_groups(layout, root, [group])
+
+    def remove(self) -> None:
+        """Has the engine end and remove the container, in any state. Raises ProvisionError if it does not."""
+        raise NotImplementedError
+
+
+def _limit(path: Path) -> None:
+    try:
+        path.write_text("0", encoding="ascii")
+    except OSError as error:
+        raise ProvisionError(f"huge pages cannot be barred by {path}: {error.strerror}") from None

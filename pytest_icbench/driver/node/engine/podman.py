@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A node as a container of Podman, which has no daemon.
+
+Its storage, its database and its runtime's state are below the session's directory: those of the user are neither
+used nor seen, so names cannot clash, and nothing is left once the directory is gone.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+from pytest_icbench.driver.node.cgroup_layout import Layout
+from pytest_icbench.driver.node.container import check_host, reap
+from pytest_icbench.driver.node.engine.command import Engine, complaint
+from pytest_icbench.driver.node.engine.node import EngineNode
+from pytest_icbench.driver.node.oci.node import runtime, version
+from pytest_icbench.driver.node.rootfs import Skeleton
+from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host import entry_checks
+from pytest_icbench.host.findings import Finding, Level
+from pytest_icbench.host.journal import UndoKind
+from pytest_icbench.host.root import Root
+from pytest_icbench.host.session import HostSession
+
+_PROGRAM = "podman"
+_INSTALL = "apt install podman"
+#: The user's settings are left aside. Locks are files, as the default would leave one in /dev/shm.
+_SETTINGS = '[engine]\nlock_type = "file"\nevents_logger = "none"\n'
+
+
+class PodmanNode(EngineNode):
+    """A node in a container of Podman, see ``node.protocol.Node``."""
+
+    kind: ClassVar[str] = "podman"
+
+    @staticmethod
+    def probe(session: HostSession) -> None:
+        """Implements ``Node.probe``."""
+        if not shutil.which(_PROGRAM):
+            raise Unsupported(f"Podman is not installed: {_INSTALL}, or use --icbench-node oci or lxc")
+        layout = Layout.read(session.root)
+        runtime(layout)
+        check_host(layout, "Podman's")
+
+    @staticmethod
+    def findings() -> Iterator[Finding]:
+        """Implements ``Node.findings``."""
+        try:
+            PodmanNode.probe(HostSession.probing())
+            yield Finding(Level.GOOD, "Podman", version(_PROGRAM))
+        except (Unsupported, ProvisionError) as error:
+            yield Finding(Level.NOTE, "Podman", str(error), _INSTALL)
+
+    @staticmethod
+    def treatment() -> dict[str, Any]:
+        """Implements ``Node.treatment``."""
+        return {"podman": version(_PROGRAM), "oci": version(runtime(Layout.read(Root())))}
+
+    def record(self) -> int:
+        """See ``ContainerNode``."""
+        return self.session.journal.record("podman", name=self.spec.name)
+
+    def facts(self) -> dict[str, str]:
+        """Returns the name of the runtime."""
+        return {"runtime": runtime(self.layout)}
+
+    def engine(self) -> Engine:
+        """See ``EngineNode``."""
+        settings = self.path / "containers.conf"
+        settings.write_text(_SETTINGS, encoding="ascii")
+        options = (
+            *("--root", f"{self.path}/root", "--runroot", f"{self.path}/run", "--tmpdir", f"{self.path}/tmp"),
+            *("--storage-driver", "vfs", "--cgroup-manager", "cgroupfs"),
+            *("--runtime", runtime(self.layout), "--runtime-flag", f"root={self.path}/state"),
+        )
+        return Engine(_PROGRAM, options, {"CONTAINERS_CONF": str(settings), **self.session.spawner.environment()})
+
+    def files(self, frame: Skeleton) -> Sequence[str]:
+        """See ``EngineNode``."""
+        group = self.layout.absolute(self.group.name)
+        own = ("--read-only-tmpfs=false", "--no-hosts", "--dns", "none")
+        return (*own, "--cgroup-parent", group, "--rootfs", str(frame.path))
+
+    def remove(self) -> None:
+        """See ``EngineNode``."""
+        done = self.engine().run("rm", "--force", "--time", "0", self.spec.name)
+        if done.returncode != 0 and "no such container" not in done.stderr.lower():
+            raise ProvisionError(f"container {self.spec.name}: podman rm failed: {complaint(done)}")
+
+
+def undo_container(name: str) -> None:
+    """Ends what this process has started in a container.
+
+    Its other processes carry the session, its groups are below the session's and its files in the session's directory:
+    they go with those.
+    """
+    reap(name)
+
+
+UNDO_KINDS = {"podman": UndoKind(undo_container, checks={"name": entry_checks.name})}
