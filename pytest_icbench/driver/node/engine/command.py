@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import CompletedProcess
 
-from pytest_icbench.driver.node.confinement import Device, kept
+from pytest_icbench.driver.node.confinement import Device
 from pytest_icbench.driver.node.protocol import NodeSpec
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.process import run
@@ -66,14 +66,12 @@ def container(
     yield from ("--name", spec.name, "--hostname", spec.hostname or spec.name)
     yield from ("--network", "none", "--ipc", "none", "--userns", "host")
     yield from ("--cpuset-cpus", format_cpu_list(spec.cpus), "--pids-limit", "-1", "--log-driver", "none")
-    # Both engines would raise limits for the init, which takes CAP_SYS_RESOURCE. It needs few of either, and processes
-    # that enter the container keep the limits of pytest.
+    # The init only waits: it needs no capability, and few files. Processes that enter keep pytest's limits and those
+    # capabilities that a node has. Without limits, engines raise them, which takes CAP_SYS_RESOURCE.
     yield from ("--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1024:1024")
     for limit in ("seccomp=unconfined", "apparmor=unconfined", "label=disable"):
         yield from ("--security-opt", limit)
     yield from ("--cap-drop", "all")
-    for name in kept(spec):
-        yield from ("--cap-add", name)
     for name, value in env.items():
         yield from ("--env", f"{name}={value}")
     yield from ("--read-only", "--tmpfs", "/run:rw,mode=755,size=16m", "--tmpfs", "/tmp:rw,mode=1777,size=64m")

@@ -80,7 +80,7 @@ class PodmanNode(EngineNode):
     def files(self, frame: Skeleton) -> Sequence[str]:
         """See ``EngineNode``."""
         group = self.layout.absolute(self.group.name)
-        own = ("--read-only-tmpfs=false", "--no-hosts", "--dns", "none")
+        own = ("--read-only-tmpfs=false", "--no-hosts")
         return (*own, "--cgroup-parent", group, "--rootfs", str(frame.path))
 
     def remove(self) -> None:
