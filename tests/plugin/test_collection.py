@@ -183,7 +183,7 @@ def test_a_kind_of_node_of_a_conftest_can_be_asked_for(inner: Runner) -> None:
     inner.pytester.makeconftest(NODE.format(kind="box"))
     inner.write(test_x=TWO)
     assert inner.run("--collect-only", "--icbench-node=box").ret == 0
-    assert [cls.kind for cls in registry.node_kinds()] == ["lxc", "netns", "oci", "box"]
+    assert [cls.kind for cls in registry.node_kinds()] == ["lxc", "netns", "oci", "podman", "docker", "box"]
     assert make_node("box", HostSession.probing(), NodeSpec("x", [0])).kind == "box"
     treatment = common_treatment(Root(), Options(node="box"), 2048, None)
     assert (treatment["node"], treatment["box"], treatment["lxc"]) == ("box", "1.2", None)

@@ -59,6 +59,9 @@ RIGHT: list[tuple[str, dict[str, Any]]] = [
     ("tree", {"path": f"{RUN}/{SESSION}/a/b"}),
     ("container", {"lxcpath": f"{RUN}/{SESSION}/lxc", "name": f"icb{SESSION}-n0", "group": f"icb{SESSION}"}),
     ("oci", {"name": f"icb{SESSION}-n0", "group": f"icb{SESSION}"}),
+    ("podman", {"name": f"icb{SESSION}-n0"}),
+    ("docker", {"name": f"icb{SESSION}-n0", "host": "unix:///var/run/docker.sock"}),
+    ("docker_image", {"name": f"icb{SESSION}", "host": "unix:///var/run/docker.sock"}),
     ("cgroup", {"name": f"icb{SESSION}"}),
     ("subtree_control", {"path": "/sys/fs/cgroup/cgroup.subtree_control", "enabled": ["cpu"]}),
     ("resctrl", {"name": f"icb{SESSION}-path", "base": "/"}),
@@ -107,6 +110,9 @@ WRONG: list[tuple[str, str, Any]] = [
     *(("container", "group", name) for name in ("..", "system.slice")),
     *(("oci", "name", name) for name in ("../x", "n0", f"icb{SESSION}-/x")),
     *(("oci", "group", name) for name in ("..", "system.slice")),
+    *((kind, "name", name) for kind in ("podman", "docker") for name in ("../x", "web", "--all", f"icb{SESSION}-/x")),
+    *(("docker_image", "name", name) for name in ("debian", "--force", f"icb{SESSION}:1")),
+    *((kind, "host", host) for kind in ("docker", "docker_image") for host in ("tcp://10.0.0.1:2375", "--debug", "")),
     *(("cgroup", "name", name) for name in ("", "..", "system.slice", f"icb{SESSION}/..")),
     *(
         ("subtree_control", "path", path)

@@ -108,6 +108,35 @@ def test_groups_are_made_below_that_of_pid_1(tmp_path: Path) -> None:
     assert cpu.path("icbabc123") == "/sys/fs/cgroup/cpu/machine/guest/icbabc123"
 
 
+@pytest.mark.parametrize(
+    ("files", "lines", "groups"),
+    [
+        (V2, "0::/system.slice/docker-1.scope\n", {"": "/system.slice/docker-1.scope"}),
+        (
+            HYBRID,
+            "4:cpu,cpuacct:/icbx\n2:cpuset:/icbx/libpod-1\n1:name=systemd:/s\n0::/u\n",
+            {"/cpu,cpuacct": "/icbx", "/cpuset": "/icbx/libpod-1", "/systemd": "/s", "/unified": "/u"},
+        ),
+        (HYBRID, "", {}),
+    ],
+    ids=["v2", "hybrid", "ended"],
+)
+def test_the_groups_that_an_engine_chose_are_read_of_the_process(
+    tmp_path: Path, files: Mapping[str, str], lines: str, groups: dict[str, str]
+) -> None:
+    root = host(tmp_path, {**files, "proc/7/cgroup": lines})
+    found = Layout.read(root).groups_of(root, 7)
+    assert {hierarchy.mount.removeprefix("/sys/fs/cgroup"): path for hierarchy, path in found} == groups
+
+
+def test_a_node_is_paused_and_ended_in_the_group_that_an_engine_chose(tmp_path: Path) -> None:
+    group = session_group(host(tmp_path, V2))
+    group.place("node", "system.slice/docker-1.scope")
+    assert group.member("node") == "system.slice/docker-1.scope"
+    group.forget("node")
+    assert group.member("node") == f"{group.name}/node"
+
+
 def test_what_is_mounted_elsewhere_is_not_ours(tmp_path: Path) -> None:
     assert Layout.read(host(tmp_path, NESTED)).holding("cpuset") is None
 
