@@ -27,6 +27,7 @@ _DIRECTORIES = (
         "/run/vpp",
     ),
     *("/run/dpdk", "/var/run/dpdk", "/var/lib/lxc", "/var/log/lxc", "/dev/shm", "/dev/hugepages", "/dev/vfio"),
+    *("/run/runc", "/run/crun", "/run/libpod", "/run/containers", "/var/lib/containers", "/run/docker"),
     *("/etc/openvswitch", "/var/lib/openvswitch", "/var/log/openvswitch", "/var/run/snabb"),
 )
 _PASSING_ON = re.compile(r"vfio|iommufd|irqbypass|uio|vf$")

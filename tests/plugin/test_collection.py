@@ -245,7 +245,7 @@ def test_a_preset_that_is_not_about_the_rate_stops_the_run_before_anything_is_do
         (("--icbench-port", "memf"), "--icbench-port: there is no port kind 'memf'; did you mean memif?"),
         (("--icbench-window", "2"), "a window of 2 s does not fit into"),
         (("--icbench-thresholds", "no.toml"), "--icbench-thresholds: there is no file"),
-        (("--icbench-node", "docker"), "--icbench-node: there is no kind of node 'docker'; known are lxc, netns"),
+        (("--icbench-node", "vm"), "--icbench-node: there is no kind of node 'vm'; known are lxc, netns"),
         (("--icbench-binary", "vppp=/bin/true"), "--icbench-binary: there is no switch 'vppp'; did you mean vpp?"),
         (("--icbench-binary", "veth=/bin/true"), "--icbench-binary: veth has no program of its own"),
         (("--icbench-testpmd", "/nowhere"), "--icbench-testpmd: there is no file /nowhere"),

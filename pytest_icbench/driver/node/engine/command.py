@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from subprocess import CompletedProcess
+from typing import NamedTuple
 
 from pytest_icbench.driver.node.confinement import Device
 from pytest_icbench.driver.node.protocol import NodeSpec
@@ -16,6 +16,20 @@ from pytest_icbench.host.root import format_cpu_list
 
 #: The time in seconds that a call of an engine may take.
 TIMEOUT_S = 30.0
+
+
+class Answer(NamedTuple):
+    """What came of a call: exit code, standard output and standard error."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def complaint(self) -> str:
+        """The last line of what the command complains of."""
+        lines = (self.err.strip() or self.out.strip()).splitlines()
+        return lines[-1].removeprefix("Error: ") if lines else f"exit code {self.code}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,26 +46,21 @@ class Engine:
     options: Sequence[str] = ()
     env: Mapping[str, str] = field(default_factory=dict)
 
-    def run(self, *arguments: str) -> CompletedProcess[str]:
+    def run(self, *arguments: str) -> Answer:
         """Runs a command, whatever its exit code. Raises ProvisionError if it cannot be started or hangs."""
+        words = [self.program, *self.options, *arguments]
         try:
-            return run([self.program, *self.options, *arguments], timeout_s=TIMEOUT_S, check=False, env=self.env)
+            done = run(words, timeout_s=TIMEOUT_S, check=False, env=self.env)
         except ProvisionError as error:
-            line = " ".join([self.program, *self.options, *arguments])
-            raise ProvisionError(str(error).replace(line, f"{self.program} {arguments[0]}")) from None
+            raise ProvisionError(str(error).replace(" ".join(words), f"{self.program} {arguments[0]}")) from None
+        return Answer(done.returncode, done.stdout, done.stderr)
 
     def call(self, *arguments: str) -> str:
         """Runs a command. Returns what it prints. Raises ProvisionError with the end of its complaint."""
         done = self.run(*arguments)
-        if done.returncode != 0:
-            raise ProvisionError(f"{self.program} {arguments[0]} failed: {complaint(done)}")
-        return done.stdout.strip()
-
-
-def complaint(done: CompletedProcess[str]) -> str:
-    """Returns the last line of what a command complains of."""
-    lines = (done.stderr.strip() or done.stdout.strip()).splitlines()
-    return lines[-1].removeprefix("Error: ") if lines else f"exit code {done.returncode}"
+        if done.code != 0:
+            raise ProvisionError(f"{self.program} {arguments[0]} failed: {done.complaint}")
+        return done.out.strip()
 
 
 def container(

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 from pytest_icbench.driver.node.cgroup_layout import Layout
 from pytest_icbench.driver.node.container import check_host, reap
-from pytest_icbench.driver.node.engine.command import Engine, complaint
+from pytest_icbench.driver.node.engine.command import Engine
 from pytest_icbench.driver.node.engine.node import EngineNode
 from pytest_icbench.driver.node.rootfs import Skeleton
 from pytest_icbench.errors import ProvisionError, Unsupported
@@ -51,9 +51,9 @@ def daemon() -> tuple[str, dict[str, Any]]:
     host = endpoint()
     done = Engine(_PROGRAM, ("--host", host)).run("info", "--format", "{{json .}}")
     try:
-        told = json.loads(done.stdout)
+        told = json.loads(done.out)
     except ValueError:
-        raise Unsupported(f"Docker cannot be used: {complaint(done)}; {_OTHERS}") from None
+        raise Unsupported(f"Docker cannot be used: {done.complaint}; {_OTHERS}") from None
     if told.get("ServerErrors") or not told.get("ServerVersion"):
         raise Unsupported(f"Docker's daemon does not answer at {host}: start it (systemctl start docker), or {_OTHERS}")
     if "name=rootless" in (told.get("SecurityOptions") or ()):
@@ -138,11 +138,11 @@ def _removed(engine: Engine, *arguments: str, pending_s: float = 0.0) -> None:
     while True:
         done = engine.run(*arguments)
         took_s = time.monotonic() - begin
-        gone = "no such" in done.stderr.lower()
-        if (gone and took_s >= pending_s) or (done.returncode == 0 and not gone):
+        gone = "no such" in done.err.lower()
+        if (gone and took_s >= pending_s) or (done.code == 0 and not gone):
             return
-        if not gone and (took_s > _REMOVAL_S or "daemon running" in done.stderr):
-            raise ProvisionError(f"{arguments[-1]}: docker {arguments[0]} failed: {complaint(done)}")
+        if not gone and (took_s > _REMOVAL_S or "daemon running" in done.err):
+            raise ProvisionError(f"{arguments[-1]}: docker {arguments[0]} failed: {done.complaint}")
         time.sleep(0.1)
 
 

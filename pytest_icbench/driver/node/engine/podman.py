@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from pytest_icbench.driver.node.cgroup_layout import Layout
 from pytest_icbench.driver.node.container import check_host, reap
-from pytest_icbench.driver.node.engine.command import Engine, complaint
+from pytest_icbench.driver.node.engine.command import Engine
 from pytest_icbench.driver.node.engine.node import EngineNode
 from pytest_icbench.driver.node.oci.node import runtime, version
 from pytest_icbench.driver.node.rootfs import Skeleton
@@ -86,8 +86,8 @@ class PodmanNode(EngineNode):
     def remove(self) -> None:
         """See ``EngineNode``."""
         done = self.engine().run("rm", "--force", "--time", "0", self.spec.name)
-        if done.returncode != 0 and "no such container" not in done.stderr.lower():
-            raise ProvisionError(f"container {self.spec.name}: podman rm failed: {complaint(done)}")
+        if done.code != 0 and "no such container" not in done.err.lower():
+            raise ProvisionError(f"container {self.spec.name}: podman rm failed: {done.complaint}")
 
 
 def undo_container(name: str) -> None:
