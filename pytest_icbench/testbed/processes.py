@@ -17,6 +17,7 @@ from typing import IO
 from pytest_icbench.driver.node.protocol import Node
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ProvisionError, WorkloadError
+from pytest_icbench.host.journal import process_start_time
 from pytest_icbench.host.net.sockets import interface_counters, is_listening
 from pytest_icbench.host.process import Process
 from pytest_icbench.model.rig import FILES, LOCAL_WORKLOAD, LaunchPlan, PlannedProcess, Polled, Usage
@@ -269,9 +270,13 @@ class RunningLaunch:
         }
 
     def log_tail(self, index: int) -> str:
-        """Returns the last lines of a process' log; empty if it was never started."""
+        """Returns the last lines of a process' log, after a sentence if its node is gone; empty if never started."""
         speaker = self._speakers.get(index)
-        return speaker.process.tail() if speaker is not None else ""
+        tail = speaker.process.tail() if speaker is not None else ""
+        if index in self._inits and process_start_time(self._inits[index]) is None:
+            gone = f"its node {self._nodes[index].spec.name} is gone: something outside this session has ended it"
+            return f"{gone}\n{tail}".rstrip()
+        return tail
 
     def end(self) -> None:
         """Closes the inputs, asks running processes to end and kills those that remain after a second. Idempotent."""

@@ -96,7 +96,11 @@ class DockerNode(EngineNode):
             self._host, self._daemon = daemon()
         except Unsupported as error:
             raise ProvisionError(f"container {self.spec.name}: {error}") from None
-        return self.session.journal.record("docker", name=self.spec.name, host=self._host)
+        journal, image = self.session.journal, self.group.name
+        with _importing:  # the image first: undone in the other order, it goes after its containers
+            if not any(entry.kind == "docker_image" for entry in journal.pending()):
+                journal.record("docker_image", name=image, host=self._host)
+        return journal.record("docker", name=self.spec.name, host=self._host)
 
     def facts(self) -> dict[str, str]:
         """Returns the name of the daemon's runtime."""
@@ -111,7 +115,6 @@ class DockerNode(EngineNode):
         image, archive = self.group.name, self.path / "rootfs.tar"
         with _importing:
             if not archive.exists():
-                self.session.journal.record("docker_image", name=image, host=self._host)
                 with tarfile.open(archive, "w") as tar:
                     tar.add(frame.path, ".")
                 try:
@@ -154,7 +157,7 @@ def undo_container(name: str, host: str) -> None:
 
 def undo_image(name: str, host: str) -> None:
     """Removes a session's image."""
-    _removed(Engine(_PROGRAM, ("--host", host)), "rmi", "--force", name, pending_s=_PENDING_S)
+    _removed(Engine(_PROGRAM, ("--host", host)), "rmi", name, pending_s=_PENDING_S)
 
 
 _HOST = entry_checks.matching(r"unix:///[^\x00]+")
