@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from signal import SIGTERM
+from signal import SIGKILL, SIGTERM
 from typing import IO
 
 from pytest_icbench.driver.node.protocol import Node
@@ -26,6 +26,8 @@ from pytest_icbench.model.rig import FILES, LOCAL_WORKLOAD, LaunchPlan, PlannedP
 END_S = 1.0
 _STAGE_POLL_S = 0.002
 _EXIT_POLL_S = 0.002
+#: How long the init of a node that is being ended may take, in seconds.
+_INIT_ENDS_S = 0.5
 _HELLO = '"hello"'
 
 
@@ -273,10 +275,19 @@ class RunningLaunch:
         """Returns the last lines of a process' log, after a sentence if its node is gone; empty if never started."""
         speaker = self._speakers.get(index)
         tail = speaker.process.tail() if speaker is not None else ""
-        if index in self._inits and process_start_time(self._inits[index]) is None:
+        if speaker is not None and speaker.process.poll() == -SIGKILL and self._gone(index):
             gone = f"its node {self._nodes[index].spec.name} is gone: something outside this session has ended it"
             return f"{gone}\n{tail}".rstrip()
         return tail
+
+    def _gone(self, index: int) -> bool:
+        """Whether a node's init has ended, which it does only after the processes that ended with it are reaped."""
+        deadline = time.monotonic() + _INIT_ENDS_S
+        while index in self._inits and process_start_time(self._inits[index]) is not None:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.01)
+        return index in self._inits
 
     def end(self) -> None:
         """Closes the inputs, asks running processes to end and kills those that remain after a second. Idempotent."""
