@@ -159,30 +159,24 @@ class Effort:
         return cls(measurement.launches, launch_s, measurement.search is not None)
 
 
-def further(
-    plain: Finding, effort: Effort, estimate: Estimate | None, limit: float = 0.0, fixed_share: float = 0.0
-) -> Finding:
+def further(plain: Finding, effort: Effort, estimate: Estimate | None, limit: float = 0.0) -> Finding:
     """Returns an INCONCLUSIVE finding with the effort that a clear answer would take.
 
     Args:
         estimate: the figure with its interval, or the ratio to the baseline; None without an interval.
-        limit, fixed_share: as in ``stats.noninferiority``.
+        limit: as in ``stats.noninferiority``.
     """
     if effort.searched:
         if plain.at_least:
             return replace(plain, note="the search ended at what the senders can offer")
         return replace(plain, note="the search's bounds are too far apart: --icbench-search-width")
-    note = None
+    note: str | None
     if estimate is None:
         more: int | None = max(FEWEST_LAUNCHES - effort.launches, 0) or None
         note = TOO_FEW if more else "no interval"
     else:
-        more = launches_until_told(estimate, limit, effort.launches, fixed_share)
-        if more is None:
-            both = launches_until_told(estimate, limit, effort.launches) if fixed_share > 0 else None
-            note = AT_LIMIT
-            if both is not None:
-                note = f"about {effort.launches + both} launches would tell, if the baseline had as many too"
+        more = launches_until_told(estimate, limit, effort.launches)
+        note = AT_LIMIT if more is None else None
     return replace(
         plain, more_launches=more, more_s=more * effort.launch_s if more and effort.launch_s else None, note=note
     )

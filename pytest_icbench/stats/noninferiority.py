@@ -137,7 +137,7 @@ class Margin:
         return ratio > other if self.better == "higher" else ratio < other
 
 
-def launches_until_told(estimate: Estimate | None, limit: float, launches: int, fixed_share: float = 0.0) -> int | None:
+def launches_until_told(estimate: Estimate | None, limit: float, launches: int) -> int | None:
     """Estimates how many more launches it takes until an interval that contains its limit lies on one side of it.
 
     The width of an interval is taken to shrink with 1 / sqrt(launches), and its point to stay where it is.
@@ -146,10 +146,9 @@ def launches_until_told(estimate: Estimate | None, limit: float, launches: int, 
         estimate: the figure with its interval.
         limit: in the unit of the estimate.
         launches: the number of launches behind the interval.
-        fixed_share: the share of the squared width that further launches do not narrow: that of a baseline.
 
     Returns:
-        At least 1; None if no number of launches is enough: the figure is at the limit, or the fixed part is too wide.
+        At least 1; None if no number of launches is enough: the figure is at the limit.
     """
     if estimate is None or estimate.low is None or estimate.high is None or launches < 1:
         return None
@@ -157,20 +156,6 @@ def launches_until_told(estimate: Estimate | None, limit: float, launches: int, 
     reach = estimate.value - estimate.low if estimate.value >= limit else estimate.high - estimate.value
     if distance == 0 or reach <= 0 or not math.isfinite(reach):
         return None
-    left = (distance / reach) ** 2 - fixed_share
-    if left <= 0:
-        return None
-    needed = launches * (1 - fixed_share) / left
+    narrowing = (distance / reach) ** 2
+    needed = launches / narrowing if narrowing > 0 else math.inf
     return max(math.ceil(needed) - launches, 1) if needed <= MOST_LAUNCHES else None
-
-
-def fixed_share(now: Figure, before: Figure) -> float:
-    """Returns the share of the squared width of ``ratio_of`` that comes from before, from 0 to 1."""
-    shrinking, fixed = (_relative_width(figure) ** 2 for figure in (now, before))
-    return fixed / (shrinking + fixed) if shrinking + fixed > 0 else 0.0
-
-
-def _relative_width(figure: Figure) -> float:
-    if figure.low is None or figure.high is None or figure.value <= 0:
-        return 0.0
-    return (figure.high - figure.low) / figure.value
