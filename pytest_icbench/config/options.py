@@ -59,13 +59,13 @@ def _ini_help(row: Row) -> str:
     return text if row.ini != SHOWN_TWIN else f"{text}; each option --icbench-x-y is also an ini value icbench_x_y"
 
 
-def hide_ini_twins(config: pytest.Config, kind: type[Options] = Options) -> None:
+def hide_ini_twins(config: pytest.Config) -> None:
     """Leaves the ini twins of options but one out of ``--help``, which ends the run and would list some sixty lines.
 
     pytest has no way to say so: the list that it prints from is its own. Without that list the help is only longer.
     """
     shown = getattr(getattr(config, "_parser", None), "_inidict", {})
-    for row in (*rows(kind), *ALIASES):
+    for row in (*rows(Options), *ALIASES):
         if not row.ini_only and row.ini != SHOWN_TWIN:
             shown.pop(row.ini, None)
         shown.pop(row.older_ini, None)

@@ -17,6 +17,8 @@ from pytest_icbench.host.journal import process_start_time
 from pytest_icbench.host.process import SESSION_VARIABLE
 
 _MNT_DETACH = 2
+#: How long processes may take to end after SIGKILL, in seconds.
+_KILL_S = 5.0
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -49,7 +51,7 @@ def _kill(pids: Iterable[int]) -> None:
         _thaw(pid)
 
 
-def kill_session(session: str, timeout_s: float = 5.0) -> None:
+def kill_session(session: str, timeout_s: float = _KILL_S) -> None:
     """Kills every process of a session. Raises ProvisionError if some are remaining after ``timeout_s`` seconds."""
     deadline = time.monotonic() + timeout_s
     while remaining := session_processes(session):
@@ -59,16 +61,15 @@ def kill_session(session: str, timeout_s: float = 5.0) -> None:
         time.sleep(0.01)
 
 
-def kill_process(pid: int, start_time: int, timeout_s: float = 5.0) -> None:
+def kill_process(pid: int, start_time: int) -> None:
     """Kills a process, unless its pid has been reused since.
 
     Args:
         start_time: clock ticks between the boot and the start of the process.
-        timeout_s: seconds to wait for its end.
 
-    Raises ProvisionError if it has not ended in time.
+    Raises ProvisionError if it has not ended after 5 s.
     """
-    deadline = time.monotonic() + timeout_s
+    deadline = time.monotonic() + _KILL_S
     while process_start_time(pid) == start_time:
         if time.monotonic() > deadline:
             raise ProvisionError(f"process {pid} does not end after SIGKILL")

@@ -31,15 +31,14 @@ def _sum(data: bytes) -> int:
     return int(~total & 0xFFFF)
 
 
-def frame(source: Address, target: Address, port: int, *, from_port: int | None = None, ttl: int = TTL) -> bytes:
+def frame(source: Address, target: Address, port: int, *, ttl: int = TTL) -> bytes:
     """Returns a frame of 64 bytes, without its FCS.
 
     Args:
         source, target: MAC and IP addresses of both ends, as the sender sees them.
-        port: UDP port that it is for.
-        from_port: UDP port that it is from; None: the same.
+        port: UDP port that it is from and for.
     """
-    payload = struct.pack("!HHHH", from_port or port, port, _UDP + len(_PAYLOAD), 0) + _PAYLOAD
+    payload = struct.pack("!HHHH", port, port, _UDP + len(_PAYLOAD), 0) + _PAYLOAD
     header = struct.pack(
         "!BBHHHBBH4s4s",
         *(0x45, 0, _IPV4 + len(payload), port, 0x4000, ttl, _PROTOCOL_UDP, 0),

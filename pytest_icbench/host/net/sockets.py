@@ -18,7 +18,7 @@ _LISTENS = {"tcp": "0A", "udp": "07"}
 _CHUNK = 65536
 
 
-def is_listening(pid: int, where: str, base: Path = Path("/")) -> bool:
+def is_listening(pid: int, where: str) -> bool:
     """Whether a socket listens in a process' network namespace.
 
     Args:
@@ -27,7 +27,7 @@ def is_listening(pid: int, where: str, base: Path = Path("/")) -> bool:
     protocol, _, port = where.partition(":")
     for table in (protocol, f"{protocol}6"):
         with suppress(OSError, ValueError, IndexError):
-            lines = (base / f"proc/{pid}/net/{table}").read_text(encoding="ascii").splitlines()[1:]
+            lines = Path(f"/proc/{pid}/net/{table}").read_text(encoding="ascii").splitlines()[1:]
             for line in lines:
                 fields = line.split()
                 if int(fields[1].rpartition(":")[2], 16) == int(port) and fields[3] == _LISTENS[protocol]:
@@ -35,11 +35,11 @@ def is_listening(pid: int, where: str, base: Path = Path("/")) -> bool:
     return False
 
 
-def interface_counters(pid: int, base: Path = Path("/")) -> tuple[int, int, int, int]:
+def interface_counters(pid: int) -> tuple[int, int, int, int]:
     """Returns bytes and frames received, then bytes and frames sent, by a namespace's interfaces but the loopback."""
     totals = [0, 0, 0, 0]
     with suppress(OSError, ValueError):
-        for line in (base / f"proc/{pid}/net/dev").read_text(encoding="ascii").splitlines()[2:]:
+        for line in Path(f"/proc/{pid}/net/dev").read_text(encoding="ascii").splitlines()[2:]:
             name, _, rest = line.partition(":")
             fields = rest.split()
             if name.strip() != "lo" and len(fields) > 9:

@@ -100,12 +100,12 @@ def climbs(windows: Sequence[Window], ladder: Ladder) -> list[Climb]:
     return finished
 
 
-def burst_rate(launch: Launch, pair: int = 1) -> float | None:
-    """Returns the frames per second within trains, from the cycles of the sender's loop; None if it counts none."""
+def burst_rate(launch: Launch) -> float | None:
+    """Returns the frames per second within trains of pair 1, by the cycles of its sender's loop; None without them."""
     rates = [
         window.scheduled * launch.tsc_hz / window.sender_busy_cycles
         for window in launch.windows
-        if window.pair == pair and launch.tsc_hz and window.sender_busy_cycles and window.scheduled >= SHORTEST
+        if window.pair == 1 and launch.tsc_hz and window.sender_busy_cycles and window.scheduled >= SHORTEST
     ]
     return median(rates) if rates else None
 

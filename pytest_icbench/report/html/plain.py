@@ -35,13 +35,12 @@ class PlainSection(NamedTuple):
     charts: Sequence[Figure]
 
 
-def plain_page(title: str, lead: str, sections: Sequence[PlainSection], order: Sequence[str] = ()) -> str:
+def plain_page(title: str, lead: str, sections: Sequence[PlainSection]) -> str:
     """Returns a page.
 
     Args:
         title: its heading, as text.
         lead: markup below the heading.
-        order: all series of the charts.
     """
     charts, data, parts = Charts(), [], []
     for section in sections:
@@ -54,7 +53,7 @@ def plain_page(title: str, lead: str, sections: Sequence[PlainSection], order: S
         if drawn:
             facts = {"name": name, "heading": "", "place": "charts"}
             data.append({**facts, "charts": list(map(charts.add, drawn))})
-    page = {**chart_settings(order), "sections": data, "specs": charts.specs}
+    page = {**chart_settings(()), "sections": data, "specs": charts.specs}
     json_data = json.dumps(page, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
     verdicts = "".join(f".ic-{verdict} {{ color: var(--ic-{verdict.colour}); }}" for verdict in Verdict)
     missing = "" if vega.available() else f'<p role="note">{text(vega.MISSING)}</p>'
