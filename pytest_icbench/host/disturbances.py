@@ -148,8 +148,7 @@ def _background(root: Root, topology: Topology) -> Iterator[Finding]:
 
 
 def _memory(root: Root) -> Iterator[Finding]:
-    pages = root.read("/sys/kernel/mm/transparent_hugepage/enabled") or ""
-    if "[always]" in pages:
+    if facts.transparent_hugepages(root) == "always":
         yield Finding(
             Level.DISTURBS,
             "THP",
@@ -185,7 +184,7 @@ def _clock(root: Root) -> Iterator[Finding]:
             "the CPU does not promise an invariant time stamp counter: times may be wrong",
             "measure on another machine, or let the hypervisor pass invtsc",
         )
-    source = root.read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+    source = facts.clock_source(root)
     if source not in (None, "tsc", "kvm-clock"):
         yield Finding(
             Level.DISTURBS,

@@ -99,14 +99,20 @@ def treatment(root: Root | None = None) -> dict[str, Any]:
         "distribution": distribution(root),
         "microcode": cpu_info(root).get("microcode"),
         "mitigations": mitigations(root),
-        "transparent_hugepages": _chosen(root.read("/sys/kernel/mm/transparent_hugepage/enabled")),
-        "clock_source": root.read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        "transparent_hugepages": transparent_hugepages(root),
+        "clock_source": clock_source(root),
     }
 
 
-def _chosen(text: str | None) -> str | None:
-    """Returns the word in brackets of a file that lists its choices: ``always [madvise] never``."""
-    return next((word.strip("[]") for word in (text or "").split() if word.startswith("[")), None)
+def transparent_hugepages(root: Root) -> str | None:
+    """Returns when the kernel makes huge pages by itself: ``always``, ``madvise`` or ``never``."""
+    choices = (root.read("/sys/kernel/mm/transparent_hugepage/enabled") or "").split()
+    return next((word.strip("[]") for word in choices if word.startswith("[")), None)
+
+
+def clock_source(root: Root) -> str | None:
+    """Returns the name of the kernel's clock."""
+    return root.read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 
 
 def kernel_parameters(root: Root) -> dict[str, str]:

@@ -19,7 +19,7 @@ from pytest_icbench.model.codec import encode
 from pytest_icbench.store.baselines import host_name
 from pytest_icbench.store.history import append, entry_of
 from pytest_icbench.store.parcel import unpack
-from pytest_icbench.store.results import FILE_NAME, append_line, create_run
+from pytest_icbench.store.results import FILE_NAME, append_line, create_run, unwritten
 from pytest_icbench.store.run import RUN_FILE, SCHEMA, ResultPlace, RunInfo, TestRecord, append_test
 
 #: The fields of ``RunInfo`` that each host of a run has.
@@ -118,9 +118,7 @@ class Merge:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
         except OSError as error:
-            raise ProvisionError(
-                f"{subject} cannot be written: {error}; make room or name another --icbench-reports"
-            ) from None
+            raise unwritten(subject, error) from None
 
     def note(self, record: TestRecord) -> None:
         """Records that a test is over. Raises ProvisionError."""

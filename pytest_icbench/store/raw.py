@@ -18,6 +18,7 @@ from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.store import hdr
 from pytest_icbench.store.paths import path_part
+from pytest_icbench.store.results import unwritten
 
 #: The kinds of launches by the fields of a measurement, as lines name them.
 LAUNCHES = {"per_launch": "case", "per_reference_launch": "reference", "per_repeated_launch": "repeated"}
@@ -76,9 +77,7 @@ def write_raw(run: Path, directory: Path, test: str, measurement: Measurement) -
             path.unlink(missing_ok=True)  # half of the windows are none
             raise
     except OSError as error:
-        raise ProvisionError(
-            f"raw windows cannot be written: {error}; make room or name another --icbench-reports"
-        ) from None
+        raise unwritten("raw windows", error) from None
     return path
 
 

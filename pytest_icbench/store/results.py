@@ -31,6 +31,11 @@ def new_run_name(reports: Path) -> str:
     return name
 
 
+def unwritten(subject: str, error: OSError) -> ProvisionError:
+    """Returns the error for what a run cannot write."""
+    return ProvisionError(f"{subject} cannot be written: {error}; make room or name another --icbench-reports")
+
+
 def create_run(reports: Path, name: str) -> Path:
     """Makes a run's directory and points ``latest`` to it. Raises ProvisionError if it cannot be written."""
     run = reports / name
@@ -86,6 +91,4 @@ def append_line(path: Path, line: str) -> None:
         finally:
             os.close(fd)
     except OSError as error:
-        raise ProvisionError(
-            f"a result cannot be written: {error}; make room or name another --icbench-reports"
-        ) from None
+        raise unwritten("a result", error) from None

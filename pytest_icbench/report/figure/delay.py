@@ -9,7 +9,7 @@ from typing import Any
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.axes import MAXIMA, Traffic, grouped, is_latency, number, path_of, short, traffic
 from pytest_icbench.report.figure import theme
-from pytest_icbench.report.figure.figure import CASE, SERIES, Column, Figure, tooltips, y_axis
+from pytest_icbench.report.figure.figure import CASE, HAS_INTERVAL, SERIES, Column, Figure, tooltips, y_axis
 from pytest_icbench.report.figure.figures import scaled
 
 _COLUMNS = (
@@ -140,7 +140,7 @@ def _spec(rows: Sequence[tuple[Any, ...]], order: Sequence[str]) -> dict[str, An
         },
         {"mark": {"type": "line", "strokeWidth": 2}, "encoding": {"x": x, "y": y, "color": colour}},
         {
-            "transform": [{"filter": "isValid(datum.low) && isValid(datum.high)"}],
+            "transform": [HAS_INTERVAL],
             "mark": {"type": "errorbar", "ticks": {"size": 7}, "thickness": 1.5},
             "encoding": {
                 "x": x,

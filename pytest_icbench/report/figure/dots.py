@@ -22,7 +22,7 @@ from pytest_icbench.report.axes import (
     traffic,
 )
 from pytest_icbench.report.figure import theme
-from pytest_icbench.report.figure.figure import CASE, CROSS, MEASURED, SERIES, SOURCE, Column, Figure
+from pytest_icbench.report.figure.figure import CASE, CROSS, HAS_INTERVAL, MEASURED, SERIES, SOURCE, Column, Figure
 from pytest_icbench.report.figure.figures import scaled
 from pytest_icbench.report.overview import REFERENCES, contestants
 
@@ -157,7 +157,7 @@ def _spec(paths: Sequence[str], order: Sequence[str], title: str, *, latency: bo
     tooltip += [{"field": name, "title": f"interval, {name}"} for name in ("low", "high")]
     layers: list[dict[str, Any]] = [
         {
-            "transform": [{"filter": "isValid(datum.low) && isValid(datum.high)"}],
+            "transform": [HAS_INTERVAL],
             "mark": {"type": "rule", "strokeWidth": 6, "opacity": 0.4, "strokeCap": "round"},
             "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "y": y, "color": colour},
         }

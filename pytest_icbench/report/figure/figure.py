@@ -81,6 +81,10 @@ AT_LEAST = Column("least", "at least")
 
 MEASURED = "measured"
 
+#: The label of a ratio on an axis: its change in per cent.
+RATIO_AS_CHANGE = "datum.value == 1 ? '0 %' : format((datum.value - 1) * 100, '+,.6~r') + ' %'"
+#: Keeps the rows that have an interval.
+HAS_INTERVAL = {"filter": "isValid(datum.low) && isValid(datum.high)"}
 #: The mark of a second value, as a text: series have shapes of their own.
 CROSS = "\u00d7"
 #: Pixels between the intervals of two series at one place, and the greatest distance of all from its middle.
@@ -162,7 +166,7 @@ def interval_spec(
             "encoding": {**at, "color": colour, "strokeDash": theme.encoding("strokeDash", look)},
         },
         {
-            "transform": [*measured, {"filter": "isValid(datum.low) && isValid(datum.high)"}],
+            "transform": [*measured, HAS_INTERVAL],
             "mark": {"type": "rule", "strokeWidth": 1.5, "strokeCap": "round", **aside},
             "encoding": {"x": at["x"], "y": {**at["y"], "field": "low"}, "y2": {"field": "high"}, "color": colour},
         },

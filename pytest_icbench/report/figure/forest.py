@@ -11,7 +11,7 @@ from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.report.axes import grouped, short
 from pytest_icbench.report.changes import Change, Comparison, in_units
 from pytest_icbench.report.figure import theme
-from pytest_icbench.report.figure.figure import CASE, Column, Figure
+from pytest_icbench.report.figure.figure import CASE, HAS_INTERVAL, RATIO_AS_CHANGE, Column, Figure
 
 #: Number of rows drawn of a chart; its table has all.
 MOST = 60
@@ -144,7 +144,7 @@ def _spec(changes: Sequence[Change], title: str) -> dict[str, Any]:
     layers += [
         {"data": {"values": [{"ratio": 1}]}, "mark": {"type": "rule", "color": theme.DIM}, "encoding": {"x": x}},
         {
-            "transform": [*known, {"filter": "isValid(datum.low) && isValid(datum.high)"}],
+            "transform": [*known, HAS_INTERVAL],
             "mark": {"type": "rule", "strokeWidth": 3, "yOffset": 9},
             "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "y": y, "color": colour},
         },
@@ -188,7 +188,7 @@ def _scale(changes: Sequence[Change], title: str) -> dict[str, Any]:
     low, high = min(ends), max(ends)
     axis = {
         "title": title,
-        "labelExpr": "datum.value == 1 ? '0 %' : format((datum.value - 1) * 100, '+,.6~r') + ' %'",
+        "labelExpr": RATIO_AS_CHANGE,
         "tickCount": 5,
     }
     if low > 0 and (high > _WIDE or low < 1 / _WIDE):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_icbench.report.figure import theme
-from pytest_icbench.report.figure.figure import CASE, Column, Figure, tooltips, y_axis
+from pytest_icbench.report.figure.figure import CASE, HAS_INTERVAL, Column, Figure, tooltips, y_axis
 from pytest_icbench.report.trends import Change, Trend, trends
 from pytest_icbench.store.history import read
 from pytest_icbench.wording import counted, printable, show
@@ -138,7 +138,7 @@ def _spec(rows: Sequence[tuple[Any, ...]], title: str) -> dict[str, Any]:
                 "encoding": {"x": x, "y": {**y, "field": "level"}},
             },
             {
-                "transform": [{"filter": "isValid(datum.low) && isValid(datum.high)"}],
+                "transform": [HAS_INTERVAL],
                 "mark": {"type": "errorbar", "thickness": 1.5, "color": blue},
                 "encoding": {
                     "x": x,

@@ -9,7 +9,16 @@ from typing import Any
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.axes import Traffic, grouped, is_latency, number, path_of, short, traffic
 from pytest_icbench.report.figure import theme
-from pytest_icbench.report.figure.figure import CASE, SERIES, Column, Figure, interval_columns, interval_spec, offsets
+from pytest_icbench.report.figure.figure import (
+    CASE,
+    HAS_INTERVAL,
+    SERIES,
+    Column,
+    Figure,
+    interval_columns,
+    interval_spec,
+    offsets,
+)
 from pytest_icbench.report.figure.figures import SIZE, best_text, finding, row, scaled
 from pytest_icbench.report.remarks import round_trips
 
@@ -161,7 +170,7 @@ def _percentile_spec(rows: Sequence[tuple[Any, ...]], order: Sequence[str]) -> d
     }
     y = {"field": "rtt", "type": "quantitative", "scale": {"@scale": "rtt"}, "axis": {"title": "RTT, µs@kind"}}
     aside = {"xOffset": {"expr": offsets(series)}}
-    marked = [{"filter": "isValid(datum.low) && isValid(datum.high)"}]
+    marked = [HAS_INTERVAL]
     tooltip = [{"field": column.name, "title": column.title} for column in _COLUMNS if column.name != "beyond"]
     layers: list[dict[str, Any]] = [
         {

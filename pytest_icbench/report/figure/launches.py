@@ -10,7 +10,7 @@ from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.axes import grouped, is_latency, main_figure, main_unit, path_of, short, traffic
 from pytest_icbench.report.figure import theme
-from pytest_icbench.report.figure.figure import CASE, SERIES, Column, Figure
+from pytest_icbench.report.figure.figure import CASE, HAS_INTERVAL, RATIO_AS_CHANGE, SERIES, Column, Figure
 from pytest_icbench.report.figure.figures import in_order
 from pytest_icbench.report.remarks import bands, is_search
 from pytest_icbench.wording import signed_percent
@@ -148,7 +148,7 @@ def _spec(rows: Sequence[tuple[Any, ...]], order: Sequence[str]) -> dict[str, An
         "scale": scale,
         "axis": {
             "title": "a launch over the median",
-            "labelExpr": "datum.value == 1 ? '0 %' : format((datum.value - 1) * 100, '+,.6~r') + ' %'",
+            "labelExpr": RATIO_AS_CHANGE,
             "tickCount": 5,
         },
     }
@@ -161,7 +161,7 @@ def _spec(rows: Sequence[tuple[Any, ...]], order: Sequence[str]) -> dict[str, An
         "layer": [
             {"data": {"values": [{"ratio": 1}]}, "mark": {"type": "rule", "color": theme.DIM}, "encoding": {"x": x}},
             {
-                "transform": [*each, {"filter": "isValid(datum.low) && isValid(datum.high)"}],
+                "transform": [*each, HAS_INTERVAL],
                 "mark": {"type": "bar", "height": 9, "opacity": 0.3, "yOffset": 8},
                 "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "y": y, "color": colour},
             },

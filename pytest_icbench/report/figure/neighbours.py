@@ -10,7 +10,7 @@ from pytest_icbench.model.neighbour import excludes_one
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.axes import grouped, path_of, short, traffic
 from pytest_icbench.report.figure import theme
-from pytest_icbench.report.figure.figure import CASE, SERIES, Column, Figure, tooltips
+from pytest_icbench.report.figure.figure import CASE, HAS_INTERVAL, SERIES, Column, Figure, tooltips
 from pytest_icbench.report.figure.figures import in_order
 
 #: Height of a row: a line of text, and the interval below it.
@@ -84,7 +84,7 @@ def _spec(rows: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
         "layer": [
             {"data": {"values": [{"ratio": 1}]}, "mark": {"type": "rule", "color": theme.DIM}, "encoding": {"x": x}},
             {
-                "transform": [{"filter": "isValid(datum.low) && isValid(datum.high)"}],
+                "transform": [HAS_INTERVAL],
                 "mark": {"type": "rule", "strokeWidth": 3, "opacity": 0.5, "yOffset": 8},
                 "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "y": y, "color": colour},
             },

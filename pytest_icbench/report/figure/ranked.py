@@ -8,7 +8,7 @@ from typing import Any
 
 from pytest_icbench.report.axes import short
 from pytest_icbench.report.figure import theme
-from pytest_icbench.report.figure.figure import CROSS, MEASURED, Column, interval_columns, y_axis
+from pytest_icbench.report.figure.figure import CROSS, HAS_INTERVAL, MEASURED, Column, interval_columns, y_axis
 
 #: Height of a row in pixels.
 STEP = 36
@@ -63,7 +63,7 @@ def dot_spec(
     label = {"type": "text", "baseline": "middle", "dy": -9, "fontSize": 12}
     layers: list[dict[str, Any]] = [
         {
-            "transform": [*measured, {"filter": "isValid(datum.low) && isValid(datum.high)"}],
+            "transform": [*measured, HAS_INTERVAL],
             "mark": {"type": "rule", "strokeWidth": 3, "yOffset": 8},
             "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "y": place, "color": colour},
         },

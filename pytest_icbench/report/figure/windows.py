@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from pytest_icbench.report.figure import theme
-from pytest_icbench.report.figure.figure import CASE, Column, Figure
+from pytest_icbench.report.figure.figure import CASE, HAS_INTERVAL, Column, Figure
 
 _X = {"field": "seconds", "type": "quantitative", "axis": {"title": "seconds from the first launch", "tickCount": 8}}
 _Y = {"field": "value", "type": "quantitative", "scale": {"zero": False, "nice": True}, "axis": {"title": "@unit"}}
@@ -26,7 +26,7 @@ def _spec() -> dict[str, Any]:
         "layer": [
             {
                 "data": {"values": [band]},
-                "transform": [{"filter": "isValid(datum.low) && isValid(datum.high)"}],
+                "transform": [HAS_INTERVAL],
                 "mark": {"type": "rect", "color": theme.DIM, "opacity": 0.18},
                 "encoding": {"y": {"field": "low", "type": "quantitative"}, "y2": {"field": "high"}},
             },

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.resources import files
 
 from pytest_icbench.model.verdict import NOTABLE, Verdict
 from pytest_icbench.report import headline, overview
@@ -14,7 +13,7 @@ from pytest_icbench.report.deciding import deciding
 from pytest_icbench.report.figure import published, vega
 from pytest_icbench.report.html.data import page_data
 from pytest_icbench.report.html.page import Page
-from pytest_icbench.report.html.parts import Link, folded, table, text
+from pytest_icbench.report.html.parts import Link, folded, resource, table, text
 from pytest_icbench.wording import counted
 
 #: The page's scripts, in the order in which they need each other.
@@ -27,7 +26,7 @@ def summary(page: Page) -> str:
     """Returns the part above pytest-html's counts: the first screen."""
     facts = [*headline.facts(page.results, page.runs), *host_legend(page.results)]
     parts = [
-        f"<style>{_resource('page.css')}{_verdict_colours()}</style>",
+        f"<style>{resource('page.css')}{_verdict_colours()}</style>",
         f'<div id="ic-head"><p class="ic-dim">{" · ".join(map(text, facts))}</p></div>',
         _section("ic-answer", "Answer", _tiles(page) + _warnings(page) + _sentences(page)),
         '<div id="ic-first"></div>',
@@ -41,7 +40,7 @@ def body(page: Page) -> str:
     """Returns the part below the counts: charts, the filter, one case, what was not measured, data and scripts."""
     nothing = "" if vega.available() else f'<p role="note">{text(vega.MISSING)}</p>'
     sources = f'<p class="ic-dim" id="ic-sources">{" · ".join(map(text, page.sources))}</p>' if page.sources else ""
-    scripts = "\n".join(f"<script>{_resource(name)}</script>" for name in _SCRIPTS)
+    scripts = "\n".join(f"<script>{resource(name)}</script>" for name in _SCRIPTS)
     return f"""
 {nothing}
 <noscript><p>Charts and rows need JavaScript; results.jsonl beside this page has all data.</p></noscript>
@@ -156,7 +155,3 @@ def _statements(page: Page) -> str:
     origin = "Of the same experiments on other hardware, with other versions: orientation, not a limit."
     content = f"<p>{origin}</p>{value_table}{statement_table}"
     return _section("ic-published", "Published values", content)
-
-
-def _resource(name: str) -> str:
-    return (files("pytest_icbench.report.html") / name).read_text(encoding="utf-8")

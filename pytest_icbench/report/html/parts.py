@@ -5,11 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from importlib.resources import files
 
 from pytest_icbench.wording import printable
 
 #: Number of rows of a table above which the rest is folded.
 MOST_ROWS = 20
+
+
+def resource(name: str) -> str:
+    """Returns a script or style sheet of the page."""
+    return (files("pytest_icbench.report.html") / name).read_text(encoding="utf-8")
 
 
 def text(value: object) -> str:

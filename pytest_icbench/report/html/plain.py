@@ -6,14 +6,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib.resources import files
 from typing import NamedTuple
 
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.report.figure import vega
 from pytest_icbench.report.figure.figure import Figure
 from pytest_icbench.report.html.data import Charts, chart_settings
-from pytest_icbench.report.html.parts import text
+from pytest_icbench.report.html.parts import resource, text
 
 _SCRIPT = """
 const page = JSON.parse(document.getElementById("ic-data").textContent);
@@ -60,12 +59,8 @@ def plain_page(title: str, lead: str, sections: Sequence[PlainSection]) -> str:
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{text(title)}</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<style>{_resource('page.css')}{verdicts} main {{ overflow-wrap: anywhere; }}</style></head>"
+        f"<style>{resource('page.css')}{verdicts} main {{ overflow-wrap: anywhere; }}</style></head>"
         f"<body><main><h1>{text(title)}</h1>{missing}{lead}{''.join(parts)}</main>"
         f'<script type="application/json" id="ic-data">{json_data}</script><script>{vega.script()}</script>'
-        f"<script>{_resource('charts.js')}</script><script>{_SCRIPT}</script></body></html>\n"
+        f"<script>{resource('charts.js')}</script><script>{_SCRIPT}</script></body></html>\n"
     )
-
-
-def _resource(name: str) -> str:
-    return (files("pytest_icbench.report.html") / name).read_text(encoding="utf-8")
