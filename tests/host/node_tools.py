@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,7 +35,12 @@ def require(kind: str) -> None:
 ENGINES = ("podman", "docker")
 
 
-@pytest.fixture(params=[pytest.param(k, marks=[pytest.mark.slow] if k in ENGINES else []) for k in NODE_KINDS])
+def marked(*kinds: str) -> list[Any]:
+    """Kinds as parameters of tests; those that take long are slow."""
+    return [pytest.param(kind, marks=[pytest.mark.slow] if kind in ENGINES else []) for kind in kinds]
+
+
+@pytest.fixture(params=marked(*NODE_KINDS))
 def kind(request: pytest.FixtureRequest) -> str:
     require(request.param)
     return str(request.param)

@@ -15,13 +15,14 @@ import pytest
 
 from pytest_icbench.driver.guard import make_node, probe_node
 from pytest_icbench.driver.node.cgroup_layout import Layout
+from pytest_icbench.driver.node.cgroups import SessionGroup
 from pytest_icbench.driver.node.protocol import NodeSpec
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.resource import hugepages
 from pytest_icbench.host.root import Root, format_cpu_list
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
-from tests.host.node_tools import CPU, clean, output, require, session, spawn, started
+from tests.host.node_tools import CPU, ENGINES, clean, marked, output, require, session, spawn, started
 
 __all__ = ["clean", "session"]  # fixtures
 
@@ -33,7 +34,7 @@ def _lxc(request: pytest.FixtureRequest) -> None:
     require("lxc")
 
 
-@pytest.fixture(params=["lxc", "oci"])
+@pytest.fixture(params=marked("lxc", "oci", *ENGINES))
 def container(request: pytest.FixtureRequest) -> str:
     """A kind of node that shuts the host out."""
     require(request.param)
@@ -54,7 +55,7 @@ def test_the_kernel_grants_exactly_the_cpus_asked_for(session: HostSession, cont
     node = started(session, container, cpus=CPUS[-1:])
     assert output(session, node, "nproc") == "1"
     layout = Layout.read(session.root)
-    assert layout.effective_cpus(session.root, f"icb{session.id}/{node.spec.name}") == CPUS[-1:]
+    assert layout.effective_cpus(session.root, SessionGroup.of(session).member(node.spec.name)) == CPUS[-1:]
     # A process cannot get out of it by its affinity.
     if len(CPUS) == 1:
         pytest.skip("one CPU: there is no other to try")
