@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,9 +16,11 @@ import pytest
 from pytest_icbench.driver.node.confinement import Device
 from pytest_icbench.driver.node.engine import docker
 from pytest_icbench.driver.node.engine.command import Engine, container
+from pytest_icbench.driver.node.engine.node import EngineNode
 from pytest_icbench.driver.node.engine.podman import PodmanNode
 from pytest_icbench.driver.node.protocol import NodeSpec
 from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import HostSession
 
 
@@ -160,3 +164,17 @@ def test_a_daemon_that_is_gone_is_named_at_once(tmp_path: Path) -> None:
     with pytest.raises(ProvisionError, match="Is the docker daemon running"):
         docker._removed(engine, "rm", "n")
     assert calls(tmp_path) == 1
+
+
+def test_an_init_is_awaited_until_it_executes_its_program() -> None:
+    """Engines return when the runtime has let the init go on, which is before that."""
+    node = EngineNode.__new__(EngineNode)
+    session: Any = SimpleNamespace(id="abc", root=Root())
+    node.session = session
+    program = ["/bin/sh", "-c", "sleep 0.3; ICBENCH_SESSION=abc exec sleep 60"]
+    with subprocess.Popen(program) as process:
+        assert node._runs_here(process.pid)
+        process.kill()
+    with subprocess.Popen(["/bin/sh", "-c", "sleep 0.1"]) as process:
+        assert not node._runs_here(process.pid)
+    assert not node._runs_here(0)

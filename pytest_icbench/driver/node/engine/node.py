@@ -15,8 +15,12 @@ from pytest_icbench.driver.node.container import ContainerNode
 from pytest_icbench.driver.node.engine.command import Engine, container
 from pytest_icbench.driver.node.rootfs import Skeleton
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.journal import process_start_time
 from pytest_icbench.host.process import SESSION_VARIABLE
 from pytest_icbench.host.resource.hugepages import sizes_kib
+
+#: The time in seconds that a started container's init may take until it executes its program.
+_EXECUTES_S = 5.0
 
 
 class EngineNode(ContainerNode):
@@ -55,8 +59,7 @@ class EngineNode(ContainerNode):
     def _place(self, init: int) -> None:
         """Takes note of the container's groups. Raises ProvisionError if its init is not a process of this host."""
         root, name = self.session.root, self.spec.name
-        mark = f"{SESSION_VARIABLE}={self.session.id}"
-        if init <= 0 or mark not in (root.read(f"/proc/{init}/environ") or "").split("\0"):
+        if not self._runs_here(init):
             raise ProvisionError(f"container {name} has ended at once, or {self.kind} does not run it on this host")
         layout = self.layout
         groups = dict(layout.groups_of(root, init))
@@ -69,6 +72,15 @@ class EngineNode(ContainerNode):
             for kib in sizes_kib(root):
                 path = root.path(f"{pages.mount}{groups[pages]}/hugetlb.{page_size(kib)}.{limit}")
                 _limit(path)
+
+    def _runs_here(self, init: int) -> bool:
+        """Whether the init is a process of this host. It is the runtime's until it has executed its program."""
+        mark, deadline = f"{SESSION_VARIABLE}={self.session.id}", time.monotonic() + _EXECUTES_S
+        while init > 0 and process_start_time(init) is not None and time.monotonic() < deadline:
+            if mark in (self.session.root.read(f"/proc/{init}/environ") or "").split("\0"):
+                return True
+            time.sleep(0.001)
+        return False
 
     def end(self) -> None:
         """See ``ContainerNode``."""
