@@ -47,7 +47,8 @@ class Request:
 
     Attributes:
         switch: names and groups, as written; ``vpp:xconnect`` is a switch in one of its variants.
-        packet_size, mix: frames of one length, then mixes; each with each ``header``, ``flows`` and ``direction``.
+        packet_size, mix: frames of one length, then mixes; each with each ``header``, ``flows``, ``direction``
+            and ``queues``.
         api, port: names or ``all``.
         app, birth: loads of applications, or containers to create; None for frames of the workload.
         variant: names of modes for switches without one of their own; ``default`` stands for the natural one, ``wires``
@@ -69,6 +70,7 @@ class Request:
     flows: tuple[str | None, ...] = (None,)
     header: tuple[str | None, ...] = (None,)
     direction: tuple[bool, ...] = (False,)
+    queues: tuple[int, ...] = (1,)
     burst: tuple[int, ...] = (32,)
     pairs: tuple[int, ...] = (1,)
     rate: tuple[Rate | BitRate, ...] = (Rate(),)
@@ -295,8 +297,9 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
 def _frames(request: Request, options: Options) -> tuple[Traffic, ...]:
     """Returns the frames to send: packet sizes, then mixes; either of the user's replaces both of the request."""
     asked = request if options.packet_size is None and options.mix is None else options
-    labels = (options.header or request.header, options.flows or request.flows, options.direction or request.direction)
-    return frames.combined((*(asked.packet_size or ()), *(asked.mix or ())), *labels)
+    names = ("header", "flows", "direction", "queues")
+    ways = [getattr(options, name) or getattr(request, name) for name in names]
+    return frames.combined((*(asked.packet_size or ()), *(asked.mix or ())), *ways)
 
 
 def _of_applications(

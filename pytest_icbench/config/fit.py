@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from pytest_icbench.config.choices import possible
-from pytest_icbench.config.frames import direction_misfit, flows_misfit, header_misfit
+from pytest_icbench.config.frames import direction_misfit, flows_misfit, header_misfit, queues_misfit
 from pytest_icbench.config.options import too_large_burst
 from pytest_icbench.config.switch_names import mode_misfit
 from pytest_icbench.model.case import API_FRAME_BYTES, APPLICATION_API, Case
@@ -42,7 +42,8 @@ def unsupported_reason(case: Case, cls: type[SwitchTraits], ring: int) -> str | 
     if case.neighbour is not None and (case.candidate is not None or case.contracts):
         option = "share and cap" if case.contracts else "--icbench-variant"
         return f"launches beside a neighbour are held against those without it: leave out {option}"
-    if (reason := header_misfit(case, cls, api) or flows_misfit(case, api) or direction_misfit(case)) is not None:
+    misfit = header_misfit(case, cls, api) or flows_misfit(case, api) or direction_misfit(case)
+    if (reason := misfit or queues_misfit(case, cls, api)) is not None:
         return reason
     return None if case.mode is None else mode_misfit(cls, case.mode)
 

@@ -15,7 +15,7 @@ from pytest_icbench.model import headers as header_labels
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.flows import differ_by_port
 from pytest_icbench.model.switch_traits import SwitchTraits
-from pytest_icbench.model.traffic import BOTH, ONE, Traffic, sends_both_ways
+from pytest_icbench.model.traffic import BOTH, MAX_QUEUES, ONE, Traffic, sends_both_ways
 
 _Value = TypeVar("_Value")
 
@@ -44,6 +44,10 @@ DIRECTION_HELP = (
     "replace the directions: one (side a of a pair sends), both (both ends send at once; rates and losses are then also"
     " those of each direction)"
 )
+QUEUES_HELP = (
+    f"replace the numbers of queue pairs of an endpoint, 1 to {MAX_QUEUES}: flows are spread over them by their"
+    " Toeplitz hash, as a network card does"
+)
 
 
 def combined(
@@ -51,10 +55,13 @@ def combined(
     headers: Iterable[str | None],
     flows: Iterable[str | None],
     both: Iterable[bool] = (False,),
+    queues: Iterable[int] = (1,),
 ) -> tuple[Traffic, ...]:
-    """Returns frames of each length or mix, each with each of the headers, each with all flows, in all directions."""
-    ways = tuple(product(headers, flows, both))
-    return tuple(replace(one, header=header, flows=flow, both=ends) for one in lengths for header, flow, ends in ways)
+    """Returns frames of each length or mix, each with each of the headers, flows, directions and numbers of queues."""
+    return tuple(
+        replace(one, header=header, flows=flow, both=ends, queues=number)
+        for one, header, flow, ends, number in product(lengths, headers, flows, both, queues)
+    )
 
 
 def packet_sizes(text: str, where: str) -> tuple[Traffic, ...]:
@@ -75,6 +82,29 @@ def flows_misfit(case: Case, api: str) -> str | None:
         return "a UDP socket has one flow; take --icbench-api raw or raw-mmsg, or leave --icbench-flows out"
     if case.dimension == "latency" and differ_by_port(case.traffic.flows):
         return "answers come back to one port, so flows cannot differ by ports; take addresses or macs"
+    return None
+
+
+def queues_misfit(case: Case, cls: type[SwitchTraits], api: str) -> str | None:
+    """Returns why the path or the endpoints cannot have the queues of a case, or None."""
+    queues, remedy = case.traffic.queues, "leave --icbench-queues out"
+    if queues == 1:
+        return None
+    if api != "dpdk":
+        return f"api {api} has one queue: take --icbench-api dpdk, or {remedy}"
+    port = case.resolved_port(cls)
+    if port not in cls.queue_ports:
+        kinds = f"take {' or '.join(cls.queue_ports)}" if cls.queue_ports else remedy
+        return f"{case.switch}'s port {port} has one queue pair, not {queues}: {kinds}"
+    if case.remote:
+        return f"an uplink to a second host has one queue: {remedy}"
+    if case.function is not None:
+        return f"the ports of function {case.function} have one queue: {remedy}"
+    if flow_labels.differ_by_mac(case.traffic.flows):
+        return (
+            f"a card's hash does not see MAC addresses, so flows {case.traffic.flows} would all be in one of {queues}"
+            " queues: take addresses or ports"
+        )
     return None
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 GROUPS: dict[str, str] = {
     "icbench, first of all": "switch packet_size rate plan budget variant save compare",
     "icbench, what is measured": (
-        "mix flows header direction burst pairs switch_cores api app birth port blocking check_payload binary"
+        "mix flows header direction queues burst pairs switch_cores api app birth port blocking check_payload binary"
         " switch_config topology function function_count chain share cap function_config neighbour isolation"
     ),
     "icbench, how long and how often": (

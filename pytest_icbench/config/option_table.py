@@ -57,6 +57,7 @@ class Options(FunctionOptions):
     flows: tuple[str | None, ...] | None = option("LIST", frames.FLOWS_HELP, frames.flows, marker="1")
     header: tuple[str | None, ...] | None = option("LIST", frames.HEADER_HELP, frames.headers, marker="'udp4'")
     direction: tuple[bool, ...] | None = option("LIST", frames.DIRECTION_HELP, frames.directions, marker="'one'")
+    queues: tuple[int, ...] | None = option("SPEC", frames.QUEUES_HELP, values.queues, marker="1")
     burst: tuple[int, ...] | None = option(
         "SPEC",
         "replace the bursts: frames handed over at once, 1 to 1024 and at most --icbench-ring",

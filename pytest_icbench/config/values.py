@@ -19,7 +19,7 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.model.application import is_load
 from pytest_icbench.model.case import APIS
 from pytest_icbench.model.rate import MAX_LOSS_RATIO, MIN_LOSS_RATIO, Rate, exact_percent, named_rate
-from pytest_icbench.model.traffic import MAX_FRAME_BYTES, MIN_FRAME_BYTES
+from pytest_icbench.model.traffic import MAX_FRAME_BYTES, MAX_QUEUES, MIN_FRAME_BYTES
 
 #: Addresses of the pairs are 198.18.PAIR.x.
 MAX_PAIRS = 254
@@ -56,6 +56,7 @@ def in_range(values: Sequence[int], where: str, unit: str, least: int, greatest:
 packet_sizes = axis("bytes (Ethernet frame with FCS)", MIN_FRAME_BYTES, MAX_FRAME_BYTES)
 bursts = axis("frames", 1, MAX_BURST)
 pairs = axis("pairs", 1, MAX_PAIRS)
+queues = axis("queue pairs", 1, MAX_QUEUES)
 cores = axis("worker cores", 1, MAX_CORES)
 
 

@@ -95,6 +95,7 @@ _SWITCH: dict[str, tuple[Check, str] | None] = {
     "probe_api": None,
     "probe_pairs": None,
     "needs": (_needs, "Needs with integers of at least 0"),
+    "needs_of_queues": (_needs, "Needs with integers of at least 0"),
     "devices": (_devices, "a list of paths for each address, or none at all"),
     "start": (_ports, "a list with an endpoint for each attachment"),
     "facts": (_is(SwitchFacts), "SwitchFacts of texts and numbers"),
@@ -208,6 +209,17 @@ def make_switch(cls: type[Switch]) -> Switch:
     """Returns an instance of a driver whose calls are guarded. Raises DriverFault."""
     driver = f"switch '{getattr(cls, 'name', cls.__name__)}'"
     return cast("Switch", _Guarded(guarded(driver, "__init__", cls), driver, _SWITCH))
+
+
+def switch_needs(cls: type[Switch], pairs: int, cores: int, queues: int, *, jumbo: bool = False) -> Needs:
+    """Returns the resources of a switch; only one that can have several queues is asked for them.
+
+    Raises Unsupported, DriverFault.
+    """
+    switch = make_switch(cls)
+    if queues == 1:
+        return switch.needs(pairs, cores, jumbo=jumbo)
+    return switch.needs_of_queues(pairs, cores, queues, jumbo=jumbo)
 
 
 def make_function(cls: type[Function]) -> Function:

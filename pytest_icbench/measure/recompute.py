@@ -153,6 +153,8 @@ def recounted(launch: Launch) -> Launch:
             ),
             lossy_flows=counts.lossy_flows,
             worst_flows=counts.worst_flows,
+            sent_by_queue=counts.sent_by_queue,
+            received_by_queue=counts.received_by_queue,
         )
         for counts in launch.pairs
     )

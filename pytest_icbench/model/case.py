@@ -195,6 +195,7 @@ class Case:
             self.cap or "",
             self.pairs,
             self.traffic.jumbo,
+            self.traffic.queues,
             self.api in NETDEV_APIS,
             self.birth or "",
         )
@@ -258,6 +259,7 @@ class _Axes:
     flows: str | None
     header: str | None
     direction: str | None
+    queues: int
     burst: int
     pairs: int
     dimension: Dimension

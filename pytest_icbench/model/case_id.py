@@ -34,7 +34,8 @@ def rig_group(nodeid: str) -> tuple[object, ...] | None:
     return (
         match["head"][: flags.start()],
         match["pairs"],
-        match["traffic"] is not None and Traffic.from_label(match["traffic"]).jumbo,
+        match["traffic"] is not None and (traffic := Traffic.from_label(match["traffic"])).jumbo,
+        match["traffic"] is not None and traffic.queues,
         match["remote"] is not None,
         flags["api"] in NETDEV_APIS,
     )

@@ -45,3 +45,15 @@ def parse(text: str) -> str | None:
 def differ_by_port(label: str | None) -> bool:
     """Whether flows differ by their source port, so that answers would come to many ports."""
     return label is not None and ":ports" in label
+
+
+def differ_by_mac(label: str | None) -> bool:
+    """Whether flows differ by their source MAC address alone, which no card's hash sees."""
+    return label is not None and ":macs" in label
+
+
+def number(label: str | None) -> int:
+    """Returns how many flows a label stands for."""
+    match = _FORM.match(label or "1")
+    assert match is not None
+    return int(Decimal(match[1]) * _UNITS[match[2]])

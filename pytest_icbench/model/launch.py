@@ -117,6 +117,8 @@ class PairCounts:
         bursts: hand-overs of which the sender's port took at least a frame.
         lossy_flows, worst_flows: flows that lost frames in the whole launch, and up to 16 that lost most, each as
             [flow, frames]; null and empty for a single flow.
+        sent_by_queue, received_by_queue: frames of the whole launch, warm-up and copies too, by the sender's and the
+            receiver's queue; empty for one queue.
         received_bytes: bytes of all frames received, copies too, with FCS; 0 in older results.
         sender_busy_cycles, sender_idle_cycles, receiver_busy_cycles, receiver_idle_cycles: TSC cycles of the polling
             loops, with frames and without; null with blocking sockets.
@@ -148,6 +150,8 @@ class PairCounts:
     received_bytes: int = 0
     lossy_flows: int | None = None
     worst_flows: tuple[tuple[int, int], ...] = ()
+    sent_by_queue: tuple[int, ...] = ()
+    received_by_queue: tuple[int, ...] = ()
     direction: Direction | None = None
 
     @property
@@ -254,7 +258,7 @@ class Launch:
             ``maximum``, ``mean``, ``significant_digits``, ``lost``.
         pdv: histogram of delay variation where there are several pairs, else null.
         busy_share: busy share of the switch's workers, 0 to 1, or null.
-        cycles_per_packet, vectors_per_call: of the switch, or null.
+        cycles_per_packet, vectors_per_call, frames_by_core: of the switch, or null.
         hardware, switch_counters, chains, generator_bound: as in a result.
         tsc_hz: cycles per second.
         endpoints: list, how evenly each process had its CPU; empty in older results.
@@ -297,6 +301,7 @@ class Launch:
     cycles_per_packet: float | None = None
     hardware: dict[str, Any] = field(default_factory=dict)
     vectors_per_call: float | None = None
+    frames_by_core: dict[str, int] | None = None
     tsc_hz: int | None = None
     endpoints: tuple[EndpointWork, ...] = ()
     invalid: str | None = None

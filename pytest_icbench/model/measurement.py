@@ -106,6 +106,9 @@ class Measurement:
         hardware: hardware events per received frame, ``{"switch": {…}, "endpoints": {…}}`` with ``cycles instructions
             llc_misses``; empty where the kernel gives none (``icbench doctor`` says why).
         vectors_per_call: frames a call of the switch's workers, median over launches, where reported (VPP).
+        frames_by_core: frames that each of several workers of the switch took in over all launches, by CPU; null where
+            there is one, or the switch does not tell.
+        core_imbalance: greatest of these over their mean, median over launches: 1 is even; null likewise.
         switch_counters: list by port: what the switch counted in all launches; null without counters.
         chains: list by pair: where a chain lost frames; null without a chain, for round trips, and where control
             frames are not told from data.
@@ -207,6 +210,8 @@ class Measurement:
     sender_busy_share: float | None = None
     receiver_busy_share: float | None = None
     vectors_per_call: float | None = None
+    frames_by_core: dict[str, int] | None = None
+    core_imbalance: float | None = None
     operations_per_second: Estimate | None = None
     operations: float | None = None
     goodput_gbps: Estimate | None = None
@@ -371,7 +376,8 @@ def _point(switch: str, axes: tuple[tuple[str, Any], ...]) -> Case:
     data["rate"] = None  # one that a later version knows
     with suppress(ValueError):
         return Case.from_dict(data)
-    return Case.from_dict({**data, "mix": None, "flows": None, "header": None, "direction": None})  # likewise
+    plain = {"mix": None, "flows": None, "header": None, "direction": None, "queues": 1}  # likewise
+    return Case.from_dict({**data, **plain})
 
 
 _AXES = {**Case("").to_dict(), "function": None}

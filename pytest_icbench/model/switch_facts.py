@@ -50,6 +50,7 @@ class Busy:
         busy_ns: time instead of cycles, for a switch without workers of its own (the kernel's).
         workers: number of threads that poll all the time; with it the busy share follows from ``busy_cycles`` alone.
         far: work of the other host's switch, for a path over two hosts.
+        frames: frames that each worker took in, by its CPU; None where that is not told.
     """
 
     busy_cycles: int | None = None
@@ -57,6 +58,7 @@ class Busy:
     busy_ns: int | None = None
     workers: int = 0
     far: Busy | None = None
+    frames: dict[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

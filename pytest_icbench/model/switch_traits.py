@@ -27,6 +27,8 @@ class SwitchTraits(Protocol):
     ports_by_name: ClassVar[tuple[str, ...]] = ()
     #: Members of ``ports`` for which the switch takes no huge pages, whatever ``needs`` says, unless it has an uplink.
     ports_without_hugepages: ClassVar[tuple[str, ...]] = ()
+    #: Members of ``ports`` that can have several queue pairs.
+    queue_ports: ClassVar[tuple[str, ...]] = ()
     #: API techniques its endpoints can use.
     apis: ClassVar[tuple[str, ...]]
     #: Techniques measured by default. A single one is left out of the id.

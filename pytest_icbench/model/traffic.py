@@ -27,12 +27,14 @@ HEADERS_BYTES = headers.length(None)
 STAMP_BYTES = 18
 #: Preamble, start of frame and least gap of Ethernet, for each frame.
 L1_OVERHEAD_BYTES = 20
+#: Queue pairs of an endpoint; the workload's QUEUES_MAX.
+MAX_QUEUES = 16
 #: Layer 3 MTU unless a case needs a greater one, and the longest frame that it carries. Longer frames are jumbo frames.
 MTU_ETHERNET = 1500
 MTU_ETHERNET_FRAME_BYTES = MTU_ETHERNET + L2_BYTES
 
 #: Pattern of a label in a case's id.
-LABEL = rf"(?:\d+B|{mix.LABEL})(?:-{headers.LABEL})?(?:-f{flow_labels.LABEL})?(?:-both)?"
+LABEL = rf"(?:\d+B|{mix.LABEL})(?:-{headers.LABEL})?(?:-f{flow_labels.LABEL})?(?:-both)?(?:-q\d+)?"
 
 
 #: The label of frames that both ends of a pair send at once, and of those that side a sends alone.
@@ -74,6 +76,7 @@ class Traffic:
         flows: the label of the flows, ``64k:ports``; None: a single one.
         header: the label of the headers, ``tcp6+vlan100``; None: Ethernet, IPv4 and UDP.
         both: whether both ends of a pair send at once; else side a alone.
+        queues: queue pairs of each endpoint, over which flows are spread by their hash.
     """
 
     packet_size: int = MIN_FRAME_BYTES
@@ -81,6 +84,7 @@ class Traffic:
     flows: str | None = None
     header: str | None = None
     both: bool = False
+    queues: int = 1
 
     @classmethod
     def of_mix(cls, text: str) -> Traffic:
@@ -93,15 +97,17 @@ class Traffic:
         """The label in ids and names of directories; ``from_label`` is the inverse."""
         frames = self.mix or f"{self.packet_size}B"
         parts = (frames, self.header, None if self.flows is None else f"f{self.flows}", "both" if self.both else None)
-        return "-".join(part for part in parts if part is not None)
+        return "-".join(part for part in (*parts, f"q{self.queues}" if self.queues > 1 else None) if part is not None)
 
     @classmethod
     def from_label(cls, label: str) -> Traffic:
+        label, _, queues = label.partition("-q")
         one_way = label.removesuffix("-both")
         rest, _, flows = one_way.partition("-f")
         frames, _, header = rest.partition("-")
         traffic = cls(int(frames[:-1])) if frames.endswith("B") else cls.of_mix(frames)
-        return replace(traffic.with_labels(flows or None, header or None), both=label != one_way)
+        traffic = traffic.with_labels(flows or None, header or None)
+        return replace(traffic, both=label != one_way, queues=int(queues or 1))
 
     def with_labels(self, flows: str | None, header: str | None) -> Traffic:
         """Returns it with flows and headers as a user writes them. Raises ValueError for unknown ones."""
@@ -120,7 +126,8 @@ class Traffic:
         """Returns its part of a case's axes as plain JSON data; ``from_axes`` is the inverse."""
         axes: dict[str, Any] = {"packet_size": self.packet_size}
         more = {"mix": self.mix, "flows": self.flows, "header": self.header, "direction": self.direction}
-        return axes | {name: label for name, label in more.items() if label is not None}
+        axes |= {name: label for name, label in more.items() if label is not None}
+        return axes | ({"queues": self.queues} if self.queues > 1 else {})
 
     @property
     def direction(self) -> str | None:
@@ -133,14 +140,23 @@ class Traffic:
         named = axes.get("mix")
         traffic = cls(axes.get("packet_size", MIN_FRAME_BYTES)) if named is None else cls.of_mix(named)
         traffic = traffic.with_labels(axes.get("flows"), axes.get("header"))
-        return replace(traffic, both=sends_both_ways(axes.get("direction")))
+        return replace(traffic, both=sends_both_ways(axes.get("direction")), queues=axes.get("queues", 1))
 
     @property
     def options(self) -> list[str]:
         """Its options on the workload's command line."""
         lengths = ["-p", str(self.packet_size)] if self.mix is None else ["--sizes", ",".join(map(str, self.sizes))]
-        more = {"--flows": self.flows, "--header": self.header}
+        more = {
+            "--flows": self.flows,
+            "--header": self.header,
+            "--queues": str(self.queues) if self.queues > 1 else None,
+        }
         return lengths + [word for name, label in more.items() if label is not None for word in (name, label)]
+
+    @property
+    def idle_queues(self) -> int:
+        """How many queues of a sender carry nothing at least, because there are fewer flows than queues."""
+        return max(0, self.queues - flow_labels.number(self.flows))
 
     @property
     def headers_bytes(self) -> int:

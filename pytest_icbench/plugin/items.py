@@ -219,8 +219,8 @@ def _benchmark(
         raise UsageError(f"{test.where}: the parameter '{PARAMETER}' belongs to the marker icbench; rename yours")
     reason = unsupported_reason(case, switches[case.switch], options.ring)
     # A test over many switches is no mistake of who selects one of them, unless the option that does not fit is theirs.
-    axes = (options.packet_size, options.mix, options.flows, options.header, options.direction, options.pairs)
-    replaced = any(axis is not None for axis in axes)
+    axes = (options.packet_size, options.mix, options.flows, options.header, options.direction, options.queues)
+    replaced = any(axis is not None for axis in (*axes, options.pairs))
     asked_for = is_named(case.switch, test.request.switch) or (is_named(case.switch, options.switch) and replaced)
     if reason is not None and reason == remote_misfit(case, switches[case.switch]):
         # --icbench-remote is for a whole session: a case that cannot have it is skipped unless asked for by name.

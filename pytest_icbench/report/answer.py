@@ -232,7 +232,8 @@ def _fastest(ranked: Sequence[Ranking], lead: str) -> list[Sentence]:
 
 
 def _frames(load: Traffic) -> str:
-    return ", ".join(filter(None, (load.frames, load.header, load.flows and f"{load.flows} flows", load.ways)))
+    flows = load.flows and f"{load.flows} flows"
+    return ", ".join(filter(None, (load.frames, load.header, flows, load.ways, load.spread)))
 
 
 def _key(result: Result) -> tuple[str, str, Traffic]:

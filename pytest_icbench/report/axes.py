@@ -45,11 +45,17 @@ class Traffic(NamedTuple):
     flows: str = ""
     header: str = ""
     both: bool = False
+    queues: int = 1
 
     @property
     def ways(self) -> str:
         """What is said of frames that both ends send; empty where side a alone does."""
         return "both ends at once" if self.both else ""
+
+    @property
+    def spread(self) -> str:
+        """What is said of several queues; empty where there is one."""
+        return f"{self.queues} queues" if self.queues > 1 else ""
 
     @property
     def frames(self) -> str:
@@ -67,6 +73,7 @@ class Traffic(NamedTuple):
             **({"header": self.header} if self.header else {}),
             **({"flows": f"{self.flows} flows"} if self.flows else {}),
             **({"direction": self.ways} if self.both else {}),
+            **({"queues": self.spread} if self.spread else {}),
             "pairs": f"{self.pairs}vs{self.pairs}",
             "rate": f"rate {self.rate}",
         }
@@ -92,6 +99,7 @@ def traffic(result: Result) -> Traffic:
         point.traffic.flows or "",
         point.traffic.header or "",
         point.traffic.both,
+        point.traffic.queues,
         point.app or "",
         point.birth is not None,
     )

@@ -193,6 +193,12 @@ def of_plain(result: Result) -> str:
     return ratio and f"{ratio} of the path without the function"
 
 
+def imbalance(result: Result) -> str:
+    """Returns the frames of the busiest of several workers over their mean; empty where that is not known."""
+    ratio = number(result, result.core_imbalance)
+    return "" if ratio is None else f"{ratio:.2f}"
+
+
 def limit(result: Result) -> str:
     """Returns the bottleneck; empty if it is unknown."""
     return printable(result.bottleneck) if result.is_number and result.bottleneck != "unknown" else ""
@@ -371,6 +377,7 @@ COLUMNS = (
     Column("loss", "", notable_loss, In.PAGE, phrase="{text} lost"),
     Column("loss events", "", lambda result: longruns.losses(result, 0) or "", In.PAGE),
     Column("ratio", "", ratio, _ALL),
+    Column("imbalance", "", imbalance, _BOTH | In.PAGE | In.LINE, phrase="busiest core {text} of the mean"),
     Column("of plain", "", to_plain, _ALL),
     Column("of plain", "", of_plain, In.PAGE),
     Column("change", "", _bare_change, _ALL),

@@ -27,6 +27,7 @@ _AXES = (
     "flows",
     "header",
     "direction",
+    "queues",
     "function",
     "chain",
     "share",
@@ -63,7 +64,7 @@ _KEYS = keys(Measurement)
 
 def _kind(name: str) -> type | None:
     """Returns the type of a column's values that are not null; None for values that fit no cell."""
-    if name in ("packet_size", "burst", "pairs", "switch_cores", "chain"):
+    if name in ("packet_size", "burst", "pairs", "switch_cores", "chain", "queues"):
         return int
     if name in ("blocking", "touch", "remote"):
         return bool

@@ -14,7 +14,7 @@ from pytest_icbench.config.fit import unsupported_reason
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.topology.model import why_nothing_to_attach_to
 from pytest_icbench.driver.function.registry import component_for
-from pytest_icbench.driver.guard import make_function, make_switch
+from pytest_icbench.driver.guard import make_function, make_switch, switch_needs
 from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
 from pytest_icbench.model.candidate import candidate_key
 from pytest_icbench.model.case import Case
@@ -266,7 +266,7 @@ class Feasibility:
 
     def _workers(self, case: Case) -> int:
         cls = self.catalogue[case.switch]
-        return make_switch(cls).needs(case.path.wires_count, case.resolved_cores(cls)).pollers
+        return switch_needs(cls, case.path.wires_count, case.resolved_cores(cls), case.traffic.queues).pollers
 
     def _function_pollers(self, case: Case) -> int:
         """Returns how many network functions of a case poll, each on its CPU. Raises Unsupported."""

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from pytest_icbench.driver.guard import make_node, make_switch
+from pytest_icbench.driver.guard import make_node, make_switch, switch_needs
 from pytest_icbench.driver.node.protocol import Node, NodeFacts, NodeSpec
 from pytest_icbench.driver.switch.common.nic_uplink import cable_fault
 from pytest_icbench.driver.switch.protocol import Attachment, Switch, SwitchSpec
@@ -121,10 +121,11 @@ class HostRig(NodeCalls, HostPart):
         self._workers = workers = spec.placement.switch
         port = case.resolved_port(driver)
         dpdk = "dpdk" in driver.port_apis(port)
-        needs = make_switch(driver).needs(case.path.wires_count, len(workers), jumbo=case.traffic.jumbo)
+        queues, jumbo = case.traffic.queues, case.traffic.jumbo
+        needs = switch_needs(driver, case.path.wires_count, len(workers), queues, jumbo=jumbo)
         none = port in driver.ports_without_hugepages and spec.uplink is None
         switch_mib = 0 if none else needs.hugepages_mib
-        endpoints_mib = [endpoint_mib(case.traffic.jumbo) for _ in self._indexes] if dpdk else []
+        endpoints_mib = [endpoint_mib(jumbo, queues) for _ in self._indexes] if dpdk else []
         functions = self._make_functions(port)
         functions_mib = [functions.hugepages_mib] if functions is not None and dpdk else []
         hugepages.check_room(self._session, self._numa_node, [switch_mib, *endpoints_mib, *functions_mib])
@@ -146,6 +147,7 @@ class HostRig(NodeCalls, HostPart):
                 (self._endpoint_specs[index].function, self._endpoint_specs[index].device) for index in self._indexes
             ],
             uplink=self._uplink,
+            queues=queues,
         )
         self._group = group = SwitchGroup(self._session, case.switch, f"{self._name}.switch")
         self._undo += [group.close, switch.stop]
@@ -231,7 +233,7 @@ class HostRig(NodeCalls, HostPart):
         for index in indexes:
             if index not in self._pages_for:
                 self._pages_for.add(index)
-                self._reserve(endpoint_mib(self._case.traffic.jumbo))
+                self._reserve(endpoint_mib(self._case.traffic.jumbo, self._case.traffic.queues))
 
     def launch(self, plan: LaunchPlan) -> str:
         for old_id in [launch_id for launch_id, launch in self._launches.items() if not launch.live]:

@@ -78,6 +78,7 @@ class SwitchSpec:
         functions: virtual function of each attachment by PCI address or interface, with the device node that it is
             expected to have; None: chosen by the switch.
         uplink: the NIC that leads to the other host, where the attachments' peers are; None: all are on this host.
+        queues: queue pairs of every port, which has several only if its kind is one of ``queue_ports``.
     """
 
     name: str
@@ -92,6 +93,7 @@ class SwitchSpec:
     config: Mapping[str, Any] = field(default_factory=dict)
     functions: Sequence[tuple[str | None, str | None]] = ()
     uplink: Uplink | None = None
+    queues: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,10 @@ class Switch(SwitchTraits, Protocol):
 
         Raises Unsupported if so many cores cannot be used.
         """
+
+    def needs_of_queues(self, pairs: int, cores: int, queues: int, *, jumbo: bool = False) -> Needs:
+        """Returns ``needs`` with so many queue pairs a port; a driver with ``queue_ports`` overrides it."""
+        return self.needs(pairs, cores, jumbo=jumbo)
 
     def devices(self, session: HostSession, spec: SwitchSpec, addresses: Sequence[Address]) -> Sequence[Sequence[Path]]:
         """Returns the device nodes that each attachment's node gets, by index; empty if none gets any.

@@ -121,7 +121,8 @@ class WorkloadCommand:
             argv += ["--catch-up", str(self.catch_up)]
         argv += [flag for flag, chosen in (("-B", self.blocking), ("-c", self.touch), ("-s", self.silent)) if chosen]
         if self.uses_dpdk:
-            eal = eal_arguments(self.endpoint, self.api, cpu=self.cpu, ring=self.ring, jumbo=self.traffic.jumbo)
+            jumbo, queues = self.traffic.jumbo, self.traffic.queues
+            eal = eal_arguments(self.endpoint, self.api, cpu=self.cpu, ring=self.ring, jumbo=jumbo, queues=queues)
             return [*argv, "--", *eal]
         return argv + self._socket_options()
 

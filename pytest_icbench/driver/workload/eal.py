@@ -20,12 +20,12 @@ def endpoint_ring(api: str, ring: int) -> int:
     return max(ring, AF_XDP_LEAST_RING) if api == "af_xdp" else ring
 
 
-def endpoint_mib(jumbo: bool) -> int:
+def endpoint_mib(jumbo: bool, queues: int = 1) -> int:
     """Returns the MiB of huge pages that one endpoint takes."""
-    return JUMBO_ENDPOINT_MIB if jumbo else ENDPOINT_MIB
+    return (JUMBO_ENDPOINT_MIB if jumbo else ENDPOINT_MIB) * queues
 
 
-def eal_arguments(endpoint: Endpoint, api: str, *, cpu: int, ring: int, jumbo: bool) -> list[str]:
+def eal_arguments(endpoint: Endpoint, api: str, *, cpu: int, ring: int, jumbo: bool, queues: int = 1) -> list[str]:
     """Returns the arguments after ``--`` on the workload's command line.
 
     Args:
@@ -33,6 +33,7 @@ def eal_arguments(endpoint: Endpoint, api: str, *, cpu: int, ring: int, jumbo: b
         cpu: the one CPU that runs the application (its main lcore).
         ring: descriptors per ring, a power of two.
         jumbo: whether frames may exceed 1518 bytes.
+        queues: queue pairs of its port.
     """
     arguments = [
         "--lcores",
@@ -42,25 +43,29 @@ def eal_arguments(endpoint: Endpoint, api: str, *, cpu: int, ring: int, jumbo: b
         "--single-file-segments",
         "--no-telemetry",
         "-m",
-        str(endpoint_mib(jumbo)),
+        str(endpoint_mib(jumbo, queues)),
     ]
     if isinstance(endpoint, Pci):
         return [*arguments, "-a", endpoint.pci]
-    return [*arguments, "--no-pci", f"--vdev={virtual_device(endpoint, api, ring=ring, jumbo=jumbo)}"]
+    device = virtual_device(endpoint, api, ring=ring, jumbo=jumbo, queues=queues)
+    return [*arguments, "--no-pci", f"--vdev={device}"]
 
 
 def virtual_device(
-    endpoint: VhostUser | Memif | Veth | Nic, api: str, *, ring: int, jumbo: bool, number: int = 0
+    endpoint: VhostUser | Memif | Veth | Nic, api: str, *, ring: int, jumbo: bool, number: int = 0, queues: int = 1
 ) -> str:
-    """Returns the value of ``--vdev`` for an endpoint; ``number`` tells the devices of a process apart."""
+    """Returns the value of ``--vdev`` for an endpoint; ``number`` tells the devices of a process apart.
+
+    Several queues of a virtio-user port take a control queue. A memif has as many rings as its port has queues.
+    """
     match endpoint:
         case VhostUser(role="front-end"):
-            device = (
-                f"net_virtio_user{number},path={endpoint.socket},mac={endpoint.address.mac},queues=1,queue_size={ring}"
-            )
+            several = f"{queues},cq=1" if queues > 1 else "1"
+            device = f"net_virtio_user{number},path={endpoint.socket},mac={endpoint.address.mac},queues={several}"
+            device += f",queue_size={ring}"
             return device + (",server=1" if endpoint.serves else "") + (",packed_vq=1" if endpoint.packed else "")
         case VhostUser():
-            return f"net_vhost{number},iface={endpoint.socket},queues=1,client={int(not endpoint.serves)}"
+            return f"net_vhost{number},iface={endpoint.socket},queues={queues},client={int(not endpoint.serves)}"
         case Memif():
             return (
                 f"net_memif{number},role={endpoint.role},id={endpoint.id},socket={endpoint.socket},socket-abstract=no,"

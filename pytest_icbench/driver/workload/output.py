@@ -126,6 +126,7 @@ class SentTotals(_Sent):
     """The totals of a sender over a whole launch with its warm-up. ``sequences`` frames were sent, numbered from 0."""
 
     sequences: int
+    sent_by_queue: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +144,7 @@ class ReceivedTotals(_Received):
     corrupted: int
     lossy_flows: int | None = None
     worst_flows: tuple[tuple[int, int], ...] = ()
+    received_by_queue: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -358,6 +358,7 @@ class Run:
             cycles_per_packet=work.cycles_per_packet,
             hardware=dict(work.hardware or {}),
             vectors_per_call=work.vectors_per_call,
+            frames_by_core=work.frames_by_core,
             tsc_hz=tsc_hz,
             endpoints=endpoints,
             invalid=invalid[0] if invalid else None,

@@ -17,7 +17,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The work of a switch: busy share of its workers, busy cycles and hardware events per frame, frames per call.
+    """The work of a switch: busy share of its workers, busy cycles and hardware events per frame, frames per call, and
+    the frames that each of several workers took in, by CPU.
 
     None where a figure is not known. Over two hosts the busy share is the busier half's; the others are this host's.
     """
@@ -26,6 +27,7 @@ class Work:
     cycles_per_packet: float | None = None
     hardware: Mapping[str, Any] | None = None
     vectors_per_call: float | None = None
+    frames_by_core: dict[str, int] | None = None
 
 
 class WorkTrack:
@@ -85,13 +87,23 @@ class WorkTrack:
             throughput_pps: frames per second that the path delivered.
             tsc_hz: frequency of the TSC, in which cycles are counted; None where it is not known.
         """
-        return Work(*self._switch(throughput_pps, tsc_hz), self._events(throughput_pps), self._vectors())
+        return Work(
+            *self._switch(throughput_pps, tsc_hz), self._events(throughput_pps), self._vectors(), self._by_core()
+        )
 
     def _vectors(self) -> float | None:
         if len(self._batches) < 2:
             return None
         calls = self._batches[-1].calls - self._batches[0].calls
         return (self._batches[-1].frames - self._batches[0].frames) / calls if calls > 0 else None
+
+    def _by_core(self) -> dict[str, int] | None:
+        if len(self._busy) < 2:
+            return None
+        before, after = self._busy[0][1].frames, self._busy[-1][1].frames
+        if before is None or after is None or len(after) < 2:
+            return None
+        return {cpu: frames - before.get(cpu, 0) for cpu, frames in after.items()}
 
     def _switch(self, pps: float, tsc_hz: int | None) -> tuple[float | None, float | None]:
         if len(self._busy) < 2:

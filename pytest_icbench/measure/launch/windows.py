@@ -168,7 +168,15 @@ def count_pair(leader: ProcessOutput, follower: ProcessOutput, windows: Sequence
         foreign=totals.foreign if totals else 0,
         corrupted=totals.corrupted if totals else 0,
     )
-    return counts if totals is None else replace(counts, lossy_flows=totals.lossy_flows, worst_flows=totals.worst_flows)
+    if totals is None:
+        return counts
+    return replace(
+        counts,
+        lossy_flows=totals.lossy_flows,
+        worst_flows=totals.worst_flows,
+        sent_by_queue=leader.summary.sent.sent_by_queue if leader.summary and leader.summary.sent else (),
+        received_by_queue=totals.received_by_queue,
+    )
 
 
 def count_windows(

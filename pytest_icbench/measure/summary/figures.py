@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -88,7 +89,19 @@ class Figures:
             figures[f"{role}_cycles_per_packet"] = self._median(by_launch)
             figures[f"{role}_busy_share"] = role_busy_share(self.launches, role)
         batches = [launch.vectors_per_call for launch in self.launches if launch.vectors_per_call is not None]
-        return {**figures, "hardware": self._hardware(), "vectors_per_call": median(batches) if batches else None}
+        figures |= {"hardware": self._hardware(), "vectors_per_call": median(batches) if batches else None}
+        return figures | self._by_core()
+
+    def _by_core(self) -> dict[str, Any]:
+        """Returns how evenly the switch's workers shared the frames, where it tells."""
+        known = [launch.frames_by_core for launch in self.launches if launch.frames_by_core]
+        ratios = [max(each.values()) * len(each) / total for each in known if (total := sum(each.values())) > 0]
+        if not ratios:
+            return {}
+        together = Counter[str]()
+        for each in known:
+            together.update(each)
+        return {"frames_by_core": dict(together), "core_imbalance": median(ratios)}
 
     def _median(self, values: Sequence[float | None]) -> Estimate | None:
         known = [(launch, value) for launch, value in zip(self.launches, values, strict=True) if value is not None]

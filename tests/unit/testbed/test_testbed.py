@@ -60,7 +60,7 @@ class Kernel:
         if pairs > 200:
             raise Unsupported("so many pairs are too many: lower --icbench-pairs")
 
-    def needs(self, pairs: int, cores: int) -> Needs:
+    def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
         return Needs(pollers=cores)
 
 

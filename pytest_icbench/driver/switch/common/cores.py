@@ -14,8 +14,19 @@ def share_ports(attachments: Sequence[Attachment], cores: int) -> dict[int, int]
     The ports of senders are dealt out first, then the others. With as many cores as pairs, each core has one sender's
     port, and no core has two ports while another has none.
     """
+    return {index: cores[0] for index, cores in share_queues(attachments, cores, 1).items()}
+
+
+def share_queues(attachments: Sequence[Attachment], cores: int, queues: int) -> dict[int, tuple[int, ...]]:
+    """Returns the numbers of the cores for each port's queues, by its index.
+
+    They are dealt out as ports are, the queues of a port one after the other.
+    """
     ordered = sorted(attachments, key=lambda attachment: (attachment.side, attachment.index))
-    return {attachment.index: position % cores for position, attachment in enumerate(ordered)}
+    return {
+        attachment.index: tuple((position * queues + queue) % cores for queue in range(queues))
+        for position, attachment in enumerate(ordered)
+    }
 
 
 def in_blocks(ports: int, cores: int) -> list[int]:

@@ -37,16 +37,16 @@ def check_socket_path(path: Path) -> None:
         )
 
 
-def serving_device(port: str, attachment: Attachment) -> str:
+def serving_device(port: str, attachment: Attachment, queues: int = 1) -> str:
     """Returns ``--vdev`` of a switch that serves the port's socket, so that endpoints come and go and find it at once.
 
     A switch that connects to sockets of endpoints looks for them only once a second. A vhost back-end offers split and
-    packed rings alike; the front-end chooses.
+    packed rings alike; the front-end chooses. A memif has as many rings as its client asks for.
     """
     path = socket_path(attachment)
     if port == MEMIF:
         return f"net_memif{attachment.index},role=server,id=0,socket={path},socket-abstract=no"
-    return f"net_vhost{attachment.index},iface={path},queues=1"
+    return f"net_vhost{attachment.index},iface={path},queues={queues}"
 
 
 def endpoint_of(port: str, attachment: Attachment) -> Endpoint:

@@ -24,7 +24,7 @@ class Direct(Switch):
     name = "direct"
     family = "dpdk"
     takes_binary = False
-    ports = (VHOST_USER, VHOST_USER_PACKED, MEMIF)
+    ports = queue_ports = (VHOST_USER, VHOST_USER_PACKED, MEMIF)
     apis = ("dpdk",)
     default_apis = ("dpdk",)
     default_cores = 0

@@ -38,6 +38,9 @@ _POLL_S = 0.002
 _CYCLES = re.compile(rb"\((?:busy|total) cycles=(\d+) /")
 #: Frames for a port that the port did not take, since forwarding began.
 _NOT_TAKEN = re.compile(rb"Forward statistics for port (\d+)\b.*\n.*\n +TX-packets: \d+ +TX-dropped: (\d+)")
+#: Frames that came in: of a stream where a port has several queues (those without any are left out), else of a port.
+_STREAM = re.compile(rb"RX Port= *(\d+)/Queue= *(\d+) .*\n +RX-packets: (\d+)")
+_OF_PORT = re.compile(rb"Forward statistics for port (\d+)()\b.*\n +RX-packets: (\d+)")
 #: The end of its answer: the last line has come, and its prompt waits again.
 _PROMPT = re.compile(rb"\+{70,}\s(?s:.*)testpmd> *$")
 
@@ -48,6 +51,7 @@ class TestPmd(dpdk_process.PortForwarder):
     __test__ = False  # not a class of tests, whatever its name says
 
     name = "testpmd"
+    queue_ports = dpdk_process.PortForwarder.ports
     scalable = True
     config_keys: ClassVar[Mapping[str, Kind]] = {"arguments": "texts", "burst": "number"}
 
@@ -56,7 +60,7 @@ class TestPmd(dpdk_process.PortForwarder):
         self._indexes: list[int] = []
         self._cpus: Sequence[int] = ()
         self._memif = False
-        self._workers = 0
+        self._queues = 1
         self._prompts = False
         self._facts = SwitchFacts()
 
@@ -69,11 +73,16 @@ class TestPmd(dpdk_process.PortForwarder):
 
         Each direction of a pair is one stream, and a stream belongs to one core.
         """
-        streams = len(FramePath(pairs).endpoints)
+        return self.needs_of_queues(pairs, cores, 1, jumbo=jumbo)
+
+    def needs_of_queues(self, pairs: int, cores: int, queues: int, *, jumbo: bool = False) -> Needs:
+        """Returns ``needs``; each queue of a port is a stream of its own."""
+        streams = len(FramePath(pairs).endpoints) * queues
         if cores > streams:
+            each = f" of {queues} queues" if queues > 1 else ""
             raise Unsupported(
-                f"testpmd cannot use {cores} cores for {pairs} pairs, which are {streams} streams: ask for at most"
-                f" {streams} switch cores"
+                f"testpmd cannot use {cores} cores for {pairs} pairs{each}, which are {streams} streams: ask for at"
+                f" most {streams} switch cores"
             )
         return Needs(hugepages_mib=_HUGEPAGES_MIB, pollers=cores)
 
@@ -84,7 +93,7 @@ class TestPmd(dpdk_process.PortForwarder):
         self._memif = spec.port == MEMIF
         self._indexes = [attachment.index for attachment in attachments]
         self._cpus = spec.worker_cpus
-        self._workers = len(spec.worker_cpus)
+        self._queues = spec.queues
         # Without it, answers come through a pipe only when some kilobytes have gathered.
         stdbuf = shutil.which("stdbuf")
         self._prompts = stdbuf is not None
@@ -106,13 +115,14 @@ class TestPmd(dpdk_process.PortForwarder):
             *dpdk_process.eal_arguments(
                 main_cpus=spec.service_cpus, worker_cpus=spec.worker_cpus, hugepages_mib=_HUGEPAGES_MIB
             ),
-            *(f"--vdev={serving_device(spec.port, attachment)}" for attachment in attachments),
+            *(f"--vdev={serving_device(spec.port, attachment, spec.queues)}" for attachment in attachments),
             "--",
             "--interactive",
             "--auto-start",
             "--forward-mode=io",
             "--port-topology=paired",
             f"--nb-cores={len(spec.worker_cpus)}",
+            *([f"--rxq={spec.queues}", f"--txq={spec.queues}"] if spec.queues > 1 else []),
             f"--total-num-mbufs={_JUMBO_BUFFERS if jumbo else _BUFFERS}",
             *([f"--mbuf-size={_JUMBO_BUFFER_BYTES}"] if jumbo else []),
             # Endpoints come and go for hours, which would fill the log.
@@ -183,7 +193,19 @@ class TestPmd(dpdk_process.PortForwarder):
         if answer is None:
             return None
         cycles = _CYCLES.search(answer)  # missing where nothing was forwarded yet
-        return Busy(busy_cycles=int(cycles[1]) if cycles else 0, workers=self._workers)
+        busy = int(cycles[1]) if cycles else 0
+        return Busy(busy_cycles=busy, workers=len(self._cpus), frames=self._frames_by_core(answer))
+
+    def _frames_by_core(self, answer: bytes) -> dict[str, int]:
+        """Returns the frames that each core took in, by its CPU, from the statistics of forwarding."""
+        cores, frames = self._cores(), {str(cpu): 0 for cpu in self._cpus}
+        for port, queue, count in (_STREAM if self._queues > 1 else _OF_PORT).findall(answer):
+            frames[str(cores[int(queue or 0) * len(self._indexes) + int(port)])] += int(count)
+        return frames
+
+    def _cores(self) -> list[int]:
+        """Returns the CPU of each stream: testpmd goes through all ports, queue by queue, and deals out blocks."""
+        return [self._cpus[at] for at in in_blocks(len(self._indexes) * self._queues, len(self._cpus))]
 
     def _forwarding(self) -> bytes | None:
         """Returns its prompt's statistics of forwarding; None if it does not answer, or once has not answered.
@@ -206,8 +228,5 @@ class TestPmd(dpdk_process.PortForwarder):
         return None
 
     def assignment(self) -> Mapping[int, int] | None:
-        """Returns the CPU that polls each port: testpmd gives its cores blocks of neighbouring ports."""
-        if not self._cpus:
-            return None
-        places = in_blocks(len(self._indexes), len(self._cpus))
-        return {index: self._cpus[place] for index, place in zip(self._indexes, places, strict=True)}
+        """Returns the CPU that polls each port's first queue."""
+        return dict(zip(self._indexes, self._cores(), strict=False)) if self._cpus else None

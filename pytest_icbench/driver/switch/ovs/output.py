@@ -14,6 +14,9 @@ _DESCRIBED = re.compile(r"^\s*(\w+)\(.*\): addr:")
 _PORT = re.compile(r"^\s*port\s+(\S+?):")
 _TX_DROPS = re.compile(r"\bovs_tx_\w*drops=(\d+)")
 _CYCLES = re.compile(r"^\s*(idle|processing) cycles\s*:\s*(\d+)")
+_RECEIVED = re.compile(r"^\s*packets received\s*:\s*(\d+)")
+_THREAD = re.compile(r"^pmd thread .*core_id (\d+)")
+_QUEUE = re.compile(r"^ *port: (\S+) +queue-id: +(\d+) +\((?:enabled|(disabled))\)", re.MULTILINE)
 _VERSION = re.compile(r"\(Open vSwitch\) (\S+)")
 _DPDK = re.compile(r"^DPDK (\S+)", re.MULTILINE)
 
@@ -56,15 +59,18 @@ def parse_down(text: str) -> set[int]:
 
 
 def parse_cycles(text: str) -> Busy:
-    """Returns the cycles of all PMD threads, from ``dpif-netdev/pmd-stats-show``."""
+    """Returns the cycles of all PMD threads, and the frames of each, from ``dpif-netdev/pmd-stats-show``."""
     cycles = {"idle": 0, "processing": 0}
-    inside = False
+    frames: dict[str, int] = {}
+    thread: re.Match[str] | None = None
     for line in text.splitlines():
         if not line.startswith(" "):
-            inside = line.startswith("pmd thread")
-        elif inside and (match := _CYCLES.match(line)):
+            thread = _THREAD.match(line)
+        elif thread and (match := _CYCLES.match(line)):
             cycles[match.group(1)] += int(match.group(2))
-    return Busy(busy_cycles=cycles["processing"], idle_cycles=cycles["idle"])
+        elif thread and (match := _RECEIVED.match(line)):
+            frames[thread[1]] = int(match[1])
+    return Busy(busy_cycles=cycles["processing"], idle_cycles=cycles["idle"], frames=frames)
 
 
 def parse_table(text: str) -> list[dict[str, Any]]:
@@ -91,13 +97,19 @@ def polling_cores(text: str) -> dict[str, int]:
     cores: dict[str, int] = {}
     core = -1
     for line in text.splitlines():
-        if thread := re.search(r"^pmd thread .*core_id (\d+)", line):
+        if thread := _THREAD.match(line):
             core = int(thread[1])
         elif queue := re.search(r"port: (\S+) +queue-id: +0 ", line):
             cores[queue[1]] = core
     return cores
 
 
-def any_queue_disabled(text: str) -> bool:
-    """Whether a port's first queue is not yet enabled by its endpoint, from ``ovs-appctl dpif-netdev/pmd-rxq-show``."""
-    return re.search(r"queue-id: +0 \(disabled\)", text) is not None
+def any_queue_disabled(text: str, queues: int = 1) -> bool:
+    """Whether one of so many queues a port is not yet enabled by its endpoint, or missing.
+
+    From ``ovs-appctl dpif-netdev/pmd-rxq-show``.
+    """
+    found: dict[str, set[int]] = {}
+    for port, queue, disabled in _QUEUE.findall(text):
+        found.setdefault(port, set()).update(() if disabled else (int(queue),))
+    return any(not enabled >= set(range(queues)) for enabled in found.values())

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from pytest_icbench.driver.switch.common.cores import share_ports
+from pytest_icbench.driver.switch.common.cores import share_queues
 from pytest_icbench.driver.switch.common.daemon import SAMPLE_S
 from pytest_icbench.driver.switch.common.kernel import probe_netdev_api
 from pytest_icbench.driver.switch.common.kernel_ports import port_of
@@ -23,6 +23,7 @@ from pytest_icbench.driver.switch.common.ports import (
 from pytest_icbench.driver.switch.dpdk.dpdk_process import START_S
 from pytest_icbench.driver.switch.ovs import kernel_ports
 from pytest_icbench.driver.switch.ovs.daemons import OvsDaemons, find_installation
+from pytest_icbench.driver.switch.ovs.memory import memory_mib
 from pytest_icbench.driver.switch.ovs.output import (
     any_queue_disabled,
     parse_cycles,
@@ -44,12 +45,6 @@ from pytest_icbench.model.traffic import MAX_FRAME_BYTES, carries_jumbo
 from pytest_icbench.model.uplink import Uplink
 
 _BRIDGE = "br0"
-#: Huge pages in MiB: without ports, for a port's buffers (some 20,000) of the usual size, and for jumbo frames.
-#: OVS is given the sum as its limit. A pool for all ports, its default, takes 700 MiB where nothing stops it, and a
-#: second when the first endpoint connects.
-_BASE_MIB = 64
-_PORT_MIB = 72
-_JUMBO_PORT_MIB = 264
 #: OVS serves the socket: an endpoint that comes is accepted at once.
 _SERVER = "dpdkvhostuser"
 #: The endpoint serves the socket: OVS looks for it once a second.
@@ -67,6 +62,7 @@ class OpenVSwitch(Switch):
     name = "ovs"
     family = "dpdk"
     ports = (VHOST_USER, VHOST_USER_PACKED, *kernel_ports.PORTS)
+    queue_ports = (VHOST_USER, VHOST_USER_PACKED)
     ports_by_name = ports_without_hugepages = kernel_ports.PORTS
     apis = ("dpdk", *SOCKET_APIS, *NETDEV_APIS)
     default_apis = ("dpdk",)
@@ -92,6 +88,7 @@ class OpenVSwitch(Switch):
         self._ports: list[tuple[int, str]] = []
         self._cpus: dict[int, int] = {}
         self._has_user_flows = False
+        self._queues = 1
         self._polls = self._shows_links = True
         self._facts = SwitchFacts()
 
@@ -108,15 +105,19 @@ class OpenVSwitch(Switch):
     def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
         """Returns its resources. Raises Unsupported for more cores than receive queues.
 
-        Each port has one receive queue, and a queue belongs to one core.
+        A queue belongs to one core.
         """
-        queues = len(FramePath(pairs).endpoints)
-        if cores > queues:
+        return self.needs_of_queues(pairs, cores, 1, jumbo=jumbo)
+
+    def needs_of_queues(self, pairs: int, cores: int, queues: int, *, jumbo: bool = False) -> Needs:
+        """Returns ``needs`` with so many queue pairs a port."""
+        ports = len(FramePath(pairs).endpoints)
+        if cores > ports * queues:
             raise Unsupported(
-                f"ovs cannot use {cores} cores for {pairs} pairs, which are {queues} receive queues: ask for at most"
-                f" {queues} switch cores"
+                f"ovs cannot use {cores} cores for {pairs} pairs, which are {ports * queues} receive queues: ask for at"
+                f" most {ports * queues} switch cores"
             )
-        return Needs(hugepages_mib=_memory_mib(queues, jumbo), pollers=cores)
+        return Needs(hugepages_mib=memory_mib(ports, jumbo, queues), pollers=cores)
 
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
         """Starts database and daemon, then adds bridge and ports. Raises ProvisionError with the log's tail."""
@@ -125,12 +126,13 @@ class OpenVSwitch(Switch):
         to_kernel = spec.port in kernel_ports.PORTS
         self._polls = not to_kernel or kernel_ports.polls(spec.port)
         self._shows_links = kernel_ports.shows_link(spec.port)
+        self._queues = spec.queues
         for attachment in () if to_kernel else attachments:
             socket_path(attachment)
         self._daemons = daemons = OvsDaemons(session, spec, installation)
         daemons.start_database()
         ports = len(attachments) + (spec.uplink is not None)
-        config = _other_config(session, spec, attachments, _memory_mib(ports, carries_jumbo(spec.mtu)))
+        config = _other_config(session, spec, attachments, memory_mib(ports, carries_jumbo(spec.mtu), spec.queues))
         if to_kernel and spec.uplink is None:
             config = {"pmd-cpu-mask": config["pmd-cpu-mask"]}  # without DPDK
         config = {**config, **spec.config.get("other_config", {})}
@@ -178,7 +180,7 @@ class OpenVSwitch(Switch):
     ) -> list[Endpoint]:
         commands = ["add-br", _BRIDGE, "--", "set", "Bridge", _BRIDGE, "datapath_type=netdev"]
         endpoints: list[Endpoint] = []
-        cpus = {index: spec.worker_cpus[at] for index, at in share_ports(attachments, len(spec.worker_cpus)).items()}
+        cores = share_queues(attachments, len(spec.worker_cpus), spec.queues)
         to_kernel = spec.port in kernel_ports.PORTS
         if to_kernel:
             kernel_ports.make_links(session, spec, daemons.netns, attachments)
@@ -187,7 +189,8 @@ class OpenVSwitch(Switch):
             self._ports.append((attachment.index, name))
             commands += ["--", "add-port", _BRIDGE, name, "--", "set", "Interface", name, f"type={port_type}"]
             commands += [f"mtu_request={spec.mtu}", f"ofport_request={attachment.index + 1}"]
-            commands.append(f'other_config:pmd-rxq-affinity="0:{cpus[attachment.index]}"')
+            places = (f"{queue}:{spec.worker_cpus[at]}" for queue, at in enumerate(cores[attachment.index]))
+            commands.append(f'other_config:pmd-rxq-affinity="{",".join(places)}"')
             if to_kernel:
                 commands += kernel_ports.options(spec.port)
             else:
@@ -286,7 +289,7 @@ class OpenVSwitch(Switch):
             if parse_down(daemons.ofctl("dump-ports-desc", _BRIDGE)) & ports:
                 return False
             shown = daemons.appctl("dpif-netdev/pmd-rxq-show")
-            return not any_queue_disabled(shown)
+            return not any_queue_disabled(shown, self._queues)
 
         daemons.switch.wait_until(up, failure="has not taken over every port's queues", timeout_s=START_S)
         if not self._polls:
@@ -358,10 +361,6 @@ def _vhost_endpoint(port: str, attachment: Attachment, *, served: bool) -> Endpo
         path = str(socket_path(attachment))
         return VhostUser(attachment.address, path, serves=True, packed=port == VHOST_USER_PACKED)
     return endpoint_of(port, attachment)
-
-
-def _memory_mib(ports: int, jumbo: bool) -> int:
-    return _BASE_MIB + ports * (_JUMBO_PORT_MIB if jumbo else _PORT_MIB)
 
 
 def _uplink_port(uplink: Uplink, mtu: int, cpu: int) -> list[str]:

@@ -31,6 +31,15 @@ def parse_batches(text: str, node: str) -> Batches:
     return Batches(frames=frames, calls=calls)
 
 
+def parse_frames(text: str, node: str) -> dict[str, int]:
+    """Returns the frames that each thread handled in a node, by the thread's name, from ``show runtime``."""
+    parts = _THREAD.split(text)[1:]
+    return {
+        thread: sum(int(handled) for name, _, _, handled in _NODE.findall(part) if name == node)
+        for thread, part in zip(parts[::2], parts[1::2], strict=True)
+    }
+
+
 def parse_rounds(text: str, node: str) -> dict[str, Rounds]:
     """Returns the rounds of each polling thread, by its name, with its calls of the node, from ``show runtime``.
 

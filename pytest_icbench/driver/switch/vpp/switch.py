@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import ClassVar
 
-from pytest_icbench.driver.switch.common.cores import share_ports
+from pytest_icbench.driver.switch.common.cores import share_queues
 from pytest_icbench.driver.switch.common.daemon import SAMPLE_S, DaemonSwitch
 from pytest_icbench.driver.switch.common.ports import (
     MEMIF,
@@ -34,7 +34,7 @@ from pytest_icbench.driver.switch.protocol import (
 from pytest_icbench.driver.switch.vpp import client as vpp_client
 from pytest_icbench.driver.switch.vpp.config import Sockets, hugepages_mib, startup
 from pytest_icbench.driver.switch.vpp.load import Load, Sample, running_ns
-from pytest_icbench.driver.switch.vpp.output import linked_version, parse_batches, parse_rounds
+from pytest_icbench.driver.switch.vpp.output import linked_version, parse_batches, parse_frames, parse_rounds
 from pytest_icbench.driver.switch.vpp.uplink import VppUplink
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
@@ -73,7 +73,7 @@ class Vpp(DaemonSwitch):
 
     name = "vpp"
     family = "dpdk"
-    ports = (VHOST_USER, VHOST_USER_PACKED, MEMIF)
+    ports = queue_ports = (VHOST_USER, VHOST_USER_PACKED, MEMIF)
     apis = ("dpdk",)
     default_apis = ("dpdk",)
     default_cores = 1
@@ -94,7 +94,7 @@ class Vpp(DaemonSwitch):
         self._facts = SwitchFacts()
         self._worker_cpus: Sequence[int] = ()
         self._interfaces: dict[int, int] = {}
-        self._workers_by_port: dict[int, int] = {}
+        self._workers_by_queue: dict[int, tuple[int, ...]] = {}
         self._assigned: dict[int, int] = {}
         self._load = Load()
         self._runtime = ""
@@ -115,13 +115,17 @@ class Vpp(DaemonSwitch):
     def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
         """Returns its resources. Raises Unsupported for more cores than receive queues.
 
-        Each port has one receive queue, and a queue belongs to one worker.
+        A queue belongs to one worker.
         """
-        queues = len(FramePath(pairs).endpoints)
-        if cores > queues:
+        return self.needs_of_queues(pairs, cores, 1, jumbo=jumbo)
+
+    def needs_of_queues(self, pairs: int, cores: int, queues: int, *, jumbo: bool = False) -> Needs:
+        """Returns ``needs`` with so many queue pairs a port."""
+        of_all = len(FramePath(pairs).endpoints) * queues
+        if cores > of_all:
             raise Unsupported(
-                f"vpp cannot use {cores} cores for {pairs} pairs, which are {queues} receive queues: ask for at most"
-                f" {queues} switch cores"
+                f"vpp cannot use {cores} cores for {pairs} pairs, which are {of_all} receive queues: ask for at most"
+                f" {of_all} switch cores"
             )
         return Needs(hugepages_mib=hugepages_mib(), pollers=cores)
 
@@ -148,7 +152,7 @@ class Vpp(DaemonSwitch):
         file = directory / "startup.conf"
         file.write_text(config, encoding="utf-8")
         self._worker_cpus = spec.worker_cpus
-        self._workers_by_port = share_ports(attachments, len(spec.worker_cpus))
+        self._workers_by_queue = share_queues(attachments, len(spec.worker_cpus), spec.queues)
         argv = ["sh", "-c", _NAMESPACE, "sh", str(binary), "-c", str(file)]
         netns = None if self._uplink is None else self._uplink.netns
         self.daemon = dpdk_process.start_daemon(session, spec, self.name, argv, netns=netns, mount_ns=True)
@@ -159,7 +163,7 @@ class Vpp(DaemonSwitch):
                 version=str(client.call("show_version").version), config={"startup": config, "variant": spec.mode}
             )
             for attachment, path in zip(attachments, paths, strict=True):
-                self._interfaces[attachment.index] = _create_port(client, spec.port, attachment, path)
+                self._interfaces[attachment.index] = _create_port(client, spec.port, attachment, path, spec.queues)
             if self._uplink is not None:
                 self._uplink_interface = self._uplink.create(client)
             self._join(client, attachments, spec.mode)
@@ -231,11 +235,12 @@ class Vpp(DaemonSwitch):
     def _place_queues(self, client: vpp_client.VppClient) -> None:
         deadline = time.monotonic() + _CONNECT_S
         for index, interface in self._interfaces.items():
-            _place(client, interface, self._workers_by_port[index], deadline, f"the port of endpoint {index}")
-            self._assigned[index] = self._worker_cpus[self._workers_by_port[index]]
+            workers = self._workers_by_queue[index]
+            _place(client, interface, workers, deadline, f"the port of endpoint {index}")
+            self._assigned[index] = self._worker_cpus[workers[0]]
         if self._uplink_interface is not None:
             worker = len(self._interfaces) % len(self._worker_cpus)
-            _place(client, self._uplink_interface, worker, deadline, "the uplink")
+            _place(client, self._uplink_interface, (worker,), deadline, "the uplink")
 
     def assignment(self) -> Mapping[int, int] | None:
         """Returns the CPU that polls each port, by index, in the last launch: queues come and go with endpoints."""
@@ -284,7 +289,9 @@ class Vpp(DaemonSwitch):
         """Returns the time of its workers without the rounds that brought no frames: see ``vpp.load``."""
         with self._naming_death():
             busy_ns = self._load.busy_ns(self._sample(self._live()))
-        return None if busy_ns is None else Busy(busy_ns=busy_ns, workers=len(self._worker_cpus))
+        handled = parse_frames(self._runtime, _ENTRANCE)
+        frames = {str(cpu): handled.get(_WORKER.format(worker), 0) for worker, cpu in enumerate(self._worker_cpus)}
+        return None if busy_ns is None else Busy(busy_ns=busy_ns, workers=len(self._worker_cpus), frames=frames)
 
     def _sample(self, client: vpp_client.VppClient) -> Sample:
         assert self.daemon is not None
@@ -294,7 +301,7 @@ class Vpp(DaemonSwitch):
         return Sample(time.monotonic_ns(), rounds, running_ns(self.daemon.process.pid), self._ports_with_frames(client))
 
     def _ports_with_frames(self, client: vpp_client.VppClient) -> dict[str, int]:
-        """Returns how many ports of each worker have brought more than stray frames since the last call."""
+        """Returns how many queues each worker has of ports that brought more than stray frames since the last call."""
         stats = client.statistics()
         try:
             counted = stats["/if/rx"]
@@ -306,8 +313,8 @@ class Vpp(DaemonSwitch):
         least = max(fresh.values(), default=0) * _STRAY_SHARE
         ports_by_worker: dict[str, int] = {}
         for index, count in fresh.items():
-            if count > least:
-                name = _WORKER.format(self._workers_by_port[index])
+            for worker in self._workers_by_queue[index] if count > least else ():
+                name = _WORKER.format(worker)
                 ports_by_worker[name] = ports_by_worker.get(name, 0) + 1
         return ports_by_worker
 
@@ -327,20 +334,23 @@ class Vpp(DaemonSwitch):
             self._uplink.give_back()
 
 
-def _place(client: vpp_client.VppClient, interface: int, worker: int, deadline: float, interface_name: str) -> None:
-    """Makes a worker poll an interface's queues, once it has some. Raises ProvisionError at the deadline.
+def _place(
+    client: vpp_client.VppClient, interface: int, workers: Sequence[int], deadline: float, interface_name: str
+) -> None:
+    """Makes workers poll an interface's queues, once it has as many. Raises ProvisionError at the deadline.
 
     Args:
         interface: index of the interface.
-        worker: number of the worker.
+        workers: number of the worker of each queue.
         deadline: by ``time.monotonic``, in seconds.
         interface_name: for messages.
     """
-    while not (queues := client.call("sw_interface_rx_placement_dump", sw_if_index=interface)):
+    while len(queues := client.call("sw_interface_rx_placement_dump", sw_if_index=interface)) < len(workers):
         if time.monotonic() > deadline:
             raise ProvisionError(f"vpp has no queue for {interface_name}: it is not connected")
         time.sleep(0.01)
     for queue in queues:
+        worker = workers[queue.queue_id % len(workers)]
         if queue.worker_id != worker:
             client.call(
                 "sw_interface_set_rx_placement",
@@ -353,12 +363,13 @@ def _place(client: vpp_client.VppClient, interface: int, worker: int, deadline: 
             client.call("sw_interface_set_rx_mode", sw_if_index=interface, queue_id_valid=False, mode=_POLLING)
 
 
-def _create_port(client: vpp_client.VppClient, port: str, attachment: Attachment, path: Path) -> int:
+def _create_port(client: vpp_client.VppClient, port: str, attachment: Attachment, path: Path, queues: int) -> int:
     """Makes a port; returns the index of its interface. Raises ProvisionError."""
     if port == MEMIF:
         number = attachment.index + 1
         client.call("memif_socket_filename_add_del_v2", is_add=True, socket_id=number, socket_filename=str(path))
-        reply = client.call("memif_create_v2", role=0, mode=0, rx_queues=1, tx_queues=1, id=0, socket_id=number)
+        rings = {"rx_queues": queues, "tx_queues": queues}
+        reply = client.call("memif_create_v2", role=0, mode=0, **rings, id=0, socket_id=number)
     else:
         reply = client.call(
             "create_vhost_user_if_v2", is_server=True, sock_filename=str(path), enable_packed=port == VHOST_USER_PACKED
