@@ -25,6 +25,7 @@ from pytest_icbench.model.codec import decode, encode
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
 from pytest_icbench.model.switch_facts import Batches, Busy, PortCounters, SwitchFacts
+from pytest_icbench.model.traffic import Traffic
 
 if TYPE_CHECKING:
     from pytest_icbench.driver.node.protocol import NodeSpec
@@ -211,15 +212,15 @@ def make_switch(cls: type[Switch]) -> Switch:
     return cast("Switch", _Guarded(guarded(driver, "__init__", cls), driver, _SWITCH))
 
 
-def switch_needs(cls: type[Switch], pairs: int, cores: int, queues: int, *, jumbo: bool = False) -> Needs:
+def switch_needs(cls: type[Switch], pairs: int, cores: int, traffic: Traffic) -> Needs:
     """Returns the resources of a switch; only one that can have several queues is asked for them.
 
     Raises Unsupported, DriverFault.
     """
     switch = make_switch(cls)
-    if queues == 1:
-        return switch.needs(pairs, cores, jumbo=jumbo)
-    return switch.needs_of_queues(pairs, cores, queues, jumbo=jumbo)
+    if traffic.queues == 1:
+        return switch.needs(pairs, cores, jumbo=traffic.jumbo)
+    return switch.needs_of_queues(pairs, cores, traffic.queues, jumbo=traffic.jumbo)
 
 
 def make_function(cls: type[Function]) -> Function:

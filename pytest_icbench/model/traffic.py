@@ -159,6 +159,15 @@ class Traffic:
         return max(0, self.queues - flow_labels.number(self.flows))
 
     @property
+    def few_flows(self) -> str:
+        """What is said where there are ``idle_queues``."""
+        flows = flow_labels.number(self.flows)
+        return (
+            f"{flows} flow{'s' if flows > 1 else ''} leave{'' if flows > 1 else 's'} {self.idle_queues} or more of"
+            f" {self.queues} queues empty: take more with --icbench-flows"
+        )
+
+    @property
     def headers_bytes(self) -> int:
         """The bytes before the payload of a frame."""
         return headers.length(self.header)

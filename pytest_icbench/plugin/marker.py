@@ -13,6 +13,8 @@ from pytest_icbench.plugin.items import Benchmark
 class MarkerCheck:
     """Warns if a test does not measure what its marker says: its figures are right, but its planned time is not.
 
+    It also warns of queues that no flow can be in.
+
     Args:
         soak_s: the user's length of a long run in seconds; None: the test says it.
     """
@@ -55,12 +57,17 @@ class MarkerCheck:
                 f"{self._benchmark.where}: the marker names {named}, which icbench.{method}() cannot measure: call"
                 " icbench.measure()"
             )
+        if case.app is None and case.birth is None and case.traffic.idle_queues:
+            self._say(f"{self._benchmark.where}: {case.id}: {case.traffic.few_flows}")
 
     def _warn(self, method: str, remedy: str) -> None:
         sentence = (
             f"{self._benchmark.where}: icbench.{method}() is not what the marker says, so that plan and budget have a"
             f" wrong time for it; in the marker, {remedy}"
         )
+        self._say(sentence)
+
+    def _say(self, sentence: str) -> None:
         if sentence not in self._warnings:
             self._warnings.add(sentence)
             self._item.warn(pytest.PytestWarning(sentence))

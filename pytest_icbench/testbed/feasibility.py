@@ -266,7 +266,7 @@ class Feasibility:
 
     def _workers(self, case: Case) -> int:
         cls = self.catalogue[case.switch]
-        return switch_needs(cls, case.path.wires_count, case.resolved_cores(cls), case.traffic.queues).pollers
+        return switch_needs(cls, case.path.wires_count, case.resolved_cores(cls), case.traffic).pollers
 
     def _function_pollers(self, case: Case) -> int:
         """Returns how many network functions of a case poll, each on its CPU. Raises Unsupported."""

@@ -121,11 +121,10 @@ class HostRig(NodeCalls, HostPart):
         self._workers = workers = spec.placement.switch
         port = case.resolved_port(driver)
         dpdk = "dpdk" in driver.port_apis(port)
-        queues, jumbo = case.traffic.queues, case.traffic.jumbo
-        needs = switch_needs(driver, case.path.wires_count, len(workers), queues, jumbo=jumbo)
+        needs = switch_needs(driver, case.path.wires_count, len(workers), case.traffic)
         none = port in driver.ports_without_hugepages and spec.uplink is None
         switch_mib = 0 if none else needs.hugepages_mib
-        endpoints_mib = [endpoint_mib(jumbo, queues) for _ in self._indexes] if dpdk else []
+        endpoints_mib = [endpoint_mib(case.traffic.jumbo, case.traffic.queues) for _ in self._indexes] if dpdk else []
         functions = self._make_functions(port)
         functions_mib = [functions.hugepages_mib] if functions is not None and dpdk else []
         hugepages.check_room(self._session, self._numa_node, [switch_mib, *endpoints_mib, *functions_mib])
@@ -147,7 +146,7 @@ class HostRig(NodeCalls, HostPart):
                 (self._endpoint_specs[index].function, self._endpoint_specs[index].device) for index in self._indexes
             ],
             uplink=self._uplink,
-            queues=queues,
+            queues=case.traffic.queues,
         )
         self._group = group = SwitchGroup(self._session, case.switch, f"{self._name}.switch")
         self._undo += [group.close, switch.stop]

@@ -11,6 +11,7 @@ import pytest
 from pytest_icbench.config.cases import parse_marker
 from pytest_icbench.config.fit import unsupported_reason
 from pytest_icbench.config.options import Options
+from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.rate import Rate
@@ -109,6 +110,46 @@ def test_each_end_that_sends_is_a_sender() -> None:
     assert Case("ovs", traffic=both, pairs=2, dimension="latency").senders == 2
     assert Case.from_dict(Case("ovs", traffic=both).to_dict()) == Case("ovs", traffic=both)
     assert "direction" not in Case("ovs").to_dict()
+
+
+def test_queues_are_an_axis_of_their_own() -> None:
+    assert ids(Options(switch=("dpdk",)), queues=[1, 2], flows="64k", direction="both") == [
+        "poll-64B-f64k-both-b32-1vs1-Rmax",
+        "poll-64B-f64k-both-q2-b32-1vs1-Rmax",
+    ]
+    assert ids(Options(switch=("dpdk",), queues=(4,)), mix="simple", queues=2) == ["poll-simple-q4-b32-1vs1-Rmax"]
+    case = Case("ovs", traffic=Traffic(queues=2))
+    assert Case.from_dict(case.to_dict()) == case
+    assert case.rig_key != replace(case, traffic=Traffic()).rig_key
+    assert "queues" not in Case("ovs").to_dict()
+    for value in (0, 17):
+        with pytest.raises(UsageError, match=rf"^t: icbench marker: queues: {value} is outside 1 to 16 queue pairs$"):
+            parse_marker((), {"queues": value}, "t")
+
+
+@pytest.mark.parametrize(
+    ("switch", "axes", "flows", "reason"),
+    [
+        ("ovs", {}, "64", None),
+        ("ovs", {"port": "vhost-user-packed", "dimension": "latency"}, None, None),
+        ("testpmd", {"port": "memif"}, "64:ports", None),
+        ("direct", {}, "64", None),
+        ("vpp", {"port": "memif"}, "64", None),
+        ("ovs", {"port": "afxdp", "api": "raw"}, "64", "api raw has one queue: take --icbench-api dpdk, or leave"),
+        ("veth", {"api": "udp"}, None, "api udp has one queue: take --icbench-api dpdk, or leave --icbench-queues out"),
+        ("veth", {"api": "af_packet"}, "64", "api af_packet has one queue: take --icbench-api dpdk"),
+        ("basicfwd", {}, "64", "basicfwd's port vhost-user has one queue pair, not 2: leave --icbench-queues out"),
+        ("forward", {}, "64", "forward's port vhost-user has one queue pair, not 2: leave --icbench-queues out"),
+        ("snabb", {}, "64", "snabb's port vhost-user has one queue pair, not 2"),
+        ("ovs", {"remote": True}, "64", "an uplink to a second host has one queue: leave --icbench-queues out"),
+        ("ovs", {"function": "wire"}, "64", "the ports of function wire have one queue: leave --icbench-queues out"),
+        ("ovs", {}, "64:macs", "a card's hash does not see MAC addresses, so flows 64:macs would all be in one of 2"),
+    ],
+)
+def test_what_has_no_queues(switch: str, axes: dict[str, Any], flows: str | None, reason: str | None) -> None:
+    case = Case(switch, traffic=Traffic(flows=flows, queues=2), **axes)
+    found = unsupported_reason(case, builtin_switches()[switch], 256)
+    assert found is None if reason is None else found is not None and found.startswith(reason)
 
 
 def test_headers_are_an_axis_of_their_own() -> None:

@@ -138,6 +138,21 @@ def test_busy_share_and_cycles_per_packet_come_from_between_the_samples() -> Non
     assert found.cycles_per_packet == pytest.approx(900_000 / (10_000 * 0.17), rel=0.2)
 
 
+def test_frames_by_core_come_from_between_the_samples() -> None:
+    taken = [{"2": 10, "5": 1}, {"2": 40, "5": 11}]
+    rig = ScriptedRig(cycles=iter([Busy(busy, 500, frames=frames) for busy, frames in zip((1, 2), taken, strict=True)]))
+    rig.edit = lambda index, line: line if line["type"] != "summary" else hold(rig, index, line)
+    found = one(rig, settings=Settings(warmup_s=0.0, duration_s=0.2, window_s=0.1, repeats=1))
+    assert found.frames_by_core == {"2": 30, "5": 10}
+
+
+def test_a_single_worker_has_no_imbalance() -> None:
+    rig = ScriptedRig(cycles=iter([Busy(1, 500, frames={"2": 1}), Busy(2, 500, frames={"2": 3})]))
+    rig.edit = lambda index, line: line if line["type"] != "summary" else hold(rig, index, line)
+    found = one(rig, settings=Settings(warmup_s=0.0, duration_s=0.2, window_s=0.1, repeats=1))
+    assert found.frames_by_core is None
+
+
 def test_vectors_per_call_come_from_between_the_samples() -> None:
     rig = ScriptedRig(counted=iter([Batches(100, 100), Batches(6500, 300)]))
     rig.edit = lambda index, line: line if line["type"] != "summary" else hold(rig, index, line)

@@ -19,6 +19,7 @@ from pytest_icbench.model.case_id import CASE_ID, is_case
 from pytest_icbench.model.traffic import (
     LABEL,
     MAX_FRAME_BYTES,
+    MAX_QUEUES,
     MIN_FRAME_BYTES,
     SHORTEST,
     Traffic,
@@ -39,11 +40,12 @@ mixes = st.one_of(
 labels = st.one_of(st.none(), st.sampled_from(["2", "64k", "1M:zipf", "1500:ports", "3k:macs:zipf"]))
 headers = st.one_of(st.none(), st.sampled_from(["tcp4", "udp6", "tcp6", "udp4+vlan7", "tcp6+vlan4094"]))
 traffics = st.builds(
-    lambda traffic, flows, header, both: replace(traffic, flows=flows, header=header, both=both),
+    lambda traffic, flows, header, both, queues: replace(traffic, flows=flows, header=header, both=both, queues=queues),
     st.one_of(st.builds(Traffic, lengths), mixes.map(Traffic.of_mix)),
     labels,
     headers,
     st.booleans(),
+    st.integers(1, MAX_QUEUES),
 )
 
 
@@ -73,6 +75,21 @@ def test_label_and_axes_say_all(traffic: Traffic) -> None:
     assert Traffic.from_axes(traffic.to_axes()) == traffic
     assert traffic.longest_bytes <= traffic.port_frame_bytes
     assert traffic.gbps_per_pps < l1_gbps(traffic.mean_bytes)
+
+
+@given(traffics)
+def test_queues_are_said_where_there_are_several(traffic: Traffic) -> None:
+    one = replace(traffic, queues=1)
+    assert (traffic.label == one.label) == (traffic.queues == 1) == ("queues" not in traffic.to_axes())
+    assert traffic.options == one.options + (["--queues", f"{traffic.queues}"] if traffic.queues > 1 else [])
+
+
+def test_fewer_flows_than_queues_leave_some_empty() -> None:
+    assert Traffic(flows="64k", queues=16).idle_queues == 0
+    assert Traffic(flows="3:ports", queues=4).few_flows == (
+        "3 flows leave 1 or more of 4 queues empty: take more with --icbench-flows"
+    )
+    assert Traffic(queues=2).few_flows == "1 flow leaves 1 or more of 2 queues empty: take more with --icbench-flows"
 
 
 @given(traffics)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The distribution of ports over worker cores. Pure."""
+"""The distribution of ports and their queues over worker cores. Pure."""
 
 from __future__ import annotations
 
@@ -8,19 +8,11 @@ from collections.abc import Sequence
 from pytest_icbench.driver.switch.protocol import Attachment
 
 
-def share_ports(attachments: Sequence[Attachment], cores: int) -> dict[int, int]:
-    """Returns the number of the core, 0 to ``cores`` - 1, for each port by its index.
-
-    The ports of senders are dealt out first, then the others. With as many cores as pairs, each core has one sender's
-    port, and no core has two ports while another has none.
-    """
-    return {index: cores[0] for index, cores in share_queues(attachments, cores, 1).items()}
-
-
 def share_queues(attachments: Sequence[Attachment], cores: int, queues: int) -> dict[int, tuple[int, ...]]:
-    """Returns the numbers of the cores for each port's queues, by its index.
+    """Returns the numbers of the cores, 0 to ``cores`` - 1, for the queues of each port by its index.
 
-    They are dealt out as ports are, the queues of a port one after the other.
+    The ports of senders are dealt out first, then the others, the queues of a port one after the other. With as many
+    cores as pairs and one queue, each core has one sender's port, and no core has two queues while another has none.
     """
     ordered = sorted(attachments, key=lambda attachment: (attachment.side, attachment.index))
     return {

@@ -207,6 +207,35 @@ def test_testpmd_refuses_cores_without_streams() -> None:
     assert TestPmd().needs(2, 4).pollers == 4
     with pytest.raises(Unsupported, match="at most 2 switch cores"):
         TestPmd().needs(1, 3)
+    assert TestPmd().needs_of_queues(1, 4, 2).pollers == 4
+    with pytest.raises(Unsupported, match=r"^testpmd cannot use 5 cores for 1 pairs of 2 queues, which are 4 streams"):
+        TestPmd().needs_of_queues(1, 5, 2)
+
+
+#: As testpmd 22.11 shows streams where a port has several queues; one without any frame is left out.
+STREAMS = """
+  ------- Forward Stats for RX Port= 0/Queue= 0 -> TX Port= 1/Queue= 0 -------
+  RX-packets: 600            TX-packets: 600            TX-dropped: 0
+
+  ------- Forward Stats for RX Port= 0/Queue= 1 -> TX Port= 1/Queue= 1 -------
+  RX-packets: 400            TX-packets: 400            TX-dropped: 0
+
+  ------- Forward Stats for RX Port= 1/Queue= 1 -> TX Port= 0/Queue= 1 -------
+  RX-packets: 3              TX-packets: 3              TX-dropped: 0
+"""
+
+
+def test_testpmd_spreads_streams_queue_by_queue(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    switch = TestPmd()
+    switch.start(session, spec_of(session.dir, worker_cpus=(2, 5), queues=2), attachments_of(session.dir))
+    argv = session.spawner.started[-1].argv
+    assert {"--rxq=2", "--txq=2", "--nb-cores=2"} <= set(argv)
+    assert sum("net_vhost" in word and word.endswith("queues=2") for word in argv) == 2
+    prompt_of(switch, monkeypatch, STREAMS + STATS.format(1003, CYCLES_22))
+    busy = switch.busy()
+    assert busy is not None
+    assert busy.frames == {"2": 600, "5": 403}
+    assert switch.assignment() == {0: 2, 1: 2}
 
 
 def test_a_socket_path_too_long_is_refused(session: Any, tmp_path: Path) -> None:
@@ -304,6 +333,8 @@ class TestCounters:
             switch.counters()
 
 
+#: Frames of the ports in ``STATS``, where both are on the first of two cores.
+TAKEN = {"2": 3, "5": 0}
 STATS = """
   ---------------------- Forward statistics for port 0  ----------------------
   RX-packets: {0}              RX-dropped: 0             RX-total: {0}
@@ -362,10 +393,13 @@ def prompt_of(switch: TestPmd, monkeypatch: pytest.MonkeyPatch, *pieces: str) ->
 @pytest.mark.parametrize(
     ("pieces", "expected"),
     [
-        ((STATS.format(1, CYCLES_22),), Busy(5021518070, workers=2)),
-        ((STATS.format(1, CYCLES_23),), Busy(5021518070, workers=2)),
-        ((STATS.format(1, CYCLES_22)[:-60], STATS.format(1, CYCLES_22)[-60:]), Busy(5021518070, workers=2)),
-        ((STATS.format(0, ""),), Busy(0, workers=2)),
+        ((STATS.format(1, CYCLES_22),), Busy(5021518070, workers=2, frames=TAKEN)),
+        ((STATS.format(1, CYCLES_23),), Busy(5021518070, workers=2, frames=TAKEN)),
+        (
+            (STATS.format(1, CYCLES_22)[:-60], STATS.format(1, CYCLES_22)[-60:]),
+            Busy(5021518070, workers=2, frames=TAKEN),
+        ),
+        ((STATS.format(0, ""),), Busy(0, workers=2, frames={"2": 2, "5": 0})),
         ((), None),
     ],
     ids=["22.11", "23.11", "in pieces", "nothing forwarded", "no answer"],

@@ -49,6 +49,7 @@ CYCLES = """pmd thread numa_id 0 core_id 0:
   idle cycles: 19661965526 (75.00%)
   processing cycles: 100 (25.00%)
 pmd thread numa_id 0 core_id 1:
+  packets received: 9
   idle cycles: 1 (1.00%)
   processing cycles: 2 (99.00%)
 main thread:
@@ -228,6 +229,17 @@ def test_ports_are_shared_out_to_the_workers(session: Any, host: Host) -> None:
     assert re.findall(r'pmd-rxq-affinity="0:(\d)"', text) == ["2", "2", "5", "5"]
 
 
+def test_queues_are_shared_out_to_the_workers(session: Any) -> None:
+    switch, _ = start(session, worker_cpus=(2, 5), queues=3)
+    text = " ".join(commands(session, "ovs-vsctl")[2])
+    assert re.findall(r'pmd-rxq-affinity="([^"]+)"', text) == ["0:2,1:5,2:2", "0:5,1:2,2:5"]
+    assert OpenVSwitch().needs_of_queues(1, 6, 3).pollers == 6
+    assert OpenVSwitch().needs_of_queues(1, 1, 3).hugepages_mib > OpenVSwitch().needs(1, 1).hugepages_mib
+    with pytest.raises(Unsupported, match=r"^ovs cannot use 7 cores for 1 pairs, which are 6 receive queues: ask for"):
+        OpenVSwitch().needs_of_queues(1, 7, 3)
+    switch.stop()
+
+
 def rxqs(**cores: int) -> str:
     """As OVS 3.1 shows first queues."""
     return "".join(
@@ -356,7 +368,7 @@ def test_counters_and_busy(session: Any) -> None:
     # The wait is asked for before the resume, or the round that it waits for may have gone by.
     asked = [(session.dir / "vswitchd.ctl", f"revalidator/{step}") for step in ("pause", "wait", "resume")]
     assert session.asked == asked
-    assert switch.busy() == Busy(busy_cycles=102, idle_cycles=19661965527)
+    assert switch.busy() == Busy(busy_cycles=102, idle_cycles=19661965527, frames={"0": 7, "1": 9})
 
 
 def test_what_is_no_open_vswitch_with_dpdk_is_refused(session: Any, host: Host) -> None:

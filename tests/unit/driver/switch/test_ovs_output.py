@@ -31,8 +31,8 @@ def test_flows_and_drops() -> None:
 
 
 def test_cycles_are_those_of_pmd_threads() -> None:
-    assert parse_cycles(CYCLES) == Busy(102, 19661965527)
-    assert parse_cycles("") == Busy(0, 0)
+    assert parse_cycles(CYCLES) == Busy(102, 19661965527, frames={"0": 7, "1": 9})
+    assert parse_cycles("") == Busy(0, 0, frames={})
 
 
 def test_a_table_has_sets_maps_and_uuids() -> None:
@@ -51,3 +51,9 @@ def test_a_queue_that_its_endpoint_has_not_enabled(state: str, disabled: bool) -
         "  port: p1                queue-id:  1 (disabled)  pmd usage: NOT AVAIL\n  overhead: NOT AVAIL\n"
     )
     assert any_queue_disabled(text) is disabled
+    assert any_queue_disabled(text, 2)  # one is disabled, and another port has none
+    more = text.replace(
+        "  port: p1 ", "  port: p0                queue-id:  1 (enabled)   pmd usage: 0 %\n  port: p1 ", 1
+    )
+    assert any_queue_disabled(more, 2)
+    assert any_queue_disabled(more.replace("queue-id:  1 (disabled)", "queue-id:  1 (enabled)"), 2) is disabled

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.driver.switch.common.cores import in_blocks, share_ports
+from pytest_icbench.driver.switch.common.cores import in_blocks, share_queues
 from pytest_icbench.driver.switch.protocol import Batches
 from pytest_icbench.driver.switch.vpp import client as vpp_client
 from pytest_icbench.driver.switch.vpp import switch as module
@@ -190,10 +190,20 @@ def test_queues_are_placed_when_endpoints_are_connected(session: Any, client: Cl
 
 def test_ports_are_shared_senders_first() -> None:
     places = attachments_of(Path("/tmp"), 2)
-    assert share_ports(places, 1) == {0: 0, 1: 0, 2: 0, 3: 0}
-    assert share_ports(places, 2) == {0: 0, 2: 1, 1: 0, 3: 1}
-    assert share_ports(places, 4) == {0: 0, 2: 1, 1: 2, 3: 3}
-    assert share_ports(places, 3) == {0: 0, 2: 1, 1: 2, 3: 0}
+    for cores, shared in (
+        (1, {0: 0, 1: 0, 2: 0, 3: 0}),
+        (2, {0: 0, 2: 1, 1: 0, 3: 1}),
+        (4, {0: 0, 2: 1, 1: 2, 3: 3}),
+        (3, {0: 0, 2: 1, 1: 2, 3: 0}),
+    ):
+        assert share_queues(places, cores, 1) == {port: (core,) for port, core in shared.items()}
+
+
+def test_the_queues_of_a_port_go_to_one_worker_after_the_other() -> None:
+    places = attachments_of(Path("/tmp"), 2)
+    assert share_queues(places, 2, 2) == {0: (0, 1), 2: (0, 1), 1: (0, 1), 3: (0, 1)}
+    assert share_queues(places, 3, 2) == {0: (0, 1), 2: (2, 0), 1: (1, 2), 3: (0, 1)}
+    assert share_queues(places, 1, 3) == dict.fromkeys(range(4), (0, 0, 0))
 
 
 def test_blocks_of_neighbouring_ports() -> None:
