@@ -83,3 +83,11 @@ def test_a_long_run_takes_as_long_as_the_marker_says(inner: Runner) -> None:
         test_z=measured.format(marker="measure='soak', soak_duration=90", call="30", s=30.0),
     )
     inner.run().assert_outcomes(passed=3, warnings=1)
+
+
+def test_queues_that_no_flow_can_be_in_are_said_once(inner: Runner) -> None:
+    inner.write(test_x=TEST.format(marker="queues=4, flows=3", call="throughput()"))
+    result = inner.run()
+    result.assert_outcomes(passed=1, warnings=1)
+    told = "*PytestWarning: test_x.py::test_a: ovs-64B-f3-q4-*: 3 flows leave 1 or more of 4 queues empty: take more*"
+    result.stdout.fnmatch_lines([told])

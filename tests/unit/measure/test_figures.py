@@ -85,3 +85,11 @@ def test_every_interval_holds_its_figure(measured: list[Launch]) -> None:
         assert (figure.low is None) == (figure.high is None)
         if figure.low is not None and figure.high is not None:
             assert figure.low <= figure <= figure.high
+
+
+def test_the_busiest_core_is_held_against_their_mean() -> None:
+    shared = [{"2": 300, "5": 100}, {"2": 200, "5": 200}, {"2": 100, "5": 300}, None]
+    found = Figures([launch(histogram([1]), frames_by_core=each) for each in shared]).effort()
+    assert (found["frames_by_core"], found["core_imbalance"]) == ({"2": 600, "5": 600}, 1.5)
+    idle = Figures([launch(histogram([1]), frames_by_core={"2": 0, "5": 0})]).effort()
+    assert "core_imbalance" not in idle

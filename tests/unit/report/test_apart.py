@@ -38,8 +38,8 @@ def test_results_that_names_tell_apart_are_as_they_were() -> None:
 
 
 def test_an_axis_that_names_leave_out_is_named_throughout() -> None:
-    results = [rate(64, {"queues": 1}), rate(64, {"queues": 1000}), rate(1500, {"queues": 1000}), rate(1500)]
-    assert names(results) == ["ovs (queues 1)", "ovs (queues 1000)", "ovs (queues 1000)", "ovs"]
+    results = [rate(64, {"tenants": 1}), rate(64, {"tenants": 1000}), rate(1500, {"tenants": 1000}), rate(1500)]
+    assert names(results) == ["ovs (tenants 1)", "ovs (tenants 1000)", "ovs (tenants 1000)", "ovs"]
     marked = [rate(axes={"reverse": True}), rate(axes={"reverse": False})]
     assert names(marked) == ["ovs (reverse)", "ovs"]
     assert names([replace(item, run="A") for item in marked]) == ["ovs (A, reverse)", "ovs (A)"]
@@ -59,7 +59,7 @@ def test_a_case_that_was_placed_or_measured_otherwise_is_another_series() -> Non
     ]
 
 
-@pytest.mark.parametrize("axes", [{}, {"queues": 1000}])
+@pytest.mark.parametrize("axes", [{}, {"tenants": 1000}])
 def test_no_series_goes_back_and_forth(axes: dict[str, Any]) -> None:
     """Two tests over the same sizes, of which the second has another axis or none."""
     results = [rate(size, other) for other in ({}, axes) for size in (64, 512, 1500)]

@@ -36,3 +36,12 @@ def test_every_column_is_shown_somewhere_and_keeps_its_place_where_it_must() -> 
         assert column.always in column.shown
     heads = [(where, column.head(metric="m", or_base="")) for where in In for column in columns.columns(where)]
     assert len(heads) == len(set(heads))
+
+
+def test_an_uneven_spread_over_cores_is_said_in_tables_lines_and_page() -> None:
+    uneven = result(core_imbalance=1.5)
+    head = next(line for line in table([uneven]) if line.startswith("case "))
+    assert "imbalance" in head
+    assert not any("imbalance" in line for line in table([result()]))
+    said = [column.say(uneven) for column in columns.columns(In.LINE) + columns.columns(In.PAGE)]
+    assert said.count("busiest core 1.50 of the mean") == 2

@@ -19,7 +19,7 @@ from pytest_icbench.driver.switch.vpp import client as vpp_client
 from pytest_icbench.driver.switch.vpp import switch as module
 from pytest_icbench.driver.switch.vpp.config import Sockets, startup
 from pytest_icbench.driver.switch.vpp.load import Load, Rounds, Sample, filled_rounds, running_ns
-from pytest_icbench.driver.switch.vpp.output import linked_version, parse_batches, parse_rounds
+from pytest_icbench.driver.switch.vpp.output import linked_version, parse_batches, parse_frames, parse_rounds
 from pytest_icbench.driver.switch.vpp.switch import Vpp
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.model.endpoint import Address, Memif, VhostUser
@@ -60,6 +60,7 @@ class Client:
         self.calls: list[tuple[str, dict[str, Any]]] = []
         self.refuses = ""
         self.workers: dict[int, int] = {}
+        self.queues = 1
         self.closed = 0
         self.commands: list[str] = []
 
@@ -71,7 +72,8 @@ class Client:
             return SimpleNamespace(version="26.06-release")
         if message == "sw_interface_rx_placement_dump":
             interface = arguments["sw_if_index"]
-            return [SimpleNamespace(queue_id=0, worker_id=self.workers.get(interface, 0), mode=2)]
+            placed = self.workers.get(interface, 0)
+            return [SimpleNamespace(queue_id=queue, worker_id=placed, mode=2) for queue in range(self.queues)]
         made = [name for name, _ in self.calls if name in ("create_vhost_user_if_v2", "memif_create_v2")]
         return SimpleNamespace(sw_if_index=len(made))
 
@@ -186,6 +188,25 @@ def test_queues_are_placed_when_endpoints_are_connected(session: Any, client: Cl
     assert moved == {3: 1}  # the second sender's port
     assert switch.assignment() == {0: 2, 1: 2, 2: 5, 3: 5}
     assert {each["mode"] for each in client.sent("sw_interface_set_rx_mode")} == {1}
+
+
+def test_queues_of_a_port_are_placed_on_several_workers(
+    session: Any, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    switch, _ = start(session, port="memif", worker_cpus=(2, 5), queues=2)
+    assert [(each["rx_queues"], each["tx_queues"]) for each in client.sent("memif_create_v2")] == [(2, 2)] * 2
+    client.queues = 2
+    switch.connected()
+    moved = [(each["sw_if_index"], each["queue_id"], each["worker_id"]) for each in _moved(client)]
+    assert moved == [(1, 1, 1), (2, 1, 1)]
+    client.queues = 1
+    monkeypatch.setattr(module, "_CONNECT_S", 0.0)
+    with pytest.raises(ProvisionError, match=r"^vpp has no queue for the port of endpoint 0: it is not connected"):
+        switch.connected()
+
+
+def _moved(client: Client) -> list[dict[str, Any]]:
+    return client.sent("sw_interface_set_rx_placement")
 
 
 def test_ports_are_shared_senders_first() -> None:
@@ -313,6 +334,10 @@ def test_version_and_batches_are_read() -> None:
     assert linked_version(b"ls") is None
     assert parse_batches(RUNTIME, "ethernet-input") == Batches(frames=640, calls=20)
     assert parse_batches("", "ethernet-input") == Batches(0, 0)
+    found = parse_frames(RUNTIME, "ethernet-input")
+    assert sum(found.values()) == 640
+    assert found["vpp_wk_0"] == 320
+    assert found["vpp_main"] == 0
 
 
 def test_rounds_are_read_by_thread() -> None:

@@ -95,6 +95,21 @@ def test_each_port_kind_has_its_device(endpoint: Endpoint, api: str, device: str
     ]
 
 
+@pytest.mark.parametrize(
+    ("endpoint", "device"),
+    [
+        (VhostUser(A, "/s/0"), "net_virtio_user0,path=/s/0,mac=02:00:00:00:01:01,queues=4,cq=1,queue_size=256"),
+        (VhostUser(A, "/s/0", role="back-end"), "net_vhost0,iface=/s/0,queues=4,client=1"),
+        (Memif(A, "/s/m"), eal(Memif(A, "/s/m"))[-1].removeprefix("--vdev=")),
+    ],
+)
+def test_several_queues_are_asked_for_at_both_places(endpoint: Endpoint, device: str) -> None:
+    whole = argv(endpoint, "dpdk", traffic=Traffic(flows="64", queues=4))
+    assert whole[whole.index("--queues") + 1] == "4"
+    assert whole[-1] == f"--vdev={device}"
+    assert whole[whole.index("-m") + 1] == str(endpoint_mib(False, 4))
+
+
 def test_a_pci_function_is_allowed_by_name() -> None:
     assert eal(Pci(A, "0000:01:10.0"))[-2:] == ["-a", "0000:01:10.0"]
 
