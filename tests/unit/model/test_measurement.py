@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pytest_icbench.model.case import Case
+from pytest_icbench.model.case import AXES, Case
 from pytest_icbench.model.codec import DamagedData, decode
 from pytest_icbench.model.launch import Launch, Window
 from pytest_icbench.model.measurement import ESTIMATES, SCHEMA, Measurement
@@ -23,7 +23,10 @@ from pytest_icbench.stats.quantiles import Estimate
 from tests.measurements import measurement as made
 
 _TEXT = st.text(max_size=12)
-_JSON = st.dictionaries(_TEXT, st.none() | st.booleans() | st.integers() | _TEXT, max_size=3)
+#: A known axis has its type, whatever else stands beside it.
+_JSON = st.dictionaries(
+    _TEXT.filter(lambda key: key not in AXES), st.none() | st.booleans() | st.integers() | _TEXT, max_size=3
+)
 _SCALARS: dict[Any, st.SearchStrategy[Any]] = {
     bool: st.booleans(),
     int: st.integers(min_value=-(2**62), max_value=2**62),
