@@ -56,4 +56,4 @@ def number(label: str | None) -> int:
     """Returns how many flows a label stands for."""
     match = _FORM.match(label or "1")
     assert match is not None
-    return int(Decimal(match[1]) * _UNITS[match[2]])
+    return int(Decimal(match[1]) * THOUSANDS[match[2]])

@@ -103,10 +103,7 @@ class OpenVSwitch(Switch):
         probe_netdev_api(api)
 
     def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
-        """Returns its resources. Raises Unsupported for more cores than receive queues.
-
-        A queue belongs to one core.
-        """
+        """Returns its resources. Raises Unsupported for more cores than receive queues: a queue belongs to one core."""
         return self.needs_of_queues(pairs, cores, 1, jumbo=jumbo)
 
     def needs_of_queues(self, pairs: int, cores: int, queues: int, *, jumbo: bool = False) -> Needs:
