@@ -47,20 +47,37 @@ class CpuTime:
     stolen_ns: int
 
 
-def cpu_time(cpus: Collection[int], base: Path = Path("/")) -> CpuTime | None:
-    """Returns the times of these CPUs (proc(5), /proc/stat); None without such a file. The resolution is a tick."""
+@dataclass(frozen=True, slots=True)
+class CpuTicks:
+    """The ticks of a CPU since boot: all, those without work, and those that the hypervisor took."""
+
+    total: int
+    idle: int
+    stolen: int
+
+
+def cpu_ticks(base: Path = Path("/")) -> dict[int, CpuTicks]:
+    """Returns the ticks of each CPU (proc(5), /proc/stat); empty without such a file."""
     try:
         lines = (base / "proc/stat").read_text(encoding="ascii").splitlines()
     except (OSError, ValueError):
-        return None
-    tick_ns, idle, stolen, seen = _tick_ns(), 0, 0, 0
+        return {}
+    ticks = {}
     for line in lines:
-        fields = line.split()
-        if len(fields) > 8 and fields[0].startswith("cpu") and fields[0] != "cpu" and int(fields[0][3:]) in cpus:
-            idle += int(fields[4]) + int(fields[5])
-            stolen += int(fields[8])
-            seen += 1
-    return CpuTime(idle * tick_ns, stolen * tick_ns) if seen == len(set(cpus)) else None
+        name, *fields = line.split() or [""]
+        if name.startswith("cpu") and name != "cpu" and len(fields) >= 8:
+            values = [int(field) for field in fields[:8]]  # guest time is in user time already
+            ticks[int(name[3:])] = CpuTicks(sum(values), values[3] + values[4], values[7])
+    return ticks
+
+
+def cpu_time(cpus: Collection[int], base: Path = Path("/")) -> CpuTime | None:
+    """Returns the times of these CPUs; None if not all of them are known. The resolution is a tick."""
+    known, tick_ns = cpu_ticks(base), _tick_ns()
+    if not known.keys() >= set(cpus):
+        return None
+    ticks = [known[cpu] for cpu in set(cpus)]
+    return CpuTime(sum(one.idle for one in ticks) * tick_ns, sum(one.stolen for one in ticks) * tick_ns)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ import platform
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from pytest_icbench.host.cpu_time import cpu_ticks
 from pytest_icbench.host.resource import frequency
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.resource.memory import memory_kib
@@ -24,7 +25,6 @@ _PARAMETERS = (
     *("intel_iommu", "amd_iommu", "iommu", "mitigations", "tsc", "nmi_watchdog", "audit"),
     *("idle", "processor.max_cstate", "intel_idle.max_cstate", "intel_pstate", "amd_pstate"),
 )
-_STEAL_FIELD = 8
 
 
 def cpu_info(root: Root) -> dict[str, str]:
@@ -182,21 +182,10 @@ def conditions(root: Root | None = None, cpus: Iterable[int] | None = None) -> d
     }
 
 
-def cpu_ticks(root: Root) -> dict[int, tuple[int, int]]:
-    """Returns the ticks of each CPU since boot: (all, stolen), see /proc/stat in proc(5)."""
-    ticks = {}
-    for line in (root.read("/proc/stat") or "").splitlines():
-        fields = line.split()
-        if fields and fields[0].startswith("cpu") and fields[0] != "cpu" and len(fields) > _STEAL_FIELD:
-            values = [int(field) for field in fields[1 : _STEAL_FIELD + 1]]  # guest time is in user time already
-            ticks[int(fields[0][3:])] = (sum(values), values[-1])
-    return ticks
-
-
 def steal_ticks(root: Root, cpus: Iterable[int]) -> int:
     """Returns the ticks (100 a second) that the hypervisor took from these CPUs since boot."""
-    ticks = cpu_ticks(root)
-    return sum(ticks[cpu][1] for cpu in cpus if cpu in ticks)
+    ticks = cpu_ticks(root.base)
+    return sum(ticks[cpu].stolen for cpu in cpus if cpu in ticks)
 
 
 class StealMeter:
@@ -204,15 +193,15 @@ class StealMeter:
 
     def __init__(self, root: Root | None = None) -> None:
         self._root = root or Root()
-        self._last = cpu_ticks(self._root)
+        self._last = cpu_ticks(self._root.base)
 
     def read(self) -> Mapping[int, float]:
         """Returns the share by CPU, 0 to 1, since the last call or the constructor; 0 if no tick has passed."""
-        now = cpu_ticks(self._root)
+        now = cpu_ticks(self._root.base)
         shares = {}
-        for cpu, (total, stolen) in now.items():
-            before_total, before_stolen = self._last.get(cpu, (total, stolen))
-            passed = total - before_total
-            shares[cpu] = max(0.0, (stolen - before_stolen) / passed) if passed > 0 else 0.0
+        for cpu, ticks in now.items():
+            before = self._last.get(cpu, ticks)
+            passed = ticks.total - before.total
+            shares[cpu] = max(0.0, (ticks.stolen - before.stolen) / passed) if passed > 0 else 0.0
         self._last = now
         return shares
