@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from pytest_icbench.driver.switch.common.cores import share_queues
-from pytest_icbench.driver.switch.common.daemon import SAMPLE_S
+from pytest_icbench.driver.switch.common.daemon import SAMPLE_S, DaemonSwitch
 from pytest_icbench.driver.switch.common.kernel import probe_netdev_api
 from pytest_icbench.driver.switch.common.kernel_ports import port_of
 from pytest_icbench.driver.switch.common.nic_uplink import UPLINK, NicUplink
@@ -33,7 +33,7 @@ from pytest_icbench.driver.switch.ovs.output import (
     parse_table,
     polling_cores,
 )
-from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec
+from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, SwitchFacts, SwitchSpec
 from pytest_icbench.driver.workload.eal import netdev
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
@@ -56,7 +56,7 @@ _UPLINK_RING = 2048
 _PACKETS = re.compile(r"n_packets=(\d+)")
 
 
-class OpenVSwitch(Switch):
+class OpenVSwitch(DaemonSwitch):
     """A bridge with a PMD thread on each worker core."""
 
     name = "ovs"
@@ -137,6 +137,7 @@ class OpenVSwitch(Switch):
         daemons.vsctl("--no-wait", "init", "--", "set", "Open_vSwitch", ".", *settings)
         # The main thread forwards what no PMD thread polls: as a worker.
         daemons.start_switch(None if self._polls else spec.worker_cpus)
+        self.daemon = daemons.switch
         port_type = self._wait_for_types(daemons, spec.port, dpdk="dpdk-init" in config)
         if spec.uplink is not None:
             self._uplink = NicUplink(session, spec.uplink, daemons.netns, mtu=spec.mtu)
@@ -258,10 +259,6 @@ class OpenVSwitch(Switch):
         """Raises ProvisionError with the log's tail if a daemon has died."""
         self.daemons.check()
 
-    def fault(self) -> str | None:
-        """Returns that someone else has stopped ovs-vswitchd; None if it runs."""
-        return None if self._daemons is None else self._daemons.switch.fault()
-
     def set_ageing(self, seconds: float) -> None:
         """Sets the bridge's ageing time. Raises ProvisionError."""
         self.daemons.vsctl("set", "Bridge", _BRIDGE, f"other-config:mac-aging-time={round(seconds)}")
@@ -323,16 +320,6 @@ class OpenVSwitch(Switch):
     def assignment(self) -> Mapping[int, int] | None:
         """Returns the CPU that polls each port, as OVS showed it when the last launch was connected."""
         return self._cpus or None
-
-    def pause(self) -> None:
-        """Stops all threads of ovs-vswitchd."""
-        if self._daemons is not None:
-            self._daemons.switch.pause()
-
-    def resume(self) -> None:
-        """Lets ovs-vswitchd go on."""
-        if self._daemons is not None:
-            self._daemons.switch.resume()
 
     def stop(self) -> None:
         """Ends the daemons, gives the uplink back and removes their namespace."""
