@@ -6,6 +6,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pytest_icbench.driver.switch.protocol import Attachment
+from pytest_icbench.errors import Unsupported
+from pytest_icbench.model.path import FramePath
+from pytest_icbench.wording import counted
+
+
+def check_cores(switch: str, cores: int, pairs: int, queues: int, unit: str = "receive queues") -> None:
+    """Checks that each core gets a queue of a port.
+
+    Args:
+        queues: queue pairs of each port.
+        unit: what a queue is called by the switch.
+
+    Raises Unsupported for more cores than queues.
+    """
+    of_all = len(FramePath(pairs).endpoints) * queues
+    if cores > of_all:
+        ports = counted(pairs, "pair") + (f" of {queues} queues" if queues > 1 else "")
+        raise Unsupported(
+            f"{switch} cannot use {cores} cores for {ports}, which are {of_all} {unit}: ask for at most {of_all} switch"
+            " cores"
+        )
 
 
 def share_queues(attachments: Sequence[Attachment], cores: int, queues: int) -> dict[int, tuple[int, ...]]:

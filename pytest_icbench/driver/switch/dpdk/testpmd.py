@@ -11,16 +11,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from pytest_icbench.driver.switch.common.cores import in_blocks
+from pytest_icbench.driver.switch.common.cores import check_cores, in_blocks
 from pytest_icbench.driver.switch.common.daemon import Daemon
 from pytest_icbench.driver.switch.common.ports import MEMIF, endpoint_of, serving_device, socket_path, wait_for_sockets
 from pytest_icbench.driver.switch.dpdk import dpdk_process
 from pytest_icbench.driver.switch.dpdk.telemetry import query, telemetry_socket
 from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, SwitchFacts, SwitchSpec
-from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Endpoint
-from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.switch_traits import Kind
 from pytest_icbench.model.traffic import carries_jumbo
 
@@ -77,13 +76,7 @@ class TestPmd(dpdk_process.PortForwarder):
 
     def needs_of_queues(self, pairs: int, cores: int, queues: int, *, jumbo: bool = False) -> Needs:
         """Returns ``needs``; each queue of a port is a stream of its own."""
-        streams = len(FramePath(pairs).endpoints) * queues
-        if cores > streams:
-            each = f" of {queues} queues" if queues > 1 else ""
-            raise Unsupported(
-                f"testpmd cannot use {cores} cores for {pairs} pairs{each}, which are {streams} streams: ask for at"
-                f" most {streams} switch cores"
-            )
+        check_cores(self.name, cores, pairs, queues, "streams")
         return Needs(hugepages_mib=_HUGEPAGES_MIB, pollers=cores)
 
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from pytest_icbench.driver.switch.common.cores import share_queues
+from pytest_icbench.driver.switch.common.cores import check_cores, share_queues
 from pytest_icbench.driver.switch.common.daemon import SAMPLE_S, DaemonSwitch
 from pytest_icbench.driver.switch.common.kernel import probe_netdev_api
 from pytest_icbench.driver.switch.common.kernel_ports import port_of
@@ -35,7 +35,7 @@ from pytest_icbench.driver.switch.ovs.output import (
 )
 from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, SwitchFacts, SwitchSpec
 from pytest_icbench.driver.workload.eal import netdev
-from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
 from pytest_icbench.model.endpoint import Endpoint, VhostUser
@@ -108,13 +108,8 @@ class OpenVSwitch(DaemonSwitch):
 
     def needs_of_queues(self, pairs: int, cores: int, queues: int, *, jumbo: bool = False) -> Needs:
         """Returns ``needs`` with so many queue pairs a port."""
-        ports = len(FramePath(pairs).endpoints)
-        if cores > ports * queues:
-            raise Unsupported(
-                f"ovs cannot use {cores} cores for {pairs} pairs, which are {ports * queues} receive queues: ask for at"
-                f" most {ports * queues} switch cores"
-            )
-        return Needs(hugepages_mib=memory_mib(ports, jumbo, queues), pollers=cores)
+        check_cores(self.name, cores, pairs, queues)
+        return Needs(hugepages_mib=memory_mib(len(FramePath(pairs).endpoints), jumbo, queues), pollers=cores)
 
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
         """Starts database and daemon, then adds bridge and ports. Raises ProvisionError with the log's tail."""

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import ClassVar
 
-from pytest_icbench.driver.switch.common.cores import share_queues
+from pytest_icbench.driver.switch.common.cores import check_cores, share_queues
 from pytest_icbench.driver.switch.common.daemon import SAMPLE_S, DaemonSwitch
 from pytest_icbench.driver.switch.common.ports import (
     MEMIF,
@@ -121,12 +121,7 @@ class Vpp(DaemonSwitch):
 
     def needs_of_queues(self, pairs: int, cores: int, queues: int, *, jumbo: bool = False) -> Needs:
         """Returns ``needs`` with so many queue pairs a port."""
-        of_all = len(FramePath(pairs).endpoints) * queues
-        if cores > of_all:
-            raise Unsupported(
-                f"vpp cannot use {cores} cores for {pairs} pairs, which are {of_all} receive queues: ask for at most"
-                f" {of_all} switch cores"
-            )
+        check_cores(self.name, cores, pairs, queues)
         return Needs(hugepages_mib=hugepages_mib(), pollers=cores)
 
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:

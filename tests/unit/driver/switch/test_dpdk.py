@@ -208,7 +208,7 @@ def test_testpmd_refuses_cores_without_streams() -> None:
     with pytest.raises(Unsupported, match="at most 2 switch cores"):
         TestPmd().needs(1, 3)
     assert TestPmd().needs_of_queues(1, 4, 2).pollers == 4
-    with pytest.raises(Unsupported, match=r"^testpmd cannot use 5 cores for 1 pairs of 2 queues, which are 4 streams"):
+    with pytest.raises(Unsupported, match=r"^testpmd cannot use 5 cores for 1 pair of 2 queues, which are 4 streams"):
         TestPmd().needs_of_queues(1, 5, 2)
 
 
