@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import select
 import subprocess
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,6 @@ import bench_host as host
 
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import WorkloadError
-from pytest_icbench.host.facts import involuntary_switches
 from pytest_icbench.measure.launch.steal import StealTrack
 
 #: MiB of huge pages of both processes; a delay line holds 16384 frames.
@@ -28,6 +29,16 @@ FORWARDER_MIB, CLIENT_MIB = 144, 64
 #: How often stolen time is read.
 _SAMPLE_S = 0.1
 _PATIENCE_S = 20.0
+
+
+def involuntary_switches(pid: int) -> int | None:
+    """How often the threads of a process were preempted since they started; None if it has ended."""
+    texts = []
+    for thread in Path(f"/proc/{pid}/task").glob("*/status"):
+        with suppress(OSError):  # the thread has ended
+            texts.append(thread.read_text())
+    counts = [int(count) for text in texts for count in re.findall(r"nonvoluntary_ctxt_switches:\s*(\d+)", text)]
+    return sum(counts) if counts else None
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from pytest_icbench.errors import Unsupported
 from validation import drawing, independent
 from validation.model import Found, Row, Settings
-from validation.pools.gate_sessions import BASELINE_SESSIONS, FILE, SLOWER, WANTED, Judged, Session, host, read
+from validation.pools.detection import host
+from validation.pools.gate_sessions import BASELINE_SESSIONS, FILE, SLOWER, WANTED, Judged, Session, read
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
