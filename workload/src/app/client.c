@@ -43,14 +43,8 @@ static void write_window(struct client *c, uint16_t number, bool provisional)
 	const struct window_rx *rx = &c->rx.windows[number];
 	struct client_rtt rtt = client_times_window(&c->times, number, !provisional);
 
-	json_begin_line(j, "window");
-	json_string(j, "role", "client");
-	json_u64(j, "stream", c->r->o->stream_id);
-	json_u64(j, "window", number);
+	window_begin_json(j, "client", c->r->o->stream_id, number, tx);
 	json_bool(j, "provisional", provisional);
-	json_u64(j, "start_ns", tx->start_ns);
-	json_u64(j, "duration_ns", tx->duration_ns);
-	window_tx_json(j, tx);
 	receiver_window_json(&c->rx, j, rx);
 	window_cycles_json(j, &c->r->clock, &tx->cycles, !c->r->o->blocking);
 	/* One thread sends and receives: its switches have been counted on the sending side already. */

@@ -35,14 +35,8 @@ static void write_window(struct duplex *d, uint16_t number, bool provisional)
 	struct json *j = &d->r->json;
 	const struct window_tx *tx = &d->sent[number];
 
-	json_begin_line(j, "window");
-	json_string(j, "role", "duplex");
-	json_u64(j, "stream", d->r->o->stream_id);
-	json_u64(j, "window", number);
+	window_begin_json(j, "duplex", d->r->o->stream_id, number, tx);
 	json_bool(j, "provisional", provisional);
-	json_u64(j, "start_ns", tx->start_ns);
-	json_u64(j, "duration_ns", tx->duration_ns);
-	window_tx_json(j, tx);
 	receiver_window_json(&d->rx, j, &d->rx.windows[number]);
 	window_cycles_json(j, &d->r->clock, &tx->cycles, true);
 	json_u64(j, "involuntary_switches", tx->involuntary_switches);

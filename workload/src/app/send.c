@@ -15,13 +15,7 @@ static void write_window(void *context, uint16_t number, const struct window_tx 
 	struct run *r = context;
 	struct json *j = &r->json;
 
-	json_begin_line(j, "window");
-	json_string(j, "role", "sender");
-	json_u64(j, "stream", r->o->stream_id);
-	json_u64(j, "window", number);
-	json_u64(j, "start_ns", w->start_ns);
-	json_u64(j, "duration_ns", w->duration_ns);
-	window_tx_json(j, w);
+	window_begin_json(j, "sender", r->o->stream_id, number, w);
 	window_cycles_json(j, &r->clock, &w->cycles, !r->o->blocking);
 	json_u64(j, "involuntary_switches", w->involuntary_switches);
 	json_end_line(j);

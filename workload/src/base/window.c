@@ -83,6 +83,18 @@ void window_rx_add(struct window_rx *total, const struct window_rx *w)
 	add_cycles(&total->cycles, &w->cycles);
 }
 
+void window_begin_json(
+        struct json *j, const char *role, uint16_t stream, uint16_t number, const struct window_tx *w)
+{
+	json_begin_line(j, "window");
+	json_string(j, "role", role);
+	json_u64(j, "stream", stream);
+	json_u64(j, "window", number);
+	json_u64(j, "start_ns", w->start_ns);
+	json_u64(j, "duration_ns", w->duration_ns);
+	window_tx_json(j, w);
+}
+
 void window_tx_json(struct json *j, const struct window_tx *w)
 {
 	json_u64(j, "scheduled", w->scheduled);

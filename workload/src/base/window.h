@@ -52,6 +52,9 @@ struct window_rx {
 void window_tx_add(struct window_tx *total, const struct window_tx *w);
 void window_rx_add(struct window_rx *total, const struct window_rx *w);
 
+/* Begins the line of a window of who sends: role, stream, number, start, length and the sender's counters. */
+void window_begin_json(
+        struct json *j, const char *role, uint16_t stream, uint16_t number, const struct window_tx *w);
 /* The counters as JSON keys; times and percentiles are the caller's. */
 void window_tx_json(struct json *j, const struct window_tx *w);
 void window_rx_json(struct json *j, const struct window_rx *w);
