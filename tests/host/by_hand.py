@@ -6,8 +6,8 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path
@@ -106,8 +106,9 @@ def _group(pid: int) -> Path | None:
 
 
 def _members(pid: int) -> set[int]:
-    group = _group(pid)
-    return set() if group is None else {int(word) for word in (group / "cgroup.procs").read_text().split()}
+    layout = Layout.read(Root())
+    paths = [f"{place.mount}{path}" for place, path in layout.groups_of(Root(), pid) if place is layout.freezing()]
+    return {int(word) for path in paths for word in Path(path, "cgroup.procs").read_text().split()}
 
 
 @contextmanager
@@ -136,10 +137,16 @@ def _process() -> Iterator[int]:
 
 
 @contextmanager
-def two(*, routed: bool = False, mtu: int = 1500) -> Iterator[tuple[ByHand, ByHand]]:
-    """Two containers, joined by a veth pair; ``routed``: by a router, each alone in its subnet as pods may be."""
+def two(
+    *, routed: bool = False, mtu: int = 1500, start: Callable[[], AbstractContextManager[int]] | None = None
+) -> Iterator[tuple[ByHand, ByHand]]:
+    """Two containers, joined by a veth pair; ``routed``: by a router, each alone in its subnet as pods may be.
+
+    Args:
+        start: starts one and yields its first process.
+    """
     with ExitStack() as stack:
-        a, b = (stack.enter_context(_process()) for _ in range(2))
+        a, b = (stack.enter_context((start or _process)()) for _ in range(2))
         ends = [ByHand(a, "10.78.0.1"), ByHand(b, "10.78.0.2" if not routed else "10.78.1.1")]
         between = [ByHand(stack.enter_context(_process()), "") for _ in range(routed)]
         if not routed:
