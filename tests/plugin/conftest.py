@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import pkgutil
 import pty
 import re
 import struct
@@ -12,18 +13,22 @@ import subprocess
 import sys
 import termios
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 
-import pytest_icbench.plugin.progress
 import pytest_icbench.plugin.session
 
-# Loaded before the first inner run: pytester takes back what that loads, and a patch must hit what it uses.
 import pytest_icbench.testbed.testbed
 from tests.plugin.fakes import FakeTestbed
 
+# Loaded before the first inner run: pytester takes back what that loads, so each one would load it again, and a patch
+# must hit what it uses.
+for _module in pkgutil.walk_packages(pytest_icbench.plugin.__path__, "pytest_icbench.plugin."):
+    with suppress(ImportError):  # of an extra that is not here
+        import_module(_module.name)
 with suppress(ImportError):  # can be loaded once a process only
     import vl_convert  # noqa: F401
 

@@ -152,7 +152,7 @@ class Workspace:
     def plan(self, command: str) -> subprocess.CompletedProcess[str]:
         words = self.arguments(command)
         asked = [] if {"--icbench-plan", "--collect-only"} & set(words) else ["--icbench-plan"]
-        program = ["pytest", "-p", "no:cacheprovider"]
+        program = ["pytest", "-p", "no:cacheprovider", "-p", "no:hypothesispytest"]
         if command.startswith("icbench demo"):
             program, words = ["pytest_icbench.cli", "demo"], words[1:]
         argv = [sys.executable, "-P", "-m", *program, *words, *asked]
