@@ -41,7 +41,7 @@ PATHS = [name for name, driver in MADE.items() if issubclass(driver, KernelPath)
 CONNECTING = {name: driver for name, driver in MADE.items() if name not in PATHS}
 PORTS = [Case(name, port=port) for name, driver in CONNECTING.items() for port in driver.ports]
 MODES = [Case(name, mode=mode) for name, driver in CONNECTING.items() for mode in driver.modes]
-RELAUNCHES = 3
+RELAUNCHES = 2
 #: A receiver announces itself once; a sender marks its end up to three times.
 ANNOUNCED, END_MARKS = 1, 3
 

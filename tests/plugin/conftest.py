@@ -20,7 +20,6 @@ from typing import Any, ClassVar
 import pytest
 
 import pytest_icbench.plugin.session
-
 import pytest_icbench.testbed.testbed
 from tests.plugin.fakes import FakeTestbed
 

@@ -23,7 +23,7 @@ pytestmark = [
 # Time, not rate: what limits a rate on a loaded machine need not be the switch, and then nothing is decided.
 SLOW = """
 @pytest.mark.icbench(switch="forward-raw", variant="delay100us", rate=1000, burst=4, dimension="latency",
-                     repeats=7, duration=0.2, drain=0.2)
+                     repeats=7, warmup=0.05, duration=0.2, drain=0.2, reference=False)
 def test_a(icbench):
     icbench.gate(icbench.latency())
 """

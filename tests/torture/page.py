@@ -27,7 +27,7 @@ draws the same moments and inputs again. The exit status is 1 if anything was no
 What the hour did not suffice for is told: the summary has how many of what was planned were tried.
 
 The short form, `--short`, is part of `make test-all`: two kills, the faults that
-`SHORT` in `tests/torture/fault_table.py` names, and a five-hundredth of the inputs.
+`SHORT` in `tests/torture/fault_table.py` names, and, among its unit tests, a five-hundredth of the inputs.
 
 ## Faults
 

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -71,3 +73,13 @@ def test_a_lost_result_is_noticed(tmp_path: Path) -> None:
     ]
     (tmp_path / "output").write_text("")
     assert lost(tmp_path) == []
+
+
+@pytest.mark.slow
+def test_the_inputs_of_the_short_form() -> None:
+    """Kills and faults, which change the host, are tried there."""
+    argv = [sys.executable, "-m", "tests.torture", "--only=fuzz", "--short", "--seed=1"]
+    root = Path(__file__).parents[3]
+    done = subprocess.run(argv, cwd=root, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+    assert "0 wrong" in done.stdout
