@@ -89,11 +89,11 @@ def lane(name: str, options: Sequence[str]) -> Lane:
         return Lane(
             (
                 Part("tests/plugin", 115, plugin),
-                Part("tests/unit", 110, unit),
-                Part("C tests", 60, rule("test-c")),
-                Part("lint", 45, rule("lint")),
+                Part("tests/unit", 125, unit),
+                Part("C tests", 40, rule("test-c")),
+                Part("lint", 40, rule("lint")),
             ),
-            Part("tests on the host", 180, host),
+            Part("tests on the host", 195, host),
         )
     # Half of the unit tests' time goes into what the documents say. Names as well: one test can take a minute.
     return Lane(

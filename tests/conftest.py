@@ -37,6 +37,7 @@ def pytest_collection_finish() -> None:
     """Thousands of tests stay to the end: the collector need not look through them again and again."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(100_000)
 
 
 def pytest_report_header() -> str:

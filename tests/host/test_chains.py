@@ -69,6 +69,7 @@ class DropsAtHopFour(ForwarderFunction):
         super().start(session, replace(spec, function="drop1000") if spec.hop == 4 else spec)
 
 
+@pytest.mark.slow
 def test_the_hop_that_drops_one_in_a_thousand_of_ten_is_named(session: HostSession) -> None:
     case = Case("veth", function="leaky", chain=10, api="raw-mmsg", rate=Rate(8_000))
     with in_place(DropsAtHopFour), through(session, case) as rig:

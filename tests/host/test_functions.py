@@ -91,6 +91,7 @@ def test_a_function_does_its_work_between_the_ends(session: HostSession, case: C
         assert all((counter.memory_bytes or 0) > 100_000 for counter in counters)
 
 
+@pytest.mark.slow
 def test_a_figure_through_a_function_has_its_work(session: HostSession) -> None:
     case = Case("veth", function="cost1000", api="udp-mmsg", rate=Rate(20_000))
     with through(session, case) as rig:

@@ -123,6 +123,7 @@ def test_the_switchs_own_counters_agree(session: HostSession, case: Case) -> Non
     assert counted(0, "rx_packets") is not None
 
 
+@pytest.mark.slow
 def test_the_reference_link_is_measured_beside_the_case(session: HostSession) -> None:
     case = Case("linux-bridge", api="udp-mmsg")
     reference = reference_case(case, "veth", family="kernel")

@@ -34,7 +34,7 @@ def total(outcome: Outcome, key: str) -> int:
 
 
 @each_technique
-@pytest.mark.parametrize("size", [64, 1518])
+@pytest.mark.parametrize("size", [64, pytest.param(1518, marks=pytest.mark.slow)])
 def test_send_to_recv(veth: Path2, technique: list[str], size: int) -> None:
     """Every frame is sent, received and accounted to the window it was scheduled in, with every byte checked."""
     common = [*technique, "-c", "-p", str(size), "-b", "10"]
