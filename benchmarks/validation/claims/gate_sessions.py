@@ -186,7 +186,8 @@ def draw(name: str, figure: Figure, data: Mapping[str, Any]) -> None:
             for number, each in enumerate(sessions, start=1)
             if each["verdict"] == verdict
         ]
-        axes.scatter(*zip(*places, strict=True), marker="s", s=14, color=colour, label=verdict)
+        xs, ys = zip(*places, strict=True)
+        axes.scatter(xs, ys, marker="s", s=14, color=colour, label=verdict)
     axes.set_yticks(range(len(cases)), list(cases), fontsize=7)
     axes.set(xlabel="session", ylim=(-0.8, len(cases) + 0.4))
     axes.legend(fontsize=7, ncols=len(verdicts), loc="upper center")
