@@ -58,7 +58,9 @@ class Run:
         package = str(Path(pytest_icbench.__file__).parents[1])
         uplink = f"{other.here_nic} {other.address}={THERE_NIC}"
         argv = [sys.executable, "-m", "pytest", *LOAD, "-v", "-rA", "--tb=short"]
-        argv += [f"--icbench-remote=root@{other.address}", f"--icbench-uplink={uplink}", *arguments, "test_x.py"]
+        argv += [f"--icbench-remote=root@{other.address}", *arguments, "test_x.py"]
+        if not any(word.startswith("--icbench-uplink") for word in arguments):
+            argv.append(f"--icbench-uplink={uplink}")
         if not any(word.startswith("--icbench-node") for word in arguments):
             argv.append("--icbench-node=netns")
         self._output = (directory / "output").open("w")  # no pipe: what outlives pytest could hold it open

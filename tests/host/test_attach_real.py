@@ -100,9 +100,8 @@ def containers(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Start
     made = Started(kind, tmp_path)
     new = [path for path in (_LXC_LOCKS, *_LXC_LOCKS.parents) if not path.exists()]
     mounts = set(snapshot.take()["mount"])
-    with made.one():  # what programs leave behind at their first container is there before the session looks
-        pass
-    yield made
+    with made.one():  # what programs leave behind at their first container is there while the session looks
+        yield made
     for point in set(snapshot.take()["mount"]) - mounts:
         run(["umount", point], timeout_s=5)
     for path in new:

@@ -86,18 +86,18 @@ def test_names_are_there_for_who_asks(other: SecondHost, tmp_path: Path) -> None
 def test_what_is_missing_is_said_before_anything_is_done(other: SecondHost, tmp_path: Path) -> None:
     with clean_on_both(other):
         run = Run(tmp_path, other, "--icbench-plan", f"--icbench-uplink=icbnone {other.address}={THERE_NIC}")
-        assert run.wait() == 0
+        assert run.wait() == 0, run.output
         assert "there is no network interface icbnone" in run.output
         run = Run(tmp_path, other, "--icbench-plan", f"--icbench-uplink={other.here_nic} {other.address}=icbnone")
-        assert run.wait() == 0
+        assert run.wait() == 0, run.output
         assert "on the remote host: --icbench-uplink: there is no network interface icbnone" in run.output
         for mine, theirs in ((other.management_nic, THERE_NIC), (other.here_nic, "mgmt0")):
             run = Run(tmp_path, other, "--icbench-plan", f"--icbench-uplink={mine} {other.address}={theirs}")
-            assert run.wait() == 0
+            assert run.wait() == 0, run.output
             needed = mine if theirs == THERE_NIC else theirs
             assert f"{needed} has the address of this very ssh connection: name a NIC" in run.output
         run = Run(tmp_path, other, "--icbench-switch=snabb", scenario=ANY_SWITCH)
-        assert run.wait() == 4
+        assert run.wait() == 4, run.output
         assert "snabb has no way to a second host" in run.output
 
 

@@ -307,11 +307,12 @@ def kill_groups(layout: Layout, root: Root, groups: Iterable[str], timeout_s: fl
 
 
 def undo_cgroup(name: str) -> None:
-    """Kills the processes in a session's group and removes it in every hierarchy."""
+    """Kills the processes in a session's group and removes it in every hierarchy, where runtimes join it, too."""
     root = Root()
     layout = Layout.read(root)
-    kill_groups(layout, root, [name])
-    remove_groups(layout, root, [name])
+    for place in (layout, layout.joined()):
+        kill_groups(place, root, [name])
+        remove_groups(place, root, [name])
 
 
 def undo_subtree_control(path: str, enabled: tuple[str, ...]) -> None:

@@ -24,7 +24,13 @@ _EXECUTES_S = 5.0
 
 
 class EngineNode(ContainerNode):
-    """A node in a container of an engine, see ``node.protocol.Node``. Each kind says which, and with which files."""
+    """A node in a container of an engine, see ``node.protocol.Node``. Each kind says which, and with which files.
+
+    Attributes:
+        id: what the engine calls the container; empty before it is made.
+    """
+
+    id = ""
 
     def engine(self) -> Engine:
         """Returns the engine. Raises ProvisionError if it is gone."""
@@ -47,7 +53,7 @@ class EngineNode(ContainerNode):
         spec, engine, env = self.spec, self.engine(), environment(self.session.id)
         try:
             options = container(spec, env=env, binds=frame.binds, devices=devices)
-            engine.call("create", *options, *self.files(frame), *command)
+            self.id = engine.call("create", *options, *self.files(frame), *command)
             prepared_ns = time.perf_counter_ns()
             engine.call("start", spec.name)
             init = int(engine.call("inspect", "--format", "{{.State.Pid}}", spec.name))

@@ -19,6 +19,7 @@ from pytest_icbench.driver.node.oci.node import runtime, version
 from pytest_icbench.driver.node.rootfs import Skeleton
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import entry_checks
+from pytest_icbench.host.cleanup import remove_tree
 from pytest_icbench.host.findings import Finding, Level
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.root import Root
@@ -88,6 +89,12 @@ class PodmanNode(EngineNode):
         done = self.engine().run("rm", "--force", "--time", "0", self.spec.name)
         if done.code != 0 and "no such container" not in done.err.lower():
             raise ProvisionError(f"container {self.spec.name}: podman rm failed: {done.complaint}")
+
+    def end(self) -> None:
+        """See ``ContainerNode``. The runtime's state can remain, if the container ends while podman removes it."""
+        super().end()
+        if self.id:
+            remove_tree(self.path / "state" / self.id)
 
 
 def undo_container(name: str) -> None:
