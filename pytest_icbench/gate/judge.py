@@ -206,6 +206,7 @@ _WORDS = {
 
 
 def _reason(measurement: Measurement, finding: Finding) -> str:
+    disturbed = finding.note == TOO_DISTURBED  # it would be REGRESSED otherwise
     if measurement.generator_bound and finding.name in LOSSES and finding.verdict == Verdict.INCONCLUSIVE:
         why = finding.name
     elif finding.value is None:
@@ -215,11 +216,11 @@ def _reason(measurement: Measurement, finding: Finding) -> str:
     elif finding.value_low is None:
         why = f"{plain_name(finding.name)} {quantity(finding.name, finding.value)} has no interval"
     else:
-        word = _WORDS.get((finding.kind, finding.verdict), "too near")
+        word = _WORDS.get((finding.kind, Verdict.REGRESSED if disturbed else finding.verdict), "too near")
         why = f"{plain_name(finding.name)} {quantity(finding.name, finding.value)} {word}"
         why += f" {quantity(finding.name, finding.limit)}"
     if finding.outlook():
-        why += f"{': ' if finding.note else ', '}{finding.outlook()}"
+        why += f"{', but ' if disturbed else ': ' if finding.note else ', '}{finding.outlook()}"
     return f"{why}, {measurement.case}"
 
 

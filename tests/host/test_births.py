@@ -80,9 +80,14 @@ def test_the_first_frame_of_a_client_creates_its_container(session: HostSession)
     found, failure = bear(crowd, lambda: maker_of(session, "netns", [CPU]), session, lambda _: None)
     assert failure is None
     assert len(found.first_trip_ns) == len(found.total_ns) == 8
-    created = zip(found.first_trip_ns, found.total_ns, strict=True)
-    assert all(trip > total for trip, total in created), "no answer comes before the container is there"
-    assert statistics.median(found.first_trip_ns) < statistics.median(found.total_ns) + 50e6
+    # Clients come every 60 ms, also while the container of one before them is made: they wait for it first.
+    rest, ready_ns = [], 0
+    for place, (trip_ns, total_ns) in enumerate(zip(found.first_trip_ns, found.total_ns, strict=True)):
+        assert trip_ns > total_ns, "no answer comes before the container is there"
+        came_ns = place * 60_000_000
+        ready_ns = max(ready_ns, came_ns) + total_ns
+        rest.append(trip_ns - (ready_ns - came_ns))
+    assert statistics.median(rest) < 50e6
 
 
 @contextmanager

@@ -15,10 +15,13 @@ __all__ = ["veth"]  # fixtures
 STALL_S = 0.1
 
 
-def stall(process: Process) -> None:
+def stall(process: Process) -> int:
+    """Stops a process for a while. Returns when that began, CLOCK_MONOTONIC."""
+    began_ns = time.monotonic_ns()
     process.process.send_signal(signal.SIGSTOP)
     time.sleep(STALL_S)
     process.process.send_signal(signal.SIGCONT)
+    return began_ns
 
 
 @pytest.mark.parametrize("who", ["client", "server"])
@@ -31,7 +34,7 @@ def test_who_is_stopped_has_a_gap(veth: Path2, who: str) -> None:
     server.say(start)
     client.say(start)
     time.sleep(0.5)
-    stall(client if who == "client" else server)
+    stalled_ns = stall(client if who == "client" else server)
     ended = client.end()
     outcomes = {"client": ended, "server": server.end()}
     for outcome in outcomes.values():
@@ -44,8 +47,12 @@ def test_who_is_stopped_has_a_gap(veth: Path2, who: str) -> None:
     longest = max(windows, key=lambda window: window["gap_ns"])
     assert longest["gap_ns"] >= 0.95 * STALL_S * 1e9
     assert longest["gap_count"] >= 1
-    # A gap belongs to the window in which it began, and is in the sum of all.
-    assert longest["window"] in (4, 5)
+    # A gap belongs to the window in which it began, and is in the sum of all. A busy host makes others, some longer.
+    assert any(
+        window["gap_ns"] >= 0.95 * STALL_S * 1e9
+        and window["start_ns"] <= stalled_ns < window["start_ns"] + window["duration_ns"] + window["gap_ns"]
+        for window in windows
+    )
     assert outcomes[who].summary["gap_ns"] >= longest["gap_ns"]
 
 

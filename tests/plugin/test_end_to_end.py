@@ -123,8 +123,14 @@ def test_a_limit_that_cannot_be_met_fails(inner: Runner) -> None:
     inner.write(test_x=RATE.replace("repeats=2", "repeats=6"))
     (inner.path / "thresholds.toml").write_text('["*-64B-*"]\nmin_throughput_pps = 1e9\n')
     result = inner.spawn()
-    result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(["REGRESSED: throughput_pps * below 1000M, veth-64B-*"])
+    told = " ".join(result.stdout.str().split())
+    if "more than a quarter of its launches were disturbed" in told:  # a busy host: nothing can be accused
+        result.assert_outcomes(passed=1)
+        assert result.parseoutcomes()["undecided"] == 1
+        assert re.search(r"INCONCLUSIVE: throughput_pps \S+ below 1000M, but more than a quarter of its", told)
+    else:
+        result.assert_outcomes(passed=1, failed=1)
+        assert re.search(r"REGRESSED: throughput_pps \S+ below 1000M, veth-64B-", told)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
