@@ -306,13 +306,20 @@ def kill_groups(layout: Layout, root: Root, groups: Iterable[str], timeout_s: fl
         time.sleep(_POLL_S)
 
 
+def end_group(layout: Layout, root: Root, group: str) -> None:
+    """Kills the processes in a group and removes it in every hierarchy, where runtimes join it, too. Idempotent.
+
+    Raises ProvisionError if a process or a cgroup remains.
+    """
+    for place in dict.fromkeys((layout, layout.joined())):
+        kill_groups(place, root, [group])
+        remove_groups(place, root, [group])
+
+
 def undo_cgroup(name: str) -> None:
-    """Kills the processes in a session's group and removes it in every hierarchy, where runtimes join it, too."""
+    """Ends a session's group."""
     root = Root()
-    layout = Layout.read(root)
-    for place in (layout, layout.joined()):
-        kill_groups(place, root, [name])
-        remove_groups(place, root, [name])
+    end_group(Layout.read(root), root, name)
 
 
 def undo_subtree_control(path: str, enabled: tuple[str, ...]) -> None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,6 +16,7 @@ from pytest_icbench.driver.node.rootfs import Skeleton, mount_point, skeleton
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.entering import can_enter, start_within
+from pytest_icbench.host.findings import Finding, Level
 from pytest_icbench.host.process import Process
 from pytest_icbench.host.session import HostSession
 
@@ -150,6 +151,14 @@ def reap(name: str) -> None:
     node = _started.pop(name, None)
     if node is not None:
         node.reap()
+
+
+def finding(topic: str, tell: Callable[[], str], install: str) -> Finding:
+    """Returns what the doctor says of a kind of container: what ``tell`` returns, or why it cannot be used."""
+    try:
+        return Finding(Level.GOOD, topic, tell())
+    except (Unsupported, ProvisionError) as error:
+        return Finding(Level.NOTE, topic, str(error), install)
 
 
 def check_host(layout: Layout, what: str) -> None:

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,16 +10,6 @@ from random import Random
 from typing import Any
 
 import pytest
-
-BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
-
-
-@pytest.fixture
-def load(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
-    monkeypatch.syspath_prepend(BENCHMARKS)
-    for name in [name for name in sys.modules if name.split(".")[0] == "validation"]:
-        monkeypatch.delitem(sys.modules, name)
-    return importlib.import_module
 
 
 @pytest.fixture

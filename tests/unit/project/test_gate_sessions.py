@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -15,16 +13,7 @@ from typing import Any
 
 import pytest
 
-BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 CASES = ("linux-bridge-64B", "forward:cost4000-64B")
-
-
-@pytest.fixture
-def load(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
-    monkeypatch.syspath_prepend(BENCHMARKS)
-    for name in [name for name in sys.modules if name.split(".")[0] == "validation"]:
-        monkeypatch.delitem(sys.modules, name)
-    return importlib.import_module
 
 
 @pytest.fixture

@@ -15,13 +15,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 from pytest_icbench.driver.node.cgroup_layout import Layout
-from pytest_icbench.driver.node.container import check_host, reap
+from pytest_icbench.driver.node.container import check_host, finding, reap
 from pytest_icbench.driver.node.engine.command import Engine
 from pytest_icbench.driver.node.engine.node import EngineNode
 from pytest_icbench.driver.node.rootfs import Skeleton
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import entry_checks
-from pytest_icbench.host.findings import Finding, Level
+from pytest_icbench.host.findings import Finding
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.session import HostSession
 
@@ -79,10 +79,7 @@ class DockerNode(EngineNode):
     @staticmethod
     def findings() -> Iterator[Finding]:
         """Implements ``Node.findings``."""
-        try:
-            yield Finding(Level.GOOD, "Docker", f"docker {daemon()[1]['ServerVersion']}")
-        except (Unsupported, ProvisionError) as error:
-            yield Finding(Level.NOTE, "Docker", str(error), _INSTALL)
+        yield finding("Docker", lambda: f"docker {daemon()[1]['ServerVersion']}", _INSTALL)
 
     @staticmethod
     def treatment() -> dict[str, Any]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 from pytest_icbench.driver.node.cgroup_layout import Layout
-from pytest_icbench.driver.node.container import check_host, reap
+from pytest_icbench.driver.node.container import check_host, finding, reap
 from pytest_icbench.driver.node.engine.command import Engine
 from pytest_icbench.driver.node.engine.node import EngineNode
 from pytest_icbench.driver.node.oci.node import runtime, version
@@ -20,7 +20,7 @@ from pytest_icbench.driver.node.rootfs import Skeleton
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import entry_checks
 from pytest_icbench.host.cleanup import remove_tree
-from pytest_icbench.host.findings import Finding, Level
+from pytest_icbench.host.findings import Finding
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import HostSession
@@ -48,11 +48,12 @@ class PodmanNode(EngineNode):
     @staticmethod
     def findings() -> Iterator[Finding]:
         """Implements ``Node.findings``."""
-        try:
+
+        def tell() -> str:
             PodmanNode.probe(HostSession.probing())
-            yield Finding(Level.GOOD, "Podman", version(_PROGRAM))
-        except (Unsupported, ProvisionError) as error:
-            yield Finding(Level.NOTE, "Podman", str(error), _INSTALL)
+            return version(_PROGRAM)
+
+        yield finding("Podman", tell, _INSTALL)
 
     @staticmethod
     def treatment() -> dict[str, Any]:

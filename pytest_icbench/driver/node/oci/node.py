@@ -14,15 +14,15 @@ from contextlib import suppress
 from typing import Any, ClassVar
 
 from pytest_icbench.driver.node.cgroup_layout import Layout
-from pytest_icbench.driver.node.cgroups import kill_groups, remove_groups
+from pytest_icbench.driver.node.cgroups import end_group
 from pytest_icbench.driver.node.confinement import Device, environment
-from pytest_icbench.driver.node.container import ContainerNode, check_host, reap
+from pytest_icbench.driver.node.container import ContainerNode, check_host, finding, reap
 from pytest_icbench.driver.node.oci.config import bundle
 from pytest_icbench.driver.node.rootfs import Skeleton
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import entry_checks
 from pytest_icbench.host.cleanup import remove_tree
-from pytest_icbench.host.findings import Finding, Level
+from pytest_icbench.host.findings import Finding
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.process import run
 from pytest_icbench.host.resource.hugepages import sizes_kib
@@ -62,12 +62,7 @@ class OciNode(ContainerNode):
     @staticmethod
     def findings() -> Iterator[Finding]:
         """Implements ``Node.findings``."""
-        try:
-            told = version(runtime(Layout.read(Root())))
-        except (Unsupported, ProvisionError) as error:
-            yield Finding(Level.NOTE, "OCI", str(error), "apt install runc")
-        else:
-            yield Finding(Level.GOOD, "OCI", told)
+        yield finding("OCI", lambda: version(runtime(Layout.read(Root()))), "apt install runc")
 
     @staticmethod
     def treatment() -> dict[str, Any]:
@@ -138,7 +133,7 @@ class OciNode(ContainerNode):
     def end(self) -> None:
         """See ``ContainerNode``."""
         name = self.spec.name
-        end_container(name, self.group.name, self.group.layout, self.session.root)
+        end_group(self.group.layout, self.session.root, self.group.member(name))
         for path in (self.path / name, self.path / "state" / name):
             remove_tree(path)
         for path in (self.log, self.path / f"{name}.out"):
@@ -151,26 +146,11 @@ def version(program: str) -> str:
     return f"{program} {words[2]}" if len(words) > 2 else program
 
 
-def end_container(name: str, group: str, layout: Layout, root: Root) -> None:
-    """Ends a container in any state and removes its cgroups. Needs no runtime, and is idempotent.
-
-    Raises ProvisionError if a process or a cgroup remains.
-    """
-    member = f"{group}/{name}"
-    joined = layout.joined()
-    for place in (layout, joined):
-        kill_groups(place, root, [member])
-        remove_groups(place, root, [member])
-    for hierarchy in set(joined.hierarchies) - set(layout.hierarchies):
-        with suppress(OSError):  # another container's is still there
-            root.path(hierarchy.path(group)).rmdir()
-
-
 def undo_container(name: str, group: str) -> None:
     """Ends a container that its session has not ended."""
     reap(name)
     root = Root()
-    end_container(name, group, Layout.read(root), root)
+    end_group(Layout.read(root), root, f"{group}/{name}")
 
 
 UNDO_KINDS = {"oci": UndoKind(undo_container, checks={"name": entry_checks.name, "group": entry_checks.group_name})}
