@@ -9,7 +9,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from pytest_icbench.gate.margins import COMPARED
-from pytest_icbench.gate.session_values import MOST_SESSIONS, SessionValues, against_control, middle
+from pytest_icbench.gate.session_values import (
+    MOST_SESSIONS,
+    SessionValues,
+    against_control,
+    against_undisturbed,
+    middle,
+)
 from pytest_icbench.model import circumstances
 from pytest_icbench.model.application import of_application
 from pytest_icbench.model.launch import Launch
@@ -75,10 +81,12 @@ class Entry(CaseFacts):
     def values(self) -> SessionValues:
         """The values of the newest session."""
         against = {name: against_control(name, figure, self.control) for name, figure in self.figures.items()}
+        beside = {name: against_undisturbed(name, figure, self.control) for name, figure in self.figures.items()}
         return SessionValues(
             {name: middle(figure) for name, figure in self.figures.items()},
             None if self.control is None else middle(self.control),
             {name: median(launches) for name, launches in against.items() if launches},
+            {name: value for name, value in beside.items() if value is not None and against[name]},
             self.canary_ns,
             self.level,
         )

@@ -4,7 +4,9 @@
 Unchanged software has another level in each session. So a change is held against how far the baseline's sessions lie
 apart (``stats.sessions``), and so is its change against the reference link that was launched beside it (the control).
 What moved both is the host, and no verdict about the software: ``host-changed``. A fixed piece of work (the canary)
-shares no code with the path and is asked last. No interval is narrower than that of the new session's launches.
+shares no code with the path and is asked last. No interval is narrower than that of the path's launches in the new
+session. What the control's launches leave unknown is in how far the sessions lie apart, of which each has as many: it
+widens nothing once more, or a control with a few odd launches would hide what the path shows to one per cent.
 
 Two levels of confidence: a *suspect* is worse at 95 %, by itself and against the control. It is *accused* only if one
 of both is worse at a level that all figures of a session share, so that at most ``ERROR_RATE`` of the sessions accuse
@@ -107,6 +109,15 @@ class _Side:
     def spread(self) -> Spread | None:
         return spread_of(self.levels)
 
+    def reach(self, margin: Margin, confidence: float) -> float:
+        """Returns how far, as a logarithm, an accused change lies beyond the limit; infinitely with one session."""
+        if self.spread is None:
+            return math.inf
+        own = self.launches or Estimate(1.0)
+        end = own.high if margin.better == "higher" else own.low
+        launches = abs(math.log(end)) if end else 0.0
+        return max(arm(self.spread, len(self.levels[-1]), confidence), launches)
+
 
 def over_sessions(
     now: Entry, before: Entry, allowed: Allowed, shares: int, *, first: bool, of_run: bool = False
@@ -121,13 +132,11 @@ def over_sessions(
     values, sessions = now.values, before.sessions
     name, margin = allowed.name, allowed.margin
     figure = now.figures[name]
-    plain = _side(values, sessions, lambda session: session.values.get(name), _own(figure))
+    own = _own(figure)
+    plain = _side(values, sessions, lambda session: session.values.get(name), own)
     if plain is None:
         return None
-    launches = against_control(name, figure, now.control)
-    # A search is one launch: it is as uncertain against the control as by itself.
-    own = _own(Figure(1.0, launches=launches)) or _own(figure)
-    beside = _side(values, sessions, lambda session: session.against.get(name), own)
+    beside = _side(values, sessions, _against(name, sessions), own)
     if plain.spread is None:
         return _of_one_session(now, before, allowed, plain, of_run=of_run)
     control = _side(values, sessions, lambda session: session.control)
@@ -139,12 +148,12 @@ def over_sessions(
         against=None if beside is None else beside.change(),
         control=None if control is None else control.change(),
         sessions=len(plain.levels[-1]),
-        finds=_finds([side.levels for side in sides], margin, confidence),
+        finds=_finds(sides, margin, confidence),
     )
     changes = [margin.change(side.change()) for side in sides]
     if all(change == "worse" for change in changes):
         return _of_worse(judged, sides, margin, confidence, _by_canary(values, sessions, allowed), first=first)
-    return _of_others(judged, plain, changes, allowed)
+    return _of_others(judged, sides, changes, allowed)
 
 
 def _side(
@@ -156,6 +165,24 @@ def _side(
     """Returns the two sides of a value; None unless both have it."""
     now, levels = of(values), by_level(sessions, of)
     return _Side(now, levels, launches) if now is not None and now > 0 and levels else None
+
+
+def _against(name: str, sessions: tuple[SessionValues, ...]) -> Callable[[SessionValues], float | None]:
+    """Returns the way to hold a figure against the control by which the baseline's sessions agree better.
+
+    Where both share their disturbances neighbouring launches agree; elsewhere what the control does undisturbed.
+    """
+
+    def paired(session: SessionValues) -> float | None:
+        return session.against.get(name)
+
+    def undisturbed(session: SessionValues) -> float | None:
+        return session.undisturbed.get(name)
+
+    by_pairs, by_level_alone = (spread_of(by_level(sessions, of)) for of in (paired, undisturbed))
+    if by_pairs is None or by_level_alone is None or by_level_alone.freedom < FEWEST_NORMAL - 1:
+        return paired
+    return undisturbed if by_level_alone.deviation < by_pairs.deviation else paired
 
 
 def _own(figure: Figure) -> Estimate | None:
@@ -202,24 +229,29 @@ def _of_worse(
         return _with(judged, note=SUSPECT, suspect=True)
     if any(margin.change(side.change(confidence)) == "worse" for side in sides):
         return _with(judged, Verdict.REGRESSED)
+    note = f"worse than sessions differ, but not surely enough for {percent(ERROR_RATE)} of false alarms a session"
+    return _with(judged, note=note, more_sessions=_until_told(sides, margin, confidence))
+
+
+def _until_told(sides: list[_Side], margin: Margin, confidence: float) -> int | None:
+    """Returns how many more sessions tell the first of the sides from the margin's limit; None if none would."""
     more = [
         sessions_until_told(side.spread, len(side.levels[-1]), distance, confidence, MOST_SESSIONS)
         for side in sides
         if side.spread is not None and (distance := abs(math.log(side.change().value / margin.limit))) > 0
     ]
-    fewest = min((count for count in more if count is not None), default=None)
-    note = f"worse than sessions differ, but not surely enough for {percent(ERROR_RATE)} of false alarms a session"
-    return _with(judged, note=note, more_sessions=fewest)
+    return min((count for count in more if count is not None), default=None)
 
 
-def _of_others(judged: SessionVerdict, plain: _Side, changes: list[Change], allowed: Allowed) -> SessionVerdict:
+def _of_others(judged: SessionVerdict, sides: list[_Side], changes: list[Change], allowed: Allowed) -> SessionVerdict:
     """Returns the verdict on what is not worse, by itself or against the control."""
-    margin, against = allowed.margin, judged.against
+    margin, against, plain = allowed.margin, judged.against, sides[0]
     alone = changes[0]
     if "worse" in changes or (alone == "better" and changes[-1] != "better"):
         beside = changes[-1]
         if against is not None and "worse" in changes and beside == "untold" and _beyond(against.value, margin):
-            return _with(judged, note="against the control, the interval reaches beyond the limit")
+            more = _until_told([sides[-1]], margin, CONFIDENCE)
+            return _with(judged, note="against the control, it may lie within the margin", more_sessions=more)
         if alone != "better" or beside != "tolerable":
             return _with(judged, note=_host_changed(judged))
         return _with(judged, Verdict.PASS)
@@ -261,11 +293,16 @@ def _host_changed(judged: SessionVerdict) -> str:
 
 
 def _by_canary(values: SessionValues, sessions: tuple[SessionValues, ...], allowed: Allowed) -> str | None:
-    """Returns the reason of a change that the fixed piece of work explains; None if it does not."""
+    """Returns the reason of a change that the fixed piece of work explains; None if it does not.
+
+    Work that takes no longer than sessions differ by explains nothing.
+    """
     canary = _side(values, sessions, lambda session: session.canary_ns)
     if canary is None:
         return None
-    slower = canary.change().value
+    slower = canary.change()
+    if slower.low is not None and slower.low <= 1:
+        return None
 
     def without(session: SessionValues) -> float | None:
         value = session.values.get(allowed.name)
@@ -277,7 +314,7 @@ def _by_canary(values: SessionValues, sessions: tuple[SessionValues, ...], allow
     side = _side(values, sessions, without)
     if side is None or _beyond(side.change().value, allowed.margin):
         return None
-    return f"{HOST_CHANGED}: a fixed piece of work takes {slower - 1:+.1%} longer, which explains the change"
+    return f"{HOST_CHANGED}: a fixed piece of work takes {slower.value - 1:+.1%} longer, which explains the change"
 
 
 def finds(before: Entry, allowed: Allowed, shares: int) -> float | None:
@@ -288,21 +325,15 @@ def finds(before: Entry, allowed: Allowed, shares: int) -> float | None:
     """
     sessions = before.sessions
     of_figure = by_level(sessions, lambda session: session.values.get(allowed.name))
-    beside = by_level(sessions, lambda session: session.against.get(allowed.name))
-    sides = [levels for levels in (of_figure, beside) if levels]
+    beside = by_level(sessions, _against(allowed.name, sessions))
+    sides = [_Side(1.0, levels) for levels in (of_figure, beside) if levels]
     return _finds(sides, allowed.margin, strict_confidence(shares * len(sides))) if sides else None
 
 
-def _finds(sides: list[list[list[float]]], margin: Margin, confidence: float) -> float | None:
-    spreads = [(spread_of(levels), len(levels[-1])) for levels in sides]
-    known = [(spread, sessions) for spread, sessions in spreads if spread is not None]
-    if len(known) < len(sides):
-        return None
+def _finds(sides: list[_Side], margin: Margin, confidence: float) -> float | None:
     # All sides have to be worse at 95 %, and one of them surely.
-    reach = max(
-        max(arm(spread, sessions, CONFIDENCE) for spread, sessions in known),
-        min(arm(spread, sessions, confidence) for spread, sessions in known),
-    )
+    suspicious, sure = ([side.reach(margin, each) for side in sides] for each in (CONFIDENCE, confidence))
+    reach = max(*suspicious, min(sure))
     limit = math.log(margin.limit)
     if abs(limit) + reach > math.log(MOST_FOUND):
         return None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from pytest_icbench.gate.margins import COMPARED
 from pytest_icbench.stats.noninferiority import Figure
-from pytest_icbench.stats.quantiles import median
+from pytest_icbench.stats.quantiles import median, quantile
 
 #: The most sessions of a case that a baseline keeps; a further one pushes the oldest out.
 MOST_SESSIONS = 20
@@ -22,6 +22,7 @@ class SessionValues:
         values: the compared figures by name, each the median over launches where those are known.
         control: the reference link's main figure beside it, median over launches; None without one.
         against: the figures against the reference link, median over neighbouring launches; see ``against_control``.
+        undisturbed: the figures against what the reference link did undisturbed; see ``against_undisturbed``.
         canary_ns: CPU time of a fixed piece of work, median over launches; None where it was not done.
         level: grows by one with each change that was accepted.
     """
@@ -29,6 +30,7 @@ class SessionValues:
     values: dict[str, float] = field(default_factory=dict)
     control: float | None = None
     against: dict[str, float] = field(default_factory=dict)
+    undisturbed: dict[str, float] = field(default_factory=dict)
     canary_ns: float | None = None
     level: int = 0
 
@@ -41,10 +43,23 @@ def against_control(name: str, figure: Figure, control: Figure | None) -> tuple[
     """
     if control is None or not figure.launches or min(control.launches, default=0.0) <= 0:
         return ()
-    pairs = zip(figure.launches, control.launches, strict=False)
-    if COMPARED[name] == ("throughput", "lower"):
-        return tuple(value * beside for value, beside in pairs)
-    return tuple(value / beside for value, beside in pairs)
+    return tuple(_over(name, value, beside) for value, beside in zip(figure.launches, control.launches, strict=False))
+
+
+def against_undisturbed(name: str, figure: Figure, control: Figure | None) -> float | None:
+    """Returns a figure against the better quartile of the reference link's launches; None where it has none.
+
+    What disturbs a launch makes it slower. So the better quartile stays where it is while fewer than three launches of
+    four are disturbed, and tells more than neighbouring launches do where these are not disturbed together.
+    """
+    if control is None or not control.launches or min(control.launches) <= 0:
+        return None
+    better = 0.75 if COMPARED[name][0] == "throughput" else 0.25
+    return _over(name, middle(figure), quantile(control.launches, better))
+
+
+def _over(name: str, value: float, beside: float) -> float:
+    return value * beside if COMPARED[name] == ("throughput", "lower") else value / beside
 
 
 def by_level(sessions: Sequence[SessionValues], of: Callable[[SessionValues], float | None]) -> list[list[float]]:

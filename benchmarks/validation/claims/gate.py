@@ -33,6 +33,8 @@ CLAIM = (
 )
 CASES, KEPT, LAUNCHES, NOISE = 10, 6, 8, 0.02
 SESSIONS, POWER_SESSIONS = 10_000, 1_000
+#: The greatest share of odd launches in a session, where a control has any.
+MOST_ODD = 0.6
 METHOD = f"""
 Each machine has {SESSIONS:,} sessions of {CASES} cases, each with a baseline of {KEPT} sessions. A session has
 {LAUNCHES} launches of each case, and as many of its reference link beside them, with a noise of {NOISE:.0%}. A session
@@ -69,6 +71,7 @@ class Machine:
         heavy: whether own levels are Student's with three degrees of freedom.
         apart: distance of two bands, of which a rig draws the upper one in four of five.
         stays: whether the band is the session's, so that a rig built anew does not draw another one.
+        odd: by how much, at most, some launches of the control are slower by themselves, in each session others.
         drift: change of the host's level from session to session.
         step: change of the host's level between the baseline and now.
         sessions: of the baseline.
@@ -82,6 +85,7 @@ class Machine:
     heavy: bool = False
     apart: float = 0.0
     stays: bool = False
+    odd: float = 0.0
     drift: float = 0.0
     step: float = 0.0
     sessions: int = KEPT
@@ -98,12 +102,17 @@ MACHINES = (
     Machine("bands 6 % apart, 80/20", apart=0.06),
     Machine("bands 20 % apart, 80/20", apart=0.2),
     Machine("bands 20 % apart, 80/20, that stay for a session", apart=0.2, stays=True),
+    Machine("own 1 %, control with odd launches", own=0.01, odd=0.2),
+    Machine("host steps by -5 %, control with odd launches", own=0.01, odd=0.2, step=-0.05),
     Machine("host drifts by 1 % a session", drift=-0.01, own=0.01),
     Machine("host drifts by 3 % a session", drift=-0.03, own=0.01),
     Machine("host steps by -5 %", step=-0.05, own=0.01),
     Machine("host steps by -20 %", step=-0.2, own=0.01),
 )
-_TOLD = ("sessions alike", "own level 1 %", "own level 2 %", "own level 5 %", "host 5 %", "host 5 %, own 2 %")
+_TOLD = (
+    *("sessions alike", "own level 1 %", "own level 2 %", "own level 5 %", "host 5 %", "host 5 %, own 2 %"),
+    "own 1 %, control with odd launches",
+)
 #: Machines of which the power is told, with six sessions and with as many as a baseline keeps.
 POWERFUL = tuple(
     replace(machine, name=f"{machine.name}, {kept} sessions", sessions=kept)
@@ -177,6 +186,9 @@ class Sessions:
             bands = [_band(machine, random) if drawn else band for _ in range(LAUNCHES)]
             launches = _launches(self.host[place] + level, machine.correlation, random)
             sides.append([value * math.exp(by_rig) for value, by_rig in zip(launches, bands, strict=True)])
+        if machine.odd:
+            share = MOST_ODD * random.random()
+            sides[1] = [value * (1 - machine.odd * random.random() * (random.random() < share)) for value in sides[1]]
         return sides[0], sides[1]
 
 

@@ -122,6 +122,58 @@ def test_noise_of_the_host_is_taken_out_by_the_control() -> None:
     assert acquitted.note == "the control decides: against it, the change is within the margin"
 
 
+def test_odd_launches_of_the_control_hide_nothing_that_the_path_shows() -> None:
+    odd = {1: 0.9, 4: 0.65}  # as of a link that draws another band now and then
+    control = tuple(launch(2 * pps * odd.get(index, 1.0), index) for index, pps in enumerate(scaled(1.0)))
+    before = with_sessions(beside())
+    assert found(beside(per_reference_launch=control), before).verdict == "PASS"
+    finding = found(beside(0.9, per_reference_launch=control), before)
+    assert finding.verdict == "REGRESSED"
+    assert finding.finds is not None
+    assert finding.finds < 0.1  # what it says it finds, it finds
+
+
+def test_a_control_that_is_disturbed_by_itself_counts_as_it_is_undisturbed() -> None:
+    def session(day: int, odd: dict[int, float], factor: float = 1.0) -> Entry:
+        control = tuple(launch(2 * pps * odd.get(index, 1.0), index) for index, pps in enumerate(scaled(1.0)))
+        return replace(beside(factor, per_reference_launch=control), measured=f"2026-01-{day:02}T12:00:00Z")
+
+    half = {0: 0.8, 1: 0.7, 4: 0.85, 6: 0.8, 7: 0.75}
+    before = session(1, {})
+    for day, odd in enumerate(({1: 0.9}, half, {}, half, {}), start=2):
+        before = session(day, odd).after(before)
+    apart = [values.against["throughput_pps"] for values in before.sessions]
+    assert max(apart) > 1.1 * min(apart)
+    assert found(session(7, {}, 0.9), before).verdict == "REGRESSED"
+    assert found(session(7, half, 0.9), before).verdict == "REGRESSED"
+    assert found(session(7, half), before).verdict == "PASS"
+    # Of fewer sessions nobody knows by which way they agree better.
+    few = replace(before, earlier=dict(list(before.earlier.items())[2:]))
+    assert found(session(7, {}, 0.9), few).verdict == "INCONCLUSIVE"
+
+
+def test_a_control_whose_sessions_lie_apart_says_how_many_more_would_tell() -> None:
+    before = with_sessions(beside())
+    widths = [1.15, 0.87, 1.1, 0.92, 1.03]
+    earlier = {
+        time: replace(values, against={name: value * factor for name, value in values.against.items()})
+        for (time, values), factor in zip(before.earlier.items(), widths, strict=True)
+    }
+    finding = found(beside(0.75), replace(before, earlier=earlier))
+    assert finding.verdict == "INCONCLUSIVE"
+    assert finding.note == "against the control, it may lie within the margin"
+    assert finding.more_sessions is not None
+    assert finding.finds is not None
+    assert finding.finds > 0.2
+
+
+def test_a_fixed_piece_of_work_explains_only_what_its_sessions_do_not_differ_by() -> None:
+    before = with_sessions(beside(canary=1.0))
+    apart = dict(zip(before.earlier, (1.4e6, 0.8e6, 1.3e6, 0.9e6, 1.0e6), strict=True))
+    earlier = {time: replace(values, canary_ns=apart[time]) for time, values in before.earlier.items()}
+    assert found(beside(0.8, canary=1.3), replace(before, earlier=earlier)).verdict == "REGRESSED"
+
+
 def test_more_cases_share_the_error_of_a_session() -> None:
     before = with_sessions(entry(), [factor**4 for factor in ALIKE])
     now = entry(launches=[0.95 * 5e6] * 8)
