@@ -202,7 +202,8 @@ def _of_one_session(now: Entry, before: Entry, allowed: Allowed, plain: _Side, *
     """
     name, margin = allowed.name, allowed.margin
     new, old = now.figures[name], before.figures[name]
-    ratio = ratio_of(new, old) or plain.change()
+    over_launches = ratio_of(new, old) or plain.change()
+    ratio = over_launches if old.value <= 0 else _of_values(over_launches, new.value / old.value)
     new_beside, old_beside = (
         Figure(1.0, launches=against_control(name, figure, entry.control))
         for figure, entry in ((new, now), (old, before))
@@ -217,6 +218,13 @@ def _of_one_session(now: Entry, before: Entry, allowed: Allowed, plain: _Side, *
         note += f"; a baseline of {FEWEST_NORMAL} would (--icbench-save)"
     more = None if of_run else FEWEST_NORMAL - 1
     return SessionVerdict(Verdict.INCONCLUSIVE, ratio, note, against, more_sessions=more)
+
+
+def _of_values(estimate: Estimate, ratio: float) -> Estimate:
+    """Returns the ratio of the two values that are shown, with the estimate's interval, which holds it."""
+    if estimate.low is None or estimate.high is None:
+        return Estimate(ratio)
+    return Estimate(ratio, min(estimate.low, ratio), max(estimate.high, ratio), estimate.coverage)
 
 
 def _of_worse(

@@ -96,6 +96,17 @@ def test_one_session_accuses_nobody_and_the_control_can_acquit(factor: float, co
     assert (alone.verdict, alone.more_sessions) == ("INCONCLUSIVE", 4)
 
 
+def test_a_change_is_that_of_the_two_values_shown() -> None:
+    skewed = [5e6, 5e6, 5e6, 5e6, 5e6, 2e6, 2.1e6, 2.2e6, 2.3e6]
+    finding = found(entry(launches=skewed), entry(launches=[4e6, 4.2e6, 4.4e6, 4.5e6, 4.6e6, 4.7e6, 5.2e6]))
+    assert finding.value is not None
+    assert finding.baseline_value is not None
+    assert finding.ratio == pytest.approx(finding.value / finding.baseline_value)
+    assert finding.ratio_low is not None
+    assert finding.ratio_high is not None
+    assert finding.ratio_low <= finding.ratio <= finding.ratio_high
+
+
 def test_sessions_that_lie_apart_tell_less_and_say_what_is_normal() -> None:
     before = with_sessions(entry(), APART)
     finding = found(entry(launches=scaled(0.9)), before)
