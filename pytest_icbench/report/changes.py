@@ -129,6 +129,16 @@ class Comparison:
     changes: tuple[Change, ...]
     counts: str
 
+    def table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+        """Returns the heads of a table of the changes and its rows; without remarks where no change has one."""
+        heads = ("Case", "Value", "Before to now", "Change (interval)", "Verdict", "Remark")
+        rows: list[tuple[str, ...]] = [
+            (change.case, in_units(change.name)[0], change.values, change.text, change.verdict, change.note)
+            for change in self.changes
+        ]
+        count = len(heads) if any(change.note for change in self.changes) else len(heads) - 1
+        return heads[:count], [row[:count] for row in rows]
+
 
 def compared(title: str, facts: Iterable[str], changes: Iterable[Change]) -> Comparison:
     """Returns a comparison with its changes in order."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import PurePath
 
 from pytest_icbench.gate.against import BaselineComparison, Comparer
 from pytest_icbench.gate.entry import Baseline, Entry
@@ -83,15 +84,34 @@ def compare_sides(
     ]
     lines = [*_table(rows), ""] if rows else []
     counts = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in ORDER if verdicts[verdict])
-    lines.append(f"{now.name} now against {before.name} before: {counts or 'nothing in common'}")
+    lines.append(f"{_title(before, now)}: {counts or 'nothing in common'}")
     if differing:
         lines += ["what is tested differs:", *(f"  {change}" for change in sorted(differing))]
     facts = [*_sides(before, now), *(sorted(differing) or ["what is tested is the same on both sides"]), *gone]
+    remarks = {change.note for change in changes}
+    if len(changes) > 1 and len(remarks) == 1:  # said once instead of for each
+        facts += filter(None, remarks)
+        changes = [replace(change, note="") for change in changes]
+        notes = list(filter(None, remarks)) or notes
     return ComparedSides(
-        compared(f"{now.name} now against {before.name} before", facts, changes),
+        compared(_title(before, now), facts, changes),
         tuple(printable(line) for line in [*lines, *notes, *gone]),
         verdicts[Verdict.REGRESSED] > 0,
     )
+
+
+def _title(before: Baseline, now: Baseline) -> str:
+    """Returns what is compared with what. Of a run's path it has the directory's name, if the two differ by that."""
+    long, short_names = (now.name, before.name), (_short(now), _short(before))
+    new, old = long if short_names[0] == short_names[1] else short_names
+    return f"{new} against {old}"
+
+
+def _short(side: Baseline) -> str:
+    if not side.is_run:
+        return side.title
+    path = PurePath(side.name)
+    return (path.parent if path.suffix else path).name or side.name
 
 
 def _sides(before: Baseline, now: Baseline) -> list[str]:

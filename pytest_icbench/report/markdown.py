@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE, ORDER, Verdict
 from pytest_icbench.report import remarks
-from pytest_icbench.report.changes import Comparison, changed, in_units
+from pytest_icbench.report.changes import Comparison, changed
 from pytest_icbench.report.columns import In, columns, judged, shown_verdict
 from pytest_icbench.report.headline import warnings
 from pytest_icbench.report.plain import with_plain
@@ -76,11 +76,9 @@ def compare_markdown(comparison: Comparison) -> str:
     """Returns a comparison: counts, what was compared, and a table of the changes, the worst first."""
     lines = [f"## {escape(comparison.title)}", "", f"**{escape(comparison.counts or 'nothing in common')}**", ""]
     lines += [*(f"* {escape(fact)}" for fact in comparison.facts), ""]
-    lines += ["| case | value | before to now | change (interval) | verdict | remark |", f"{'| --- ' * 6}|"]
-    for change in comparison.changes[:MOST_ROWS]:
-        name = in_units(change.name)[0]
-        cells = (change.case, name, change.values, change.text, change.verdict, change.note)
-        lines.append(f"| {' | '.join(map(escape, cells))} |")
+    heads, rows = comparison.table()
+    lines += [f"| {' | '.join(heads).lower()} |", f"{'| --- ' * len(heads)}|"]
+    lines += [f"| {' | '.join(map(escape, row))} |" for row in rows[:MOST_ROWS]]
     if len(comparison.changes) > MOST_ROWS:
         lines += ["", f"{len(comparison.changes) - MOST_ROWS} more, not shown here: the least bad ones"]
     return "\n".join([*lines, ""])

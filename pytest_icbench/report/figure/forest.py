@@ -70,11 +70,12 @@ def _figure(id_: str, comparison: Comparison, name: str, changes: Sequence[Chang
         _row(place, label, change, factor) for place, (label, change) in enumerate(zip(labels, changes, strict=True))
     )
     worse = "to the right" if changes[0].less_is_better else "to the left"
+    of = f"{comparison.title}: change" if comparison.title else "Change"
     more = f" The {MOST} worst of {len(rows)} are drawn; the table has all." if len(rows) > MOST else ""
     return Figure(
         id=re.sub(r"\W", "-", id_),
         kind="change",
-        title=f"{comparison.title}: change of the {title}" + (f", all with {common}" if common else ""),
+        title=f"{of} of the {title}" + (f", all with {common}" if common else ""),
         text=f"{_finding(changes)} {_facts(comparison)}Bars: intervals; grey: what is allowed; worse is {worse}.{more}",
         spec=_spec(changes[:MOST], f"change of the {title}"),
         columns=tuple(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pytest_icbench.report.changes import Comparison, in_units
+from pytest_icbench.report.changes import Comparison
 from pytest_icbench.report.figure.forest import forest_figures
 from pytest_icbench.report.html.parts import table, text
 from pytest_icbench.report.html.plain import PlainSection, plain_page
@@ -19,19 +19,13 @@ def compare_page(comparison: Comparison) -> str:
     facts = "".join(f"<li>{text(fact)}</li>" for fact in comparison.facts)
     counts = comparison.counts or "nothing in common"
     lead = f'<p><b>{text(counts)}</b></p><ul class="ic-dim">{facts}</ul>'
-    heads = ("Case", "Value", "Before to now", "Change (interval)", "Verdict", "Remark")
-    rows = [
-        (change.case, in_units(change.name)[0], change.values, change.text, change.verdict, change.note)
-        for change in comparison.changes
-    ]
+    heads, rows = comparison.table()
     every = table(heads, rows[:MOST_ROWS]) if rows else ""
     if rest := rows[MOST_ROWS:]:
         every += f"<details><summary>{len(rest)} more</summary>{table(heads, rest)}</details>"
-    return plain_page(
-        comparison.title,
-        lead,
-        [
-            PlainSection("changes", "Changes, the worst first", "", forest_figures([replace(comparison, facts=())])),
-            PlainSection("cases", "All cases", every, ()),
-        ],
-    )
+    charts = forest_figures([replace(comparison, title="", facts=())])  # the page says them once
+    sections = [
+        PlainSection("changes", "Changes, the worst first", "", charts),
+        PlainSection("cases", "All cases", every, ()),
+    ]
+    return plain_page(comparison.title, lead, sections)

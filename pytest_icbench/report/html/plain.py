@@ -59,7 +59,8 @@ def plain_page(title: str, lead: str, sections: Sequence[PlainSection]) -> str:
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{text(title)}</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<style>{resource('page.css')}{verdicts} main {{ overflow-wrap: anywhere; }}</style></head>"
+        f"<style>{resource('page.css')}{verdicts} main {{ overflow-wrap: anywhere; }}"
+        " main td, main th { overflow-wrap: break-word; }</style></head>"
         f"<body><main><h1>{text(title)}</h1>{missing}{lead}{''.join(parts)}</main>"
         f'<script type="application/json" id="ic-data">{json_data}</script><script>{vega.script()}</script>'
         f"<script>{resource('charts.js')}</script><script>{_SCRIPT}</script></body></html>\n"

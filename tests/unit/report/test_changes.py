@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -234,6 +235,23 @@ def test_the_page_of_a_comparison_has_charts_and_all_changes() -> None:
     assert '"aria":"REGRESSED: ovs-64B-b32-1vs1-Rmax -20.0 %' in page
     hostile = Baseline("</script><b>", (entry(),))
     assert "</script><b>" not in compare_page(compare_sides(hostile, hostile, Thresholds()).comparison)
+
+
+def test_what_holds_for_all_changes_is_said_once_and_runs_by_their_directories() -> None:
+    big = Case("ovs", traffic=Traffic(1500))
+    before = Baseline("runs/20260101T120000Z-1/results.jsonl", (entry(), entry(big)), is_run=True)
+    now = Baseline("runs/20260102T120000Z-2", (entry(), entry(big)), is_run=True)
+    found = compare_sides(before, now, Thresholds())
+    note = "the first run is one session, which does not tell how far sessions lie apart"
+    assert found.comparison.title == "20260102T120000Z-2 against 20260101T120000Z-1"
+    assert sum(note in line for line in found.lines) == 1
+    assert note in compare_page(found.comparison)
+    heads, rows = found.comparison.table()
+    assert (heads[-1], {len(row) for row in rows}) == ("Verdict", {5})
+    titles = [figure.title for figure in forest_figures([replace(found.comparison, title="")])]
+    assert titles == ["Change of the rate, all with b32 1vs1 Rmax"]
+    alike = Baseline("elsewhere/20260102T120000Z-2", (entry(),), is_run=True)
+    assert compare_sides(alike, now, Thresholds()).comparison.title.endswith(f"{now.name} against {alike.name}")
 
 
 def test_the_table_of_a_comparison_in_markdown_is_worst_first() -> None:
