@@ -2,9 +2,10 @@
 """Sessions of the gate as a CI runs them, each of its own process: what shows whom it accuses, and what it finds.
 
 A session is pytest over the cases of `gate_cases.py`, three minutes long. Six build a baseline. Then come, in an order
-drawn once, sessions without a change, alone and beside ``stress-ng`` that is there for twenty seconds of forty, and
-sessions whose forwarder is 10 % or 5 % slower: another program under the same name, as a new version is. Every session
-without a change adds to the baseline, as a CI's run of its main branch does; those after it are held against that.
+drawn once, sessions without a change, and sessions whose forwarder is 10 % or 5 % slower: another program under the
+same name, as a new version is. Every session without a change adds to the baseline, as a CI's run of its main branch
+does; those after it are held against that. Last come sessions beside ``stress-ng``, which is there for twenty seconds
+of forty: earlier, they would widen what the quiet ones are held against.
 
 ``python -m validation.pools.gate_sessions --sessions N`` appends up to N sessions to a record that wants sixty-one:
 three hours in all. A record of another host is begun anew. Whatever else runs on the host meanwhile is part of what is
@@ -93,10 +94,15 @@ def read(file: Path) -> tuple[dict[str, Any], list[Session]] | None:
 
 
 def order(seed: int = 1) -> list[str]:
-    """The kinds of all sessions, those of the baseline first."""
-    later = [kind for kind, number in WANTED.items() for _ in range(number)]
-    random.Random(seed).shuffle(later)
-    return [ALONE] * BASELINE_SESSIONS + later
+    """The kinds of all sessions, those of the baseline first, those beside load last."""
+    drawn = random.Random(seed)
+    quiet, beside = (
+        [kind for kind, number in WANTED.items() for _ in range(number) if (kind in BESIDE) is loaded]
+        for loaded in (False, True)
+    )
+    drawn.shuffle(quiet)
+    drawn.shuffle(beside)
+    return [ALONE] * BASELINE_SESSIONS + quiet + beside
 
 
 def lacking(done: list[Session]) -> list[str]:
