@@ -101,6 +101,7 @@ def test_a_change_is_that_of_the_two_values_shown() -> None:
     finding = found(entry(launches=skewed), entry(launches=[4e6, 4.2e6, 4.4e6, 4.5e6, 4.6e6, 4.7e6, 5.2e6]))
     assert finding.value is not None
     assert finding.baseline_value is not None
+    assert finding.ratio is not None
     assert finding.ratio == pytest.approx(finding.value / finding.baseline_value)
     assert finding.ratio_low is not None
     assert finding.ratio_high is not None
