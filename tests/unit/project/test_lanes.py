@@ -63,6 +63,18 @@ def test_one_part_of_a_lane_takes_each_file(lanes: ModuleType, name: str) -> Non
     assert all(lanes.MARKERS[name] in part.command for part in parts if part.selects)
 
 
+@pytest.mark.parametrize("name", ["test", "test-all"])
+def test_what_waits_takes_no_core(lanes: ModuleType, name: str) -> None:
+    """The first to begin; its files are there, and a lane takes as long as the longest of what runs side by side."""
+    first, *others = lanes.lane(name, ()).beside
+    assert first.waits
+    assert not any(part.waits for part in others)
+    assert [path for path in lanes.CALM if not (ROOT / path).is_file()] == []
+    parts = [lanes.Part(name, 10, ()) for name in "ab"]
+    for waits, whole in ((5, 17), (30, 37)):
+        assert lanes.Lane((lanes.Part("w", waits, (), waits=True), *parts), lanes.Part("c", 7, ())).seconds({}) == whole
+
+
 def test_packets_pass_every_switch_in_the_first_lane(lanes: ModuleType) -> None:
     file = "tests/host/test_switches.py"
     kept = ("test_jumbo_frames[", "test_counters_agree_with_the_endpoints[")
@@ -108,10 +120,14 @@ def test_how_far_a_part_is(lanes: ModuleType) -> None:
     assert lanes.how_far("") == "started"
 
 
-def run(lanes: ModuleType, codes: Sequence[str], capsys: pytest.CaptureFixture[str]) -> tuple[str, Any]:
-    """What is written when these programs of Python run side by side."""
+def run(
+    lanes: ModuleType, codes: Sequence[str], capsys: pytest.CaptureFixture[str], waits: str | None = None
+) -> tuple[str, Any]:
+    """What is written when these programs of Python run side by side, and beyond the cores one that ``waits``."""
     work = lanes.Run()
-    work.side_by_side([lanes.Part(f"part {at}", 1, (sys.executable, "-c", code)) for at, code in enumerate(codes)])
+    parts = [lanes.Part(f"part {at}", 1, (sys.executable, "-c", code)) for at, code in enumerate(codes)]
+    beyond = [] if waits is None else [lanes.Part("beyond", 1, (sys.executable, "-c", waits), waits=True)]
+    work.side_by_side([*beyond, *parts])
     return capsys.readouterr().out, work
 
 
@@ -126,6 +142,23 @@ def test_progress_is_told_while_parts_run_side_by_side(
     assert "part 0: 50%" in said
     assert said.index("\nfirst") < said.index("\nsecond")
     assert (work.failed, work.any_selected, set(work.times)) == ([], True, {"part 0", "part 1", "part 2"})
+
+
+def test_as_many_parts_as_cores_run_beside_one_that_waits(
+    lanes: ModuleType, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Each says that it is there, then waits for all that have to run at the same time."""
+    code = (
+        "import pathlib, sys, time; top = pathlib.Path({top!r}); (top / {own!r}).touch(); end = time.monotonic() + 20\n"
+        "while {others!r} - {{path.name for path in top.iterdir()}}:\n"
+        " time.sleep(0.02)\n"
+        " time.monotonic() < end or sys.exit(1)"
+    )
+    plan = {"waits": {"a", "b", "c"}, "a": {"waits", "b"}, "b": {"waits", "a"}, "c": {"a"}}
+    waits, *parts = (code.format(top=str(tmp_path), own=own, others=others) for own, others in plan.items())
+    _, work = run(lanes, parts, capsys, waits)
+    assert work.failed == []
+    assert len(work.times) == len(plan)
 
 
 def test_what_fails_is_named_and_the_rest_runs(lanes: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
