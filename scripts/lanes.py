@@ -107,11 +107,11 @@ def lane(name: str, options: Sequence[str]) -> Lane:
         # In this order both cores are done at about the same time.
         return Lane(
             (
-                Part("calm tests on the host", 100, calm, waits=True),
-                Part("tests/plugin", 115, plugin),
-                Part("tests/unit", 125, unit),
-                Part("C tests", 40, rule("test-c")),
-                Part("lint", 40, rule("lint")),
+                Part("calm tests on the host", 110, calm, waits=True),
+                Part("tests/plugin", 130, plugin),
+                Part("tests/unit", 145, unit),
+                Part("C tests", 45, rule("test-c")),
+                Part("lint", 45, rule("lint")),
             ),
             Part("tests on the host", 100, host),
         )
@@ -119,12 +119,12 @@ def lane(name: str, options: Sequence[str]) -> Lane:
     told = ("-v", "--durations=20")
     return Lane(
         (
-            Part("calm tests on the host", 400, (*calm, *told), waits=True),
-            Part("tests/unit", 100, (*unit, f"--ignore={DOCUMENTS}")),
+            Part("calm tests on the host", 320, (*calm, *told), waits=True),
+            Part("tests/unit", 150, (*unit, f"--ignore={DOCUMENTS}")),
             Part("documented commands", 110, tests(DOCUMENTS)),
-            Part("tests/plugin", 10, plugin),
+            Part("tests/plugin", 60, plugin),
         ),
-        Part("tests on the host", 650, (*host, *told)),
+        Part("tests on the host", 680, (*host, *told)),
     )
 
 

@@ -167,7 +167,7 @@ def on_a_small_disk(inner: Runner, tests: Iterable[str], kib: int) -> tuple[pyte
 
 
 @ON_SMALL_DISKS
-@pytest.mark.parametrize("kib", [4, 8, 16, 32, 60, 100, 200])
+@pytest.mark.parametrize("kib", [4, 8, 16, 200, *(pytest.param(kib, marks=pytest.mark.slow) for kib in (32, 60, 100))])
 def test_a_full_disk(inner: Runner, kib: int) -> None:
     """What is on the disk can be read, and belongs to tests that passed."""
     result, said, runs = on_a_small_disk(inner, TESTS, kib)

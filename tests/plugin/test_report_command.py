@@ -110,6 +110,7 @@ def test_without_its_baseline_a_run_is_shown_as_recorded(run: Path, capsys: pyte
     assert captured.err.count("as recorded, there is no baseline 'main' in ") == 2
 
 
+@pytest.mark.slow
 def test_a_worker_elsewhere_sends_its_baseline_and_what_goes_into_the_history(
     inner: Runner, bench: type[FakeTestbed], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -124,6 +124,7 @@ def test_a_command_to_repeat_is_whole_on_the_terminal_and_names_no_host_in_files
     assert "--icbench-remote=HOST" in (run / "report.html").read_text()
 
 
+@pytest.mark.slow
 def test_a_history_grows_with_every_run_and_is_on_the_page(inner: Runner) -> None:
     pytest.importorskip("pytest_html")
     pytest.importorskip("jumpavg")
@@ -159,6 +160,7 @@ def test_two_workers_on_one_host_are_refused(inner: Runner) -> None:
     assert not (inner.path / "reports").exists()
 
 
+@pytest.mark.slow
 def test_two_workers_without_benchmarks_run(inner: Runner) -> None:
     pytest.importorskip("xdist")
     inner.ini("icbench_run_files = true\n")
@@ -181,6 +183,7 @@ def test_one_worker_runs_and_its_results_reach_the_controller(inner: Runner) -> 
     assert len((runs[0] / "results.jsonl").read_text().splitlines()) == 2
 
 
+@pytest.mark.slow
 def test_a_worker_that_cannot_have_the_host_says_so(inner: Runner) -> None:
     pytest.importorskip("xdist")
     inner.write(test_x=ONE)
@@ -196,6 +199,7 @@ def refused(result: pytest.RunResult, sentence: str) -> None:
     assert "INTERNALERROR" not in text
 
 
+@pytest.mark.slow
 def test_a_worker_that_refuses_what_it_collects_says_why(inner: Runner) -> None:
     pytest.importorskip("xdist")
     inner.write(test_x=ONE.replace('switch="ovs"', 'switch="ovs", burst=512'))
@@ -203,6 +207,7 @@ def test_a_worker_that_refuses_what_it_collects_says_why(inner: Runner) -> None:
     assert not (inner.path / "reports").exists()
 
 
+@pytest.mark.slow
 def test_a_worker_whose_time_is_too_short_refuses(inner: Runner) -> None:
     pytest.importorskip("xdist")
     inner.write(test_x=ONE)
@@ -223,6 +228,7 @@ def test_a_plan_for_other_hosts_is_made_here(inner: Runner) -> None:
     result.stderr.fnmatch_lines(["ERROR: --icbench-plan runs nothing, so there is nothing to distribute: leave -n out"])
 
 
+@pytest.mark.slow
 def test_a_worker_with_another_package_refuses(inner: Runner) -> None:
     pytest.importorskip("xdist")
     inner.write(test_x=ONE)
@@ -235,6 +241,7 @@ def test_a_worker_with_another_package_refuses(inner: Runner) -> None:
     inner.spawn_with_bench(*XDIST, "-n1", "-k", "plain", before=before).assert_outcomes(passed=1)
 
 
+@pytest.mark.slow
 def test_a_worker_that_refuses_its_options_says_why(inner: Runner) -> None:
     """The controller has the file, and no reason to complain. Nor is a worker replaced by one that says the same."""
     pytest.importorskip("xdist")

@@ -162,6 +162,7 @@ def test_a_mistake_is_one_sentence_and_nothing_is_run(
     assert bench.log == []
 
 
+@pytest.mark.slow
 def test_workers_have_no_rounds(inner: Runner, bench: type[FakeTestbed]) -> None:
     inner.write(test_x=TESTS)
     result = inner.spawn_with_bench("-p", "xdist", "-n2", "--icbench-rounds=3")

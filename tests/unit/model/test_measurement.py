@@ -84,6 +84,7 @@ def test_a_measurement_survives_being_written(measurement: Measurement) -> None:
     )
 
 
+@pytest.mark.slow
 @few
 @given(measurements, st.data())
 def test_a_missing_key_is_named(measurement: Measurement, data: st.DataObject) -> None:

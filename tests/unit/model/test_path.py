@@ -57,6 +57,7 @@ def test_leaders_and_followers_are_all(path: FramePath) -> None:
     assert [path.ends(number) for number in path.numbers] == path.by_pair(path.endpoints)
 
 
+@pytest.mark.slow
 @settings(max_examples=30)  # each walks through all ports for each of them
 @given(paths)
 def test_a_wire_joins_every_port_once(path: FramePath) -> None:
