@@ -32,7 +32,7 @@ MIX_HELP = (
 )
 FLOWS_HELP = (
     "replace the flows: number (1 to 1M), then :addresses (the default), :ports or :macs for what differs, then"
-    " :zipf unless all come equally often (1 64k 1M:macs:zipf)"
+    " :zipf unless all come equally often (1 64k 1M:macs:zipf); new: each frame is a flow of its own"
 )
 HEADER_HELP = (
     "replace the headers: udp4, tcp4, udp6 or tcp6, then +vlanN for a VLAN tag (udp4 tcp6 udp6+vlan100); the least"
@@ -81,7 +81,7 @@ def flows_misfit(case: Case, api: str) -> str | None:
     if case.traffic.flows is not None and api.startswith("udp"):
         return "a UDP socket has one flow; take --icbench-api raw or raw-mmsg, or leave --icbench-flows out"
     if case.dimension == "latency" and differ_by_port(case.traffic.flows):
-        return "answers come back to one port, so flows cannot differ by ports; take addresses or macs"
+        return "answers come back to one port, so flows cannot differ by ports, as new ones do; take addresses or macs"
     return None
 
 

@@ -38,6 +38,7 @@ _KERNEL_FILES = re.compile(
     r"|/sys/bus/pci/devices/[0-9a-f:.]+/sriov_drivers_autoprobe"
     r"|/sys/class/net/(?!\.)[^/\s]{1,15}/mtu"
     r"|/proc/sys/net/ipv6/conf/(?!\.)[^/\s]{1,15}/disable_ipv6"
+    r"|/proc/sys/net/netfilter/nf_conntrack_max"
 )
 _SYSCTL = re.compile(r"ipv6/conf/(?!\.)[^/\s]{1,15}/(disable_ipv6|accept_ra|autoconf)")
 

@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol, get_args
 
 from pytest_icbench.model.codec import DamagedData, check_fields
 from pytest_icbench.model.contract import CpuContract, percents
+from pytest_icbench.model.flows import NEW
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.rate import MAXIMUM, Rate
 from pytest_icbench.model.traffic import SHORTEST, Traffic
@@ -180,6 +181,16 @@ class Case:
         return tuple(CpuContract(share, cap) for share, cap in rows)
 
     @property
+    def new_flows(self) -> bool:
+        """Whether each of its frames is a session of its own to functions in its path."""
+        return self.function is not None and self.traffic.flows == NEW
+
+    @property
+    def counts_hops(self) -> bool:
+        """Whether its functions say of each launch how many frames they took and gave, control frames apart."""
+        return self.chain > 1 or self.new_flows
+
+    @property
     def rig_key(self) -> tuple[object, ...]:
         """A key that cases share if they run on the same rig, without anything being built anew."""
         return (
@@ -191,6 +202,7 @@ class Case:
             self.switch_cores or 0,
             self.function or "",
             self.chain,
+            self.new_flows,
             self.share or "",
             self.cap or "",
             self.pairs,

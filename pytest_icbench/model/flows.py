@@ -9,8 +9,12 @@ from decimal import Decimal
 from pytest_icbench.wording import THOUSANDS, shortened
 
 #: Pattern of flows in a case's id.
-LABEL = r"\d+[kM]?(?::(?:ports|macs))?(?::zipf)?"
+LABEL = r"(?:new|\d+[kM]?(?::(?:ports|macs))?(?::zipf)?)"
+#: The label of flows of which each has a single frame: a stateful function makes a session for each.
+NEW = "new"
 MAX_FLOWS = 1_000_000
+#: Flows that are all new come again behind so many.
+_NEW_FLOWS = 2**32 - 1
 #: Source ports above the well-known ones.
 MAX_PORTS = 64_512
 _FORM = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)([kM]?)((?::[a-z]+)*)", re.ASCII)
@@ -18,14 +22,16 @@ _FIELDS = ("addresses", "ports", "macs")
 
 
 def parse(text: str) -> str | None:
-    """Returns the label of flows as a user writes them: ``64k``, ``64k:ports``, ``1M:zipf``; None for a single flow.
+    """Returns the label of flows as a user writes them (``64k:ports``, ``1M:zipf``, ``new``); None for a single flow.
 
     Raises:
         ValueError: the end of a sentence that begins with the text.
     """
+    if text == NEW:
+        return NEW
     match = _FORM.fullmatch(text)
     if match is None:
-        raise ValueError("write their number, what differs and their law: 64k, 64k:ports, 1M:macs:zipf")
+        raise ValueError("write their number, what differs and their law: 64k, 64k:ports, 1M:macs:zipf; or new")
     number = Decimal(match[1]) * THOUSANDS[match[2]]
     if number != int(number) or not 1 <= number <= MAX_FLOWS:
         raise ValueError(f"take a whole number from 1 to {MAX_FLOWS:,}")
@@ -44,7 +50,7 @@ def parse(text: str) -> str | None:
 
 def differ_by_port(label: str | None) -> bool:
     """Whether flows differ by their source port, so that answers would come to many ports."""
-    return label is not None and ":ports" in label
+    return label is not None and (":ports" in label or label == NEW)
 
 
 def differ_by_mac(label: str | None) -> bool:
@@ -54,6 +60,8 @@ def differ_by_mac(label: str | None) -> bool:
 
 def number(label: str | None) -> int:
     """Returns how many flows a label stands for."""
+    if label == NEW:
+        return _NEW_FLOWS
     match = _FORM.match(label or "1")
     assert match is not None
     return int(Decimal(match[1]) * THOUSANDS[match[2]])

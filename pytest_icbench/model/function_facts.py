@@ -43,6 +43,9 @@ class FunctionCounters:
         control_taken, control_given: the control frames among those; None where they are not told apart.
         cpu_ns: CPU time of its processes.
         voluntary_switches, involuntary_switches: context switches of its processes; a yield is involuntary.
+        sessions: entries of its table of connections now.
+        table_full: frames, control frames among them, that it dropped because their session found no room in the table.
+        evicted: sessions that had to make room for others.
     """
 
     pair: int
@@ -58,6 +61,9 @@ class FunctionCounters:
     cpu_ns: int | None = None
     voluntary_switches: int | None = None
     involuntary_switches: int | None = None
+    sessions: int | None = None
+    table_full: int | None = None
+    evicted: int | None = None
 
     @property
     def data(self) -> tuple[int, int] | None:
@@ -102,6 +108,9 @@ class FunctionWork:
             CPU for itself, medians over launches.
         goodput_error, goodput_error_low, goodput_error_high: goodput / (its part of the CPU x goodput alone) - 1,
             median over launches, with its interval.
+        sessions: entries of its table of connections after the last launch, or null.
+        table_full: frames that it dropped because their session found no room in the table, or null.
+        evicted: sessions that had to make room for others, or null.
     """
 
     pair: int
@@ -122,6 +131,9 @@ class FunctionWork:
     goodput_error: float | None = None
     goodput_error_low: float | None = None
     goodput_error_high: float | None = None
+    sessions: int | None = None
+    table_full: int | None = None
+    evicted: int | None = None
 
     @classmethod
     def between(cls, before: FunctionCounters, after: FunctionCounters) -> FunctionWork:
@@ -145,6 +157,9 @@ class FunctionWork:
             cpu_ns=difference("cpu_ns"),
             voluntary_switches=difference("voluntary_switches"),
             involuntary_switches=difference("involuntary_switches"),
+            sessions=after.sessions,
+            table_full=difference("table_full"),
+            evicted=difference("evicted"),
         )
 
 
@@ -159,6 +174,8 @@ class ChainAccount:
         sent, received: by the sender, and by the receiver.
         lost_by_hop: frames that reached the hop before, or left the sender, and did not leave this hop.
         lost_before_hop: of these, the frames that this hop did not take in: lost on the link, or in its full queue.
+        table_full: frames lost because a function's table of connections had no room for their session; null without
+            such tables.
     """
 
     pair: int
@@ -166,6 +183,7 @@ class ChainAccount:
     received: int
     lost_by_hop: tuple[int, ...]
     lost_before_hop: tuple[int, ...]
+    table_full: int | None = None
 
     @property
     def lost(self) -> int:
@@ -178,8 +196,7 @@ class ChainAccount:
             self.pair,
             self.sent + other.sent,
             self.received + other.received,
-            *(
-                tuple(map(sum, zip(getattr(self, name), getattr(other, name), strict=True)))
-                for name in ("lost_by_hop", "lost_before_hop")
-            ),
+            tuple(map(sum, zip(self.lost_by_hop, other.lost_by_hop, strict=True))),
+            tuple(map(sum, zip(self.lost_before_hop, other.lost_before_hop, strict=True))),
+            None if self.table_full is None else self.table_full + (other.table_full or 0),
         )

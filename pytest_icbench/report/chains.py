@@ -27,7 +27,9 @@ def losses(result: Result) -> str:
     ]
     if rest := ranked[_FEW:]:
         names.append(f"{len(rest)} others {sum(lost for _, lost in rest):,}")
-    return f"{counted(by_hop.total(), 'frame')} lost by hop (warm-up included): {', '.join(names)}"
+    full = sum(account.table_full or 0 for account in result.chains or ())
+    why = f"; {full:,} of them because a table of connections was full" if full else ""
+    return f"{counted(by_hop.total(), 'frame')} lost by hop (warm-up included): {', '.join(names)}{why}"
 
 
 def crowding(result: Result) -> str:

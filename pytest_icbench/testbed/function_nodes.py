@@ -176,6 +176,7 @@ class FunctionNodes:
                 config=config,
                 hop=hop,
                 hops=self.case.chain,
+                counts_control=self.case.counts_hops,
             )
             function = make_function(self.component)
             self._functions[place] = function
@@ -190,6 +191,11 @@ class FunctionNodes:
         """Raises ProvisionError if one has died."""
         for function in self._functions.values():
             function.check()
+
+    def forget(self) -> None:
+        """Empties the functions' tables of connections. Raises ProvisionError."""
+        for function in self._functions.values():
+            function.forget()
 
     def counters(self) -> tuple[FunctionCounters, ...]:
         """Returns the counters of each function, by pair and hop, with the memory of its node."""

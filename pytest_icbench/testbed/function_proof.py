@@ -28,6 +28,7 @@ def prove(rig: ExchangeRig, case: Case, functions: FunctionNodes, connected: Cal
         WorkloadError, ProvisionError: a process, the switch or a function has died.
     """
     proofs = [functions.component.proof(functions.function, ends) for ends in functions.chains]
+    functions.forget()  # a table that launches have filled has no room for a proof
     before = functions.counters()
     exchange = Exchange(rig, case)
     try:

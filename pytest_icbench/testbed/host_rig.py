@@ -246,6 +246,8 @@ class HostRig(NodeCalls, HostPart):
         launch_id = f"l{self._count}"
         launch = RunningLaunch(self._nodes, self._cpus, self._logs, launch_id, self._wake, self._inits, self.files)
         self._launches[launch_id] = launch
+        if self._functions is not None and self._case.new_flows:
+            self._functions.forget()
         launch.begin(plan)
         return launch_id
 
@@ -298,8 +300,7 @@ class HostRig(NodeCalls, HostPart):
 
     def end(self, launch_id: str) -> None:
         self._step_back()
-        launch = self._launches.get(launch_id)
-        if launch is None:
+        if (launch := self._launches.get(launch_id)) is None:
             return
         self._hardware.end()
         launch.end()
@@ -343,9 +344,8 @@ class HostRig(NodeCalls, HostPart):
         return () if self._functions is None else self._functions.counters()
 
     def prove(self) -> str | None:
-        if self._functions is None:
-            return None
-        return prove(self, self._case, self._functions, self.switch.connected)
+        functions = self._functions
+        return None if functions is None else prove(self, self._case, functions, self.switch.connected)
 
     def path_fault(self) -> str | None:
         """Returns what is declared; of the cable nothing if the kernel does not have the NIC."""

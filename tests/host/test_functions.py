@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -23,9 +24,11 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.preflight import preflight
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.flows import NEW
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
+from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.testbed.placement import plan
 from pytest_icbench.testbed.rig import Rig
 from tests.host.node_tools import clean, require, session
@@ -128,7 +131,17 @@ def test_a_function_that_does_not_swap_is_found_by_its_first_frame(session: Host
     assert "has to pass with its MAC addresses swapped, but arrived as" in (found.evidence or "")
 
 
-LINUX = ("route", "nat", "acl10", "acl1000+deny30", "set1000+deny30", "nat+acl10+deny30", "police20k", "shape5Mbit")
+LINUX = (
+    "route",
+    "nat",
+    "firewall",
+    "acl10",
+    "acl1000+deny30",
+    "set1000+deny30",
+    "nat+acl10+deny30",
+    "police20k",
+    "shape5Mbit",
+)
 
 
 @pytest.mark.parametrize("function", LINUX)
@@ -137,9 +150,23 @@ def test_a_function_of_the_kernel_does_its_work(session: HostSession, function: 
     with through(session, case) as rig:
         assert rig.prove() is None
         (counter,) = rig.functions()
-        denied = {"acl10": 10, "acl1000+deny30": 30, "set1000+deny30": 30, "nat+acl10+deny30": 3}
+        denied = {"firewall": 20, "acl10": 10, "acl1000+deny30": 30, "set1000+deny30": 30, "nat+acl10+deny30": 3}
         assert abs((counter.denied or 0) - denied.get(function, 0)) <= 1
         assert preflight(rig, case, SHORT) is None
+
+
+def test_each_frame_of_new_flows_is_a_session_and_a_full_table_accounts_for_each_lost_one(session: HostSession) -> None:
+    size = Path("/proc/sys/net/netfilter/nf_conntrack_max")
+    before = size.read_text(encoding="ascii")
+    traffic = Traffic().with_labels(NEW, None)
+    case = Case("veth", function="nat+firewall+table5k", api="raw-mmsg", traffic=traffic, rate=Rate(50_000))
+    with through(session, case) as rig:
+        found = measure(rig, None, case, SHORT)
+    assert (found.verdict, found.evidence) == (None, None)
+    (account,), (work,) = found.chains or (), found.functions or ()
+    assert account.table_full == account.lost == account.sent - account.received > 0
+    assert (work.sessions or 0) <= 5000
+    assert size.read_text(encoding="ascii") == before
 
 
 @pytest.mark.slow

@@ -68,10 +68,38 @@ static void by_zipf(const char *text, uint64_t frames)
 	shape_free(&o.shape);
 }
 
+/* Each frame has an address and a port that no other one has, and control frames are the endpoint's own. */
+static void all_new(void)
+{
+	static const struct io_ops OPS = {.sees_l2 = true};
+	static const struct {
+		uint64_t sequence;
+		uint32_t address;
+		uint16_t port;
+	} EXPECTED[] = {{1, 0x64400001, 1024}, {0x3fffff, 0x647fffff, 1024}, {0x400000, 0x64400000, 1025},
+	        {0xfffffffe, 0x647ffffe, 2047}, {(uint64_t)UINT32_MAX + 1, 0x64400001, 1024}};
+	struct options o = flows_of("new", "64,570");
+	uint8_t l2[600] = {0}, *payload = l2 + frame_header_bytes(&o.ends.header);
+
+	CHECK(shape_has_flows(&o.shape) && !shape_flows_recur(&o.shape));
+	frame_write_headers(l2, &o.ends, o.packet_size);
+	for (unsigned i = 0; i < sizeof(EXPECTED) / sizeof(EXPECTED[0]); i++) {
+		dress_frames(&o, &OPS, NULL, &payload, 1, EXPECTED[i].sequence);
+		dress_seal(&o, &OPS, payload);
+		CHECK(frame_checksums_ok(l2, &o.ends.header));
+		CHECK_EQUAL(l2[26] << 24 | l2[27] << 16 | l2[28] << 8 | l2[29], EXPECTED[i].address);
+		CHECK_EQUAL(l2[34] << 8 | l2[35], EXPECTED[i].port);
+	}
+	dress_control(&o, &OPS, NULL, payload);
+	CHECK_EQUAL(l2[34] << 8 | l2[35], o.ends.udp_port);
+	CHECK(memcmp(l2 + 26, &o.ends.local_ip, 4) == 0);
+	shape_free(&o.shape);
+}
+
 static void bad_flows(void)
 {
 	static const char *const BAD[] = {"", "0", "1000001", "1.5", "64:", "64:port", "64:zipf:ports",
-	        "64:ports:", "64:ports:zip", ":ports", "64 ", "x"};
+	        "64:ports:", "64:ports:zip", ":ports", "64 ", "x", "new:zipf", "news"};
 	const char *argv[] = {"icbench-workload", "dpdk-client", ADDRESSES, "--flows", "8:ports"};
 	struct options o;
 
@@ -228,6 +256,7 @@ int main(void)
 	by_zipf("2:zipf", 100000);
 	by_zipf("1000:zipf", 3000000);
 	by_zipf("1M:zipf", 3000000);
+	all_new();
 	bad_flows();
 	bad_queues();
 	headers("1000", 26, 4);
@@ -243,6 +272,7 @@ int main(void)
 	CHECK_EQUAL(reordered("4", 4), 400);
 	CHECK_EQUAL(reordered("2", 4), 400);
 	CHECK_EQUAL(reordered("1", 4), 400);
+	CHECK_EQUAL(reordered("new", 4), 0);
 	losses_by_flow("10", 100, 9);
 	losses_by_flow("10", 5000000, 3);
 	losses_by_flow("1000:zipf", 3000000, 17);

@@ -118,7 +118,7 @@ class ForwarderFunction(Function):
         options = ["--supervised", *(mode_options(self.mode(spec.function)) or [])]
         yields = 0 if _NO_YIELD in _parts(spec.function)[1] else min(spec.yield_every, 1)
         options += ["--yield", str(yields), *spec.config.get("arguments", ())]
-        options += ["--accounts"] if spec.hops > 1 else []
+        options += ["--accounts"] if spec.counts_control else []
         jumbo = carries_jumbo(spec.mtu)
         options += ["--packet-size", str(MAX_FRAME_BYTES)] if jumbo else []
         program = str(workload_path())

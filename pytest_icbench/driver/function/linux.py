@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from pytest_icbench.driver.function.frames import TTL, frame, routed
-from pytest_icbench.driver.function.linux_parts import FCS_BYTES, FIRST_PORT, Parts, accounts, ruleset, shaper
+from pytest_icbench.driver.function.linux_parts import FCS_BYTES, FIRST_PORT, SOURCES, Parts, accounts, ruleset, shaper
 from pytest_icbench.driver.function.protocol import Ends, Function, FunctionSpec, Probe, SetRate
 from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported
+from pytest_icbench.host.changes import Changes
 from pytest_icbench.host.namespaces import entered
-from pytest_icbench.host.net import links
+from pytest_icbench.host.net import conntrack, links
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Address, Veth
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
@@ -23,11 +24,13 @@ from pytest_icbench.model.switch_traits import Kind
 _TOOL_S = 20.0
 #: RT_SCOPE_LINK of rtnetlink(7).
 _SCOPE_LINK = 253
+#: RTNH_F_ONLINK of rtnetlink(7): the gateway needs no route of its own.
+_ONLINK = 4
 #: Packages of the programs.
 _PACKAGES = {"nft": "nftables", "tc": "iproute2"}
 #: Frames of a proof that are in no access list, and at most so many of those at the beginning of it, beside its last.
 _FREE_FRAMES, _LISTED_FRAMES = 20, 100
-_FREE_PORT = 1024
+_FREE_PORT, _UNASKED_PORT = 1024, 5000
 #: How far the accepted rate may lie from the one that is set.
 _TOLERANCE = 0.02
 _POOL_AT = 16
@@ -46,8 +49,9 @@ class LinuxFunction(Function):
     name = "linux"
     ports = ("veth",)
     help = (
-        "parts joined by +, each once: route, nat, aclN or setN (rules or a set, N ports) with denyP (percent),"
-        " policeN (frames/s, 5k to 10M), shapeNMbit (2Mbit to 40000Mbit)"
+        "parts joined by +, each once: route, nat, firewall (stateful), tableN with these two (sessions, 1k to 2M),"
+        " aclN or setN (rules or a set, N ports) with denyP (percent), policeN (frames/s, 5k to 10M),"
+        " shapeNMbit (2Mbit to 40000Mbit)"
     )
     chains = True
     config_keys: ClassVar[Mapping[str, Kind]] = {"nft": "text"}
@@ -59,6 +63,7 @@ class LinuxFunction(Function):
         self._parts = Parts()
         self._facts = FunctionFacts(self.name)
         self._rules = ""
+        self._host: Changes | None = None
 
     @classmethod
     def has(cls, function: str) -> bool:
@@ -95,6 +100,9 @@ class LinuxFunction(Function):
             sent = frame(ends.leader, seen_by_leader, port)
             out = routed(sent, ends.outer.mac, ends.follower.mac, source_ip=pool, hops=ends.hops)
             forth.append(Probe(True, sent, None if denied else out, "has to be denied" if denied else to_b))
+        for number in range(_FREE_FRAMES if parts.firewall else 0):
+            sent = frame(ends.follower, seen_by_follower, _UNASKED_PORT + number)
+            back.append(Probe(False, sent, None, "has to be denied: nobody asked"))
         for number in range(_FREE_FRAMES):
             sent = frame(ends.follower, seen_by_follower, _FREE_PORT + number)
             target = ends.leader.ip if pool else None
@@ -116,7 +124,9 @@ class LinuxFunction(Function):
         """Returns the versions of the kernel and of nft. Raises Unsupported with the package that is missing."""
         parts = self._parts_of(function)
         versions = [f"Linux {session.root.read('/proc/sys/kernel/osrelease') or ''}".strip()]
-        needed = ["nft"] if parts.nat or parts.listed or parts.police_pps else []
+        needed = ["nft"] if parts.stateful or parts.listed or parts.police_pps else []
+        if parts.sessions and (misfit := conntrack.size_misfit(session.root, parts.sessions)) is not None:
+            raise Unsupported(f"the function '{function}' cannot have a table of {parts.sessions} sessions: {misfit}")
         for program in (*needed, *(["tc"] if parts.shape_bits else [])):
             try:
                 shown = session.spawner.run([program, "-V"], timeout_s=_TOOL_S, check=False).stdout
@@ -144,18 +154,22 @@ class LinuxFunction(Function):
         self._route(inner.interface, spec.ends.leader)
         self._route(outer.interface, spec.ends.follower)
         # A receiver's announcement to a pool that nothing left yet goes nowhere, and is not answered by ICMP.
-        with links.netlink(self._netns, doing="a route to nowhere") as route:
+        with links.netlink(self._netns, doing="routes to other flows and to nowhere") as route:
+            index = links.link_index(route, inner.interface)
+            route.route("add", dst=SOURCES, gateway=spec.ends.leader.ip, oif=index, flags=_ONLINK)
             route.route("add", dst="0.0.0.0/0", type="blackhole")
-        counting = accounts(inner.interface, outer.interface) if spec.hops > 1 else ""
+        counting = accounts(inner.interface, outer.interface) if spec.counts_control else ""
         if rules or counting:
             self._tool(["nft", "-f", "-"], rules + counting)
         commands = shaper(parts, outer.interface)
         for arguments in commands:
             self._tool(["tc", *arguments])
-        facts = self.probe(session, spec.function)
-        self._facts = FunctionFacts(
-            self.name, facts.version, {"nft": rules + counting, "tc": [" ".join(arguments) for arguments in commands]}
-        )
+        config: dict[str, Any] = {"nft": rules + counting, "tc": [" ".join(arguments) for arguments in commands]}
+        if parts.sessions:
+            self._host = Changes(session)
+            buckets = conntrack.set_size(self._host, parts.sessions)
+            config |= {"nf_conntrack_max": parts.sessions, "nf_conntrack_buckets": buckets}
+        self._facts = FunctionFacts(self.name, self.probe(session, spec.function).version, config)
 
     def _route(self, interface: str, target: Address) -> None:
         with links.netlink(self._netns, doing=f"a route to {target.ip} over {interface}") as route:
@@ -182,12 +196,18 @@ class LinuxFunction(Function):
         for interface in interfaces:
             if not links.exists(interface, self._netns):
                 raise ProvisionError(f"{spec.label} has lost its link {interface}")
+        if self._host is not None:
+            conntrack.check_size(self._host.root, self._parts.sessions)
+
+    def forget(self) -> None:
+        if self._parts.stateful:
+            conntrack.forget(self._netns)
 
     def counters(self) -> FunctionCounters:
         """Returns what its links carried, and what its rules and its shaper dropped."""
         spec, inner, outer = self._ports()
         by_table: dict[str, dict[str, int]] = {}
-        if self._rules or spec.hops > 1:
+        if self._rules or spec.counts_control:
             shown: dict[str, Any] = json.loads(self._tool(["nft", "-j", "list", "counters"]))
             for counter in (item["counter"] for item in shown["nftables"] if "counter" in item):
                 by_table.setdefault(counter["table"], {})[counter["name"]] = counter["packets"]
@@ -204,7 +224,17 @@ class LinuxFunction(Function):
             hop=spec.hop,
             control_taken=control.get("taken"),
             control_given=control.get("given"),
+            **self._sessions(),
         )
 
+    def _sessions(self) -> dict[str, int]:
+        """Returns the counters of its table of connections; none without sessions."""
+        if not self._parts.stateful:
+            return {}
+        seen = conntrack.sessions(self._netns)
+        return {"sessions": seen.entries, "table_full": seen.refused, "evicted": seen.evicted}
+
     def stop(self) -> None:
-        """Does nothing: all ends with the node."""
+        """Gives the host's own table its size back. All else ends with the node."""
+        if self._host is not None:
+            self._host.undo("nf_conntrack_max")

@@ -10,12 +10,23 @@ from typing import Self
 from pytest_icbench.model.endpoint import Address
 from pytest_icbench.wording import THOUSANDS
 
-_PART = re.compile(r"(?P<word>acl|set|deny|police|shape)(?P<number>[1-9]\d*)(?P<unit>[kM]?(?:bit)?)", re.ASCII)
+_PART = re.compile(r"(?P<word>acl|set|deny|police|shape|table)(?P<number>[1-9]\d*)(?P<unit>[kM]?(?:bit)?)", re.ASCII)
 #: Numbers that a part may have. A slower policer or shaper would drop frames of the proof.
-_RANGES = {"acl": (1, 10_000), "set": (1, 50_000), "deny": (1, 100), "police": (5_000, 10_000_000)}
+_RANGES = {
+    "acl": (1, 10_000),
+    "set": (1, 50_000),
+    "deny": (1, 100),
+    "police": (5_000, 10_000_000),
+    # Less has no room for the proof; more, in the kernel's usual 262,144 buckets, makes lists that it calls too long.
+    "table": (1_000, 2_000_000),
+}
 _SHAPE_BITS = (2_000_000, 40_000_000_000)
 #: The UDP port of the first rule; the workload's own, 9, is in none.
 FIRST_PORT = 10_000
+#: Addresses of a sender's flows, and the ports for them at an address that they are translated to: the kernel gives a
+#: source port below 512, as the workload's is, another one of these 511.
+SOURCES = "100.64.0.0/10"
+_POOL_PORTS = "1024-65535"
 #: Frames of the longest queue of a shaper.
 QUEUE_FRAMES = 100
 #: A policer's burst, as a share of a second's frames, and at least this many.
@@ -35,6 +46,8 @@ class Parts:
         deny_percent: share of rules or elements that deny; the others accept.
         police_pps: frames per second from side a that pass.
         shape_bits: bits per second towards side b, without FCS.
+        firewall: whether side b may only answer.
+        sessions: entries that the table of connections has at most; 0 leaves it as the host has it.
     """
 
     nat: bool = False
@@ -43,6 +56,8 @@ class Parts:
     deny_percent: int = 100
     police_pps: int = 0
     shape_bits: int = 0
+    firewall: bool = False
+    sessions: int = 0
 
     @classmethod
     def of(cls, function: str) -> Self | None:
@@ -52,7 +67,7 @@ class Parts:
             return None
         numbers: dict[str, int] = {}
         for word in words:
-            if word in ("route", "nat"):
+            if word in ("route", "nat", "firewall"):
                 continue
             match = _PART.fullmatch(word)
             number = None if match is None else _number(match)
@@ -60,7 +75,10 @@ class Parts:
                 return None
             numbers[match["word"]] = number
         lists = {"acl", "set"} & numbers.keys()
+        stateful = {"nat", "firewall"} & set(words)
         if len(lists) > 1 or ("deny" in numbers and not lists) or {"police", "shape"} <= numbers.keys():
+            return None
+        if "table" in numbers and not stateful:
             return None
         return cls(
             nat="nat" in words,
@@ -69,12 +87,19 @@ class Parts:
             deny_percent=numbers.get("deny", 100),
             police_pps=numbers.get("police", 0),
             shape_bits=numbers.get("shape", 0),
+            firewall="firewall" in words,
+            sessions=numbers.get("table", 0),
         )
 
     @property
     def listed(self) -> int:
         """The number of UDP ports in the access list."""
         return self.rules or self.elements
+
+    @property
+    def stateful(self) -> bool:
+        """Whether it keeps sessions."""
+        return self.nat or self.firewall
 
     def denies(self, place: int) -> bool:
         """Whether the port at a place of the access list is denied; the denied ones are spread evenly over it."""
@@ -87,7 +112,7 @@ def _number(match: re.Match[str]) -> int | None:
     if word == "shape":
         bits = int(match["number"]) * THOUSANDS[unit.removesuffix("bit")] if unit.endswith("bit") else 0
         return bits if _SHAPE_BITS[0] <= bits <= _SHAPE_BITS[1] else None
-    if unit not in THOUSANDS or (unit and word != "police"):
+    if unit not in THOUSANDS or (unit and word not in ("police", "table")):
         return None
     number = int(match["number"]) * THOUSANDS[unit]
     least, most = _RANGES[word]
@@ -122,10 +147,18 @@ def ruleset(parts: Parts, pool: Address, inner: str, outer: str) -> str:
     if rules:
         lines += ["  chain forward {", "    type filter hook forward priority 0; policy accept;"]
         lines += [*(f"    {rule}" for rule in rules), "  }"]
+    if parts.firewall:
+        lines += [
+            "  chain entering {",
+            "    type filter hook prerouting priority 0; policy accept;",
+            f'    iifname "{outer}" ct state new,invalid counter name denied drop',
+            "  }",
+        ]
     if parts.nat:
         lines += [
             "  chain leaving {",
             "    type nat hook postrouting priority 100; policy accept;",
+            f'    oifname "{outer}" ip saddr {SOURCES} udp sport < 1024 snat to {pool.ip}:{_POOL_PORTS}',
             f'    oifname "{outer}" snat to {pool.ip}',
             "  }",
         ]
@@ -135,15 +168,16 @@ def ruleset(parts: Parts, pool: Address, inner: str, outer: str) -> str:
 def accounts(inner: str, outer: str) -> str:
     """Returns the rules that count the workload's control frames from side a: in a chain data are counted without them.
 
-    The window of a control frame, 65535, stands behind the UDP header and the stream.
+    The window of a control frame, 65535, stands behind the UDP header and the stream. A frame is taken before the table
+    of connections sees it, which may have no room for it.
     """
-    hooks = (("taken", "prerouting", "iifname", inner), ("given", "postrouting", "oifname", outer))
+    hooks = (("taken", "prerouting", -300, "iifname", inner), ("given", "postrouting", 200, "oifname", outer))
     lines = ["table ip icbench_accounts {"]
-    for name, hook, direction, interface in hooks:
+    for name, hook, priority, direction, interface in hooks:
         lines += [
             f"  counter {name} {{}}",
             f"  chain {name} {{",
-            f"    type filter hook {hook} priority 200; policy accept;",
+            f"    type filter hook {hook} priority {priority}; policy accept;",
             f'    {direction} "{interface}" udp dport 9 @th,80,16 0xffff counter name {name}',
             "  }",
         ]

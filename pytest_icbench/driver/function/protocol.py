@@ -76,6 +76,7 @@ class FunctionSpec:
         pair: number of its pair.
         hop: its place in the chain of its pair, from side a; 1 is the first.
         hops: how many functions the chain has.
+        counts_control: whether it has to tell control frames from data, if it can.
         inner, outer: its ports as its processes use them, inside ``node``.
         node, node_facts: the node that it works in; None for a function that is made of the switch's own flows.
         switch: the started switch.
@@ -103,6 +104,7 @@ class FunctionSpec:
     config: Mapping[str, Any] = field(default_factory=dict)
     hop: int = 1
     hops: int = 1
+    counts_control: bool = False
 
     @property
     def label(self) -> str:
@@ -223,6 +225,10 @@ class Function(Protocol):
 
     def check(self) -> None:
         """Raises ProvisionError with the log's tail if it is no longer alive."""
+
+    def forget(self) -> None:
+        """Removes all sessions: proofs, and launches of new flows, begin with an empty table. Raises ProvisionError."""
+        return
 
     def counters(self) -> FunctionCounters:
         """Returns its counters. Raises ProvisionError if it does not answer."""

@@ -42,15 +42,18 @@ def accounts(
     Returns:
         None for the accounts where a function does not tell control frames from data.
     """
-    old = {(item.pair, item.hop): item.data for item in before}
+    old = {(item.pair, item.hop): item for item in before}
     found: list[ChainAccount] = []
     for pair, (sent, received) in ends.items():
         ports = [sent]  # what left each hop, after what it took in
+        full: int | None = None
         for item in sorted((item for item in after if item.pair == pair), key=lambda item: item.hop):
-            first, last = old.get((pair, item.hop)), item.data
-            if first is None or last is None:
+            earlier = old.get((pair, item.hop))
+            if earlier is None or (first := earlier.data) is None or (last := item.data) is None:
                 return None, None
             ports += [last[0] - first[0], last[1] - first[1]]
+            if item.table_full is not None:
+                full = (full or 0) + _data_without_room(earlier, item)
         ports.append(received)
         names = ["the sender", *(f"function {hop}'s {way}" for hop in range(1, len(ports) // 2) for way in _WAYS)]
         for (name, came), (next_name, left) in pairwise(zip([*names, "the receiver"], ports, strict=True)):
@@ -65,9 +68,27 @@ def accounts(
                 received,
                 tuple(a - b for a, b in pairwise(given)),
                 tuple(a - b for a, b in zip(given, taken, strict=False)),
+                full,
             )
         )
+        if full is not None and full > found[-1].lost:
+            return None, f"pair {pair}: tables without room are said to have cost {full:,} of {found[-1].lost:,} frames"
     return tuple(found), None
+
+
+def full_tables_explain(before: Counters, after: Counters, lost: int) -> bool:
+    """Whether tables of connections without room cost as many frames as were lost: then nothing more has to arrive."""
+    full = sum(item.table_full or 0 for item in after) - sum(item.table_full or 0 for item in before)
+    return full >= lost > 0
+
+
+def _data_without_room(before: FunctionCounters, after: FunctionCounters) -> int:
+    """Returns the data that a function's table had no room for: control frames that it did not give out are none."""
+    taken, given, full = (
+        (getattr(after, name) or 0) - (getattr(before, name) or 0)
+        for name in ("control_taken", "control_given", "table_full")
+    )
+    return full - (taken - given)
 
 
 def over_launches(launches: Sequence[Launch]) -> tuple[ChainAccount, ...] | None:

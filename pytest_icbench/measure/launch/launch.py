@@ -127,7 +127,7 @@ class Run:
         self.counts = enough is None
         #: Those of the functions in a chain, likewise. What a server answers comes back by another way.
         self.hops: list[hops.Counters] = []
-        self.counts_hops = self.counts and case.chain > 1 and case.dimension == "throughput"
+        self.counts_hops = self.counts and case.counts_hops and case.dimension == "throughput"
         self.interference: Interference | None = None
         self.last_line_at: dict[int, float] = {}
         #: When the newest poll began. Time limits compare with it, because the harness may be kept off its CPU, too.
@@ -334,6 +334,9 @@ class Run:
         )
         invalid = validity.judge_launch(outputs, windows, asked_ns=asked_ns, warmup_s=self.settings.warmup_s)
         chains, contradiction = self._chains(self.case.path.by_pair(outputs))
+        if invalid is not None and invalid[0] in ("no-forwarding", "stalled") and self.hops:
+            lost = sum(pair.lost for pair in pairs)
+            invalid = None if hops.full_tables_explain(self.hops[0], self.hops[-1], lost) else invalid
         if invalid is None and contradiction is not None:
             invalid = "accounts", contradiction
         throughput = sum(pair.throughput_pps for pair in pairs)

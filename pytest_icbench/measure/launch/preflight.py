@@ -12,6 +12,7 @@ from pytest_icbench.measure.launch.processes import LaunchOutput, ProcessOutput
 from pytest_icbench.measure.launch.validity import corrupted
 from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.flows import differ_by_port
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
@@ -44,7 +45,10 @@ def preflight(
     Raises:
         WorkloadError, ProvisionError: as in ``run_launch``.
     """
-    probe = replace(case, dimension="latency", rate=Rate(RATE_PPS), burst=1, blocking=False, touch=True)
+    traffic = replace(case.traffic, flows=None) if differ_by_port(case.traffic.flows) else case.traffic
+    probe = replace(
+        case, dimension="latency", rate=Rate(RATE_PPS), burst=1, blocking=False, touch=True, traffic=traffic
+    )
     short = replace(
         settings,
         warmup_s=0.0,

@@ -184,6 +184,8 @@ def _function(result: Result) -> list[_Part]:
     cycles = [work.cycles_per_frame for work in works if work.cycles_per_frame is not None]
     busy = [work.busy_share for work in works if work.busy_share is not None]
     counted = [f"denied {_count(sum(denied))}"] if denied else []
+    full = sum(work.table_full or 0 for work in works)
+    counted += [f"table full for {_count(full)}"] if full else []
     counted += [f"{max(memory) / 2**20:.1f} MiB"] if memory else []
     details = (
         ", ".join(str(facts[key]) for key in ("component", "version") if facts.get(key)),

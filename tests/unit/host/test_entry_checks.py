@@ -50,6 +50,7 @@ RIGHT: list[tuple[str, dict[str, Any]]] = [
     kernel_file(f"{CPU}/cpu12/cpufreq/energy_performance_preference"),
     kernel_file(f"{CPU}/intel_pstate/no_turbo"),
     kernel_file(f"/sys/bus/pci/devices/{PCI}/sriov_drivers_autoprobe"),
+    kernel_file("/proc/sys/net/netfilter/nf_conntrack_max"),
     kernel_file("/sys/class/net/enp1s0f0.7/mtu"),
     kernel_file("/proc/sys/net/ipv6/conf/enp1s0f0/disable_ipv6"),
     ("hugepages", {"base": "/", "node": 0, "size_kib": 2048, "before": 0, "taken": 4}),

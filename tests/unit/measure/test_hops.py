@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -42,6 +43,23 @@ def test_counters_that_contradict_each_other_are_named() -> None:
     assert fault == "pair 1: function 1's output counted 9 frames, and the receiver 10"
     _, fault = hops.accounts(chain([0] * 2), chain([9, 9]), {1: (8, 8)})
     assert fault == "pair 1: the sender counted 8 frames, and function 1's input 9"
+
+
+def test_what_a_full_table_cost_is_told_without_control_frames() -> None:
+    before = [FunctionCounters(1, 5, 5, control_taken=1, control_given=1, table_full=2)]
+    after = [FunctionCounters(1, 109, 94, control_taken=5, control_given=3, table_full=16)]
+    accounts, fault = hops.accounts(before, after, {1: (100, 87)})
+    assert (accounts, fault) == ((ChainAccount(1, 100, 87, (13, 0), (0, 0), 12),), None)
+    assert accounts is not None
+    assert accounts[0].plus(accounts[0]).table_full == 24
+    _, fault = hops.accounts(before, [replace(after[0], table_full=18)], {1: (100, 87)})
+    assert fault == "pair 1: tables without room are said to have cost 14 of 13 frames"
+
+
+def test_full_tables_explain_frames_that_they_cost_and_no_others() -> None:
+    before, after = ([FunctionCounters(1, table_full=full)] for full in (5, 15))
+    assert [hops.full_tables_explain(before, after, lost) for lost in (0, 9, 10, 11)] == [False, True, True, False]
+    assert not hops.full_tables_explain([FunctionCounters(1)], [FunctionCounters(1)], 5)
 
 
 def test_a_function_that_does_not_tell_control_frames_has_no_account() -> None:

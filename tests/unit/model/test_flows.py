@@ -25,6 +25,7 @@ from pytest_icbench.model import flows
         ("64512:ports", "64512:ports"),
         ("1M:macs:zipf", "1M:macs:zipf"),
         ("1000k:zipf", "1M:zipf"),
+        ("new", "new"),
     ],
 )
 def test_equal_flows_have_one_label(text: str, label: str | None) -> None:
@@ -45,6 +46,7 @@ def test_equal_flows_have_one_label(text: str, label: str | None) -> None:
         ("64:port", "'port' is none of addresses, ports, macs"),
         ("64:zipf:ports", "'zipf:ports' is none of"),
         ("64:ports:macs", "'ports:macs' is none of"),
+        ("new:zipf", "or new"),
         ("65k:ports", "there are 64,512 ports for it"),
     ],
 )

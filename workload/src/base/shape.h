@@ -13,12 +13,19 @@
 /* Frames of the longest cycle of a mix. */
 #define SHAPE_CYCLE_MAX 1024u
 #define SHAPE_FLOWS_MAX 1000000u
+/* Flows that are all new differ by the low bits of 100.64.0.0/10, then by their port. */
+#define SHAPE_NEW_ADDRESS_BITS 22u
 /* Source ports from SHAPE_PORT_FIRST on. */
 #define SHAPE_PORT_FIRST 1024u
 #define SHAPE_PORT_FLOWS_MAX (65536u - SHAPE_PORT_FIRST)
 
 /* Where frames of one flow differ from those of another: all are the sender's. */
-enum shape_field { SHAPE_ADDRESSES, SHAPE_PORTS, SHAPE_MACS };
+enum shape_field {
+	SHAPE_ADDRESSES,
+	SHAPE_PORTS,
+	SHAPE_MACS,
+	SHAPE_NEW /* addresses, then ports: each frame is a flow of its own, and there are UINT32_MAX */
+};
 
 /* A column of Walker's alias method: its own flow below the limit (of 2^32), else the other one. */
 struct shape_column {
@@ -42,6 +49,12 @@ void shape_free(struct shape *s);
 static inline bool shape_has_flows(const struct shape *s)
 {
 	return s->flows > 1;
+}
+
+/* Whether flows have several frames each, of which something can be told. */
+static inline bool shape_flows_recur(const struct shape *s)
+{
+	return shape_has_flows(s) && s->field != SHAPE_NEW;
 }
 
 /* The packet size of a frame; `otherwise` of control frames, and where all have one. */

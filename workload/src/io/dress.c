@@ -15,7 +15,8 @@ static void set_size(const struct options *o, const struct io_ops *ops, struct i
 }
 
 /* Flow 0 is the endpoint as it is. Others send from 100.64.0.1 (RFC 6598) and so on, from ports above 1023,
- * or from MAC addresses made of the endpoint's. */
+ * or from MAC addresses made of the endpoint's. Flows that are all new have both such an address and such a
+ * port: a NAT gives a source port below 1024 another one below 1024, of which there are few. */
 static void set_flow(const struct options *o, uint8_t *l2, uint32_t flow)
 {
 	const struct frame_ends *ends = &o->ends;
@@ -33,6 +34,14 @@ static void set_flow(const struct options *o, uint8_t *l2, uint32_t flow)
 	case SHAPE_PORTS:
 		frame_set_source_port(
 		        l2, &ends->header, flow ? (uint16_t)(SHAPE_PORT_FIRST + flow) : ends->udp_port);
+		break;
+	case SHAPE_NEW:
+		if (flow)
+			source.s_addr = htonl(0x64400000u + flow % (1u << SHAPE_NEW_ADDRESS_BITS));
+		frame_set_source_ip(l2, &ends->header, source);
+		frame_set_source_port(l2, &ends->header,
+		        flow ? (uint16_t)(SHAPE_PORT_FIRST + (flow >> SHAPE_NEW_ADDRESS_BITS))
+		             : ends->udp_port);
 		break;
 	case SHAPE_MACS:
 		frame_set_source_mac(l2, flow ? other : mac);

@@ -293,10 +293,11 @@ static bool check_together(const struct options *o, struct failure *f)
 	else if (shape_has_flows(&o->shape) && o->io == IO_UDP)
 		snprintf(f->text, f->size, "--flows needs -R IF or dpdk-%.40s: a UDP socket has one flow",
 		        o->app->name);
-	else if (shape_has_flows(&o->shape) && o->shape.field == SHAPE_PORTS && o->app->round_trip)
+	else if (shape_has_flows(&o->shape) && o->app->round_trip &&
+	         (o->shape.field == SHAPE_PORTS || o->shape.field == SHAPE_NEW))
 		snprintf(f->text, f->size,
-		        "--flows of ports has no answers: they come back to one port; vary addresses or "
-		        "macs");
+		        "--flows of %s has no answers: they come back to one port; vary addresses or macs",
+		        o->shape.field == SHAPE_PORTS ? "ports" : "new ones");
 	else if (o->shape.field == SHAPE_PORTS && o->shape.flows > SHAPE_PORT_FLOWS_MAX)
 		snprintf(f->text, f->size,
 		        "--flows %u is more than there are ports; take at most %u, or addresses",

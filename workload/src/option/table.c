@@ -20,7 +20,7 @@ const struct option_row OPTION_TABLE[] = {
                 "a mix: up to 1024 packet sizes in turn, with commas (64,570,64,1518); instead of -p"},
         {0, "flows", "N[:FIELD][:zipf]", KIND_FLOWS, AT(shape), 1, SHAPE_FLOWS_MAX,
                 "1 to 1M flows in turn, or by Zipf's law; the sender's addresses (default), ports or macs "
-                "differ; not over UDP sockets"},
+                "differ; new: each frame is a flow of its own; not over UDP sockets"},
         {0, "header", "NAME[+vlanN]", KIND_HEADER, AT(ends.header), 1, FRAME_VLAN_LAST,
                 "headers before the stamp: udp4 (default), tcp4, udp6 or tcp6, and a VLAN tag; not over UDP "
                 "sockets"},

@@ -118,7 +118,7 @@ static bool parse_trace(const struct option_row *row, const char *text, struct o
 	}
 }
 
-/* N, N:FIELD, N:zipf or N:FIELD:zipf. */
+/* N, N:FIELD, N:zipf, N:FIELD:zipf or new. */
 static bool parse_flows(const struct option_row *row, const char *text, struct options *o)
 {
 	static const char *const FIELDS[] = {"addresses", "ports", "macs"};
@@ -127,6 +127,12 @@ static bool parse_flows(const struct option_row *row, const char *text, struct o
 	char number[24];
 	double flows;
 
+	if (strcmp(text, "new") == 0) {
+		s->flows = UINT32_MAX;
+		s->field = SHAPE_NEW;
+		s->zipf = false;
+		return true;
+	}
 	if (length >= sizeof(number))
 		return false;
 	memcpy(number, text, length);
@@ -195,7 +201,7 @@ void option_expectation(const struct option_row *row, char *text, size_t size)
 	case KIND_FLOWS:
 		snprintf(text, size,
 		        "a whole number from %.15g to %.15g, behind it :addresses, :ports or :macs, and "
-		        ":zipf",
+		        ":zipf; or new",
 		        row->min, row->max);
 		break;
 	case KIND_HEADER:

@@ -21,7 +21,7 @@ struct flows {
 	uint64_t *lost; /* by flow */
 };
 
-/* False if memory is short. shape_has_flows(). */
+/* False if memory is short. shape_flows_recur(). */
 bool flows_init(struct flows *f, const struct shape *shape);
 void flows_free(struct flows *f);
 

@@ -16,7 +16,7 @@ bool receiver_init(struct receiver *rx, struct run *r, receiver_window on_window
 	rx->involuntary_before = run_involuntary_switches();
 	if (!rx->account || !rx->windows)
 		return false;
-	if (!shape_has_flows(&r->o->shape))
+	if (!shape_flows_recur(&r->o->shape))
 		return true;
 	account_watch(rx->account, flows_note_lost, &rx->flows);
 	return flows_init(&rx->flows, &r->o->shape);
@@ -61,12 +61,15 @@ struct run_length {
 	unsigned n, at; /* `at`: index of the first within the burst */
 };
 
-/* Of several flows those frames are reordered alone that others of their flow have overtaken. */
+/* Of several flows those frames are reordered alone that others of their flow have overtaken. A flow of one
+ * frame has no others. */
 static bool is_reordered(struct receiver *rx, enum account_verdict v, uint64_t sequence)
 {
 	if (rx->flows.shape && v == ACCOUNT_NEW)
 		flows_take_run(&rx->flows, sequence, 1);
-	return v == ACCOUNT_REORDERED && (!rx->flows.shape || flows_take_late(&rx->flows, sequence));
+	if (v != ACCOUNT_REORDERED || rx->r->o->shape.field == SHAPE_NEW)
+		return false;
+	return !rx->flows.shape || flows_take_late(&rx->flows, sequence);
 }
 
 static void count_one(struct receiver *rx, struct window_rx *w, uint64_t sequence, uint8_t *verdict)

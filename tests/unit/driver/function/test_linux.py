@@ -24,6 +24,8 @@ ENDS = Ends.of(3, Address.of(3, "a"), Address.of(3, "b"))
         ("nat+acl10+deny30", Parts(nat=True, rules=10, deny_percent=30)),
         ("set1000", Parts(elements=1000)),
         ("police2M", Parts(police_pps=2_000_000)),
+        ("firewall", Parts(firewall=True)),
+        ("nat+firewall+table100k", Parts(nat=True, firewall=True, sessions=100_000)),
         ("shape10Mbit+nat", Parts(nat=True, shape_bits=10_000_000)),
     ],
 )
@@ -37,7 +39,7 @@ def test_a_name_has_its_parts(function: str, parts: Parts) -> None:
     [
         *("", "nat+nat", "acl0", "acl10k", "acl20000", "acl10+acl20", "acl10+set10", "deny30", "acl10+deny101"),
         *("police4k", "police20M", "police1Mbit", "shape1Mbit", "shape10", "shape10M", "police10k+shape10Mbit"),
-        *("wire", "nat+swap"),
+        *("wire", "nat+swap", "table10k", "route+table10k", "nat+table999", "nat+table3M", "nat+table1k+table2k"),
     ],
 )
 def test_a_name_without_a_meaning_is_no_function(function: str) -> None:
@@ -59,6 +61,10 @@ def test_rules_are_one_after_the_other_or_one_set() -> None:
         f"udp dport {FIRST_PORT + 3} goto refused",
     ]
     assert 'oifname "eth1" snat to 198.18.3.16' in rules
+    assert "ip saddr 100.64.0.0/10 udp sport < 1024 snat to 198.18.3.16:1024-65535" in rules
+    assert 'iifname "eth1" ct state new,invalid counter name denied drop' in ruleset(
+        Parts(firewall=True), pool_of(ENDS), "eth0", "eth1"
+    )
     assert "udp dport vmap { 10000 : goto refused, 10001 : goto refused }" in ruleset(
         Parts(elements=2), pool_of(ENDS), "eth0", "eth1"
     )
