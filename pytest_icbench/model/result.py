@@ -29,6 +29,11 @@ class Result(Measurement):
     plain: Estimate | None = field(default=None, metadata=UNWRITTEN)
     apart: str | None = field(default=None, metadata=UNWRITTEN)
 
+    @property
+    def at_least(self) -> bool:
+        """Whether the rate is a lower bound: something else than the path was the limit. A round trip is none."""
+        return self.lower_bound and self.dimension != "latency"
+
     @classmethod
     def of(cls, measurement: Measurement, run: str | None = None) -> Result:
         """Returns a measurement as a result of a run."""

@@ -252,7 +252,7 @@ def _of(ranking: Ranking) -> str:
     else:
         leaders = [best, *ranking.rivals]
         text = f"undecided between {', '.join(f'{path_of(item)} {_value(item)}' for item in leaders)} {unit}"
-        floors = [path_of(item) for item in leaders if _at_least(item)]
+        floors = [path_of(item) for item in leaders if item.at_least]
         if len(floors) == len(leaders):
             text += "; each can carry more"
         elif floors:
@@ -290,13 +290,9 @@ _LIMITS = {
 }
 
 
-def _at_least(result: Result) -> bool:
-    return result.lower_bound and not is_latency(result)
-
-
 def _value(result: Result) -> str:
     main, factor = main_figure(result), main_unit(result)[1]
-    return "" if main is None else f"{'≥ ' if _at_least(result) else ''}{three(main * factor)}"
+    return "" if main is None else f"{'≥ ' if result.at_least else ''}{three(main * factor)}"
 
 
 def _interval(result: Result) -> str:

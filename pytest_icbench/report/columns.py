@@ -90,7 +90,7 @@ def rate(result: Result) -> str:
     pps = number(result, result.throughput_pps)
     if pps is None:
         return ""
-    return ("≥" if result.lower_bound and not is_latency(result) else "") + remarks.mpps(pps)
+    return ("≥" if result.at_least else "") + remarks.mpps(pps)
 
 
 def interval(result: Result) -> str:

@@ -105,19 +105,15 @@ def _ranking(group: Sequence[Result]) -> Ranking:
 def _loses(other: Result, best: Result) -> bool:
     """Whether intervals tell that a path is behind the best. One whose rate is "at least" may be ahead of any."""
     interval, interval_of_best = _interval(other), _interval(best)
-    if _at_least(other) or interval is None or interval_of_best is None:
+    if other.at_least or interval is None or interval_of_best is None:
         return False
     return interval[0] > interval_of_best[1] if is_latency(best) else interval[1] < interval_of_best[0]
 
 
-def _at_least(result: Result) -> bool:
-    return result.lower_bound and not is_latency(result)
-
-
 def _undecided(best: Result, rivals: Sequence[Result]) -> str:
     """Returns who cannot be told from the path with the best value, and why."""
-    floors = [path_of(result) for result in rivals if _at_least(result)]
-    firm = [result for result in rivals if not _at_least(result)]
+    floors = [path_of(result) for result in rivals if result.at_least]
+    firm = [result for result in rivals if not result.at_least]
     overlapping = [path_of(result) for result in firm if _interval(result) and _interval(best)]
     unknown = [path_of(result) for result in firm if path_of(result) not in overlapping]
     kind = "bounds" if is_search(best) else "intervals"
@@ -153,7 +149,7 @@ def figure_text(result: Result) -> str:
         return ""
     unit, factor = main_unit(result)
     text = f"{short(value * factor)} {unit}"
-    if _at_least(result):
+    if result.at_least:
         text = f"≥ {text}"
     interval = _interval(result)
     if is_search(result):
@@ -172,7 +168,7 @@ def _lead(best: Result, second: Result) -> str:
     best_value, second_value = _value(best) or 0.0, _value(second) or 0.0
     if not best_value or not second_value:
         return ""
-    floor = "at least " if _at_least(best) else ""
+    floor = "at least " if best.at_least else ""
     if is_latency(best):
         return f"{(1 - best_value / second_value) * 100:.1f} % below {path_of(second)}"
     if best_value >= 2 * second_value:

@@ -112,7 +112,7 @@ def _row(result: Result, factor: float) -> tuple[Any, ...]:
     main = main_figure(result)
     assert main is not None
     latency = is_latency(result)
-    least = result.lower_bound and not latency
+    least = result.at_least
     drawn = _AT_LEAST if least else _REFERENCE if result.switch in REFERENCES else _PLAIN
     label = f"{'≥ ' if least else ''}{three(main * factor)}"
     low, high = (scaled(end, factor) for end in (main.low, main.high))

@@ -43,7 +43,7 @@ def row(
         scaled(figure, factor),
         scaled(figure.low, factor),
         scaled(figure.high, factor),
-        result.lower_bound if least is None else least,
+        result.at_least if least is None else least,
         MEASURED,
     )
 

@@ -77,7 +77,7 @@ def _place(result: Result) -> tuple[float, int]:
 def _row(result: Result, factor: float) -> tuple[Any, ...]:
     size, burst = _place(result)
     value = (main_figure(result) or 0.0) * factor
-    least = "≥" if result.lower_bound and not is_latency(result) else ""
+    least = "≥" if result.at_least else ""
     return result.case, path_of(result), size, burst, float(f"{value:.5g}"), f"{least}{_three_digits(value)}"
 
 

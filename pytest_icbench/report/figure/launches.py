@@ -93,7 +93,7 @@ def _rows(result: Result) -> list[tuple[Any, ...]]:
     if not main:
         return []
     ends = [None if end is None else _digits(end / main) for end in (main.low, main.high)]
-    at_least = "≥ " if result.lower_bound and not is_latency(result) else ""
+    at_least = "≥ " if result.at_least else ""
     shown = f"{at_least}{short(main * factor)} {unit}"
     return [
         (

@@ -76,7 +76,7 @@ def _limit(result: Result) -> str:
         return f"Limit: unknown, {result.bottleneck_evidence}." if result.bottleneck_evidence else ""
     evidence = f", {result.bottleneck_evidence}" if result.bottleneck_evidence else ""
     pps = number(result, result.throughput_pps)
-    floor = f" So the rate is at least {mpps(pps)} Mpps." if result.lower_bound and pps is not None else ""
+    floor = f" So the rate is at least {mpps(pps)} Mpps." if result.at_least and pps is not None else ""
     return f"Limit: {result.bottleneck}{evidence}.{floor}"
 
 

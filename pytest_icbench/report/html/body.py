@@ -143,7 +143,7 @@ def _statements(page: Page) -> str:
         case = Link(result.case + (f" ({result.host})" if result.host else ""), anchor)
         for publication in published.stated(result):
             pps = number(result, result.throughput_pps)
-            at_least = "≥ " if result.lower_bound else ""
+            at_least = "≥ " if result.at_least else ""
             measured = "" if pps is None else f"{at_least}{pps / 1e6:.4g} Mpps"
             rows.append((publication.row, case, measured, f"{publication.value / 1e6:.4g} Mpps", publication.source))
     statements = [(row, statement, source) for row, statement, source in published.statements(page.results)]
