@@ -23,6 +23,7 @@ from pytest_icbench.model.existing import ATTACH
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
+from pytest_icbench.model.switch_facts import PortCounters
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.testbed.exchange import Exchange
 from pytest_icbench.testbed.rig import Rig
@@ -86,6 +87,17 @@ def difference(before: Ports, after: Ports, name: str) -> list[int]:
     return [(getattr(new, name) or 0) - (getattr(old, name) or 0) for old, new in pairs]
 
 
+def settled(rig: Rig) -> tuple[PortCounters, ...] | None:
+    """The switch's counters once nothing is on the way any more, as for a while in a guest that is emulated."""
+    counters, deadline = rig.counters(), time.monotonic() + 5
+    while time.monotonic() < deadline:
+        time.sleep(0.02)
+        before, counters = counters, rig.counters()
+        if counters == before:
+            break
+    return counters
+
+
 @pytest.mark.parametrize("name", ["veth", "linux-bridge", "testpmd", "ovs", "vpp", "snabb", "forward"])
 def test_counters_agree_with_the_endpoints(session: HostSession, name: str) -> None:
     """To the frame: what the endpoints do not count are their control frames."""
@@ -93,9 +105,9 @@ def test_counters_agree_with_the_endpoints(session: HostSession, name: str) -> N
     settings = replace(BRIEF, warmup_s=0.0)  # the launch's totals are those of its windows then
     with built(session, case) as rig:
         there_and_back(rig, case)  # addresses are learnt
-        before = rig.counters()
+        before = settled(rig)
         launch = run_launch(rig, replace(case, rate=Rate(50_000)), settings)
-        after = rig.counters()
+        after = settled(rig)
     assert_heard(launch)
     sent, received = launch.total("sent"), launch.total("received")
     came, dropped = difference(before, after, "rx_packets"), difference(before, after, "tx_dropped")
