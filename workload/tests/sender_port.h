@@ -47,6 +47,7 @@ static void keep(void *context, uint16_t number, const struct window_tx *w)
 /* Starts a sender, with its windows told to on_window and the times of its frames kept. */
 static void port_start(struct sender *s, struct run *r, double backlog_s, sender_window on_window)
 {
+	clock_anchor(&r->clock);
 	clock_calibrate(&r->clock);
 	memset(windows, 0, sizeof(windows));
 	CHECK(sender_init(s, r, backlog_s, on_window, NULL) && sender_keep_times(s));

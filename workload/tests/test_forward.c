@@ -142,6 +142,7 @@ static void begin(struct options o)
 	options.ends.udp_port = 9;
 	options.burst = options.burst ? options.burst : 32;
 	test_run = (struct run){.o = &options};
+	clock_anchor(&test_run.clock);
 	clock_calibrate(&test_run.clock);
 	CHECK(forward_init(&fw, &test_run, &OPS, &port_io));
 }

@@ -162,6 +162,7 @@ static void sends_a_mix(const char *sizes, const char *more)
 	port.takes = 3;
 	for (unsigned i = 0; i < FRAMES; i++)
 		frame_write_headers(port.l2[i], &o.ends, o.packet_size);
+	clock_anchor(&r.clock);
 	clock_calibrate(&r.clock);
 	r.start = clock_cycles();
 	CHECK(sender_init(&s, &r, 1, ignore, NULL));

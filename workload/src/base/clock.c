@@ -57,11 +57,13 @@ void clock_anchor(struct clock *clock)
 
 void clock_calibrate(struct clock *clock)
 {
-	const struct timespec pause = {.tv_nsec = CALIBRATION_NS};
-	uint64_t tsc = 0, ns = 0;
+	uint64_t tsc = clock->anchor_tsc, ns = clock->anchor_ns, now = clock_monotonic_ns();
 
-	read_both(&tsc, &ns);
-	nanosleep(&pause, NULL);
+	if (now < ns + CALIBRATION_NS) {
+		const struct timespec pause = {.tv_nsec = (long)(ns + CALIBRATION_NS - now)};
+
+		nanosleep(&pause, NULL);
+	}
 	clock_anchor(clock);
 	clock->ns_per_cycle = (double)(clock->anchor_ns - ns) / (double)(clock->anchor_tsc - tsc);
 	clock->hz = (uint64_t)(1e9 / clock->ns_per_cycle + 0.5);

@@ -22,11 +22,12 @@ static inline uint64_t clock_cycles(void)
 /* Whether the TSC runs at a constant rate in all power states (CPUID 8000_0007h, EDX bit 8). */
 bool clock_is_invariant(void);
 
-/* Measures the TSC against CLOCK_MONOTONIC; takes about 20 ms, error a few parts per million. */
-void clock_calibrate(struct clock *clock);
-
 /* Takes a fresh anchor, so that conversions near now do not carry the calibration's error along. */
 void clock_anchor(struct clock *clock);
+
+/* Measures the TSC against CLOCK_MONOTONIC from the anchor until now, or until 20 ms have passed, which makes
+ * an error of a few parts per million; then takes a fresh anchor. */
+void clock_calibrate(struct clock *clock);
 
 /* CLOCK_MONOTONIC, in ns. */
 uint64_t clock_monotonic_ns(void);

@@ -59,6 +59,7 @@ static struct io *null_open(const struct options *o, int eal_argc, char **eal_ar
 		snprintf(err, err_len, "out of memory");
 		return NULL;
 	}
+	clock_anchor(&io->clock);
 	clock_calibrate(&io->clock);
 	return io;
 }

@@ -243,6 +243,7 @@ static int run_opened(struct run *r)
 {
 	bool announced = false;
 
+	clock_calibrate(&r->clock); /* while the port was opened, most of its time has passed */
 	say_hello(r);
 	if (!wait_for_link(r)) {
 		if (control_stopped())
@@ -349,8 +350,13 @@ int run(struct options *o)
 	}
 	if (has_canary(o))
 		canary_init(&r.canary);
-	clock_calibrate(&r.clock);
-	code = has_port ? open_and_run(&r) : app->loop(&r);
+	clock_anchor(&r.clock);
+	if (has_port) {
+		code = open_and_run(&r);
+	} else {
+		clock_calibrate(&r.clock);
+		code = app->loop(&r);
+	}
 	emit_close(&r.emit);
 	json_free(&r.json);
 	canary_free(&r.canary);
