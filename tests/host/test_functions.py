@@ -222,6 +222,9 @@ class WireInPlace(LinuxFunction):
     def check(self) -> None:
         self._wire.check()
 
+    def forget(self) -> None:
+        self._wire.forget()
+
     def counters(self) -> FunctionCounters:
         return self._wire.counters()
 
