@@ -61,7 +61,7 @@ class VhostUser:
     Attributes:
         socket: path in the node (the directory is bound into the node at the same path).
         role: ``front-end`` is net_virtio_user, ``back-end`` is net_vhost (only without a switch between).
-        serves: whether the endpoint creates the socket; then it is started before its peer.
+        serves: whether the endpoint creates the socket, so that its peer waits for it.
         packed: whether its virtqueues are packed.
     """
 

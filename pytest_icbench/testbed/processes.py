@@ -131,6 +131,10 @@ class RunningLaunch:
         Raises WorkloadError with the log's tail if a process dies or opens no socket in time, after ending all.
         """
         stages = sorted({process.stage for process in plan.processes})
+        for process in plan.processes:
+            if process.socket is not None:
+                # An endpoint that was killed leaves it, and the next one could not bind.
+                Path(process.socket).unlink(missing_ok=True)
         try:
             for stage in stages:
                 started = [self._start(process) for process in plan.processes if process.stage == stage]
@@ -144,9 +148,6 @@ class RunningLaunch:
     def _start(self, process: PlannedProcess) -> _Speaker:
         index = process.index
         socket = None if process.socket is None else Path(process.socket)
-        if socket is not None:
-            # An endpoint that was killed leaves it, and the next one could not bind.
-            socket.unlink(missing_ok=True)
         if process.listens is not None and is_listening(self._inits[index], process.listens):
             raise WorkloadError(
                 f"{process.listens} is in use in the node of endpoint {index}: end what listens there, or leave the"

@@ -38,6 +38,18 @@ static void traces(void)
 	CHECK_CONTAINS(err, "--trace needs --rate, the rate of the warm-up");
 }
 
+static void sockets_to_wait_for(void)
+{
+	const char *waits[] = {"x", "dpdk-recv", ADDRESSES, "--await=/run/s", "--", "--vdev=net_memif0"};
+	struct options o;
+
+	CHECK(parse_line(&o, 9, waits) == OPTIONS_RUN);
+	CHECK(strcmp(o.await_socket, "/run/s") == 0 && o.eal_argc == 1);
+	waits[1] = "recv";
+	CHECK(parse_line(&o, 7, waits) == OPTIONS_BAD);
+	CHECK_CONTAINS(err, "--await has no place: recv has no virtual device to wait with");
+}
+
 static void without_an_application(void)
 {
 	const char *none[] = {"icbench-workload"}, *wrong[] = {"icbench-workload", "sned"};
@@ -134,6 +146,7 @@ int main(void)
 {
 	applications();
 	traces();
+	sockets_to_wait_for();
 	without_an_application();
 	addresses();
 	options_between_addresses();

@@ -9,7 +9,7 @@ from typing import Literal
 
 from pytest_icbench.driver.workload.eal import eal_arguments
 from pytest_icbench.model.case import GSO, NETDEV_APIS
-from pytest_icbench.model.endpoint import Address, Endpoint, Veth
+from pytest_icbench.model.endpoint import Address, Endpoint, Memif, Veth, VhostUser
 from pytest_icbench.model.path import Direction
 from pytest_icbench.model.traffic import Traffic
 
@@ -64,6 +64,7 @@ class WorkloadCommand:
         train: ``--train``, None for a stream.
         trace: ``--trace``, frames per second in each second; empty for a load that stays.
         catch_up: the largest burst with which a late sender catches up; 0 without a limit.
+        awaits: whether the server of the endpoint's socket starts at the same time.
     """
 
     application: Application
@@ -89,6 +90,7 @@ class WorkloadCommand:
     silent: bool = False
     train: str | None = None
     trace: tuple[int, ...] = ()
+    awaits: bool = False
 
     @property
     def uses_dpdk(self) -> bool:
@@ -120,6 +122,8 @@ class WorkloadCommand:
         if self.catch_up:
             argv += ["--catch-up", str(self.catch_up)]
         argv += [flag for flag, chosen in (("-B", self.blocking), ("-c", self.touch), ("-s", self.silent)) if chosen]
+        if self.awaits and isinstance(self.endpoint, VhostUser | Memif):
+            argv += ["--await", self.endpoint.socket]
         if self.uses_dpdk:
             jumbo, queues = self.traffic.jumbo, self.traffic.queues
             eal = eal_arguments(self.endpoint, self.api, cpu=self.cpu, ring=self.ring, jumbo=jumbo, queues=queues)

@@ -76,8 +76,17 @@ def commands(rig: MeasuredRig, case: Case, settings: Settings, launch: int = 0) 
             blocking=case.blocking,
             touch=case.touch,
             train=settings.train if sends else None,
+            awaits=_connects(endpoints[index], endpoints[path.peer(index)]),
         )
     return by_index
+
+
+def _connects(endpoint: Endpoint, peer: Endpoint) -> bool:
+    """Whether an endpoint connects to the socket that its peer makes, with no switch between."""
+    sockets = VhostUser | Memif
+    if not (isinstance(endpoint, sockets) and isinstance(peer, sockets)):
+        return False
+    return peer.serves and not endpoint.serves and peer.socket == endpoint.socket
 
 
 def _driver(endpoint: Endpoint, api: str) -> str:
@@ -94,12 +103,16 @@ class Command(Protocol):
 
 
 def launch_plan(by_index: Mapping[int, Command], executable: Path, hello_timeout_s: float) -> LaunchPlan:
-    """Returns the plan for ``rig.launch``: serving endpoints start first, their peers once the sockets exist."""
+    """Returns the plan for ``rig.launch``.
+
+    Serving endpoints start first, and once their sockets exist those of their peers that do not wait by themselves.
+    """
     staged = any(command.endpoint.serves for command in by_index.values())
     processes = []
     for index, command in by_index.items():
         endpoint = command.endpoint
-        stage = 0 if endpoint.serves or not staged else 1
+        awaits = isinstance(command, WorkloadCommand) and command.awaits
+        stage = 0 if endpoint.serves or awaits or not staged else 1
         socket = endpoint.socket if endpoint.serves and isinstance(endpoint, VhostUser | Memif) else None
         processes.append(PlannedProcess(index, tuple(command.argv(executable)), stage, socket))
     return LaunchPlan(tuple(processes), hello_timeout_s)

@@ -110,14 +110,24 @@ def test_a_loop_that_counts_no_gaps_has_none() -> None:
     assert partly.endpoints[0].gap_s is None
 
 
-def test_who_serves_starts_first() -> None:
+def test_who_connects_to_its_peer_starts_with_it_and_waits_for_its_socket() -> None:
     rig = ScriptedRig()
     rig.endpoints = [VhostUser(Address.of(1, "a"), "/s", serves=True), VhostUser(Address.of(1, "b"), "/s", "back-end")]
     one(rig, Case("direct"))
-    assert [(process.index, process.stage, process.socket) for process in rig.plan.processes] == [
+    server, client = rig.plan.processes
+    assert [(server.index, server.stage, server.socket), (client.index, client.stage, client.socket)] == [
         (0, 0, "/s"),
-        (1, 1, None),
+        (1, 0, None),
     ]
+    assert "--await" not in server.argv
+    assert client.argv[client.argv.index("--await") + 1] == "/s"
+
+
+def test_who_connects_to_a_switch_starts_after_who_serves() -> None:
+    rig = ScriptedRig()
+    rig.endpoints = [VhostUser(Address.of(1, "a"), "/s", serves=True), VhostUser(Address.of(1, "b"), "/t")]
+    one(rig, Case("ovs"))
+    assert [(process.stage, "--await" in process.argv) for process in rig.plan.processes] == [(0, False), (1, False)]
 
 
 def test_only_endpoints_that_share_a_cpu_yield() -> None:

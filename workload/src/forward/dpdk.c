@@ -70,7 +70,7 @@ static struct forward_io *dpdk_open(const struct options *o, uint32_t kept, char
 		snprintf(err, err_len, "out of memory");
 		return NULL;
 	}
-	if (!dpdk_eal_start(o->eal_argc, o->eal_argv, err, err_len)) {
+	if (!dpdk_eal_start(o->eal_argc, o->eal_argv, NULL, err, err_len)) {
 		free(io);
 		return NULL;
 	}

@@ -74,7 +74,7 @@ static bool open_only_port(struct dpdk_port *port, const struct options *o, int 
 {
 	unsigned ports;
 
-	if (!dpdk_eal_start(eal_argc, eal_argv, err, err_len))
+	if (!dpdk_eal_start(eal_argc, eal_argv, o->await_socket, err, err_len))
 		return false;
 	ports = rte_eth_dev_count_avail();
 	if (ports != 1)

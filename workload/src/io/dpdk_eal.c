@@ -6,14 +6,21 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <rte_dev.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_ethdev.h>
 #include <rte_log.h>
 
 #define EAL_ARGS_MAX 64
+#define DEVICE "--vdev="
+#define AWAIT_MS 10000
+/* A server binds its socket, and listens a moment later. */
+#define CONNECT_ATTEMPTS 20
 
 bool dpdk_fail(char *err, size_t err_len, const char *format, ...)
 {
@@ -69,12 +76,53 @@ static unsigned int pci_identifier(const char *address, const char *file)
 	return found;
 }
 
-bool dpdk_eal_start(int eal_argc, char **eal_argv, char *err, size_t err_len)
+/* The first virtual device among the arguments, which it leaves; NULL for none. Without it EAL might choose
+ * physical addresses, which virtual devices cannot use. */
+static const char *take_device(int argc, char **argv)
+{
+	static char virtual_addresses[] = "--iova-mode=va";
+
+	for (int i = 0; i < argc; i++)
+		if (strncmp(argv[i], DEVICE, strlen(DEVICE)) == 0) {
+			const char *device = argv[i] + strlen(DEVICE);
+
+			argv[i] = virtual_addresses;
+			return device;
+		}
+	return NULL;
+}
+
+static bool is_socket(const char *path)
+{
+	struct stat found;
+
+	return stat(path, &found) == 0 && S_ISSOCK(found.st_mode);
+}
+
+static bool make_device(const char *device, const char *await_socket, char *err, size_t err_len)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+
+	for (unsigned ms = 0; !is_socket(await_socket); ms++) {
+		if (ms == AWAIT_MS)
+			return dpdk_fail(err, err_len, "%s did not come within %d s; is the other end there?",
+			        await_socket, AWAIT_MS / 1000);
+		nanosleep(&pause, NULL);
+	}
+	for (int i = 0; i < CONNECT_ATTEMPTS; i++) {
+		nanosleep(&pause, NULL);
+		if (rte_dev_probe(device) == 0)
+			return true;
+	}
+	return dpdk_fail(err, err_len, "DPDK did not make %s: see the log above", device);
+}
+
+bool dpdk_eal_start(int eal_argc, char **eal_argv, const char *await_socket, char *err, size_t err_len)
 {
 	/* EAL keeps pointers into its arguments. */
 	static char program[] = "icbench-workload";
 	static char *argv[EAL_ARGS_MAX + 2];
-	const char *device;
+	const char *device, *awaiting = NULL;
 
 	if (eal_argc > EAL_ARGS_MAX)
 		return dpdk_fail(err, err_len, "%d EAL arguments are too many: %d is the limit", eal_argc,
@@ -83,6 +131,9 @@ bool dpdk_eal_start(int eal_argc, char **eal_argv, char *err, size_t err_len)
 	for (int i = 0; i < eal_argc; i++)
 		argv[i + 1] = eal_argv[i];
 	argv[eal_argc + 1] = NULL;
+	if (await_socket && !(awaiting = take_device(eal_argc + 1, argv)))
+		return dpdk_fail(err, err_len,
+		        "--await waits with a virtual device: name one by %s behind --", DEVICE);
 	/* A virtio-user port writes to its back-end while it closes, also when that is gone. */
 	signal(SIGPIPE, SIG_IGN);
 	rte_openlog_stream(stderr);
@@ -93,6 +144,10 @@ bool dpdk_eal_start(int eal_argc, char **eal_argv, char *err, size_t err_len)
 			        "behind --");
 		return dpdk_fail(err, err_len, "EAL did not start (%s): check the arguments behind --",
 		        rte_strerror(rte_errno));
+	}
+	if (awaiting && !make_device(awaiting, await_socket, err, err_len)) {
+		rte_eal_cleanup();
+		return false;
 	}
 	if (rte_eth_dev_count_avail())
 		return true;

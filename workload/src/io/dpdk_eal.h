@@ -6,9 +6,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* eal_argc/eal_argv: what stood behind "--". False, and a sentence in err, if it does not start or finds no
+/* eal_argc/eal_argv: what stood behind "--". With a socket the virtual device among them is made once that is
+ * there. False, and a sentence in err, if it does not start or finds no
  * port. */
-bool dpdk_eal_start(int eal_argc, char **eal_argv, char *err, size_t err_len);
+bool dpdk_eal_start(int eal_argc, char **eal_argv, const char *await_socket, char *err, size_t err_len);
 void dpdk_eal_stop(void);
 
 /* Writes a sentence into err; returns false. */

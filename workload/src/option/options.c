@@ -307,6 +307,9 @@ static bool check_together(const struct options *o, struct failure *f)
 		        "--queues %u has no place: %.40s has one queue; take dpdk-send, dpdk-recv, "
 		        "dpdk-client, dpdk-server or dpdk-duplex",
 		        o->queues, o->app_name);
+	else if (o->await_socket && (o->io != IO_DPDK || o->app->forwards))
+		snprintf(f->text, f->size, "--await has no place: %.40s has no virtual device to wait with",
+		        o->app_name);
 	else if (o->eal_argc && o->io != IO_DPDK)
 		snprintf(f->text, f->size, "EAL options ('%.60s') are for the dpdk- applications only",
 		        o->eal_argv[0]);

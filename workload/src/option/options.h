@@ -61,6 +61,7 @@ struct options {
 	enum fault_kind fault;
 	uint32_t fault_every;
 	const char *file;         /* of replay and capture */
+	const char *await_socket; /* of a DPDK port's virtual device */
 	const char *capture_file; /* of a replay that captures, too */
 	uint64_t loop;            /* passes through the file, 0: without end */
 	bool timing, step;

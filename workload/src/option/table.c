@@ -66,6 +66,9 @@ const struct option_row OPTION_TABLE[] = {
         {0, "queues", "N", KIND_U32, AT(queues), 1, QUEUES_MAX,
                 "queue pairs of a DPDK port: a frame leaves by the one that its flow's Toeplitz hash picks, "
                 "and all are polled"},
+        {0, "await", "SOCKET", KIND_TEXT, AT(await_socket), 0, 0,
+                "make the virtual device of a DPDK port once this socket is there, for up to 10 s: its "
+                "server starts at the same time"},
         {0, "train", "FROM:TO:STEPS", KIND_TRAIN, AT(train_from), 1, 1e9,
                 "a sender at the maximum rate sends one train a window: in turn one of STEPS lengths from "
                 "FROM to TO frames, in equal ratios (in the warm-up FROM)"},
