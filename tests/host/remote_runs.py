@@ -22,7 +22,7 @@ from tests.second_host import HERE_NAME, THERE_NIC, SecondHost, under_a_name
 SCENARIO = """
 import pytest
 
-QUICK = dict(switch="linux-bridge", api="raw", rate="5k", burst=1, repeats=1, warmup=0.05, drain=0.2)
+QUICK = dict(switch="linux-bridge", api="raw", rate="5k", burst=1, repeats=1, warmup=0.05, drain=0.2, max_duration=1)
 
 def measured(icbench):
     found = icbench.measure()

@@ -25,7 +25,7 @@ pytestmark = [
 TEST = """
 import pytest
 
-SETTINGS = {{"repeats": 2, "warmup": 0.05, "duration": 0.4, "drain": 0.3}}
+SETTINGS = {{"repeats": 2, "warmup": 0.05, "duration": 0.2, "drain": 0.1, "max_duration": 1}}
 
 @pytest.mark.icbench(switch={switches!r}, packet_size=64, **SETTINGS)
 def test_rate(icbench):

@@ -77,7 +77,8 @@ def test_accounts_are_exact_in_every_kind(session: HostSession, kind: str) -> No
 TEST = """
 import pytest
 
-@pytest.mark.icbench(switch="veth", packet_size=64, rate=["20k"], repeats=1, warmup=0.1, duration={duration}, drain=0.3)
+@pytest.mark.icbench(switch="veth", packet_size=64, rate=["20k"], repeats=1, warmup=0.1, duration={duration}, drain=0.3,
+                     max_duration=1)
 def test_rate(icbench):
     icbench.throughput()
 """

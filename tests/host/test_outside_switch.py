@@ -79,7 +79,7 @@ def test_an_environment_with_it_runs_pytest_without_the_plugin(installed: Path, 
 def test_it_is_measured(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "test_x.py").write_text(
         "import pytest\n"
-        "@pytest.mark.icbench(switch='all', repeats=2, duration=0.2, warmup=0.05, drain=0.2)\n"
+        "@pytest.mark.icbench(switch='all', repeats=2, duration=0.2, warmup=0.05, drain=0.2, max_duration=1)\n"
         "def test_rate(icbench):\n"
         "    measurement = icbench.throughput()\n"
         "    assert measurement.received > 0\n"

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(unsupported_reason() is not N
 SCENARIO = """
 import pytest
 
-QUICK = dict(switch="linux-bridge", burst=1, repeats=1, warmup=0.05, duration=0.5, drain=0.2)
+QUICK = dict(switch="linux-bridge", burst=1, repeats=1, warmup=0.05, duration=0.5, drain=0.2, max_duration=1)
 
 @pytest.mark.icbench(**QUICK, api=["udp-mmsg", "raw"], rate="5k")
 def test_rate(icbench):

@@ -27,7 +27,7 @@ SCENARIO = """
 import pytest
 
 @pytest.mark.icbench(switch=["linux-bridge", "veth"], api="raw", packet_size=[64, 128, 256], rate="5k", burst=1,
-                     repeats=1, warmup=0.05, duration={duration}, drain=0.2, node=None)
+                     repeats=1, warmup=0.05, duration={duration}, drain=0.2, max_duration=1, node=None)
 def test_rate(icbench):
     icbench.gate(icbench.throughput())
 """.replace(", node=None", "")

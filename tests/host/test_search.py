@@ -25,7 +25,7 @@ CASE = Case("forward", mode="cost100000", rate=Rate(loss_ratio=0.1))
 
 
 def test_a_search_ends_between_bounds_and_keeps_every_trial(session: HostSession) -> None:
-    settings = Settings(warmup_s=0.1, search_trial_s=0.1, search_sum_s=0.3, search_width=0.1, ring=64)
+    settings = Settings(warmup_s=0.1, search_trial_s=0.1, search_sum_s=0.2, search_width=0.2, ring=64)
     reference = reference_case(CASE, "vhost-user", family="dpdk")
     assert reference is not None
     with built(session, CASE) as rig:

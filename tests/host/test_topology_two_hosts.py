@@ -20,7 +20,7 @@ SCENARIO = """
 import pytest
 
 @pytest.mark.icbench(switch="linux-bridge", api="raw", rate="2k", burst=1, pairs=[1, 2], repeats=1, warmup=0.05,
-                     duration=0.2, drain=0.3, reference=False)
+                     duration=0.2, drain=0.3, max_duration=1, reference=False)
 def test_rate(icbench):
     icbench.gate(icbench.throughput())
 """

@@ -30,6 +30,7 @@ VPP_HERE = pytest.mark.skipif(
 SHORT = (
     "--icbench-placement=cooperative",
     "--icbench-repeats=1",
+    "--icbench-max-duration=1",
     "--icbench-duration=1",
     "--icbench-warmup=0.1",
     "--icbench-drain=0.3",

@@ -23,7 +23,8 @@ from tests.second_host import THERE_NIC, SecondHost, under_a_name
 TEST = """
 import pytest
 
-@pytest.mark.icbench(switch={switch!r}, packet_size=[64, 512], repeats=2, warmup=0.05, duration=0.2, drain=0.1{more})
+@pytest.mark.icbench(switch={switch!r}, packet_size=[64, 512], repeats=2, warmup=0.05, duration=0.2, drain=0.1,
+                     max_duration=1{more})
 def test_rate(icbench):
     icbench.{measure}()
 """
