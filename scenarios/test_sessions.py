@@ -13,22 +13,22 @@ from pytest_icbench.api import Icbench
 
 
 @pytest.mark.icbench(
-    switch="linux-bridge",
+    switch=["linux-bridge", "ovs"],
     functions=["firewall+table2M", "nat+table2M"],
     flows=["16k", "new"],
-    api="raw-mmsg",
+    api=["raw-mmsg", "dpdk"],
     rate="max",
 )
 def test_new_and_known_sessions(icbench: Icbench) -> None:
-    """The rate of frames of known sessions, and that of new ones, with room for all."""
+    """The rate of frames of known sessions, and that of new ones: room for a second of 2M new ones."""
     icbench.gate(icbench.throughput())
 
 
 @pytest.mark.icbench(
-    switch="linux-bridge",
+    switch=["linux-bridge", "ovs"],
     functions=["firewall+table10k", "firewall+table100k"],
     flows="new",
-    api="raw-mmsg",
+    api=["raw-mmsg", "dpdk"],
     rate="50k",
 )
 def test_full_table(icbench: Icbench) -> None:

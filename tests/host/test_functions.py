@@ -170,6 +170,22 @@ def test_each_frame_of_new_flows_is_a_session_and_a_full_table_accounts_for_each
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("function", ["firewall+table5k", "nat+table100k"])
+def test_a_table_of_ovs_has_as_many_sessions_as_it_is_set_to(session: HostSession, function: str) -> None:
+    case = Case("ovs", function=function, traffic=Traffic().with_labels(NEW, None), rate=Rate(20_000))
+    with through(session, case) as rig:
+        found = measure(rig, None, case, SHORT)
+    assert (found.verdict, found.evidence) == (None, None)
+    (work,) = found.functions or ()
+    if function == "firewall+table5k":
+        assert work.sessions == 5000
+        assert (work.table_full or 0) >= found.lost > 0
+    else:
+        assert work.table_full == 0
+        assert (work.sessions or 0) > found.sent / 2  # those of the last of two launches
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("function", ["firewall", "nat", "police20k"])
 def test_a_function_of_ovs_does_its_work(session: HostSession, function: str) -> None:
     case = Case("ovs", function=function)

@@ -24,21 +24,36 @@ from pytest_icbench.model.endpoint import Address
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
 from pytest_icbench.model.switch_traits import Kind
 
-_FIREWALL, _NAT = "firewall", "nat"
 #: Frames of a proof, and UDP ports of those that nobody inside has asked for.
 _FRAMES, _FIRST_PORT, _UNASKED_PORT = 20, 1024, 5000
 #: A policer's burst, as a share of a second's frames.
 _BURST_SHARE = 0.005
 _TOLERANCE = 0.02
-#: Cookies of a pair's flows: what comes in from side a, and what is denied.
-_TAKEN, _DENIED = 1, 2
+#: Cookies of a pair's flows: what comes in from side a, what is denied, and what found no room in the table.
+_TAKEN, _DENIED, _FULL = 1, 2, 3
+_SESSIONS = re.compile(r"count=(\d+)")
 _BAND_PACKETS = re.compile(r"packet_count:(\d+)")
 
 
-def _police_pps(function: str) -> int:
-    """Returns the rate of a policer alone; 0 for anything else."""
+def _parts(function: str) -> Parts | None:
+    """Returns the parts of a function: a policer alone, or one of firewall and nat with a table; None for another."""
     parts = Parts.of(function)
-    return parts.police_pps if parts is not None and function.startswith("police") and "+" not in function else 0
+    if parts is None or "route" in function.split("+"):
+        return None
+    able = (
+        Parts(police_pps=parts.police_pps),
+        Parts(firewall=True, sessions=parts.sessions),
+        Parts(nat=True, sessions=parts.sessions),
+    )
+    return parts if parts in able else None
+
+
+def _parts_of(function: str) -> Parts:
+    """Returns the parts of a function that it has. Raises ProvisionError for another."""
+    parts = _parts(function)
+    if parts is None:
+        raise ProvisionError(f"ovs has no function '{function}'; it has {OvsFunction.help}")
+    return parts
 
 
 class OvsFunction(Function):
@@ -47,7 +62,7 @@ class OvsFunction(Function):
     name = "ovs"
     ports = (VHOST_USER, VHOST_USER_PACKED)
     in_switch = "ovs"
-    help = "firewall (stateful), nat, policeN (frames/s, 5k to 10M)"
+    help = "firewall (stateful), nat, each with +tableN (sessions, 1k to 2M), policeN (frames/s, 5k to 10M)"
     config_keys: ClassVar[Mapping[str, Kind]] = {"flows": "texts"}
 
     def __init__(self) -> None:
@@ -56,19 +71,20 @@ class OvsFunction(Function):
 
     @classmethod
     def has(cls, function: str) -> bool:
-        return function in (_FIREWALL, _NAT) or _police_pps(function) > 0
+        return _parts(function) is not None
 
     @classmethod
     def seen(cls, function: str, ends: Ends) -> tuple[Address, Address]:
         """Returns the other side as it is, but side a behind the pool's IP address where that is translated."""
-        if function != _NAT:
+        if not _parts_of(function).nat:
             return ends.follower, ends.leader
         return ends.follower, Address(pool_of(ends).ip, ends.leader.mac, ends.leader.prefix)
 
     @classmethod
     def proof(cls, function: str, ends: Ends) -> Sequence[Sequence[Probe]]:
         """Returns frames of side a, then the answers to them, and frames that nobody asked for."""
-        pool = pool_of(ends).ip if function == _NAT else None
+        parts = _parts_of(function)
+        pool = pool_of(ends).ip if parts.nat else None
         _, leader = cls.seen(function, ends)
         ports = range(_FIRST_PORT, _FIRST_PORT + _FRAMES)
         forth: list[Probe] = []
@@ -81,14 +97,14 @@ class OvsFunction(Function):
             sent = frame(ends.follower, leader, port)
             out = translated(sent, target_ip=ends.leader.ip if pool else None)
             back.append(Probe(False, sent, out, f"has to reach {ends.leader.ip}"))
-        if function in (_FIREWALL, _NAT):
+        if parts.stateful:
             for port in range(_UNASKED_PORT, _UNASKED_PORT + _FRAMES):
                 back.append(Probe(False, frame(ends.follower, leader, port), None, "has to be denied: nobody asked"))
         return forth, back
 
     @classmethod
     def set_rate(cls, function: str, frame_bytes: float) -> SetRate | None:  # noqa: ARG003 - as ``Function``
-        pps = _police_pps(function)
+        pps = _parts_of(function).police_pps
         return SetRate(pps, _TOLERANCE) if pps else None
 
     def probe(self, session: HostSession, function: str) -> FunctionFacts:  # noqa: ARG002
@@ -100,12 +116,14 @@ class OvsFunction(Function):
     def start(self, session: HostSession, spec: FunctionSpec) -> None:
         """Adds the flows, and the policer's meter. Raises ProvisionError with the words of ovs-ofctl."""
         self._spec = spec
-        pps = _police_pps(spec.function)
-        meter = ""
+        parts = _parts_of(spec.function)
+        pps, meter = parts.police_pps, ""
         if pps:
             burst = max(1, round(pps * _BURST_SHARE))
             meter = f"meter={spec.pair},pktps,burst,stats,bands=type=drop,rate={pps},burst_size={burst}"
             self._switch.ofctl("add-meter", meter)
+        if parts.sessions:
+            self._switch.daemons.appctl("dpctl/ct-set-limits", f"zone={spec.pair},limit={parts.sessions}")
         flows = [*self._flows(spec), *spec.config.get("flows", ())]
         self._switch.add_flows(flows)
         version = self.probe(session, spec.function).version
@@ -116,21 +134,30 @@ class OvsFunction(Function):
         """Returns the flows of a pair: table 0 tracks connections, table 1 decides."""
         inside, outside = spec.indexes[0] + 1, spec.indexes[-1] + 1
         taken, denied = (f"cookie={_cookie(spec.pair, kind)}" for kind in (_TAKEN, _DENIED))
-        if _police_pps(spec.function):
+        parts = _parts_of(spec.function)
+        if parts.police_pps:
             return [f"{taken},priority=20,in_port={inside},actions=meter:{spec.pair},output:{outside}"]
         nat, translate = ("", "")
-        if spec.function == _NAT:
+        if parts.nat:
             nat, translate = ",nat", f",nat(src={pool_of(spec.ends).ip})"
         zone = f"zone={spec.pair}"
-        commit = f"ct(commit,{zone}{translate})"
+        commit = f"ct(commit,{zone}{translate}),output:{outside}"
+        limited: list[str] = []
+        if parts.sessions:  # a frame whose session found no room has no mark; by itself ct() lets it pass
+            commit = f"ct(commit,{zone}{translate},exec(set_field:1->ct_mark),table=2)"
+            limited = [
+                f"table=2,priority=20,in_port={inside},ip,ct_mark=1,actions=output:{outside}",
+                f"cookie={_cookie(spec.pair, _FULL)},table=2,priority=10,in_port={inside},ip,actions=drop",
+            ]
         return [
             f"{taken},priority=20,in_port={inside},ip,actions=ct(table=1,{zone}{nat})",
             f"priority=20,in_port={outside},ip,actions=ct(table=1,{zone}{nat})",
-            f"table=1,priority=20,in_port={inside},ip,ct_state=+trk+new,actions={commit},output:{outside}",
+            f"table=1,priority=20,in_port={inside},ip,ct_state=+trk+new,actions={commit}",
             f"table=1,priority=20,in_port={inside},ip,ct_state=+trk+est,actions=output:{outside}",
             f"table=1,priority=20,in_port={outside},ip,ct_state=+trk+est,actions=output:{inside}",
             f"{denied},table=1,priority=10,in_port={outside},ip,actions=drop",
             f"{denied},table=1,priority=10,in_port={inside},ip,actions=drop",
+            *limited,
         ]
 
     def facts(self) -> FunctionFacts:
@@ -152,10 +179,20 @@ class OvsFunction(Function):
         switch, spec = self._switch, self._spec
         assert spec is not None
         taken, denied = (switch.packets_by_cookie(_cookie(spec.pair, kind)) for kind in (_TAKEN, _DENIED))
-        if _police_pps(spec.function):
+        parts = _parts_of(spec.function)
+        if parts.police_pps:
             match = _BAND_PACKETS.search(switch.ofctl("meter-stats", f"meter={spec.pair}"))
             denied = int(match[1]) if match else 0
-        return FunctionCounters(spec.pair, taken=taken, denied=denied)
+        if not parts.sessions:
+            return FunctionCounters(spec.pair, taken=taken, denied=denied)
+        entries = _SESSIONS.search(switch.daemons.appctl("dpctl/ct-get-limits", f"zone={spec.pair}"))
+        full = switch.packets_by_cookie(_cookie(spec.pair, _FULL))
+        sessions = int(entries[1]) if entries else None
+        return FunctionCounters(spec.pair, taken=taken, denied=denied, sessions=sessions, table_full=full)
+
+    def forget(self) -> None:
+        if self._spec is not None and _parts_of(self._spec.function).stateful:
+            self._switch.daemons.appctl("dpctl/flush-conntrack", f"zone={self._spec.pair}")
 
     def stop(self) -> None:
         """Does nothing: the flows end with the switch."""

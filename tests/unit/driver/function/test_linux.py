@@ -111,5 +111,9 @@ def test_functions_of_ovs_are_a_bump_in_the_wire() -> None:
     forth, back = OvsFunction.proof("firewall", ENDS)
     assert all(probe.expected == probe.frame for probe in (*forth, *back[:20]))
     assert [probe.expected for probe in back[20:]] == [None] * 20
+    assert OvsFunction.has("nat+table1k")
+    assert not any(
+        map(OvsFunction.has, ("nat+firewall", "police10k+table1k", "table1k", "firewall+route", "firewall+acl1"))
+    )
     assert OvsFunction.seen("firewall", ENDS) == (ENDS.follower, ENDS.leader)
     assert OvsFunction.seen("nat", ENDS)[1] == Address("198.18.3.16", ENDS.leader.mac)
