@@ -14,7 +14,7 @@ from pytest_icbench.config.neighbours import NeighbourOptions
 from pytest_icbench.config.row import option
 from pytest_icbench.config.sequences import parse_words
 from pytest_icbench.errors import UsageError
-from pytest_icbench.model.contract import percents
+from pytest_icbench.model.contract import percents, side_by_side
 
 if TYPE_CHECKING:
     from pytest_icbench.model.toml import TomlFile
@@ -25,15 +25,20 @@ MAX_CHAIN = 100
 #: The word for a path without a function.
 NO_FUNCTION = "none"
 _FUNCTION = re.compile(r"[a-z][A-Za-z0-9.]*(\+[a-z][A-Za-z0-9.]*)*", re.ASCII)
+_NUMBERED = re.compile(rf"([1-9]\d{{0,2}}x)?({_FUNCTION.pattern})", re.ASCII)
 
 
 def parse_functions(text: str, where: str) -> tuple[str | None, ...]:
     """Parses ``none nat nat+acl10``; None stands for no function. Raises UsageError for what no id can hold."""
     words = parse_words(text, where)
     for word in words:
-        if not _FUNCTION.fullmatch(word):
+        parts, several = word.split(":"), ":" in word
+        if not all((_NUMBERED if several else _FUNCTION).fullmatch(part) for part in parts) or (
+            several and NO_FUNCTION in side_by_side(word)
+        ):
             raise UsageError(
-                f"{where}: '{word[:60]}' is no function: write parts joined by + (nat+acl10), or {NO_FUNCTION}"
+                f"{where}: '{word[:60]}' is no function: write parts joined by + (nat+acl10), different functions side"
+                f" by side joined by : (wire:2xcost1000), or {NO_FUNCTION}"
             )
     return tuple(None if word == NO_FUNCTION else word for word in words)
 
@@ -79,7 +84,8 @@ class FunctionOptions(NeighbourOptions):
     function: tuple[str | None, ...] | None = option(
         "LIST",
         "replace the network functions between the ends of each pair: wire, cost1000, swap, route, nat,"
-        " acl1000+deny30, police200k, shape10Mbit, firewall, parts joined by +, or none (docs/reference/functions.md)",
+        " acl1000+deny30, police200k, shape10Mbit, firewall, parts joined by +; different ones side by side on one CPU"
+        " (wire:2xcost1000); or none (docs/reference/functions.md)",
         parse_functions,
     )
     function_count: tuple[int, ...] | None = option(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Holds what functions got of their CPU against their contracts. Pure."""
+"""What functions that share a CPU got of it, held against their contracts. Pure."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from statistics import median
 
 from pytest_icbench.measure.summary.rounds import over
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.contract import CpuContract
 from pytest_icbench.model.function_facts import FunctionWork
 from pytest_icbench.model.launch import Launch
 
@@ -16,33 +17,41 @@ from pytest_icbench.model.launch import Launch
 def by_contract(
     works: Sequence[FunctionWork] | None, case: Case, launches: Sequence[Launch], alone: Sequence[Launch]
 ) -> tuple[FunctionWork, ...] | None:
-    """Returns the work of functions with what each got by its contract; unchanged for a case without contracts.
+    """Returns the work of functions with what each got of their CPU; unchanged for functions that share none.
 
     Args:
         launches: those of the case.
-        alone: those of one function that has the CPU for itself, in turn with them.
+        alone: those of the first function, which then has the CPU for itself, in turn with them. They say nothing of
+            functions of another kind, and nothing where there are no contracts.
     """
-    if works is None or not case.contracts or not launches or case.dimension != "throughput":
+    if works is None or not case.one_cpu or not launches:
         return None if works is None else tuple(works)
-    if case.rate.is_search or case.rate.is_sweep:
-        alone = ()  # its launches are at other loads
+    if not case.contracts or case.rate.is_search or case.rate.is_sweep:
+        alone = ()  # its launches are of another path, or at other loads
+    cpu_ns = sum(work.cpu_ns or 0 for work in works)
+    contracts = case.contracts or (CpuContract(),) * len(works)
     judged = []
-    for work in works:
-        contract = case.contracts[work.pair - 1]
-        rates = [counts.throughput_pps for launch in launches for counts in launch.pairs if counts.pair == work.pair]
-        due = [contract.part * launch.throughput_pps for launch in alone]
-        told = [(launch, rate / part - 1) for launch, rate, part in zip(launches, rates, due, strict=False) if part]
-        error = over([launch for launch, _ in told], [value for _, value in told]).estimate if told else None
-        judged.append(
-            replace(
-                work,
-                share=contract.share,
-                cap=contract.cap,
-                goodput_pps=median(rates),
-                alone_pps=median(launch.throughput_pps for launch in alone) if alone else None,
-                goodput_error=None if error is None else error.value,
-                goodput_error_low=None if error is None else error.low,
-                goodput_error_high=None if error is None else error.high,
-            )
-        )
+    for work, function, contract in zip(works, case.functions, contracts, strict=True):
+        cpu_share = work.cpu_ns / cpu_ns if work.cpu_ns is not None and cpu_ns else None
+        work = replace(work, cpu_share=cpu_share, share=contract.share, cap=contract.cap)
+        if case.dimension == "throughput":
+            work = _with_goodput(work, contract, launches, alone if function == case.functions[0] else ())
+        judged.append(work)
     return tuple(judged)
+
+
+def _with_goodput(
+    work: FunctionWork, contract: CpuContract, launches: Sequence[Launch], alone: Sequence[Launch]
+) -> FunctionWork:
+    rates = [counts.throughput_pps for launch in launches for counts in launch.pairs if counts.pair == work.pair]
+    due = [contract.part * launch.throughput_pps for launch in alone]
+    told = [(launch, rate / part - 1) for launch, rate, part in zip(launches, rates, due, strict=False) if part]
+    error = over([launch for launch, _ in told], [value for _, value in told]).estimate if told else None
+    return replace(
+        work,
+        goodput_pps=median(rates),
+        alone_pps=median(launch.throughput_pps for launch in alone) if alone else None,
+        goodput_error=None if error is None else error.value,
+        goodput_error_low=None if error is None else error.low,
+        goodput_error_high=None if error is None else error.high,
+    )

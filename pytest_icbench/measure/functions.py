@@ -41,7 +41,6 @@ class FunctionTrack:
         after = self._rig.functions()
         self.work = tuple(map(FunctionWork.between, self._before, after))
         terms = self._rig.terms
-        assert terms is not None
         fault = too_cheap(terms, self.work)
         if fault is None and self._case.dimension == "throughput":
             fault = wrong_rate(terms, self._case, launches)
@@ -55,27 +54,27 @@ class FunctionTrack:
             raise Invalid("function", f"{fault}, {when}")
 
 
-def too_cheap(terms: FunctionTerms, work: Sequence[FunctionWork]) -> str | None:
+def too_cheap(terms: Sequence[FunctionTerms], work: Sequence[FunctionWork]) -> str | None:
     """Returns a sentence if frames cost a function fewer cycles than they have to; None if not, or if it is unknown."""
     for function in work:
-        cycles = function.cycles_per_frame
-        if terms.least_cycles and cycles is not None and cycles < terms.least_cycles:
+        cycles, due = function.cycles_per_frame, terms[function.pair - 1]
+        if due.least_cycles and cycles is not None and cycles < due.least_cycles:
             return (
-                f"function {terms.function} of pair {function.pair}: a frame cost it {cycles:,.0f} cycles, and has to"
-                f" cost {terms.least_cycles:,}"
+                f"function {due.function} of pair {function.pair}: a frame cost it {cycles:,.0f} cycles, and has to"
+                f" cost {due.least_cycles:,}"
             )
     return None
 
 
-def wrong_rate(terms: FunctionTerms, case: Case, launches: Sequence[Launch]) -> str | None:
+def wrong_rate(terms_by_pair: Sequence[FunctionTerms], case: Case, launches: Sequence[Launch]) -> str | None:
     """Returns a sentence if a function did not let the rate pass that it is set to, as frames arrived; None if it did.
 
     What waits in its queue arrives behind the window that it was sent in, so that the time runs to the last arrival.
     A sender that lost its CPU has offered nothing meanwhile: only windows in which it was in time show too low a rate.
     """
-    if terms.set_pps is None or not launches:
-        return None
-    for pair in case.path.numbers:
+    for pair, terms in zip(case.path.numbers, terms_by_pair if launches else (), strict=False):
+        if terms.set_pps is None:
+            continue
         of_pair = [[w for w in launch.windows if w.pair == pair and w.kept] for launch in launches]
         offered = _rate(
             sum(w.scheduled for ws in of_pair for w in ws), sum(w.duration_ns for ws in of_pair for w in ws)

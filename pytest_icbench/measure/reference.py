@@ -2,7 +2,8 @@
 """The reference link of a case: the same applications, traffic, pairs and CPUs, with no switch between. Pure.
 
 The reference of a case with a network function is the same path without it. That of functions with shares or caps of a
-CPU is one of them alone on that CPU. That of a case beside a neighbour is the same case, on the same rig, without it.
+CPU, and of round trips beside busy functions, is the first of them alone on that CPU. That of a case beside a neighbour
+is the same case, on the same rig, without it.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ def reference_case(case: Case, port: str | None, *, family: str) -> Case | None:
         return None
     if case.contracts and case.dimension == "throughput" and not (case.rate.is_search or case.rate.is_sweep):
         # In a group of its own, too, so that others on the host take no more from it than from the case's functions.
-        return replace(case, pairs=1, share="100", cap=None, candidate=None)
+        return replace(case, function=case.functions[0], pairs=1, share="100", cap=None, candidate=None)
+    if case.mixed and case.dimension == "latency":
+        return replace(case, function=case.functions[0], pairs=1, share=None, cap=None, candidate=None)
     if case.dimension == "throughput" and (case.rate.pps is not None or case.rate.loads or case.rate.trace):
         return None
     if case.function is not None:

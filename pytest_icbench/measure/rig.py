@@ -20,7 +20,7 @@ class MeasuredRig(RigCalls):
         endpoints: the endpoints by index; empty while the rig is not built.
         placement: CPUs of the endpoints, by index.
         peers: addresses at which endpoints see their peers, by index; empty without network functions between them.
-        terms: what launches have to show of the network functions; None without any.
+        terms: what launches have to show of the network function of each pair; empty without any.
         neighbour_use: what the neighbour did in this rig's launches; None without one.
         tsc_hz: cycles per second of the endpoints' clock, once a preflight has told it.
     """
@@ -29,7 +29,7 @@ class MeasuredRig(RigCalls):
     endpoints: Sequence[Endpoint]
     placement: Placement
     peers: Sequence[Address] = ()
-    terms: FunctionTerms | None = None
+    terms: Sequence[FunctionTerms] = ()
     tsc_hz: int | None = None
     neighbour_use: NeighbourUse | None = None
 

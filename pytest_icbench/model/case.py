@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, Literal, Protocol, get_args
 
 from pytest_icbench.model.codec import DamagedData, check_fields
-from pytest_icbench.model.contract import CpuContract, percents
+from pytest_icbench.model.contract import CpuContract, percents, side_by_side
 from pytest_icbench.model.flows import NEW
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.rate import MAXIMUM, Rate
@@ -71,7 +71,8 @@ class Case:
         rate: how much is offered, or which rate is searched for.
         burst: frames handed over at once, 1 to 1024.
         pairs: sender-receiver pairs, at least 1.
-        function: the network function between the ends of each pair (``nat+acl10``); None for none.
+        function: the network function between the ends of each pair (``nat+acl10``); None for none. Different ones
+            share one CPU, one for each pair: ``wire:2xcost1000``.
         chain: how many of that function each frame passes one after the other, at least 1.
         share, cap: per cents of one CPU for the function of each pair (``70:30``); None without such contracts.
         neighbour: load on CPUs of its own beside every other launch (``stream:2``, see ``model.neighbour``), or None.
@@ -173,6 +174,28 @@ class Case:
     def senders(self) -> int:
         """The number of senders, each of which sends at the case's rate."""
         return self.pairs * self.directions
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """The function of each pair; none for a path without."""
+        if self.function is None:
+            return ()
+        return side_by_side(self.function) if self.mixed else (self.function,) * self.pairs
+
+    @property
+    def mixed(self) -> bool:
+        """Whether different functions stand side by side. Round trips are then those through the first alone."""
+        return self.function is not None and ":" in self.function
+
+    @property
+    def pinged(self) -> range:
+        """The numbers of the pairs with round trips; the others' senders send as much as they can."""
+        return self.path.numbers[:1] if self.mixed else self.path.numbers
+
+    @property
+    def one_cpu(self) -> bool:
+        """Whether its functions share one CPU that nothing else of the case has."""
+        return self.mixed or bool(self.contracts)
 
     @property
     def contracts(self) -> tuple[CpuContract, ...]:

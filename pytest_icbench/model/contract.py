@@ -1,14 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The CPU that functions on one CPU get by contract: shares of it, or caps. Pure."""
+"""Functions side by side on one CPU: which they are, and the shares and caps of it that they get by contract. Pure."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+
+_SEVERAL = re.compile(r"([1-9]\d{0,2})x(.+)", re.ASCII)
 
 
 def percents(text: str | None) -> tuple[int, ...]:
     """Returns the per cents of ``70:30``, one for each function; none for None."""
     return () if text is None else tuple(map(int, text.split(":")))
+
+
+def side_by_side(text: str) -> tuple[str, ...]:
+    """Returns the functions of ``wire:2xcost1000``, one for each pair; a single one for a function without others."""
+    matches = ((part, _SEVERAL.fullmatch(part)) for part in text.split(":"))
+    return tuple(name for part, match in matches for name in ([match[2]] * int(match[1]) if match else [part]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,7 @@ class FunctionCounters:
         sessions: entries of its table of connections now.
         table_full: frames, control frames among them, that it dropped because their session found no room in the table.
         evicted: sessions that had to make room for others.
+        busy_polls: polls that brought frames.
     """
 
     pair: int
@@ -64,6 +65,7 @@ class FunctionCounters:
     sessions: int | None = None
     table_full: int | None = None
     evicted: int | None = None
+    busy_polls: int | None = None
 
     @property
     def data(self) -> tuple[int, int] | None:
@@ -103,9 +105,11 @@ class FunctionWork:
         cycles_per_frame: busy cycles over the frames of both directions, or null.
         memory_bytes: memory of its processes, of its control group where that is counted, or null.
         cpu_ns, voluntary_switches, involuntary_switches: CPU time and context switches of its processes, or null.
-        share, cap: its part of a CPU by contract in per cent, or null; what follows is null without any.
+        cpu_share: its part of the CPU time of all functions on its CPU; null unless they have that CPU for themselves.
+        batch_size: frames taken from side a over polls that brought frames of either side, or null.
+        share, cap: its part of a CPU by contract in per cent, or null.
         goodput_pps, alone_pps: frames that arrived through it per second, and through one such function that has the
-            CPU for itself, medians over launches.
+            CPU for itself, medians over launches; null unless functions share a CPU, the second without a contract.
         goodput_error, goodput_error_low, goodput_error_high: goodput / (its part of the CPU x goodput alone) - 1,
             median over launches, with its interval.
         sessions: entries of its table of connections after the last launch, or null.
@@ -134,6 +138,8 @@ class FunctionWork:
     sessions: int | None = None
     table_full: int | None = None
     evicted: int | None = None
+    cpu_share: float | None = None
+    batch_size: float | None = None
 
     @classmethod
     def between(cls, before: FunctionCounters, after: FunctionCounters) -> FunctionWork:
@@ -143,7 +149,8 @@ class FunctionWork:
             first, last = getattr(before, name), getattr(after, name)
             return None if first is None or last is None else last - first
 
-        taken, given, busy, idle = map(difference, ("taken", "given", "busy_cycles", "idle_cycles"))
+        names = ("taken", "given", "busy_cycles", "idle_cycles", "busy_polls")
+        taken, given, busy, idle, polls = map(difference, names)
         cycles = None if busy is None or idle is None else busy + idle
         return cls(
             pair=after.pair,
@@ -160,6 +167,7 @@ class FunctionWork:
             sessions=after.sessions,
             table_full=difference("table_full"),
             evicted=difference("evicted"),
+            batch_size=taken / polls if taken is not None and polls else None,
         )
 
 

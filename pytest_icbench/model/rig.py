@@ -65,7 +65,7 @@ class RigFacts:
         remote_switch: facts of the second host's switch.
         peers: addresses at which endpoints see their peers, by index; empty without network functions between them.
         functions: facts of the network functions, by pair.
-        terms: what launches have to show of the functions.
+        terms: what launches have to show of the function of each pair.
     """
 
     endpoints: tuple[Endpoint, ...]
@@ -75,7 +75,7 @@ class RigFacts:
     remote_switch: SwitchFacts | None = None
     peers: tuple[Address, ...] = ()
     functions: tuple[FunctionFacts, ...] = ()
-    terms: FunctionTerms | None = None
+    terms: tuple[FunctionTerms, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

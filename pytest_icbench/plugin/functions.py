@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_icbench.config.switch_config import SwitchConfig, checked
 from pytest_icbench.driver.function import registry
 from pytest_icbench.errors import UsageError
+from pytest_icbench.model.contract import side_by_side
 from pytest_icbench.model.function_facts import function_key
 from pytest_icbench.plugin.brought import brought_classes
 from pytest_icbench.plugin.usage import sentence_of
@@ -54,12 +55,12 @@ def check_functions(options: Options, cases: Iterable[tuple[Case, str]]) -> dict
     Raises:
         UsageError: no component has a function, or a component does not take its configuration.
     """
-    for function in options.function or ():
-        if function is not None:
+    for text in filter(None, options.function or ()):
+        for function in dict.fromkeys(side_by_side(text)):
             registry.check_known(function, "--icbench-function")
     for case, where in cases:
-        if case.function is not None:
-            registry.check_known(case.function, f"{where}: icbench marker: functions")
+        for function in dict.fromkeys(case.functions):
+            registry.check_known(function, f"{where}: icbench marker: functions")
     known = {cls.name: cls for cls in registry.components()}
     configs: dict[str, SwitchConfig] = {}
     for name, file in options.function_config.items():

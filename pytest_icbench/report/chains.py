@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from pytest_icbench.model.function_facts import FunctionWork
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import short
+from pytest_icbench.report.axes import number, short
+from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.wording import counted
 
 #: The most hops that are named.
@@ -51,17 +53,47 @@ def crowding(result: Result) -> str:
     return text
 
 
-def contracts(result: Result) -> str:
-    """Returns what functions with a share or a cap of a CPU got, with the error; empty for others."""
+def side_by_side(result: Result) -> str:
+    """Returns what functions that share a CPU got of it, with the error of shares and caps; empty for others."""
+    point, works = result.point, result.functions or ()
+    if not point.one_cpu or not works or not result.is_number:
+        return ""
     texts = []
-    for work in result.functions or ():
-        if work.goodput_pps is None or not result.is_number:
-            continue
-        words = [f"{name} {value} %" for name, value in (("share", work.share), ("cap", work.cap)) if value is not None]
-        text = f"function {work.pair} ({', '.join(words)}) {short(work.goodput_pps)} frames/s"
-        if work.goodput_error is not None and work.alone_pps is not None:
-            text += f" of {short(work.alone_pps)} alone, error {work.goodput_error:+.1%}"
-        if work.goodput_error_low is not None and work.goodput_error_high is not None:
-            text += f" ({work.goodput_error_low:+.1%} to {work.goodput_error_high:+.1%})"
+    kinds: dict[str, list[FunctionWork]] = {}
+    for name, work in zip(point.functions, works, strict=False):
+        kinds.setdefault(name if point.mixed and not point.contracts else f"{name} {work.pair}", []).append(work)
+    for name, alike in kinds.items():
+        first = alike[0]
+        parts = [f"{word} {value} %" for word, value in (("share", first.share), ("cap", first.cap)) if value]
+        text = (f"{len(alike)} x " if len(alike) > 1 else "") + name + (f" ({', '.join(parts)})" if parts else "")
+        if first.goodput_pps is not None:
+            text += f" {short(sum(work.goodput_pps or 0 for work in alike))} frames/s"
+        if first.goodput_error is not None and first.alone_pps is not None:
+            text += f" of {short(first.alone_pps)} alone, error {first.goodput_error:+.1%}"
+            if first.goodput_error_low is not None and first.goodput_error_high is not None:
+                text += f" ({first.goodput_error_low:+.1%} to {first.goodput_error_high:+.1%})"
+        shares = [work.cpu_share for work in alike]
+        if None not in shares:
+            text += f", {sum(share or 0 for share in shares):.0%} of the CPU time"
         texts.append(text)
-    return f"{'; '.join(texts)}. Each has a CPU group of its own, in which its yields are weaker" if texts else ""
+    pinged = _pinged(result) if point.mixed else ""
+    weak = ". Each has a CPU group of its own, in which its yields are weaker" if point.contracts else ""
+    return f"on one CPU: {'; '.join(texts)}{pinged}{weak}"
+
+
+def _pinged(result: Result) -> str:
+    """Returns the round trips through the first function beside the others, and alone on their CPU."""
+    beside, alone = (
+        [number(result, getattr(result, f"{kind}_{name}_ns")) for name in ("p50", "p99")] for kind in ("rtt", "floor")
+    )
+    told = [_trips(figures) for figures in (beside, alone)]
+    if not told[0]:
+        return ""
+    return f". Round trips through {result.point.functions[0]}: {told[0]} beside the others" + (
+        f", {told[1]} alone" if told[1] else ""
+    )
+
+
+def _trips(figures: Sequence[Estimate | None]) -> str:
+    known = zip(("p50", "p99"), figures, strict=True)
+    return ", ".join(f"{name} {short(figure.value / 1e3)} µs" for name, figure in known if figure is not None)

@@ -132,7 +132,7 @@ def _of(result: Result) -> Iterator[Note]:
         yield Note("drifted while measured", remarks.drifted(result.drift or 0.0), drift)
     missing = remarks.unanswered(result) if result.is_number else ""
     losses = longruns.losses(result, longruns.FEW_EVENTS)
-    of_functions = (chains.crowding(result), chains.losses(result), chains.contracts(result))
+    of_functions = (chains.crowding(result), chains.losses(result), chains.side_by_side(result))
     for text in (
         *of_functions,
         neighbours.effect(result),

@@ -244,7 +244,7 @@ class Feasibility:
         count = len(case.path.endpoints) - len(away)
         if cpus := [cpu for index, cpu in given.items() if index not in away]:
             here = plan_given(self._topology, workers=workers, endpoints=cpus, policy=policy)
-        elif case.contracts:
+        elif case.one_cpu:
             here = plan(self._topology, workers=workers + 1, endpoints=count, policy=policy)
             here = replace(here, switch=here.switch[:-1], functions=here.switch[-1:] * case.pairs)
         else:
@@ -272,10 +272,16 @@ class Feasibility:
         """Returns how many network functions of a case poll, each on its CPU. Raises Unsupported."""
         if case.function is None:
             return 0
-        component = self._component(case, case.function)
-        if case.contracts:
+        made_by = {self._component(case, function): function for function in dict.fromkeys(case.functions)}
+        component, *others = made_by
+        if others:
+            raise Unsupported(
+                "functions side by side on one CPU are made by one component, and"
+                f" {' and '.join(f'{name} is of {cls.name}' for cls, name in made_by.items())}"
+            )
+        if case.one_cpu:
             if not component.polls:
-                raise Unsupported(f"{component.name} has no processes that could have a share or a cap of a CPU")
+                raise Unsupported(f"{component.name} has no processes that could share a CPU, or have a part of it")
             return 1  # they share one CPU, which nobody else has
         return case.pairs * case.chain if component.polls else 0
 

@@ -56,15 +56,18 @@ class FunctionNodes:
         undo: list[Callable[[], None]],
     ) -> None:
         assert case.function is not None
-        self.case, self.function = case, case.function
-        self.component = component_for(self.function, case.switch, port)
+        self.case = case
+        #: Those of the pairs: all are of one component.
+        self.functions = case.functions
+        self.component = component_for(self.functions[0], case.switch, port)
         self.path = case.path if self.component.in_switch is None else FramePath(case.pairs)
         self._ends: dict[_Place, Ends] = {}
         self.chains: list[Ends] = []
         for pair, (leader, follower) in zip(case.path.numbers, case.path.by_pair(addresses), strict=True):
             row = [Ends.of(pair, leader, follower, hop) for hop in range(1, case.chain + 1)]
             self.chains.append(replace(row[0], outer=row[-1].outer, hops=len(row)))
-            for hop, ends in enumerate(Ends.of_chain(self.function, self.component, row), start=1):
+            of_chain = Ends.of_chain(self.functions[pair - 1], self.component, row)
+            for hop, ends in enumerate(of_chain, start=1):
                 self._ends[pair, hop] = ends
         self._check_memory(session)
         self._session, self._placement, self._undo = session, placement, undo
@@ -92,18 +95,21 @@ class FunctionNodes:
     @property
     def peers(self) -> tuple[Address, ...]:
         """The address at which each endpoint sees its peer, by index."""
-        seen = (self.component.seen(self.function, ends) for ends in self.chains)
+        seen = map(self.component.seen, self.functions, self.chains)
         return tuple(address for pair in seen for address in pair)
 
     @property
-    def terms(self) -> FunctionTerms:
-        """What launches have to show."""
-        limit = self.component.set_rate(self.function, self.case.traffic.mean_bytes)
+    def terms(self) -> tuple[FunctionTerms, ...]:
+        """What launches have to show of each pair's function."""
+        return tuple(map(self._terms, self.functions))
+
+    def _terms(self, function: str) -> FunctionTerms:
+        limit = self.component.set_rate(function, self.case.traffic.mean_bytes)
         return FunctionTerms(
-            self.function,
+            function,
             None if limit is None else limit.pps,
             0.0 if limit is None else limit.tolerance,
-            self.component.least_cycles(self.function),
+            self.component.least_cycles(function),
         )
 
     def start_nodes(self, kind: str, name: str, sockets: Path, *, hugepages: bool) -> None:
@@ -135,7 +141,8 @@ class FunctionNodes:
         """Returns the endpoints' attachments with those of the functions' ports between, in the order of the path."""
         ordered: list[Attachment] = []
         for (leader, follower), chain in zip(self.path.by_pair(attachments), self.chains, strict=True):
-            seen_by_leader, seen_by_follower = self.component.seen(self.function, chain)
+            function = self.functions[leader.pair - 1]
+            seen_by_leader, seen_by_follower = self.component.seen(function, chain)
             row = [replace(leader, peer=seen_by_leader)]
             for hop, (inner, outer) in enumerate(self.path.between(leader.pair), start=1):
                 ends = self._ends[leader.pair, hop]
@@ -160,7 +167,7 @@ class FunctionNodes:
             row = self.path.between(pair)
             between = row[hop - 1] if row else None
             spec = FunctionSpec(
-                function=self.function,
+                function=self.functions[pair - 1],
                 pair=pair,
                 ends=ends,
                 inner=None if between is None else ports[between[0]],

@@ -27,8 +27,9 @@ def prove(rig: ExchangeRig, case: Case, functions: FunctionNodes, connected: Cal
     Raises:
         WorkloadError, ProvisionError: a process, the switch or a function has died.
     """
-    proofs = [functions.component.proof(functions.function, ends) for ends in functions.chains]
     functions.forget()  # a table that launches have filled has no room for a proof
+    names = case.functions
+    proofs = [functions.component.proof(name, ends) for name, ends in zip(names, functions.chains, strict=True)]
     before = functions.counters()
     exchange = Exchange(rig, case)
     try:
@@ -37,13 +38,13 @@ def prove(rig: ExchangeRig, case: Case, functions: FunctionNodes, connected: Cal
             sent, expected = _frames(case, stage)
             arrived = exchange.exchange(sent, expected)
             for pair, probes in zip(case.path.numbers, stage, strict=True):
-                fault = _first_wrong(case, functions.function, pair, probes, arrived)
+                fault = _first_wrong(case, names[pair - 1], pair, probes, arrived)
                 if fault is not None:
                     return fault
     finally:
         exchange.end()
     functions.check()
-    return _counted(functions.function, proofs, before, functions.counters())
+    return _counted(names, proofs, before, functions.counters())
 
 
 def _frames(case: Case, stage: Iterable[Sequence[Probe]]) -> tuple[dict[int, list[bytes]], dict[int, int]]:
@@ -88,7 +89,7 @@ def _first_wrong(
 
 
 def _counted(
-    function: str,
+    names: Sequence[str],
     proofs: Sequence[Sequence[Sequence[Probe]]],
     before: Sequence[FunctionCounters],
     after: Sequence[FunctionCounters],
@@ -101,5 +102,6 @@ def _counted(
             continue
         counted = sum((last or 0) - (first or 0) for first, last in readings)
         if counted != denied:
-            return f"function {function} of pair {pair}: it counted {counted} denied frames, and {denied} were denied"
+            name = names[pair - 1]
+            return f"function {name} of pair {pair}: it counted {counted} denied frames, and {denied} were denied"
     return None

@@ -176,7 +176,7 @@ class HostRig(NodeCalls, HostPart):
             files=str(socket_dir),
             peers=() if functions is None else functions.peers,
             functions=() if functions is None else functions.facts(),
-            terms=None if functions is None else functions.terms,
+            terms=() if functions is None else functions.terms,
         )
 
     def _make_functions(self, port: str) -> FunctionNodes | None:

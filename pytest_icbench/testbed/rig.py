@@ -77,7 +77,7 @@ class Rig(MeasuredRig):
         self.switch_facts = SwitchFacts()
         self.remote_switch: SwitchFacts | None = None
         self.peers = ()
-        self.terms = None
+        self.terms = ()
         self.function_facts: tuple[FunctionFacts, ...] = ()
         self.endpoint_specs = default_endpoint_specs(case.pairs) if endpoint_specs is None else list(endpoint_specs)
         drivers = builtin_switches() if switches is None else switches

@@ -212,7 +212,7 @@ class Testbed:
         there = None if placement.there is None else replace(placement.there, switch=())
         without = replace(placement, switch=(), there=there)
         if case.function is not None:
-            # One function of a case with contracts has the functions' CPU for itself; other references have none.
+            # A function of several on one CPU has it for itself; other references have none.
             own, ends = placement.functions, placement.endpoints[: len(reference.path.endpoints)]
             without = replace(placement, functions=own[: reference.pairs] if reference.function else (), endpoints=ends)
         return RigRequests(rig, RigRequest(reference, without, (reference.rig_key, without)))

@@ -162,6 +162,7 @@ class ForwarderFunction(Function):
             denied=0,
             busy_cycles=counters.busy_cycles,
             idle_cycles=counters.idle_cycles,
+            busy_polls=counters.polls - counters.empty_polls,
             hop=self._hop,
             control_taken=inner.control,
             control_given=outer.tx_control,

@@ -40,8 +40,9 @@ def commands(rig: MeasuredRig, case: Case, settings: Settings, launch: int = 0) 
     endpoints, placement = rig.endpoints, rig.placement
     by_index = {}
     path = case.path
-    leading, following = _APPLICATIONS[case.dimension] if case.directions == 1 else ("duplex", "duplex")
     for index in path.endpoints:
+        dimension = case.dimension if path.pair(index) in case.pinged else "throughput"
+        leading, following = _APPLICATIONS[dimension] if case.directions == 1 else ("duplex", "duplex")
         leads = path.leads(index)
         sends = leads or case.directions > 1
         trace = () if case.rate.trace is None else case.rate.trace.rates(path.pair(index))

@@ -310,7 +310,7 @@ class Run:
 
     def _judged(self, index: int, started_at: float, asked_ns: int, overhead: Callable[[], float]) -> Launch:
         outputs = list(self.launch_output.outputs.values())
-        couples = both_ways(self.case.path.by_pair(outputs))
+        couples = [couple for couple in both_ways(self.case.path.by_pair(outputs)) if self._counted(couple[0])]
         matched = [window for couple in couples for window in assemble.match_windows(*couple, self.settings)]
         matched = assemble.by_one_clock(matched, self.case, self.away)
         placement = self.rig.placement
@@ -374,6 +374,10 @@ class Run:
             interference=self.interference,
             disturbed=disturbed,
         )
+
+    def _counted(self, leader: ProcessOutput) -> bool:
+        """Whether a pair is part of what is measured: beside pings, other pairs only keep their functions busy."""
+        return self.case.dimension != "latency" or leader.pair in self.case.pinged
 
     def _chains(
         self, couples: Sequence[tuple[ProcessOutput, ProcessOutput]]

@@ -46,8 +46,16 @@ def preflight(
         WorkloadError, ProvisionError: as in ``run_launch``.
     """
     traffic = replace(case.traffic, flows=None) if differ_by_port(case.traffic.flows) else case.traffic
+    same = case.functions[0] if case.mixed else case.function  # so that all pairs are asked
     probe = replace(
-        case, dimension="latency", rate=Rate(RATE_PPS), burst=1, blocking=False, touch=True, traffic=traffic
+        case,
+        function=same,
+        dimension="latency",
+        rate=Rate(RATE_PPS),
+        burst=1,
+        blocking=False,
+        touch=True,
+        traffic=traffic,
     )
     short = replace(
         settings,

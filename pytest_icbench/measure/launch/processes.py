@@ -64,6 +64,11 @@ class ProcessOutput:
         return self.command.application in ("send", "client", "duplex")
 
     @property
+    def asks(self) -> bool:
+        """Whether it measures round trips."""
+        return self.command.application == "client"
+
+    @property
     def receives(self) -> bool:
         """Whether frames end here: at a receiver, at a client that has its own back, or at an end that also sends."""
         return self.command.application in ("recv", "client", "duplex")

@@ -78,7 +78,7 @@ class SettlingTimes(Settling):
         return super().stationary if self._decided else None
 
     def enough(self, launch_output: LaunchOutput) -> bool:
-        clients = [output.windows for output in launch_output.outputs.values() if output.leads]
+        clients = [output.windows for output in launch_output.outputs.values() if output.asks]
         ended = min((max(windows, default=0) for windows in clients), default=0)
         begin = max((windows[max(windows)].rtt_from for windows in clients if windows), default=1)
         if self.settled is not None or begin <= self._restarted_after or ended - begin + 1 < self._measured:
@@ -97,7 +97,7 @@ class SettlingTimes(Settling):
 
     def _steady(self, begin: int, last: int) -> bool | None:
         """Whether the medians of these windows are alike; None if too few windows have enough answers for a median."""
-        clients = [output.windows for output in self._launch_output.outputs.values() if output.leads]
+        clients = [output.windows for output in self._launch_output.outputs.values() if output.asks]
         medians = []
         for number in range(begin, last + 1):
             lines = [windows.get(number) for windows in clients]
@@ -111,7 +111,7 @@ class SettlingTimes(Settling):
         first = {
             output.pair: output.summary.rtt_from
             for output in self._launch_output.outputs.values()
-            if output.leads and output.summary is not None
+            if output.asks and output.summary is not None
         }
         last = max((window.number for window in windows), default=0)
         if self.settled is None:

@@ -179,14 +179,15 @@ def generator_bound(case: Case, windows: Sequence[Window]) -> bool:
     kept = [window for window in windows if window.kept]
     if rate_pps is None or not kept:
         return False
-    due = sum(rate_pps * window.duration_ns / 1e9 for window in kept) - case.burst * case.pairs
+    pairs = len({window.pair for window in kept})
+    due = sum(rate_pps * window.duration_ns / 1e9 for window in kept) - case.burst * pairs
     scheduled = sum(window.scheduled for window in kept)
     short = scheduled < OFFERED_SHARE * due
     if case.dimension != "latency":
         return short
     if 2 * sum(window.tx_full > 0 for window in kept) > len(kept) and 2 * scheduled > due:
         return False
-    measured_s = sum(window.duration_ns for window in kept) / 1e9 / case.pairs
+    measured_s = sum(window.duration_ns for window in kept) / 1e9 / pairs
     late_ns = median(window.lateness_p99_ns for window in kept)
     return short or late_ns > max(LATE_SHARE * measured_s, LATE_LEAST_S) * 1e9
 

@@ -33,7 +33,7 @@ def facts_of(result: Result, repeat: str | None = None) -> list[tuple[str, str]]
         ("losses", longruns.losses(result)),
         ("lost by hop", chains.losses(result)),
         ("chain", chains.crowding(result)),
-        ("contracts", chains.contracts(result)),
+        ("functions on one CPU", chains.side_by_side(result)),
         ("neighbour", neighbours.effect(result)),
         ("changes of the load", following.sentence(result)),
         ("response times", _times(result, responses, None, None)),

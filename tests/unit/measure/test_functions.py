@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -27,7 +28,7 @@ class FunctionRig(ScriptedRig):
     """
 
     proofs: list[str | None] = field(default_factory=lambda: [None])
-    terms: FunctionTerms | None = field(default_factory=lambda: FunctionTerms("wire"))
+    terms: Sequence[FunctionTerms] = (FunctionTerms("wire"),)
     frames: int = 0
 
     def prove(self) -> str | None:
@@ -67,7 +68,7 @@ def test_a_path_without_a_function_is_not_asked() -> None:
 
 
 def test_a_cost_that_is_not_paid_is_told() -> None:
-    terms = FunctionTerms("cost3000", least_cycles=3000)
+    terms = [FunctionTerms("cost3000", least_cycles=3000)]
     assert measured(FunctionRig(terms=terms)).evidence == (
         "function cost3000 of pair 1: a frame cost it 2,000 cycles, and has to cost 3,000"
     )
@@ -83,16 +84,16 @@ def test_a_cost_that_is_not_paid_is_told() -> None:
     ],
 )
 def test_a_policer_is_held_to_its_rate(path: object, words: str | None) -> None:
-    rig = FunctionRig(path=path, terms=FunctionTerms("police10k", 10_000, 0.02))  # type: ignore[arg-type]
+    rig = FunctionRig(path=path, terms=[FunctionTerms("police10k", 10_000, 0.02)])  # type: ignore[arg-type]
     found = measured(rig)
     assert (found.reason is None) is (words is None), found.evidence
     assert words is None or words in (found.evidence or "")
 
 
 def test_a_policer_above_the_offered_rate_proves_nothing() -> None:
-    rig = FunctionRig(terms=FunctionTerms("police1M", 1_000_000, 0.02))
+    rig = FunctionRig(terms=[FunctionTerms("police1M", 1_000_000, 0.02)])
     assert "50,000 frames/s were offered, and it is set to let 1,000,000 pass" in (measured(rig).evidence or "")
 
 
 def test_without_launches_no_rate_is_judged() -> None:
-    assert wrong_rate(FunctionTerms("police1M", 1e6, 0.02), CASE, []) is None
+    assert wrong_rate([FunctionTerms("police1M", 1e6, 0.02)], CASE, []) is None
