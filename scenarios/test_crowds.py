@@ -58,9 +58,11 @@ def test_different_shares(icbench: Icbench) -> None:
     api="raw-mmsg",
     packet_size=128,
     burst=1,
-    rate="4k",
+    rate="3k",
     repeats=6,
+    warmup=0.5,
     duration=1,
+    drain=5,
 )
 def test_pings(icbench: Icbench) -> None:
     """The round trip beside 0 (its floor), 10 and 25 busy functions: 0.12, 1.3 and 1.8 ms in the literature.

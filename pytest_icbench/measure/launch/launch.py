@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import math
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -255,6 +256,8 @@ class Run:
                 stop_at = now + self._grace
                 # Senders may end late on a busy host: followers have their time from then on, to drain among it.
                 deadline = max(deadline, stop_at + self.settings.drain_s + END_MARGIN_S / 2)
+            if self.launch_output.only_servers and stop_at is not None and math.isfinite(stop_at):
+                stop_at = min(stop_at, now + FOLLOWER_GRACE_S)
             if stop_at is not None and now >= stop_at:
                 self.rig.tell(self.id, "stop\n")
                 stop_at = float("inf")
@@ -277,7 +280,8 @@ class Run:
     @property
     def _grace(self) -> float:
         """How long followers may run on by themselves: a receiver drains, but a server has nothing to wait for."""
-        return FOLLOWER_GRACE_S if self.case.dimension == "latency" else self.settings.drain_s + END_MARGIN_S / 2
+        pings = self.case.dimension == "latency" and not self.case.mixed
+        return FOLLOWER_GRACE_S if pings else self.settings.drain_s + END_MARGIN_S / 2
 
     def _restart(self) -> None:
         """Makes clients begin their histograms anew."""

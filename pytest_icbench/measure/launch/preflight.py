@@ -19,6 +19,9 @@ from pytest_icbench.model.settings import Settings
 
 #: Requests of one pair per second: all answers checked come within 0.15 s, and a pair of sockets has time left.
 RATE_PPS = 8000
+#: Cycles per second that functions may take for it where they say what a frame costs: half of a slow CPU, so that no
+#: frames wait in them when the first launch begins.
+MOST_CYCLES, LEAST_PPS = 5e8, 100
 #: Answers of each pair whose every byte is checked on the way there and back: damage to one frame in a thousand shows.
 #: A pair that cannot answer as many has ``LOOKING_S`` seconds from the first answers of all pairs on.
 LOOKED_AT = 1000
@@ -45,13 +48,15 @@ def preflight(
     Raises:
         WorkloadError, ProvisionError: as in ``run_launch``.
     """
+    cost = 2 * case.chain * sum(terms.least_cycles for terms in rig.terms)
+    rate_pps = max(LEAST_PPS, min(RATE_PPS, int(MOST_CYCLES / cost))) if cost else RATE_PPS
     traffic = replace(case.traffic, flows=None) if differ_by_port(case.traffic.flows) else case.traffic
     same = case.functions[0] if case.mixed else case.function  # so that all pairs are asked
     probe = replace(
         case,
         function=same,
         dimension="latency",
-        rate=Rate(RATE_PPS),
+        rate=Rate(rate_pps),
         burst=1,
         blocking=False,
         touch=True,

@@ -149,6 +149,11 @@ class LaunchOutput:
         """Whether the output of every sender or client is complete."""
         return all(output.over for output in self.outputs.values() if output.leads)
 
+    @property
+    def only_servers(self) -> bool:
+        """Whether the output of all but servers is complete."""
+        return all(output.over for output in self.outputs.values() if output.command.application != "server")
+
     def missing(self, line: Literal["ready", "summary"]) -> list[ProcessOutput]:
         """Returns the processes that have not written this line."""
         return [output for output in self.outputs.values() if getattr(output, line) is None]

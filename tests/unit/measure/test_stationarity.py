@@ -149,8 +149,8 @@ class Clients:
         self.restarts: list[int] = []
         self.begin, self.asked = 1, False
         self.windows: dict[int, WindowLine] = {}
-        self.output: Any = SimpleNamespace(leads=True, windows=self.windows, index=0, pair=1, summary=None)
-        self.outputs = {0: self.output, 1: SimpleNamespace(leads=False, windows={}, index=1, pair=1, summary=None)}
+        self.output: Any = SimpleNamespace(asks=True, windows=self.windows, index=0, pair=1, summary=None)
+        self.outputs = {0: self.output, 1: SimpleNamespace(asks=False, windows={}, index=1, pair=1, summary=None)}
         self.settling = SettlingTimes(TIMES, self, self.restart)  # type: ignore[arg-type]
 
     def restart(self) -> None:
