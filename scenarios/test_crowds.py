@@ -19,12 +19,13 @@ from pytest_icbench.api import Icbench
     functions=["wire:cost10000", "wire:cost100:cost1000:cost10000", "wire+noyield:cost10000+noyield"],
     api="raw-mmsg",
     packet_size=128,
+    rate="200k",
     repeats=6,
     duration=1,
     reference=False,
 )
 def test_different_costs(icbench: Icbench) -> None:
-    """Functions of different cost on one core, flat out: cheap ones got 10 to 20 % of it in the literature.
+    """Functions of different cost on one core that cannot do all: cheap ones got 10 to 20 % of it in the literature.
 
     Reproduces: E8
     """

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from pytest_icbench.model.function_facts import FunctionWork
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import number, short
-from pytest_icbench.stats.quantiles import Estimate
+from pytest_icbench.report import remarks
+from pytest_icbench.report.axes import short
 from pytest_icbench.wording import counted
 
 #: The most hops that are named.
@@ -83,17 +83,9 @@ def side_by_side(result: Result) -> str:
 
 def _pinged(result: Result) -> str:
     """Returns the round trips through the first function beside the others, and alone on their CPU."""
-    beside, alone = (
-        [number(result, getattr(result, f"{kind}_{name}_ns")) for name in ("p50", "p99")] for kind in ("rtt", "floor")
-    )
-    told = [_trips(figures) for figures in (beside, alone)]
-    if not told[0]:
+    figures = {"p50": result.rtt_p50_ns, "p99": result.rtt_p99_ns}
+    beside = remarks.percentiles({name: figure and figure.value for name, figure in figures.items()})
+    alone = remarks.percentiles({name: remarks.floor(result)[name] for name in figures})
+    if not beside:
         return ""
-    return f". Round trips through {result.point.functions[0]}: {told[0]} beside the others" + (
-        f", {told[1]} alone" if told[1] else ""
-    )
-
-
-def _trips(figures: Sequence[Estimate | None]) -> str:
-    known = zip(("p50", "p99"), figures, strict=True)
-    return ", ".join(f"{name} {short(figure.value / 1e3)} µs" for name, figure in known if figure is not None)
+    return f". Round trips through {result.point.functions[0]}: {beside}" + (f"; alone {alone}" if alone else "")

@@ -11,7 +11,7 @@ import pytest
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.measure import measure
-from pytest_icbench.model.case import Case
+from pytest_icbench.model.case import Case, Dimension
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.testbed.placement import plan
 from pytest_icbench.testbed.rig import Rig
@@ -55,3 +55,27 @@ def test_functions_get_their_parts_of_a_cpu(session: HostSession, share: str | N
     else:
         # The CPU is idle for the rest: neither takes what the other leaves.
         assert all(0.05 < time_ns / lasted_ns < 0.35 for time_ns in times_ns)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dimension", ["throughput", "latency"])
+def test_different_functions_share_a_cpu(session: HostSession, dimension: Dimension) -> None:
+    case = Case(
+        "veth", dimension=dimension, function="wire:2xcost20000", pairs=3, api="raw-mmsg", burst=8, rate=Rate(4_000)
+    )
+    placement = plan(Topology.read(session.root), workers=1, endpoints=len(case.path.endpoints), policy="cooperative")
+    placement = replace(placement, switch=(), functions=placement.switch * case.pairs)
+    with running(Rig(case, placement, session, NodeOption("netns"))) as rig:
+        found = measure(rig, None, case, replace(SHORT, repeats=1, drain_s=1.0))
+    assert (found.verdict, found.evidence) == (None, None)
+    works = found.functions or ()
+    assert sum(work.cpu_share or 0 for work in works) == pytest.approx(1)
+    # Each yields where it has nothing to do, so those that have more to do get more.
+    assert min(work.cpu_share or 0 for work in works[1:]) > (works[0].cpu_share or 1) > 0
+    assert all((work.taken or 0) > 1000 and 1 <= (work.batch_size or 0) <= 32 for work in works)
+    if dimension == "latency":
+        (launch,) = found.per_launch
+        assert [pair.pair for pair in launch.pairs] == [1]
+        assert (found.rtt_samples or 0) > 100
+    else:
+        assert all((work.goodput_pps or 0) > 1000 for work in works)

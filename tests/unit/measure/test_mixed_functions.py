@@ -21,6 +21,8 @@ from pytest_icbench.measure.reference import reference_case
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionTerms, FunctionWork
 from pytest_icbench.model.rate import Rate
+from pytest_icbench.report.chains import side_by_side
+from tests.measurements import result
 from tests.unit.measure.test_contracts import launch
 from tests.unit.scripted_rig import EXECUTABLE, FAST, ScriptedRig
 
@@ -111,3 +113,22 @@ def test_each_function_has_its_own_least_cost_and_batches_are_frames_a_poll() ->
     ]
     assert [work.batch_size for work in works] == [4.0, 4.0]
     assert "function cost1000 of pair 2: a frame cost it 900 cycles" in (too_cheap(terms, works) or "")
+
+
+def test_reports_say_who_got_the_cpu_and_how_long_a_ping_took() -> None:
+    works = (
+        FunctionWork(1, cpu_share=0.1, goodput_pps=2e6),
+        FunctionWork(2, cpu_share=0.5),
+        FunctionWork(3, cpu_share=0.4),
+    )
+    said = side_by_side(result(MIXED, functions=works))
+    assert said == "on one CPU: wire 2,000,000 frames/s, 10% of the CPU time; 2 x cost1000, 90% of the CPU time"
+    pings = result(
+        replace(MIXED, dimension="latency"),
+        functions=works,
+        rtt_p50_ns=40_000.0,
+        floor_p50_ns=3000.0,
+        floor_p99_ns=9000.0,
+    )
+    assert "Round trips through wire: p50 " in side_by_side(pings)
+    assert side_by_side(pings).endswith("alone p50 3 µs, p99 9 µs")
