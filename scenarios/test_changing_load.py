@@ -43,3 +43,37 @@ def test_changing_load_as_published(icbench: Icbench) -> None:
     Reproduces: E6
     """
     icbench.gate(icbench.throughput())
+
+
+@pytest.mark.icbench(
+    switch="veth",
+    functions="wire",
+    function_count=[4, 12],
+    api="raw-mmsg",
+    packet_size=256,
+    burst=1,
+    rate="trace:freeze:2k",
+    repeats=1,
+)
+def test_functions_come_and_go(icbench: Icbench) -> None:
+    """Half of the functions are frozen and thawed in turn: how soon does a thawed one take its frames?
+
+    Reproduces: E6
+    """
+    icbench.gate(icbench.throughput())
+
+
+@pytest.mark.icbench(
+    switch="all",
+    functions="wire",
+    function_count=30,
+    packet_size=256,
+    rate="trace:freeze:100k",
+    repeats=6,
+)
+def test_functions_come_and_go_as_published(icbench: Icbench) -> None:
+    """Of thirty functions 15, 20, 25, 30, 25, 20 and 15 run for three seconds each; published by threes every 5 s.
+
+    Reproduces: E6
+    """
+    icbench.gate(icbench.throughput())

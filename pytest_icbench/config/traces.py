@@ -34,7 +34,8 @@ def trace_rate(token: str, where: str) -> Rate:
     except (OSError, ValueError) as error:
         raise UsageError(
             f"{where}: '{token[:80]}' is no trace ({error.strerror if isinstance(error, OSError) else error}): write"
-            " trace:steps:30k, trace:shift:30k, trace:random:SEED:30k with the greatest rate, or trace:FILE"
+            " trace:steps:30k, trace:shift:30k, trace:freeze:30k, trace:random:SEED:30k with the greatest rate, or"
+            " trace:FILE"
         ) from None
     return Rate(trace=_read(lines, path, where))
 

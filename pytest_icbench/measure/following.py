@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch, Window
@@ -30,9 +31,11 @@ def followed(case: Case, launches: Sequence[Launch]) -> tuple[Followed, ...] | N
         return None
     found = []
     for pair in case.path.numbers:
-        rates = trace.rates(pair)
+        rates = trace.due(pair, case.pairs)
         changes = [place for place in range(1, len(rates)) if _differ(rates[place - 1], rates[place])]
-        for place, until in zip(changes, [*changes[1:], len(rates)], strict=True):
+        for place, until in pairwise([*changes, len(rates)]):
+            if trace.freezes and not rates[place]:
+                continue  # what waits in a frozen function arrives, in the windows in which it was sent
             spans = [list(_between(launch, pair, place, until)) for launch in launches]
             if not all(spans):
                 continue

@@ -172,8 +172,8 @@ class Case:
 
     @property
     def senders(self) -> int:
-        """The number of senders, each of which sends at the case's rate."""
-        return self.pairs * self.directions
+        """The number of senders whose frames are measured, each of which sends at the case's rate."""
+        return len(self.measured) * self.directions
 
     @property
     def functions(self) -> tuple[str, ...]:
@@ -188,9 +188,9 @@ class Case:
         return self.function is not None and ":" in self.function
 
     @property
-    def pinged(self) -> range:
-        """The numbers of the pairs with round trips; the others' senders send as much as they can."""
-        return self.path.numbers[:1] if self.mixed else self.path.numbers
+    def measured(self) -> range:
+        """The numbers of the pairs that are measured: beside pings, others only keep their functions busy."""
+        return self.path.numbers[:1] if self.mixed and self.dimension == "latency" else self.path.numbers
 
     @property
     def one_cpu(self) -> bool:

@@ -273,6 +273,10 @@ class RigCalls(Forwarding):
         """
         raise NotImplementedError
 
+    @call("this")
+    def freeze(self, pairs: tuple[int, ...]) -> None:
+        """Freezes the network functions of these pairs and lets all others run. Raises ProvisionError."""
+
     @call("both")
     def set_ageing(self, seconds: float) -> None:
         """Makes the switch forget addresses that it has not seen for ``seconds``. Raises ProvisionError."""

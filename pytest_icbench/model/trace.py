@@ -3,6 +3,7 @@
 
 ``steps:30k``      a staircase up to that rate and down again, in quarters of three seconds each
 ``shift:30k``      the load moves every three seconds: odd pairs have that rate and even ones a tenth, then the reverse
+``freeze:30k``     all pairs have that rate, and functions are frozen: of thirty 15, 20, 25, 30, 25, 20, 15 run
 ``random:7:30k``   each second and pair another rate from a tenth to all of that, by the seed 7
 """
 
@@ -18,7 +19,8 @@ from pytest_icbench.wording import THOUSANDS
 SECONDS, MOST_SECONDS = 21, 3600
 #: Seconds for which a step of ``steps`` or ``shift`` lasts.
 _STEP_S = 3
-_BUILT_IN = re.compile(r"(steps|shift|random:(\d{1,9})):([1-9]\d{0,8})(k|M)?", re.ASCII)
+_QUARTERS = (1, 2, 3, 4, 3, 2, 1)
+_BUILT_IN = re.compile(r"(steps|shift|freeze|random:(\d{1,9})):([1-9]\d{0,8})(k|M)?", re.ASCII)
 _FILED = re.compile(r"([\w.]{1,40})=(\d{1,9}(?:,\d{1,9})*(?:;\d{1,9}(?:,\d{1,9})*)*)", re.ASCII)
 _GREATEST = 10**9
 
@@ -65,13 +67,34 @@ class Trace:
         kind, peak = self.label.partition(":")[0], _peak(self.label)
         places = range(SECONDS)
         if kind == "steps":
-            quarters = [1, 2, 3, 4, 3, 2, 1]
-            return tuple(peak * quarters[second // _STEP_S] // 4 for second in places)
+            return tuple(peak * _QUARTERS[second // _STEP_S] // 4 for second in places)
+        if kind == "freeze":
+            return (peak,) * SECONDS
         if kind == "shift":
             turns = (second // _STEP_S + pair for second in places)
             return tuple(peak if turn % 2 else peak // 10 for turn in turns)
         dice = Random(f"{self.label} {pair}")  # a text is hashed the same everywhere
         return tuple(dice.randint(peak // 10, peak) for _ in places)
+
+    @property
+    def freezes(self) -> bool:
+        """Whether functions are frozen and thawed meanwhile."""
+        return self.label.startswith("freeze:") and not self.columns
+
+    def frozen(self, second: int, pairs: int) -> tuple[int, ...]:
+        """Returns the pairs, of so many, whose functions are frozen in a second: the last ones, up to half of all.
+
+        The warm-up is as the first second, and what comes after the last second as that.
+        """
+        if not self.freezes:
+            return ()
+        quarter = _QUARTERS[min(max(second, 0), SECONDS - 1) // _STEP_S]
+        count = pairs * (4 - quarter) // 6
+        return tuple(range(pairs - count + 1, pairs + 1))
+
+    def due(self, pair: int, pairs: int) -> tuple[int, ...]:
+        """Returns the frames per second of a pair, of so many, that its function can pass in each second."""
+        return tuple(rate * (pair not in self.frozen(second, pairs)) for second, rate in enumerate(self.rates(pair)))
 
 
 def _peak(label: str) -> int:
@@ -85,8 +108,9 @@ class Followed:
     """A change of the load of one pair, and when it arrived: medians over launches.
 
     Attributes:
-        pair, second: where: the change is at the begin of that second behind the warm-up.
-        from_pps, to_pps: the rates before and behind it.
+        pair, second: where: the change is at the begin of that second behind the warm-up. Of functions that are frozen
+            and thawed it is where one is thawed.
+        from_pps, to_pps: the rates before and behind it; 0 while a function is frozen.
         offered_pps, received_pps: frames per second that were sent in the time until the next change, and of these
             those that arrived.
         follow_s: seconds until a window's frames had arrived that show 95 % of the change, to one window; null if that

@@ -279,6 +279,8 @@ class Feasibility:
                 "functions side by side on one CPU are made by one component, and"
                 f" {' and '.join(f'{name} is of {cls.name}' for cls, name in made_by.items())}"
             )
+        if case.rate.trace is not None and case.rate.trace.freezes and not component.polls:
+            raise Unsupported(f"{component.name} has no processes that could be frozen: take wire or costN")
         if case.one_cpu:
             if not component.polls:
                 raise Unsupported(f"{component.name} has no processes that could share a CPU, or have a part of it")

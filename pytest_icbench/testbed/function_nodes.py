@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -74,6 +74,7 @@ class FunctionNodes:
         self._nodes: dict[_Place, Node] = {}
         self._node_facts: dict[_Place, NodeFacts] = {}
         self._functions: dict[_Place, Function] = {}
+        self._frozen: set[_Place] = set()
 
     def _check_memory(self, session: HostSession) -> None:
         """Raises ProvisionError if the functions' nodes and processes together want more memory than there is."""
@@ -235,6 +236,17 @@ class FunctionNodes:
             with suppress(OSError, ValueError, IndexError):
                 pages += int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
         return pages * _PAGE_BYTES
+
+    def freeze(self, pairs: Collection[int]) -> None:
+        """Freezes the processes of the functions of these pairs, and lets all others run. Raises ProvisionError."""
+        frozen = {place for place in self._nodes if place[0] in pairs}
+        for place in frozen ^ self._frozen:
+            if place in frozen:
+                self._nodes[place].pause()
+                self._frozen.add(place)
+            else:
+                self._nodes[place].resume()
+                self._frozen.discard(place)
 
     def pause(self) -> None:
         """Freezes the functions' processes."""

@@ -65,15 +65,12 @@ class HostRig(NodeCalls, HostPart):
     """
 
     def __init__(self, session: HostSession, switches: Mapping[str, type[Switch]], *, wake: int | None = None) -> None:
-        self._session = session
-        self._wake = wake
-        self._switches = switches
+        self._session, self._switches, self._wake = session, switches, wake
         self._undo: list[Callable[[], None]] = []
         self._nodes: dict[int, Node] = {}
         self._switch: Switch | None = None
         self._launches: dict[str, RunningLaunch] = {}
-        self._count = 0
-        self._paused = False
+        self._count, self._paused = 0, False
         self._group: SwitchGroup | None = None
         self._logs_bounded_at = 0.0
         self._service: Sequence[int] = ()
@@ -109,8 +106,7 @@ class HostRig(NodeCalls, HostPart):
         self._cpus: Sequence[int] = spec.placement.endpoints
         self._endpoint_specs = spec.endpoint_specs or default_endpoint_specs(case.pairs)
         self._indexes = case.path.endpoints if spec.here is None else spec.here
-        self._uplink = spec.uplink
-        self._numa_node = spec.placement.numa_node
+        self._uplink, self._numa_node = spec.uplink, spec.placement.numa_node
         self._service = spec.placement.service
         self._pages_for: set[int] = set()
         work_dir = self._session.dir / self._name
@@ -342,6 +338,10 @@ class HostRig(NodeCalls, HostPart):
 
     def functions(self) -> tuple[FunctionCounters, ...]:
         return () if self._functions is None else self._functions.counters()
+
+    def freeze(self, pairs: tuple[int, ...]) -> None:
+        if self._functions is not None:
+            self._functions.freeze(pairs)
 
     def prove(self) -> str | None:
         functions = self._functions

@@ -3,18 +3,20 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import pytest
 
+from pytest_icbench.driver.node.cgroups import SessionGroup
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.trace import Trace
-from tests.host.node_tools import clean, session
+from tests.host.node_tools import clean, cpu_ticks, session
 from tests.host.rig_tools import built
-from tests.host.test_functions import SHORT
+from tests.host.test_functions import SHORT, through
 
 __all__ = ["clean", "session"]  # fixtures
 
@@ -31,3 +33,23 @@ def test_a_change_arrives_after_the_delay_of_the_path(session: HostSession) -> N
     assert [(one.second, one.from_pps, one.to_pps) for one in found.followed] == [(1, 200, 1000), (2, 1000, 200)]
     # No frame is kept for less than the delay, and a busy host may keep some for longer.
     assert all(one.follow_s is not None and one.follow_s >= 0.29 for one in found.followed)
+
+
+def test_functions_are_frozen_and_thawed_and_a_frozen_one_ends(session: HostSession) -> None:
+    case = Case("veth", function="wire", pairs=2, api="raw-mmsg")
+    with through(session, case) as rig:
+        group = SessionGroup.of(session)
+        nodes = vars(rig.host)["_functions"]._nodes
+        pids = {place[0]: group.pids(group.member(node.spec.name)) for place, node in nodes.items()}
+
+        def works(pair: int) -> bool:
+            before = sum(map(cpu_ticks, pids[pair]))
+            time.sleep(0.3)
+            return sum(map(cpu_ticks, pids[pair])) > before
+
+        for frozen, running in ((2, 1), (1, 2)):
+            rig.freeze((frozen,))
+            assert (works(frozen), works(running)) == (False, True)
+        rig.freeze(())
+        assert works(1)
+        rig.freeze((1, 2))

@@ -41,7 +41,7 @@ def commands(rig: MeasuredRig, case: Case, settings: Settings, launch: int = 0) 
     by_index = {}
     path = case.path
     for index in path.endpoints:
-        dimension = case.dimension if path.pair(index) in case.pinged else "throughput"
+        dimension = case.dimension if path.pair(index) in case.measured else "throughput"
         leading, following = _APPLICATIONS[dimension] if case.directions == 1 else ("duplex", "duplex")
         leads = path.leads(index)
         sends = leads or case.directions > 1

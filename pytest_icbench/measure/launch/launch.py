@@ -20,6 +20,7 @@ from pytest_icbench.measure.launch import hops, ports, round_trips, validity
 from pytest_icbench.measure.launch import windows as assemble
 from pytest_icbench.measure.launch.commands import commands, launch_plan
 from pytest_icbench.measure.launch.disturbance import why_disturbed
+from pytest_icbench.measure.launch.freezing import Freezing
 from pytest_icbench.measure.launch.processes import LaunchOutput, ProcessOutput, both_ways, workload_error
 from pytest_icbench.measure.launch.stationarity import Settling, SettlingTimes
 from pytest_icbench.measure.launch.steal import StealTrack
@@ -130,6 +131,7 @@ class Run:
         self.hops: list[hops.Counters] = []
         self.counts_hops = self.counts and case.counts_hops and case.dimension == "throughput"
         self.interference: Interference | None = None
+        self.freezing = Freezing(rig, case, self.settings)
         self.last_line_at: dict[int, float] = {}
         #: When the newest poll began. Time limits compare with it, because the harness may be kept off its CPU, too.
         self.polled_at = 0.0
@@ -147,6 +149,7 @@ class Run:
         try:
             self._until_ready(began + READY_TIMEOUT_S)
             self._count()
+            self.freezing.begin()
             started_at = time.time() + START_DELAY_S
             asked_ns = self.rig.start(self.id, START_DELAY_S)
             # Earlier lines are no sign of life: the harness itself may have been kept off its CPU since.
@@ -160,6 +163,7 @@ class Run:
             self.rig.check()
             raise
         finally:
+            self.freezing.end()
             self.rig.end(self.id)
             if self.stream is not None:
                 self.stream.close()
@@ -230,12 +234,14 @@ class Run:
         samples = [first_window, senders_end - BUSY_MARGIN_S]
         stop_at: float | None = None
         check_at = time.monotonic() + CHECK_S
+        self.freezing.follow(first_window)
         while not self.launch_output.over:
             now = time.monotonic()
             if now >= check_at:
                 self.rig.check()
                 check_at = now + CHECK_S
             self.steal.sample(time.monotonic_ns())
+            deadline += self.freezing.step(now)
             if samples and now >= samples[0]:
                 samples.pop(0)
                 deadline += self._sample_work()
@@ -254,6 +260,7 @@ class Run:
                 self._tell("stop\n", leaders_only=self.case.dimension == "latency")
             if self.launch_output.leaders_over and stop_at is None:
                 stop_at = now + self._grace
+                self.freezing.end()
                 # Senders may end late on a busy host: followers have their time from then on, to drain among it.
                 deadline = max(deadline, stop_at + self.settings.drain_s + END_MARGIN_S / 2)
             if self.launch_output.only_servers and stop_at is not None and math.isfinite(stop_at):
@@ -261,7 +268,7 @@ class Run:
             if stop_at is not None and now >= stop_at:
                 self.rig.tell(self.id, "stop\n")
                 stop_at = float("inf")
-            wakes = [deadline, *samples[:1], *([stop_at] if stop_at is not None else [])]
+            wakes = [deadline, *samples[:1], self.freezing.due, *([stop_at] if stop_at is not None else [])]
             self._poll(min(TICK_S, *(wake - now for wake in wakes)))
         self.steal.sample(time.monotonic_ns())
         return time.monotonic()
@@ -314,7 +321,7 @@ class Run:
 
     def _judged(self, index: int, started_at: float, asked_ns: int, overhead: Callable[[], float]) -> Launch:
         outputs = list(self.launch_output.outputs.values())
-        couples = [couple for couple in both_ways(self.case.path.by_pair(outputs)) if self._counted(couple[0])]
+        couples = [pair for pair in both_ways(self.case.path.by_pair(outputs)) if pair[0].pair in self.case.measured]
         matched = [window for couple in couples for window in assemble.match_windows(*couple, self.settings)]
         matched = assemble.by_one_clock(matched, self.case, self.away)
         placement = self.rig.placement
@@ -336,7 +343,8 @@ class Run:
             assemble.count_pair(*couple, [w for w in windows if w.account == (couple[0].pair, couple[0].direction)])
             for couple in couples
         )
-        invalid = validity.judge_launch(outputs, windows, asked_ns=asked_ns, warmup_s=self.settings.warmup_s)
+        awaited = list(filter(self.freezing.awaits, windows))
+        invalid = validity.judge_launch(outputs, windows, awaited, asked_ns=asked_ns, warmup_s=self.settings.warmup_s)
         chains, contradiction = self._chains(self.case.path.by_pair(outputs))
         if invalid is not None and invalid[0] in ("no-forwarding", "stalled") and self.hops:
             lost = sum(pair.lost for pair in pairs)
@@ -378,10 +386,6 @@ class Run:
             interference=self.interference,
             disturbed=disturbed,
         )
-
-    def _counted(self, leader: ProcessOutput) -> bool:
-        """Whether a pair is part of what is measured: beside pings, other pairs only keep their functions busy."""
-        return self.case.dimension != "latency" or leader.pair in self.case.pinged
 
     def _chains(
         self, couples: Sequence[tuple[ProcessOutput, ProcessOutput]]

@@ -19,9 +19,9 @@ from pytest_icbench.model.settings import Settings
 
 #: Requests of one pair per second: all answers checked come within 0.15 s, and a pair of sockets has time left.
 RATE_PPS = 8000
-#: Cycles per second that functions may take for it where they say what a frame costs: half of a slow CPU, so that no
+#: Cycles per second that functions may take for it where they say what a frame costs: a twentieth of a CPU, so that no
 #: frames wait in them when the first launch begins.
-MOST_CYCLES, LEAST_PPS = 5e8, 100
+MOST_CYCLES, LEAST_PPS = 1e8, 100
 #: Answers of each pair whose every byte is checked on the way there and back: damage to one frame in a thousand shows.
 #: A pair that cannot answer as many has ``LOOKING_S`` seconds from the first answers of all pairs on.
 LOOKED_AT = 1000

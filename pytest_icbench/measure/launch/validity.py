@@ -193,11 +193,17 @@ def generator_bound(case: Case, windows: Sequence[Window]) -> bool:
 
 
 def judge_launch(
-    outputs: Sequence[ProcessOutput], windows: Sequence[Window], *, asked_ns: int, warmup_s: float
+    outputs: Sequence[ProcessOutput],
+    windows: Sequence[Window],
+    awaited: Sequence[Window],
+    *,
+    asked_ns: int,
+    warmup_s: float,
 ) -> tuple[str, str] | None:
     """Returns the first reason for which the launch is INVALID, with its evidence; None for a valid launch.
 
     Args:
+        awaited: those whose frames should arrive.
         asked_ns: the requested start, CLOCK_MONOTONIC.
     """
     couples = both_ways(FramePath.over(outputs).by_pair(outputs))
@@ -208,6 +214,6 @@ def judge_launch(
         ("no-forwarding", no_forwarding(windows)),
         ("corrupted", corrupted(outputs)),
         ("flooded", flooded(outputs)),
-        ("stalled", stalled(windows)),
+        ("stalled", stalled(awaited)),
     ]
     return next(((reason, evidence) for reason, evidence in checks if evidence is not None), None)

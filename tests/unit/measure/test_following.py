@@ -41,6 +41,24 @@ def launch(*received: int, late_ns: int = 0) -> Any:
     return SimpleNamespace(windows=windows)
 
 
+def test_a_load_that_stays_has_no_changes() -> None:
+    assert followed(replace(CASE, rate=Rate(trace=Trace("flat", ((1000, 1000),)))), [launch(500, 500)]) == ()
+
+
+def test_a_thaw_is_followed_by_the_first_window_that_arrives_and_a_freeze_by_none() -> None:
+    trace = Trace.of("freeze:1k")
+    assert trace is not None
+    case = replace(CASE, function="wire", pairs=2, rate=Rate(trace=trace))
+    received = [0] * 6 + [0] + [500] * 29 + [0] * 6  # it is thawed at second 3, and takes half a second more
+    measured = launch(*received)
+    for window in measured.windows:
+        window.pair = 2
+    found = followed(case, [measured])
+    assert found is not None
+    (thaw,) = found
+    assert (thaw.pair, thaw.second, thaw.from_pps, thaw.to_pps, thaw.follow_s) == (2, 3, 0, 1000, 1.0)
+
+
 def test_a_change_arrives_with_the_first_window_that_shows_95_percent_of_it() -> None:
     at_once, slow = (
         launch(500, 500, 1450, 1500, 1500, 1500, 500, 500),

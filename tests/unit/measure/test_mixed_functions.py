@@ -75,6 +75,7 @@ def test_beside_pings_the_other_pairs_send_at_the_same_rate() -> None:
     assert [made[index].rate_pps for index in (0, 2)] == [1000, 1000]
     measured = run_launch(ScriptedRig(), case, FAST, executable=EXECUTABLE)
     assert ([pair.pair for pair in measured.pairs], measured.invalid) == ([1], None)
+    assert (case.senders, replace(case, dimension="throughput").senders) == (1, 2)
     alone = reference_case(case, None, family="kernel")
     assert alone == replace(case, function="wire", pairs=1)
     assert reference_case(replace(case, dimension="throughput", rate=Rate()), None, family="kernel") == replace(
