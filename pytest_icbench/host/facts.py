@@ -10,6 +10,8 @@ import hashlib
 import hmac
 import platform
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from pytest_icbench.host.cpu_time import cpu_ticks
@@ -61,6 +63,21 @@ def machine(root: Root) -> str | None:
     """
     text = root.read("/etc/machine-id")
     return hmac.new(text.encode(), b"pytest-icbench", hashlib.sha256).hexdigest()[:16] if text else None
+
+
+def sha256(path: Path) -> str | None:
+    """Returns the hash of a program or another file, in hexadecimal digits; None if it cannot be read."""
+    try:
+        changed = path.stat()
+        return _sha256(path, changed.st_mtime_ns, changed.st_size)
+    except OSError:
+        return None
+
+
+@lru_cache
+def _sha256(path: Path, _mtime_ns: int, _size: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def distribution(root: Root) -> str | None:

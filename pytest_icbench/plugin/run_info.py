@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from pytest_icbench.config.options import Options
+from pytest_icbench.host.facts import sha256
 from pytest_icbench.plugin.anonymous import hidden
 from pytest_icbench.plugin.items import BENCHMARK, ORDER_SEED, benchmarks, judged_cases
 from pytest_icbench.store.run import RunInfo
@@ -50,7 +51,7 @@ def gather(
         versions={"pytest": pytest.__version__, "python": platform.python_version()},
         files={path: hidden(text, options) for path, text in _files(config, options, items)},
         binaries={
-            name: {"path": path and str(path), "sha256": path and _hash(path), "version": version}
+            name: {"path": path and str(path), "sha256": path and sha256(path), "version": version}
             for name, (path, version) in programs.items()
         },
         identity=dict(identity),
@@ -78,9 +79,3 @@ def _files(config: pytest.Config, options: Options, items: Sequence[pytest.Item]
 def _shown(content: bytes) -> str:
     text = content.decode("utf-8", "replace")
     return text if len(content) <= MOST_BYTES else f"sha256:{hashlib.sha256(content).hexdigest()}"
-
-
-def _hash(path: Path) -> str | None:
-    with suppress(OSError), path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-    return None

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -12,14 +11,12 @@ from typing import TYPE_CHECKING, Any
 from pytest_icbench.config.candidates import of_switch
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import ProvisionError, UsageError, WorkloadError
+from pytest_icbench.host.facts import sha256
 from pytest_icbench.model.candidate import WORKLOAD, Candidate
 from pytest_icbench.model.case import Case
 
 if TYPE_CHECKING:
     from pytest_icbench.driver.workload.version import WorkloadVersion
-
-#: Bytes of a binary that are hashed at a time.
-_CHUNK = 1 << 20
 
 
 class Candidates:
@@ -35,7 +32,6 @@ class Candidates:
         self.binaries: dict[str, Path] = {}
         self._known: dict[tuple[str, str], Candidate] = {}
         self._versions: dict[str, WorkloadVersion] = {}
-        self._hashes: dict[Path, str] = {}
         for candidate in options.variant:
             if candidate.target == WORKLOAD:
                 self.binaries[candidate.key] = candidate.path
@@ -77,9 +73,8 @@ class Candidates:
         if candidate.kind == "variant":
             return {"target": candidate.target, "kind": candidate.kind, "value": candidate.value}
         path = candidate.path
-        if path not in self._hashes:
-            self._hashes[path] = _sha256(path) if candidate.config is None else candidate.config.sha256
-        return {"target": candidate.target, "kind": candidate.kind, "value": path.name, "sha256": self._hashes[path]}
+        digest = sha256(path) if candidate.config is None else candidate.config.sha256
+        return {"target": candidate.target, "kind": candidate.kind, "value": path.name, "sha256": digest}
 
 
 def _version(candidate: Candidate) -> WorkloadVersion:
@@ -89,11 +84,3 @@ def _version(candidate: Candidate) -> WorkloadVersion:
         return version_of(candidate.path)
     except (WorkloadError, ProvisionError) as error:
         raise UsageError(f"--icbench-variant: {candidate.key}: {error}") from None
-
-
-def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as stream:
-        while chunk := stream.read(_CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()

@@ -378,11 +378,12 @@ class Testbed:
         )
 
     def _treatment(self, rig: Rig) -> dict[str, Any]:
-        user = self._user.get(candidate_key(rig.case))
+        key = candidate_key(rig.case)
+        user, (program, _) = self._user.get(key), self.programs.get(key, (None, None))
         return {
             **self._common_treatment,
             **self.candidates.workload_treatment(rig.case),
-            **rig_treatment(rig, None if user is None else user.treatment()),
+            **rig_treatment(rig, None if user is None else user.treatment(), program),
             **function_treatment(rig, self.options.function_config),
             CANDIDATE_KEY: self.candidates.treatment(rig.case),
         }

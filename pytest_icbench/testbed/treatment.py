@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_icbench.errors import DriverFault, ProvisionError
@@ -84,18 +85,22 @@ def function_treatment(rig: Rig, user: Mapping[str, TomlFile]) -> dict[str, Any]
     }
 
 
-def rig_treatment(rig: Rig, user_config: Any) -> dict[str, Any]:
+def rig_treatment(rig: Rig, user_config: Any, program: Path | None = None) -> dict[str, Any]:
     """Returns the part that depends on a rig: its switch, and where everything runs.
 
     Args:
         user_config: the user's own configuration of the switch, as results keep it.
+        program: that of the switch, if it has one: another build can have the same version.
     """
+    from pytest_icbench.host.facts import sha256
+
     placement = rig.placement
     return {
         "endpoints": sorted({endpoint.kind for endpoint in rig.endpoints}),
         "switch": {
             "version": rig.switch_facts.version,
             "config": dict(rig.switch_facts.config),
+            "binary": program and f"{program.name} (sha256 {(sha256(program) or 'unknown')[:12]})",
             "user_config": user_config,
         },
         "cpus": {

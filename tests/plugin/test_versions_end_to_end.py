@@ -58,6 +58,7 @@ def test_a_slower_version_is_found_and_confirmed(inner: Runner) -> None:
     assert (now.verdict, now.decision) == ("REGRESSED", "REGRESSED")
     assert now.side_by_side is not None
     assert (now.side_by_side.screened, now.side_by_side.pairs, now.side_by_side.confirmed) == (7, 7, True)
+    assert base.treatment["switch"]["binary"].startswith("icbench-workload (sha256 ")
     # There and back: 8 ms, and 0.2 ms.
     assert now.rtt_p50_ns is not None
     assert now.rtt_p50_ns > 8e6

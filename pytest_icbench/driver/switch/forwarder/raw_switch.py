@@ -42,7 +42,7 @@ class ForwardRaw(ForwarderSwitch):
         """Returns the workload's version. Raises Unsupported without it, or without veth links."""
         kernel.probe_links("veth")
         try:
-            return SwitchFacts(version=workload_version().workload)
+            return SwitchFacts(version=workload_version().workload, program=str(spec_binary or workload_path()))
         except WorkloadError as error:
             raise Unsupported(str(error)) from None
 

@@ -106,7 +106,8 @@ class Forward(ForwarderSwitch):
             raise Unsupported(
                 "forward needs DPDK, but the workload was built without it: install libdpdk-dev and run make again"
             )
-        return SwitchFacts(version=f"{version.workload}, DPDK {version.dpdk}")
+        program = str(spec_binary or workload_path())
+        return SwitchFacts(version=f"{version.workload}, DPDK {version.dpdk}", program=program)
 
     def probe_api(self, session: HostSession, api: str) -> None: ...
 

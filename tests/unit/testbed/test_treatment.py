@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What results keep of a rig's software."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+from pytest_icbench.model.placement import Placement
+from pytest_icbench.model.switch_facts import SwitchFacts
+from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.treatment import rig_treatment
+
+
+def switch_treatment(program: Path | None) -> dict[str, Any]:
+    rig = SimpleNamespace(
+        placement=Placement("cooperative", (0,), (1, 1), (0,), 0, 128), endpoints=[], switch_facts=SwitchFacts("1.0")
+    )
+    found: dict[str, Any] = rig_treatment(cast("Rig", rig), None, program)["switch"]
+    return found
+
+
+def test_two_builds_of_one_version_are_told_apart(tmp_path: Path) -> None:
+    program = tmp_path / "switchd"
+    program.write_bytes(b"one build")
+    before = switch_treatment(program)
+    assert before["binary"] == f"switchd (sha256 {hashlib.sha256(b'one build').hexdigest()[:12]})"
+    program.write_bytes(b"two builds")
+    now = switch_treatment(program)
+    assert (now["version"], now["binary"] == before["binary"]) == ("1.0", False)
+
+
+def test_the_kernel_s_switches_have_no_program() -> None:
+    assert switch_treatment(None)["binary"] is None
