@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* For test_frames.py: "make HEADER SIZE STREAM WINDOW SEQUENCE TIME PORT SEAL LOCAL_IP LOCAL_MAC REMOTE_IP
- * REMOTE_MAC" prints a frame as hex, made as the backends make it; SEAL is 2 for blank padding. "parse HEADER
- * PORT HEX" prints what the receive path sees in one.
+/* For test_frames.py, one request a line: "make HEADER SIZE STREAM WINDOW SEQUENCE TIME PORT SEAL LOCAL_IP
+ * LOCAL_MAC REMOTE_IP REMOTE_MAC" prints a frame as hex, made as the backends make it; SEAL is 2 for blank
+ * padding. "parse HEADER PORT HEX" prints what the receive path sees in one. An empty line ends each answer;
+ * "error" begins a refusal.
  */
 #include "base/frame.h"
 
@@ -18,20 +19,20 @@ static void print_hex(const uint8_t *bytes, size_t n)
 	putchar('\n');
 }
 
-/* The options of an application with raw frames, or exit status 2. */
+/* The options of an application with raw frames, or a line that tells why there are none. */
 static bool read_options(struct options *o, char **argv, int n)
 {
 	char err[200];
 
 	if (options_parse(o, APPLICATIONS, n, argv, err, sizeof(err)) == OPTIONS_RUN)
 		return true;
-	fprintf(stderr, "%s\n", err);
+	printf("error %s\n", err);
 	return false;
 }
 
 #define WORD(text) ((char *)(uintptr_t)(text))
 
-static int make(char **a)
+static void make(char **a)
 {
 	char *argv[] = {WORD("frames"), WORD("send"), a[8], a[9], a[10], a[11], WORD("-p"), a[1],
 	        WORD("--port"), a[6], WORD("-R"), WORD("eth0"), WORD("--header"), a[0]};
@@ -42,7 +43,7 @@ static int make(char **a)
 	int seal = atoi(a[7]);
 
 	if (!read_options(&o, argv, sizeof(argv) / sizeof(argv[0])))
-		return 2;
+		return;
 	payload = frame + frame_header_bytes(&o.ends.header);
 	frame_write_headers(frame, &o.ends, o.packet_size);
 	frame_stamp(payload, label, strtoull(a[5], NULL, 0));
@@ -51,12 +52,11 @@ static int make(char **a)
 	if (seal)
 		frame_seal(frame, &o.ends.header, seal == 2);
 	print_hex(frame, o.packet_size - FRAME_FCS_BYTES);
-	return 0;
 }
 
 /* "foreign", or: payload length, stream, window, sequence, time, checksums ok, padding ok; then the reflected
  * frame. */
-static int parse(char **a)
+static void parse(char **a)
 {
 	uint8_t frame[FRAME_PACKET_MAX + 64];
 	char *argv[] = {WORD("frames"), WORD("recv"), WORD("0.0.0.0"), WORD("02:00:00:00:00:01"),
@@ -69,19 +69,25 @@ static int parse(char **a)
 	uint16_t length;
 	const uint8_t *payload;
 
-	if (n > sizeof(frame) || !read_options(&o, argv, sizeof(argv) / sizeof(argv[0])))
-		return 2;
+	if (n > sizeof(frame)) {
+		puts("error the frame is too long");
+		return;
+	}
+	if (!read_options(&o, argv, sizeof(argv) / sizeof(argv[0])))
+		return;
 	for (size_t i = 0; i < n; i++)
 		sscanf(a[2] + 2 * i, "%2hhx", &frame[i]);
 	match = frame_match(&o.ends.header, o.ends.udp_port);
 	payload = frame_parse(frame, (uint32_t)n, &match, &length);
 	if (!payload || length < FRAME_STAMP_BYTES) {
 		puts("foreign");
-		return 0;
+		return;
 	}
 	seen = frame_detect(frame, (uint32_t)n);
-	if (memcmp(&seen, &o.ends.header, sizeof(seen)) != 0)
-		return 2;
+	if (memcmp(&seen, &o.ends.header, sizeof(seen)) != 0) {
+		puts("error another header was seen");
+		return;
+	}
 	struct frame_label label = frame_label(payload);
 
 	printf("%u %u %u %llu %llu %d %d\n", length, label.stream, label.window,
@@ -89,15 +95,29 @@ static int parse(char **a)
 	        frame_checksums_ok(frame, &o.ends.header), frame_filled(payload, length, label.sequence));
 	frame_reflect(frame, &o.ends.header);
 	print_hex(frame, n);
-	return 0;
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
-	if (argc == 14 && strcmp(argv[1], "make") == 0)
-		return make(argv + 2);
-	if (argc == 5 && strcmp(argv[1], "parse") == 0)
-		return parse(argv + 2);
-	fprintf(stderr, "usage: see the head of frames.c\n");
-	return 2;
+	char *line = NULL;
+	size_t room = 0;
+
+	while (getline(&line, &room, stdin) > 0) {
+		char *words[14] = {NULL}, *rest = NULL;
+		int n = 0;
+
+		for (char *word = strtok_r(line, " \n", &rest); word && n < 14;
+		        word = strtok_r(NULL, " \n", &rest))
+			words[n++] = word;
+		if (n == 13 && strcmp(words[0], "make") == 0)
+			make(words + 1);
+		else if (n == 4 && strcmp(words[0], "parse") == 0)
+			parse(words + 1);
+		else
+			puts("error see the head of frames.c");
+		putchar('\n');
+		fflush(stdout);
+	}
+	free(line);
+	return 0;
 }
