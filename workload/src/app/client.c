@@ -315,6 +315,7 @@ static int loop(struct run *r)
 		pthread_join(c.thread, NULL);
 	}
 	write_end(&c);
+	sender_repeat_end_mark(&c.tx);
 	tear_down(&c);
 	return r->error.call ? EXIT_IO : EXIT_OK;
 }

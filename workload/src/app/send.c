@@ -53,6 +53,7 @@ static int loop(struct run *r)
 		sender_end_mark(&s);
 	}
 	write_summary(&s);
+	sender_repeat_end_mark(&s);
 	sender_free(&s);
 	return r->error.call ? EXIT_IO : EXIT_OK;
 }

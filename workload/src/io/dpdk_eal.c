@@ -16,6 +16,8 @@
 #include <rte_ethdev.h>
 #include <rte_log.h>
 
+#include "base/clock.h"
+
 #define EAL_ARGS_MAX 64
 #define DEVICE "--vdev="
 #define AWAIT_MS 10000
@@ -30,6 +32,17 @@ bool dpdk_fail(char *err, size_t err_len, const char *format, ...)
 	vsnprintf(err, err_len, format, args);
 	va_end(args);
 	return false;
+}
+
+static struct clock eal_clock; /* anchored before EAL starts */
+
+/* What EAL's archives call for get_tsc_freq() (the linker's --wrap), which sleeps for a tenth of a second.
+ * Only EAL's timers need the frequency, and most of a calibration's time has passed by then. */
+uint64_t __wrap_get_tsc_freq(void);
+uint64_t __wrap_get_tsc_freq(void)
+{
+	clock_calibrate(&eal_clock);
+	return eal_clock.hz;
 }
 
 /* EAL prints its usage, and a driver might print, on stdout: there go JSON lines alone. */
@@ -137,6 +150,7 @@ bool dpdk_eal_start(int eal_argc, char **eal_argv, const char *await_socket, cha
 	/* A virtio-user port writes to its back-end while it closes, also when that is gone. */
 	signal(SIGPIPE, SIG_IGN);
 	rte_openlog_stream(stderr);
+	clock_anchor(&eal_clock);
 	if (eal_init_quietly(eal_argc + 1, argv) < 0) {
 		if (rte_errno == ENOMEM)
 			return dpdk_fail(err, err_len,

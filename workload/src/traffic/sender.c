@@ -312,16 +312,23 @@ static void first_end_mark(struct sender *s)
 
 void sender_end_mark(struct sender *s)
 {
-	struct run *r = s->r;
-
 	first_end_mark(s);
-	run_canary_after(r);
+	run_canary_after(s->r);
+	s->marked = true;
+}
+
+void sender_repeat_end_mark(struct sender *s)
+{
+	struct run *r = s->r;
+	const bool stopped = control_stopped();
+
+	if (!s->marked)
+		return;
 	for (unsigned i = 0; i < sizeof(END_MARK_PAUSE_NS) / sizeof(END_MARK_PAUSE_NS[0]); i++) {
 		const struct timespec pause = {.tv_nsec = END_MARK_PAUSE_NS[i]};
 
-		/* A signal ends the pause early, and the next mark comes so much sooner. */
-		nanosleep(&pause, NULL);
-		if (r->error.call || control_abandon)
+		nanosleep(&pause, NULL); /* a signal ends it early */
+		if (r->error.call || control_abandon || control_stopped() != stopped)
 			return;
 		if (r->ops->peer_left && r->ops->peer_left(r->io))
 			return;

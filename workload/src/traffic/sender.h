@@ -35,6 +35,7 @@ struct sender {
 	bool insists;        /* what a port refuses is offered again, still due when it was */
 	unsigned owed;       /* frames of the present burst that were refused; 0: none was offered yet */
 	bool begun;          /* others of that burst have left */
+	bool marked;         /* the end mark has been sent */
 	sender_window on_window;
 	void *context;
 };
@@ -81,8 +82,12 @@ uint64_t sender_train(const struct options *o, uint16_t window);
 /* Cuts the current window short at the present moment. */
 void sender_cut(struct sender *s);
 
-/* Sends the end mark, and repeats it twice while the peer is there. */
+/* Sends the end mark. */
 void sender_end_mark(struct sender *s);
+
+/* Repeats an end mark that was sent, twice while the peer is there: it can be lost. The summary is written
+ * before, and nobody who has all summaries need wait: a stop ends it. */
+void sender_repeat_end_mark(struct sender *s);
 
 /* role, stream, reason, windows and the sender's counters, up to `sequences`. */
 void sender_summary(struct sender *s, struct json *j);
