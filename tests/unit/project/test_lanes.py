@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The two lanes have every test once, the first one packets over every switch; a lane tells its time beforehand."""
+"""The two lanes have every test once, the third has both; packets over every switch; time told beforehand."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from pytest_icbench.model.existing import ATTACH
 ROOT = Path(__file__).parents[3]
 #: These run in a guest of their own.
 APART = ROOT / "tests" / "sriov"
+LANES = ("test", "test-all", "test-ci")
 
 
 @pytest.fixture
@@ -52,10 +53,10 @@ def takes(command: Sequence[str], file: Path) -> bool:
 
 
 def test_a_test_is_in_one_lane_by_its_marker(lanes: ModuleType) -> None:
-    assert {"test": f"not {lanes.MARKERS['test-all']}", "test-all": "slow"} == lanes.MARKERS
+    assert {"test": f"not {lanes.MARKERS['test-all']}", "test-all": "slow", "test-ci": ""} == lanes.MARKERS
 
 
-@pytest.mark.parametrize("name", ["test", "test-all"])
+@pytest.mark.parametrize("name", LANES)
 def test_one_part_of_a_lane_takes_each_file(lanes: ModuleType, name: str) -> None:
     files = [file for file in (ROOT / "tests").rglob("test_*.py") if not file.is_relative_to(APART)]
     parts = lanes.lane(name, ()).parts
@@ -63,7 +64,7 @@ def test_one_part_of_a_lane_takes_each_file(lanes: ModuleType, name: str) -> Non
     assert all(lanes.MARKERS[name] in part.command for part in parts if part.selects)
 
 
-@pytest.mark.parametrize("name", ["test", "test-all"])
+@pytest.mark.parametrize("name", LANES)
 def test_what_waits_takes_no_core(lanes: ModuleType, name: str) -> None:
     """The first to begin; its files are there, and a lane takes as long as the longest of what runs side by side."""
     first, *others = lanes.lane(name, ()).beside
@@ -110,8 +111,19 @@ def test_a_file_of_times_that_is_none_is_nothing_known(lanes: ModuleType, text: 
     assert lanes.read_times("test") == {"lint": 5.0}
 
 
-def test_the_two_lanes_have_25_minutes_together(lanes: ModuleType) -> None:
-    assert sum(lanes.lane(name, ()).seconds({}) for name in lanes.MARKERS) <= 25 * 60
+def test_both_lanes_have_25_minutes_together_and_ci_too(lanes: ModuleType) -> None:
+    first, second, both = (lanes.lane(name, ()).seconds({}) for name in LANES)
+    assert both < first + second <= 25 * 60
+
+
+def test_both_at_once_have_the_parts_of_either(lanes: ModuleType) -> None:
+    """But for the marker, and for how much is told."""
+
+    def asked(name: str) -> dict[str, list[str]]:
+        leaves = (*lanes.MARKERS.values(), "-v", "--durations=20")
+        return {part.name: [word for word in part.command if word not in leaves] for part in lanes.lane(name, ()).parts}
+
+    assert asked("test-ci") == {**asked("test"), **asked("test-all")}
 
 
 def test_how_far_a_part_is(lanes: ModuleType) -> None:
@@ -199,4 +211,4 @@ def test_a_signal_ends_what_runs_and_nothing_follows(tmp_path: Path) -> None:
 
 
 def test_ci_runs_both_lanes() -> None:
-    assert "make --keep-going test test-all" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert " make test-ci\n" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
