@@ -173,6 +173,14 @@ def test_as_many_parts_as_cores_run_beside_one_that_waits(
     assert len(work.times) == len(plan)
 
 
+def test_what_waits_comes_first(lanes: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    code = "import os, time; time.sleep(0.3); print('{name}', os.getpriority(os.PRIO_PROCESS, 0))"
+    said, _ = run(lanes, [code.format(name="computes")], capsys, code.format(name="waits"))
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    assert f"\nwaits {own}\n" in said
+    assert f"\ncomputes {min(19, own + lanes.NICER)}\n" in said
+
+
 def test_what_fails_is_named_and_the_rest_runs(lanes: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     said, work = run(lanes, ["raise SystemExit(1)", "raise SystemExit(5)", "print('next')"], capsys)
     assert "\nnext" in said
