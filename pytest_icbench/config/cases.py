@@ -158,15 +158,21 @@ def parse_marker(args: Sequence[object], named: Mapping[str, Any], where: str) -
     return Request(**arguments, settings=parse_overrides(overrides, where))
 
 
-def check_names(options: Options, catalogue: Catalogue) -> None:
-    """Checks the names on the command line. Raises UsageError for one that no switch knows."""
+def check_names(options: Options, catalogue: Catalogue, programs: Sequence[str] = ()) -> None:
+    """Checks the names on the command line. Raises UsageError for one that no switch knows.
+
+    Args:
+        programs: names of ``--icbench-binary`` besides those of switches.
+    """
     kept = resolve_switches(options.switch, catalogue, "--icbench-switch")
     if options.port is not None:
         _check_ports(options.port, catalogue, "--icbench-port")
     check_reach(options, [catalogue[name] for name in kept])
     for name in options.binaries:
+        if name in programs:
+            continue
         if name not in catalogue:
-            known = tuple(key for key, cls in catalogue.items() if cls.takes_binary)
+            known = (*(key for key, cls in catalogue.items() if cls.takes_binary), *programs)
             raise UsageError(f"--icbench-binary: there is no switch '{name}'{suggestion(name, known)}")
         if not catalogue[name].takes_binary:
             raise UsageError(f"--icbench-binary: {name} has no program of its own; leave it out")

@@ -84,8 +84,8 @@ class FunctionOptions(NeighbourOptions):
     function: tuple[str | None, ...] | None = option(
         "LIST",
         "replace the network functions between the ends of each pair: wire, cost1000, swap, route, nat,"
-        " acl1000+deny30, police200k, shape10Mbit, firewall, parts joined by +; different ones side by side on one CPU"
-        " (wire:2xcost1000); or none (docs/reference/functions.md)",
+        " acl1000+deny30, police200k, shape10Mbit, firewall, inspect, parts joined by +; different ones side by side on"
+        " one CPU (wire:2xcost1000); or none (docs/reference/functions.md)",
         parse_functions,
     )
     function_count: tuple[int, ...] | None = option(
@@ -116,7 +116,7 @@ class FunctionOptions(NeighbourOptions):
     )
     function_config: Mapping[str, TomlFile] = option(
         "COMPONENT=FILE",
-        "the user's own configuration of what makes functions (linux, forwarder, ovs), in TOML; several with"
+        "the user's own configuration of what makes functions (linux, forwarder, ovs, suricata), in TOML; several with"
         " spaces between",
         default=MappingProxyType({}),
         parse_at=named.switch_configurations,

@@ -24,9 +24,13 @@ if TYPE_CHECKING:
 _HOOK = "pytest_icbench_functions"
 
 
-def bring_functions(config: pytest.Config) -> None:
-    """Registers the components of the hook ``pytest_icbench_functions``. Raises UsageError."""
+def bring_functions(config: pytest.Config) -> tuple[str, ...]:
+    """Registers the components of the hook ``pytest_icbench_functions``. Raises UsageError.
+
+    Returns the names of all components whose program the user can name.
+    """
     registry.bring(_brought(config))
+    return tuple(cls.name for cls in registry.components() if cls.takes_binary)
 
 
 def _brought(config: pytest.Config) -> Iterator[Any]:

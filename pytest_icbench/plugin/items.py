@@ -145,9 +145,8 @@ def arrange(
     if not marked and not any((*about_switches, *about_functions, options.binaries)):
         return {}, {}
     switches = catalogue(config)
-    check_names(options, switches)
+    check_names(options, switches, bring_functions(config))
     bring_nodes(config, options.node)
-    bring_functions(config)
     configs = check_configs(options, switches)
     dropped = {item for item in marked if _parameter(item) is None}
     if marked and len(dropped) == len(marked):

@@ -123,6 +123,7 @@ class FunctionNodes:
                 name=self._session.name(f"{name}f{pair}" + (f"x{hop}" if hop > 1 else "")),
                 cpus=[self._cpu(place)],
                 sockets=[sockets],
+                directories=self.component.directories(self._session),
                 hugepages=hugepages,
                 cpu=self.case.contracts[pair - 1] if self.case.contracts else None,
             )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from pytest_icbench.driver.function.linux import LinuxFunction
 from pytest_icbench.driver.function.ovs import OvsFunction
 from pytest_icbench.driver.function.protocol import Function, FunctionSpec
 from pytest_icbench.driver.function.registry import component_for
+from pytest_icbench.driver.function.suricata import SuricataFunction
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.resource.cpu import Topology
@@ -221,10 +223,8 @@ def test_flows_that_do_nothing_are_found(session: HostSession, function: str, wo
     assert re.search(words, found.evidence or ""), found.evidence
 
 
-class WireInPlace(LinuxFunction):
-    """The kernel's functions by name and proof, with a wire in their place."""
-
-    name = "sham"
+class Wire(Function):
+    """A wire in the place of a function, which has the other one's name and proof."""
 
     def __init__(self) -> None:
         self._wire = ForwarderFunction()
@@ -248,20 +248,89 @@ class WireInPlace(LinuxFunction):
         self._wire.stop()
 
 
+class WireForLinux(Wire, LinuxFunction):
+    """The kernel's functions."""
+
+    name = "sham"
+
+
+class WireForSuricata(Wire, SuricataFunction):
+    """Suricata's functions, without its program."""
+
+    name = "sham"
+
+    @classmethod
+    def directories(cls, session: HostSession) -> tuple[Path, ...]:
+        return ()
+
+    def probe(self, session: HostSession, function: str) -> FunctionFacts:
+        return self._wire.probe(session, "wire")
+
+
 @pytest.mark.parametrize(
-    ("function", "words"),
+    ("cls", "function", "words"),
     [
-        ("route", "frame 1 of 20 from a to b .* has to leave from 198.18.1.1 with TTL 63 .* arrived as .* TTL 64"),
-        ("nat", "frame 1 of 20 from a to b .* has to leave from 198.18.1.16 .* arrived as 198.18.1.1:1024"),
-        ("acl10", "frame 1 of 30 from a to b .* but arrived as"),
+        (WireForLinux, "route", "frame 1 of 20 from a .* from 198.18.1.1 with TTL 63 .* arrived as .* TTL 64"),
+        (
+            WireForLinux,
+            "nat",
+            "frame 1 of 20 from a to b .* has to leave from 198.18.1.16 .* arrived as 198.18.1.1:1024",
+        ),
+        (WireForLinux, "acl10", "frame 1 of 30 from a to b .* but arrived as"),
+        (
+            WireForSuricata,
+            "inspect10+deny30",
+            "frame 24 of 30 from a .* has to be denied: rule 4 is for it, but arrived as",
+        ),
     ],
 )
-def test_a_wire_in_the_place_of_a_function_is_found(session: HostSession, function: str, words: str) -> None:
+def test_a_wire_in_the_place_of_a_function_is_found(
+    session: HostSession, cls: type[Function], function: str, words: str
+) -> None:
     case = Case("veth", function=function, api="raw")
-    with in_place(WireInPlace), through(session, case) as rig:
+    with in_place(cls), through(session, case) as rig:
         found = measure(rig, None, case, SHORT)
     assert (found.verdict, found.reason, found.launches) == ("INVALID", "function", 0)
     assert re.search(words, found.evidence or ""), found.evidence
+
+
+@pytest.mark.slow
+def test_suricata_inspects_each_frame_and_tells_what_it_denied(session: HostSession) -> None:
+    """Skipped where there is no Suricata 7; ``PATH`` or ``ICBENCH_TEST_SURICATA`` names it."""
+    session.binaries = suricata()
+    case = Case("linux-bridge", function="inspect200+deny30", api="udp-mmsg", rate=Rate(2000))
+    with through(session, case) as rig:
+        assert rig.prove() is None
+        (counter,) = rig.functions()
+        assert counter.denied == 2 * 30 + 2 * 1  # of the first 100 rules, and the last one
+        assert preflight(rig, case, SHORT) is None
+        found = measure(rig, None, case, SHORT)
+        assert (found.verdict, found.evidence) == (None, None)
+        (work,) = found.functions or ()
+        assert (work.taken or 0) >= found.sent > 0
+        assert (work.memory_bytes or 0) > 10_000_000
+        functions = rig.host._functions
+        assert functions is not None
+        assert functions.facts()[0].version.startswith("Suricata ")  # type: ignore[union-attr]
+
+
+@pytest.mark.slow
+def test_rules_that_suricata_refuses_are_told_in_its_words(session: HostSession) -> None:
+    session.binaries = suricata()
+    session.configs = {"function:suricata": {"rules": "drop nonsense"}}
+    with (
+        pytest.raises(
+            ProvisionError, match=r"(?s)function inspect of pair 1.*error parsing signature \"drop nonsense\""
+        ),
+        through(session, Case("veth", function="inspect")),
+    ):
+        pass
+
+
+def suricata() -> dict[str, Path]:
+    """The program that a test of it takes, where it is not on PATH."""
+    named = os.environ.get("ICBENCH_TEST_SURICATA")
+    return {"suricata": Path(named)} if named else {}
 
 
 def test_rules_that_nft_refuses_are_told_in_its_words(session: HostSession) -> None:

@@ -31,14 +31,16 @@ def _sum(data: bytes) -> int:
     return int(~total & 0xFFFF)
 
 
-def frame(source: Address, target: Address, port: int, *, ttl: int = TTL) -> bytes:
-    """Returns a frame of 64 bytes, without its FCS.
+def frame(source: Address, target: Address, port: int, *, ttl: int = TTL, text: str = "") -> bytes:
+    """Returns a frame of 64 bytes and a text, without its FCS.
 
     Args:
         source, target: MAC and IP addresses of both ends, as the sender sees them.
         port: UDP port that it is from and for.
+        text: of an even number of bytes, at its end.
     """
-    payload = struct.pack("!HHHH", port, port, _UDP + len(_PAYLOAD), 0) + _PAYLOAD
+    data = _PAYLOAD + text.encode()
+    payload = struct.pack("!HHHH", port, port, _UDP + len(data), 0) + data
     header = struct.pack(
         "!BBHHHBBH4s4s",
         *(0x45, 0, _IPV4 + len(payload), port, 0x4000, ttl, _PROTOCOL_UDP, 0),

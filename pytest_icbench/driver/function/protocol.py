@@ -163,6 +163,7 @@ class Function(Protocol):
         memory_mib: memory that one function takes besides, with its node.
         any_frame: whether it takes frames of any headers, not only IPv4 and UDP without a VLAN tag.
         config_keys: keys of the user's configuration, with the kind of each value.
+        takes_binary: whether ``--icbench-binary NAME=PATH`` names its program.
     """
 
     name: ClassVar[str]
@@ -175,6 +176,7 @@ class Function(Protocol):
     memory_mib: ClassVar[int] = 8
     any_frame: ClassVar[bool] = False
     config_keys: ClassVar[Mapping[str, Kind]] = {}
+    takes_binary: ClassVar[bool] = False
 
     @classmethod
     def has(cls, function: str) -> bool:
@@ -211,6 +213,11 @@ class Function(Protocol):
     def least_cycles(cls, function: str) -> int:  # noqa: ARG003
         """Returns the busy cycles that each frame has to cost at least. Pure."""
         return 0
+
+    @classmethod
+    def directories(cls, session: HostSession) -> Sequence[Path]:  # noqa: ARG003
+        """Returns the host's directories outside /usr that its processes read, at the same path in the node."""
+        return ()
 
     def probe(self, session: HostSession, function: str) -> FunctionFacts:
         """Returns version and component. Changes nothing. Raises Unsupported with the reason and the remedy."""

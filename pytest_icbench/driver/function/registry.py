@@ -10,10 +10,11 @@ from pytest_icbench.driver.function.forwarder import ForwarderFunction
 from pytest_icbench.driver.function.linux import LinuxFunction
 from pytest_icbench.driver.function.ovs import OvsFunction
 from pytest_icbench.driver.function.protocol import Function
+from pytest_icbench.driver.function.suricata import SuricataFunction
 from pytest_icbench.errors import Unsupported, UsageError
 from pytest_icbench.wording import alternatives
 
-_BUILTIN: tuple[type[Function], ...] = (ForwarderFunction, LinuxFunction, OvsFunction)
+_BUILTIN: tuple[type[Function], ...] = (ForwarderFunction, LinuxFunction, OvsFunction, SuricataFunction)
 
 _components: dict[str, type[Function]] = {cls.name: cls for cls in _BUILTIN}
 

@@ -84,7 +84,7 @@ class ContainerNode:
         session, spec = self.session, self.spec
         program = workload_path()
         frame = skeleton(session, program)
-        for directory in spec.sockets:
+        for directory in (*spec.sockets, *spec.directories):
             mount_point(frame.path, directory)
         devices = [Device.at(path) for path in spec.devices]
         self.path.mkdir(exist_ok=True)

@@ -25,6 +25,7 @@ class NodeSpec:
         name: its name, unique on the host, with the session in it (``icb<session>-…``), at most 32 characters.
         cpus: the CPUs that its processes may use.
         sockets: host directories bound into the node at the same path (vhost-user, memif).
+        directories: further host directories that are bound into it at the same path, read-only.
         devices: device nodes that it may use (``/dev/vfio/12``).
         hugepages: whether its processes map huge pages.
         capabilities: root's capabilities in addition to those that every node keeps (``sys_admin``).
@@ -37,6 +38,7 @@ class NodeSpec:
     cpus: Sequence[int]
     sockets: Sequence[Path] = ()
     devices: Sequence[Path] = ()
+    directories: Sequence[Path] = ()
     hugepages: bool = False
     capabilities: Sequence[str] = ()
     hostname: str | None = None

@@ -341,6 +341,12 @@ def test_unknown_names_on_the_command_line(options: Options, message: str) -> No
     assert str(caught.value) == message
 
 
+def test_a_program_of_a_function_is_known_by_its_name() -> None:
+    check_names(Options(binaries={"inspector": Path("/x")}), SWITCHES, ["inspector"])
+    with pytest.raises(UsageError, match="there is no switch 'inspectr'; did you mean inspector"):
+        check_names(Options(binaries={"inspectr": Path("/x")}), SWITCHES, ["inspector"])
+
+
 def test_what_no_host_can_run() -> None:
     assert unsupported_reason(Case("poll"), SWITCHES["poll"], 256) is None
     assert "1519 bytes are more than poll carries" in str(

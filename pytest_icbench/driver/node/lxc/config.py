@@ -70,7 +70,7 @@ def _mounts(spec: NodeSpec, skeleton: Skeleton, devices: Iterable[Device]) -> li
         "tmpfs run tmpfs rw,nosuid,nodev,size=16m,mode=755 0 0",
         "tmpfs tmp tmpfs rw,nosuid,nodev,size=64m,mode=1777 0 0",
     ]
-    entries += [_bind(path, "bind,ro,create=dir") for path in skeleton.binds]
+    entries += [_bind(path, "bind,ro,create=dir") for path in (*skeleton.binds, *spec.directories)]
     entries += [_bind(path, "bind,rw,create=dir") for path in spec.sockets]
     entries += [_bind(device.path, "bind,rw,create=file") for device in devices]
     return entries

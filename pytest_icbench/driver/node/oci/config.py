@@ -70,7 +70,7 @@ def _mounts(spec: NodeSpec, skeleton: Skeleton) -> list[dict[str, Any]]:
         {"destination": "/sys", "type": "sysfs", "source": "sysfs", "options": ["nosuid", "noexec", "nodev", "ro"]},
         _tmpfs("/run", "mode=755", "size=16m"),
         _tmpfs("/tmp", "mode=1777", "size=64m"),
-        *(_bind(path, "ro") for path in skeleton.binds),
+        *(_bind(path, "ro") for path in (*skeleton.binds, *spec.directories)),
         *(_bind(path, "rw") for path in spec.sockets),
     ]
 
