@@ -294,10 +294,11 @@ class SuricataFunction(Function):
         spec, daemon = self._live()
         daemon.check()
         try:
-            told = ask(self._socket, "dump-counters")
+            answer = ask(self._socket, "dump-counters")
         except (OSError, ValueError) as error:
             raise ProvisionError(f"{spec.label} does not tell its counters: {error}{daemon.evidence()}") from None
-        if not isinstance(told, dict):  # a text says that they are not added up yet
+        told = answer["message"]
+        if not isinstance(told, dict):  # it says in words that they are not added up yet
             return {"seen": 0, "blocked": 0}
         seen = told["decoder"]["pkts"] + told["capture"]["kernel_drops"]
         return {"seen": seen, "blocked": told["ips"]["blocked"]}
@@ -307,8 +308,8 @@ class SuricataFunction(Function):
             self._daemon.stop()
 
 
-def ask(path: Path, command: str) -> Any:
-    """Returns the answer to a command of Suricata's control socket. Raises OSError, ValueError."""
+def ask(path: Path, command: str) -> dict[str, Any]:
+    """Returns the answer to a command of Suricata's control socket. Raises OSError; ValueError if it is none."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(_ANSWER_S)
         connection.connect(str(path))
@@ -316,7 +317,5 @@ def ask(path: Path, command: str) -> Any:
             for request in ({"version": _PROTOCOL}, {"command": command}):
                 stream.write(json.dumps(request).encode() + b"\n")
                 stream.flush()
-                answer = json.loads(stream.readline())
-    if answer.get("return") != "OK":
-        raise ValueError(f"it refuses {command}: {answer.get('message')}")
-    return answer.get("message")
+                answer: dict[str, Any] = json.loads(stream.readline())
+    return answer
