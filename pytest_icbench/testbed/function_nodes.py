@@ -75,6 +75,8 @@ class FunctionNodes:
         self._node_facts: dict[_Place, NodeFacts] = {}
         self._functions: dict[_Place, Function] = {}
         self._frozen: set[_Place] = set()
+        #: By pair, the interfaces of its sides in their nodes, each with its network namespace.
+        self._sides: dict[int, list[tuple[str, str]]] = {}
 
     def _check_memory(self, session: HostSession) -> None:
         """Raises ProvisionError if the functions' nodes and processes together want more memory than there is."""
@@ -144,6 +146,7 @@ class FunctionNodes:
         ordered: list[Attachment] = []
         for (leader, follower), chain in zip(self.path.by_pair(attachments), self.chains, strict=True):
             function = self.functions[leader.pair - 1]
+            self._sides[leader.pair] = [(side.interface, side.node.netns) for side in (leader, follower)]
             seen_by_leader, seen_by_follower = self.component.seen(function, chain)
             row = [replace(leader, peer=seen_by_leader)]
             for hop, (inner, outer) in enumerate(self.path.between(leader.pair), start=1):
@@ -186,6 +189,7 @@ class FunctionNodes:
                 hop=hop,
                 hops=self.case.chain,
                 counts_control=self.case.counts_hops,
+                sides=self._sides[pair],
             )
             function = make_function(self.component)
             self._functions[place] = function

@@ -77,6 +77,7 @@ class FunctionSpec:
         hop: its place in the chain of its pair, from side a; 1 is the first.
         hops: how many functions the chain has.
         counts_control: whether it has to tell control frames from data, if it can.
+        sides: the kernel interfaces of the pair's two sides, each with its network namespace.
         inner, outer: its ports as its processes use them, inside ``node``.
         node, node_facts: the node that it works in; None for a function that is made of the switch's own flows.
         switch: the started switch.
@@ -105,6 +106,7 @@ class FunctionSpec:
     hop: int = 1
     hops: int = 1
     counts_control: bool = False
+    sides: Sequence[tuple[str, str]] = ()
 
     @property
     def label(self) -> str:

@@ -21,7 +21,7 @@ from pytest_icbench.driver.function.protocol import Ends, Function, FunctionSpec
 from pytest_icbench.driver.switch.common.daemon import Daemon
 from pytest_icbench.driver.switch.dpdk.dpdk_process import find_binary
 from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported
-from pytest_icbench.host.net import links
+from pytest_icbench.host.net import links, offloads
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Veth
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
@@ -91,7 +91,7 @@ class Program:
 def configuration(inner: str, outer: str) -> str:
     """Returns ``suricata.yaml``, with nothing of the host's in it. Pure.
 
-    Checksums of frames of the same machine are unfinished, so they are not looked at. JSON is YAML.
+    JSON is YAML.
     """
     common = {
         "threads": 1,
@@ -100,7 +100,6 @@ def configuration(inner: str, outer: str) -> str:
         "defrag": False,
         "use-mmap": True,
         "tpacket-v3": False,
-        "checksum-checks": "no",
     }
     interfaces = [
         {"interface": interface, "copy-iface": other, "cluster-id": number, **common}
@@ -220,6 +219,8 @@ class SuricataFunction(Function):
         if not isinstance(inner, Veth) or not isinstance(outer, Veth):
             raise ProvisionError(f"function {spec.function} needs kernel interfaces")
         self._spec = spec
+        # It gives frames out as they came in, with the checksum that a sender's kernel has left to its device.
+        offloads.apply(session, spec.sides, {"checksum": "false"})
         directory = Path(node.spec.sockets[0]) / f"function{spec.pair}-{spec.hop}"
         directory.mkdir()
         self._socket = directory / "control"
