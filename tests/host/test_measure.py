@@ -16,6 +16,8 @@ import pytest
 from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.host.net import links
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.measure.launch import launch as launch_module
+from pytest_icbench.measure.launch import preflight as preflight_module
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.reference import reference_case
@@ -170,15 +172,24 @@ def disturbing(rig: Rig, index: int, act: Callable[[int], None]) -> Callable[[fl
 )
 @pytest.mark.parametrize("case", [Case("veth", api="udp"), Case("direct")], ids=ids)
 def test_a_workload_that_dies_or_hangs_fails_its_case_and_the_next_one_runs(
-    session: HostSession, case: Case, index: int, number: int, sentence: str
+    session: HostSession, monkeypatch: pytest.MonkeyPatch, case: Case, index: int, number: int, sentence: str
 ) -> None:
     settings = replace(QUICK, duration_s=5.0 if (index, number) == (0, signal.SIGSTOP) else 0.6, repeats=1)
-    with built(session, case) as rig:
-        on_rate = disturbing(rig, index, lambda pid: os.kill(pid, number))
+    with built(session, case) as rig, monkeypatch.context() as patience:
+        if index == 1:
+            patience.setattr(launch_module, "END_MARGIN_S", 1.0)
+
+        def strike(pid: int) -> None:
+            os.kill(pid, number)
+            if index == 0:  # not before: till then a sender may be silent because others have its CPU
+                patience.setattr(launch_module, "SILENCE_S", 1.0)
+
+        on_rate = disturbing(rig, index, strike)
         began = time.monotonic()
         with pytest.raises(WorkloadError, match=sentence):
             run_launch(rig, case, settings, on_rate=on_rate)
         assert time.monotonic() - began < 10
+        patience.undo()
         found = measure(rig, None, case, ONCE)
         assert (found.verdict, found.launches) == (None, 1)
 
@@ -209,8 +220,11 @@ def switch_pid(rig: Rig) -> int:
 
 
 @pytest.mark.slow
-def test_the_preflight_names_the_direction_of_a_broken_path(session: HostSession) -> None:
+def test_the_preflight_names_the_direction_of_a_broken_path(
+    session: HostSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Side b's interface takes no frames of this size: what a asks never arrives."""
+    monkeypatch.setattr(preflight_module, "PATIENCE_S", 0.7)
     case = Case("linux-bridge", api="raw", traffic=Traffic(512))
     with built(session, case) as rig:
         start, end = rig.start, rig.end
