@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Brings a machine and a checkout to the point where pytest can run; called by the Makefile before everything else.
-# Packages (root, Debian), .venv, the wheel, basicfwd: each only if missing or changed. A second call takes about a second.
+# Packages (root, Debian), .venv, the wheel, DPDK's examples: each only if missing or changed. A second call takes about a second.
 #
 # Environment: VENV (.venv), PYTHON (/usr/bin/python3), PACKAGES=no (leave the system's packages alone),
 # EXTRAS (extras of pyproject.toml to install).
@@ -29,4 +29,5 @@ flock -n 9 || { say "another set-up is at work here, waiting for it"; flock -w 9
 [ "$PACKAGES" = no ] || ensure_packages
 ensure_venv
 ensure_wheel
-ensure_basicfwd
+ensure_example basicfwd skeleton/basicfwd.c
+ensure_example l3fwd l3fwd/main.c

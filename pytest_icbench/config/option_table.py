@@ -338,7 +338,7 @@ class Options(FunctionOptions):
     )
     binaries: Mapping[str, Path] = option(
         "SWITCH=PATH",
-        "a program of a switch, or of a network function (suricata), that is not where its driver looks for it"
+        "a program of a switch, or of a network function (suricata, l3fwd), that is not where its driver looks for it"
         " (vpp=/opt/vpp/bin/vpp); can be repeated",
         default=MappingProxyType({}),
         name="binary",

@@ -6,7 +6,7 @@
 NEEDS=(
 	"C compiler, build tools and git|gcc libc6-dev make pkg-config ninja-build git"
 	"Python 3.11 or newer with venv and headers|python3 python3-venv python3-dev"
-	"DPDK 22.11 or newer: libraries, headers, testpmd, sources of the example basicfwd|libdpdk-dev dpdk dpdk-dev dpdk-doc"
+	"DPDK 22.11 or newer: libraries, headers, testpmd, sources of its examples|libdpdk-dev dpdk dpdk-dev dpdk-doc"
 	"AF_XDP sockets: libraries and headers|libxdp-dev libbpf-dev"
 	"Open vSwitch with DPDK|openvswitch-switch-dpdk"
 	"LXC with headers|lxc lxc-dev"

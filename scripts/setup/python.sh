@@ -72,21 +72,21 @@ ensure_wheel() {
 	_stamp wheel "$key"
 }
 
-_build_basicfwd() {
-	scripts/build-basicfwd.sh build/basicfwd && install -m 755 -t "$VENV/bin" build/basicfwd/icbench-basicfwd
+_build_example() {
+	scripts/build-example.sh "$1" build/examples && install -m 755 -t "$VENV/bin" "build/examples/icbench-$1"
 }
 
-# The driver of the switch basicfwd looks for its program beside the environment's python.
-ensure_basicfwd() {
-	local key source=${EXAMPLES:-/usr/share/dpdk/examples}/skeleton/basicfwd.c
+# The drivers of basicfwd, a switch, and l3fwd, a network function, look for their programs beside the environment's python.
+ensure_example() {
+	local key name=$1 source=${EXAMPLES:-/usr/share/dpdk/examples}/$2
 	[ "$(_dpdk_version)" != none ] || return 0
 	[ -e "$source" ] || [ -e "$source.gz" ] || return 0
 	key=$({
-		sha256sum scripts/build-basicfwd.sh
+		sha256sum scripts/build-example.sh
 		_dpdk_version
 	} | sha256sum | cut -d ' ' -f 1)
-	[ -x "$VENV/bin/icbench-basicfwd" ] && _stamped basicfwd "$key" && return
+	[ -x "$VENV/bin/icbench-$name" ] && _stamped "$name" "$key" && return
 	_must_be_writable
-	step "building the DPDK example basicfwd" _build_basicfwd
-	_stamp basicfwd "$key"
+	step "building the DPDK example $name" _build_example "$name"
+	_stamp "$name" "$key"
 }

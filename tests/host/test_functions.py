@@ -14,6 +14,7 @@ import pytest
 
 from pytest_icbench.driver.function import registry
 from pytest_icbench.driver.function.forwarder import ForwarderFunction
+from pytest_icbench.driver.function.l3fwd import L3fwdFunction
 from pytest_icbench.driver.function.linux import LinuxFunction
 from pytest_icbench.driver.function.ovs import OvsFunction
 from pytest_icbench.driver.function.protocol import Function, FunctionSpec
@@ -292,6 +293,30 @@ def test_a_wire_in_the_place_of_a_function_is_found(
         found = measure(rig, None, case, SHORT)
     assert (found.verdict, found.reason, found.launches) == ("INVALID", "function", 0)
     assert re.search(words, found.evidence or ""), found.evidence
+
+
+class WireForL3fwd(Wire, L3fwdFunction):
+    """l3fwd's route."""
+
+    name = "sham"
+
+    @classmethod
+    def directories(cls, session: HostSession) -> tuple[Path, ...]:
+        return ()
+
+    def probe(self, session: HostSession, function: str) -> FunctionFacts:
+        return self._wire.probe(session, "wire")
+
+
+@pytest.mark.slow
+def test_l3fwd_routes_between_virtio_user_ports(session: HostSession) -> None:
+    case = Case("testpmd", function="route")
+    with through(session, case) as rig:
+        assert rig.prove() is None
+    with in_place(WireForL3fwd), through(session, case) as rig:
+        found = measure(rig, None, case, SHORT)
+    assert (found.verdict, found.reason, found.launches) == ("INVALID", "function", 0)
+    assert re.search("frame 1 of 20 from a .* with TTL 63 .* but arrived as .* TTL 64", found.evidence or "")
 
 
 @pytest.mark.slow

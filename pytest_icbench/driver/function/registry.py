@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from pytest_icbench.driver.brought import by_name
 from pytest_icbench.driver.function.forwarder import ForwarderFunction
+from pytest_icbench.driver.function.l3fwd import L3fwdFunction
 from pytest_icbench.driver.function.linux import LinuxFunction
 from pytest_icbench.driver.function.ovs import OvsFunction
 from pytest_icbench.driver.function.protocol import Function
@@ -14,7 +15,7 @@ from pytest_icbench.driver.function.suricata import SuricataFunction
 from pytest_icbench.errors import Unsupported, UsageError
 from pytest_icbench.wording import alternatives
 
-_BUILTIN: tuple[type[Function], ...] = (ForwarderFunction, LinuxFunction, OvsFunction, SuricataFunction)
+_BUILTIN: tuple[type[Function], ...] = (ForwarderFunction, LinuxFunction, OvsFunction, SuricataFunction, L3fwdFunction)
 
 _components: dict[str, type[Function]] = {cls.name: cls for cls in _BUILTIN}
 
