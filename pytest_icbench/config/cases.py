@@ -33,6 +33,7 @@ from pytest_icbench.config.switch_names import (
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import APPLICATION_API, SOCKET_APIS, Case, Dimension
 from pytest_icbench.model.rate import Rate
+from pytest_icbench.model.subscribers import misfit, with_active
 from pytest_icbench.model.switch_traits import SwitchTraits
 from pytest_icbench.model.traffic import SHORTEST, Traffic
 from pytest_icbench.wording import suggestion
@@ -57,6 +58,7 @@ class Request:
         functions, function_count: those between the ends of each pair (None: none), and how many (None: as ``pairs``).
         chain: how many of a function each frame passes one after the other.
         share, cap: per cents of one CPU for functions side by side; their number is that of the pairs.
+        active: numbers of active clients of functions for subscribers, each at the rate.
         neighbour, isolation: load beside every other launch, and how it is kept apart (None: not at all).
         measure: the method that the test calls besides ``throughput`` and ``latency``; None: no other.
         soak_duration: the length of the test's long run in seconds.
@@ -88,6 +90,7 @@ class Request:
     chain: tuple[int, ...] = (1,)
     share: tuple[str, ...] | None = None
     cap: tuple[str, ...] | None = None
+    active: tuple[int, ...] | None = None
     neighbour: tuple[str, ...] | None = None
     isolation: tuple[str | None, ...] | None = None
     dimension: Dimension = "throughput"
@@ -112,7 +115,7 @@ _SINGLE: dict[str, Callable[[str, str], Any]] = {
 #: Arguments for which None is the same as leaving them out.
 _NONE = frozenset(
     {"api", "app", "birth", "port", "switch_cores", "variant", "measure", "soak_duration", "mix", "function_count"}
-    | {"share", "cap", "neighbour", "isolation"}
+    | {"share", "cap", "active", "neighbour", "isolation"}
 )
 ARGUMENTS = (*_AXES, *_FLAGS, *_SINGLE, *NAMES)
 
@@ -266,7 +269,8 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
             raise UsageError(f"{where}: {name} has no API {' or '.join(apis)} over port kind {' or '.join(ports)}")
         if name not in keep:
             continue
-        for mode, cores, (way, remote), (port, api), blocking, touch, traffic, burst, rate in product(
+        for clients, mode, cores, (way, remote), (port, api), blocking, touch, traffic, burst, rate in product(
+            options.active or request.active or (None,),
             modes,
             cores_of(options.switch_cores or request.switch_cores, cls),
             [({**row, **by}, remote) for row in ways_between for by in neighbours for remote in remotes(row["pairs"])],
@@ -292,12 +296,24 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
                 remote=remote,
                 **way,
             )
+            case = of_subscribers(case, clients, where)
             # A candidate is measured side by side with its base, so the base needs no separate test.
             for candidate in candidates.of_switch(options.variant, name):
                 cases[replace(case, candidate=candidate.name)] = None
             if not candidates.of_switch(options.variant, name):
                 cases[case] = None
     return list(cases)
+
+
+def of_subscribers(case: Case, active: int | None, where: str) -> Case:
+    """Returns a case with so many active clients. Raises UsageError if they, or its flows, have no firewall each."""
+    try:
+        case = case if active is None else with_active(case, active)
+    except ValueError as error:
+        raise UsageError(f"{where}: {error}") from None
+    if (reason := misfit(case)) is not None:
+        raise UsageError(f"{where}: {reason}")
+    return case
 
 
 def _frames(request: Request, options: Options) -> tuple[Traffic, ...]:

@@ -15,6 +15,7 @@ from pytest_icbench.config.row import option
 from pytest_icbench.config.sequences import parse_words
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.contract import percents, side_by_side
+from pytest_icbench.model.subscribers import MOST_SUBSCRIBERS
 
 if TYPE_CHECKING:
     from pytest_icbench.model.toml import TomlFile
@@ -84,8 +85,8 @@ class FunctionOptions(NeighbourOptions):
     function: tuple[str | None, ...] | None = option(
         "LIST",
         "replace the network functions between the ends of each pair: wire, cost1000, swap, route, nat,"
-        " acl1000+deny30, police200k, shape10Mbit, firewall, inspect, parts joined by +; different ones side by side on"
-        " one CPU (wire:2xcost1000); or none (docs/reference/functions.md)",
+        " acl1000+deny30, police200k, shape10Mbit, firewall, inspect, subscribers1000, parts joined by +; different"
+        " ones side by side on one CPU (wire:2xcost1000); or none (docs/reference/functions.md)",
         parse_functions,
     )
     function_count: tuple[int, ...] | None = option(
@@ -112,6 +113,13 @@ class FunctionOptions(NeighbourOptions):
         "LIST",
         "replace the most that functions side by side get of their CPU, in per cent: 50:50; a pair for each",
         parse_caps,
+        marker="None",
+    )
+    active: tuple[int, ...] | None = option(
+        "SPEC",
+        "replace the numbers of active clients of functions for subscribers, 1 to 1000: each sends at the rate, through"
+        " the firewall of its own",
+        values.axis("active clients", 1, MOST_SUBSCRIBERS),
         marker="None",
     )
     function_config: Mapping[str, TomlFile] = option(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from pytest_icbench.errors import Invalid
 from pytest_icbench.measure.rig import MeasuredRig
+from pytest_icbench.model import flows
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionTerms, FunctionWork
 from pytest_icbench.model.launch import Launch, Window
@@ -39,7 +40,8 @@ class FunctionTrack:
         if self._before is None:
             return
         after = self._rig.functions()
-        self.work = tuple(map(FunctionWork.between, self._before, after))
+        active = flows.number(self._case.traffic.flows)
+        self.work = tuple(FunctionWork.between(*readings, active) for readings in zip(self._before, after, strict=True))
         terms = self._rig.terms
         fault = too_cheap(terms, self.work)
         if fault is None and self._case.dimension == "throughput":

@@ -2,8 +2,8 @@
 """The reference link of a case: the same applications, traffic, pairs and CPUs, with no switch between. Pure.
 
 The reference of a case with a network function is the same path without it. That of functions with shares or caps of a
-CPU, and of round trips beside busy functions, is the first of them alone on that CPU. That of a case beside a neighbour
-is the same case, on the same rig, without it.
+CPU, and of round trips beside busy functions, is the first of them alone on that CPU. That of round trips of many
+subscribers is one subscriber alone. That of a case beside a neighbour is the same case, on the same rig, without it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pytest_icbench.model.case import NETDEV_APIS, REFERENCE_LINKS, SOCKET_APIS, Case
+from pytest_icbench.model.subscribers import alone
 
 #: Switches that are reference links themselves.
 REFERENCES = tuple(REFERENCE_LINKS.values())
@@ -35,6 +36,8 @@ def reference_case(case: Case, port: str | None, *, family: str) -> Case | None:
         return replace(case, function=case.functions[0], pairs=1, share="100", cap=None, candidate=None)
     if case.mixed and case.dimension == "latency":
         return replace(case, function=case.functions[0], pairs=1, share=None, cap=None, candidate=None)
+    if case.dimension == "latency" and (one := alone(case)) is not None:
+        return one
     if case.dimension == "throughput" and (case.rate.pps is not None or case.rate.loads or case.rate.trace):
         return None
     if case.function is not None:

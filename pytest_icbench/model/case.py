@@ -188,6 +188,11 @@ class Case:
         return self.function is not None and ":" in self.function
 
     @property
+    def beside_alone(self) -> bool:
+        """Whether its reference is one of its functions, or subscribers, alone: round trips beside many."""
+        return self.dimension == "latency" and (self.mixed or (self.function or "").startswith("subscribers"))
+
+    @property
     def measured(self) -> range:
         """The numbers of the pairs that are measured: beside pings, others only keep their functions busy."""
         return self.path.numbers[:1] if self.mixed and self.dimension == "latency" else self.path.numbers

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -47,6 +47,7 @@ class FunctionCounters:
         table_full: frames, control frames among them, that it dropped because their session found no room in the table.
         evicted: sessions that had to make room for others.
         busy_polls: polls that brought frames.
+        given_each: of ``given``, what the firewall of each subscriber gave out.
     """
 
     pair: int
@@ -66,6 +67,7 @@ class FunctionCounters:
     table_full: int | None = None
     evicted: int | None = None
     busy_polls: int | None = None
+    given_each: tuple[int, ...] | None = None
 
     @property
     def data(self) -> tuple[int, int] | None:
@@ -94,6 +96,12 @@ class FunctionTerms:
     least_cycles: int = 0
 
 
+def jain_index(amounts: Sequence[float]) -> float | None:
+    """Returns Jain's fairness index (RFC 5166, 2.3): (sum x)^2 / (n sum x^2), from 1/n to 1; None if all are 0."""
+    squares = sum(amount * amount for amount in amounts)
+    return sum(amounts) ** 2 / (len(amounts) * squares) if squares else None
+
+
 @dataclass(frozen=True, slots=True)
 class FunctionWork:
     """What one function did during the launches of a case: differences of its counters, and shares.
@@ -115,6 +123,9 @@ class FunctionWork:
         sessions: entries of its table of connections after the last launch, or null.
         table_full: frames that it dropped because their session found no room in the table, or null.
         evicted: sessions that had to make room for others, or null.
+        given_each: of ``given``, frames of each active subscriber, or null.
+        fairness_index: Jain's fairness index of these (RFC 5166, 2.3): 1 if all are equal, 1/n if one has them all, or
+            null.
     """
 
     pair: int
@@ -140,10 +151,16 @@ class FunctionWork:
     evicted: int | None = None
     cpu_share: float | None = None
     batch_size: float | None = None
+    given_each: tuple[int, ...] | None = None
+    fairness_index: float | None = None
 
     @classmethod
-    def between(cls, before: FunctionCounters, after: FunctionCounters) -> FunctionWork:
-        """Returns the work between two readings of one function's counters."""
+    def between(cls, before: FunctionCounters, after: FunctionCounters, active: int = 1) -> FunctionWork:
+        """Returns the work between two readings of one function's counters.
+
+        Args:
+            active: how many of its subscribers were sent frames: the first ones.
+        """
 
         def difference(name: str) -> int | None:
             first, last = getattr(before, name), getattr(after, name)
@@ -152,6 +169,10 @@ class FunctionWork:
         names = ("taken", "given", "busy_cycles", "idle_cycles", "busy_polls")
         taken, given, busy, idle, polls = map(difference, names)
         cycles = None if busy is None or idle is None else busy + idle
+        each = None
+        if before.given_each is not None and after.given_each is not None:
+            pairs = zip(before.given_each[:active], after.given_each[:active], strict=True)
+            each = tuple(last - first for first, last in pairs)
         return cls(
             pair=after.pair,
             taken=taken,
@@ -168,6 +189,8 @@ class FunctionWork:
             table_full=difference("table_full"),
             evicted=difference("evicted"),
             batch_size=taken / polls if taken is not None and polls else None,
+            given_each=each,
+            fairness_index=None if each is None else jain_index(each),
         )
 
 

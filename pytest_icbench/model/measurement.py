@@ -323,7 +323,7 @@ class Measurement:
     def ratio_to_plain(self) -> Estimate | None:
         """The figure over that of the same path without its network function; None for a path without any."""
         point = self.point
-        return None if not point.function or point.contracts or point.senders < point.pairs else self.ratio_to_reference
+        return None if not point.function or point.contracts or point.beside_alone else self.ratio_to_reference
 
     @property
     def back_to_back_frames(self) -> float | None:

@@ -80,14 +80,12 @@ class FunctionNodes:
 
     def _check_memory(self, session: HostSession) -> None:
         """Raises ProvisionError if the functions' nodes and processes together want more memory than there is."""
-        wanted_mib, available = (
-            self.component.memory_mib * len(self._ends),
-            memory_kib(session.root).get("MemAvailable"),
-        )
+        wanted_mib = sum(self.component.memory_mib_of(self.functions[pair - 1]) for pair, _ in self._ends)
+        available = memory_kib(session.root).get("MemAvailable")
         if available is not None and wanted_mib > available // 1024:
             raise ProvisionError(
                 f"{len(self._ends)} functions of {self.component.name} want about {wanted_mib} MiB of memory, and the"
-                f" host has {available // 1024} MiB: take shorter chains or fewer pairs, or free memory"
+                f" host has {available // 1024} MiB: take shorter chains, fewer pairs or subscribers, or free memory"
             )
 
     @property
@@ -217,7 +215,7 @@ class FunctionNodes:
             for place, function in self._functions.items()
         )
 
-    def _cpu_use(self, place: _Place) -> dict[str, int]:
+    def _cpu_use(self, place: _Place) -> dict[str, Any]:
         """Returns the CPU time and the context switches of a function's processes; empty without a node."""
         node = self._nodes.get(place)
         if node is None:

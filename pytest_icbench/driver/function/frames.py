@@ -12,6 +12,7 @@ import struct
 from pytest_icbench.model.endpoint import Address
 
 _ETHERNET, _IPV4, _UDP = 14, 20, 8
+_NUMBER_AT = _ETHERNET + 4
 _TTL_AT, _SUM_AT, _SOURCE_AT, _TARGET_AT = _ETHERNET + 8, _ETHERNET + 10, _ETHERNET + 12, _ETHERNET + 16
 _PROTOCOL_UDP = 17
 #: Bytes behind UDP, which fill the least Ethernet frame, and their text.
@@ -100,9 +101,14 @@ def is_proof(data: bytes) -> bool:
 def number(data: bytes) -> int:
     """Returns what tells a frame of a proof from the others, whatever a function has changed: its IPv4 identification.
 
-    It is the UDP port that the frame is for.
+    It is the UDP port that the frame is for, or that of ``numbered``.
     """
-    return int(struct.unpack_from("!H", data, _ETHERNET + 4)[0])
+    return int(struct.unpack_from("!H", data, _NUMBER_AT)[0])
+
+
+def numbered(data: bytes, identification: int) -> bytes:
+    """Returns a frame with another number, which its checksum has, too."""
+    return _summed(data[:_NUMBER_AT] + struct.pack("!H", identification) + data[_NUMBER_AT + 2 :])
 
 
 def describe(data: bytes) -> str:

@@ -43,6 +43,27 @@ def pool_of(ends: Ends) -> Address:
     return Address(ip=f"{network}.{_POOL_AT}", mac=ends.outer.mac, prefix=ends.leader.prefix)
 
 
+def make_router(netns: str, ends: Ends, inner: str, outer: str) -> None:
+    """Makes a network namespace a router between two links, without rules. Raises ProvisionError.
+
+    Args:
+        netns: its path.
+        inner, outer: names of its links towards side a and side b.
+    """
+    with entered(netns):
+        for name in ("ip_forward", "conf/all/forwarding"):
+            Path("/proc/sys/net/ipv4", name).write_text("1", encoding="ascii")
+        for name in ("all", inner, outer):
+            Path(f"/proc/sys/net/ipv4/conf/{name}/rp_filter").write_text("0", encoding="ascii")
+    with links.netlink(netns, doing="the routes of a function") as route:
+        inward, outward = links.link_index(route, inner), links.link_index(route, outer)
+        route.route("add", dst=f"{ends.leader.ip}/32", oif=inward, scope=_SCOPE_LINK)
+        route.route("add", dst=f"{ends.follower.ip}/32", oif=outward, scope=_SCOPE_LINK)
+        # A receiver's announcement to a pool that nothing left yet goes nowhere, and is not answered by ICMP.
+        route.route("add", dst=SOURCES, gateway=ends.leader.ip, oif=inward, flags=_ONLINK)
+        route.route("add", dst="0.0.0.0/0", type="blackhole")
+
+
 class LinuxFunction(Function):
     """A router of the kernel between two veth links, with nftables' rules and a shaper of HTB."""
 
@@ -146,18 +167,7 @@ class LinuxFunction(Function):
         self._parts = parts = self._parts_of(spec.function)
         self._rules = ruleset(parts, pool_of(spec.ends), inner.interface, outer.interface)
         rules = self._rules + str(spec.config.get("nft", ""))
-        with entered(self._netns):
-            for name in ("ip_forward", "conf/all/forwarding"):
-                Path("/proc/sys/net/ipv4", name).write_text("1", encoding="ascii")
-            for name in ("all", inner.interface, outer.interface):
-                Path(f"/proc/sys/net/ipv4/conf/{name}/rp_filter").write_text("0", encoding="ascii")
-        self._route(inner.interface, spec.ends.leader)
-        self._route(outer.interface, spec.ends.follower)
-        # A receiver's announcement to a pool that nothing left yet goes nowhere, and is not answered by ICMP.
-        with links.netlink(self._netns, doing="routes to other flows and to nowhere") as route:
-            index = links.link_index(route, inner.interface)
-            route.route("add", dst=SOURCES, gateway=spec.ends.leader.ip, oif=index, flags=_ONLINK)
-            route.route("add", dst="0.0.0.0/0", type="blackhole")
+        make_router(self._netns, spec.ends, inner.interface, outer.interface)
         counting = accounts(inner.interface, outer.interface) if spec.counts_control else ""
         if rules or counting:
             self._tool(["nft", "-f", "-"], rules + counting)
@@ -170,11 +180,6 @@ class LinuxFunction(Function):
             buckets = conntrack.set_size(self._host, parts.sessions)
             config |= {"nf_conntrack_max": parts.sessions, "nf_conntrack_buckets": buckets}
         self._facts = FunctionFacts(self.name, self.probe(session, spec.function).version, config)
-
-    def _route(self, interface: str, target: Address) -> None:
-        with links.netlink(self._netns, doing=f"a route to {target.ip} over {interface}") as route:
-            index = links.link_index(route, interface)
-            route.route("add", dst=f"{target.ip}/32", oif=index, scope=_SCOPE_LINK)
 
     def _tool(self, argv: list[str], text: str | None = None) -> str:
         assert self._session is not None
@@ -227,7 +232,7 @@ class LinuxFunction(Function):
             **self._sessions(),
         )
 
-    def _sessions(self) -> dict[str, int]:
+    def _sessions(self) -> dict[str, Any]:
         """Returns the counters of its table of connections; none without sessions."""
         if not self._parts.stateful:
             return {}

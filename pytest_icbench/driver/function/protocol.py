@@ -191,6 +191,11 @@ class Function(Protocol):
         return cls.ports
 
     @classmethod
+    def memory_mib_of(cls, function: str) -> int:  # noqa: ARG003 - as drivers override it
+        """Returns ``memory_mib`` of this function. Pure."""
+        return cls.memory_mib
+
+    @classmethod
     def seen(cls, function: str, ends: Ends) -> tuple[Address, Address]:  # noqa: ARG003 - as drivers override it
         """Returns the address at which side a sees side b, and side b side a. Pure.
 

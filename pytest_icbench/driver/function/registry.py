@@ -11,11 +11,19 @@ from pytest_icbench.driver.function.l3fwd import L3fwdFunction
 from pytest_icbench.driver.function.linux import LinuxFunction
 from pytest_icbench.driver.function.ovs import OvsFunction
 from pytest_icbench.driver.function.protocol import Function
+from pytest_icbench.driver.function.subscribers import SubscribersFunction
 from pytest_icbench.driver.function.suricata import SuricataFunction
 from pytest_icbench.errors import Unsupported, UsageError
 from pytest_icbench.wording import alternatives
 
-_BUILTIN: tuple[type[Function], ...] = (ForwarderFunction, LinuxFunction, OvsFunction, SuricataFunction, L3fwdFunction)
+_BUILTIN: tuple[type[Function], ...] = (
+    ForwarderFunction,
+    LinuxFunction,
+    OvsFunction,
+    SubscribersFunction,
+    SuricataFunction,
+    L3fwdFunction,
+)
 
 _components: dict[str, type[Function]] = {cls.name: cls for cls in _BUILTIN}
 

@@ -10,7 +10,7 @@ import ctypes
 import errno
 import os
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Literal
 
@@ -35,7 +35,7 @@ _NO_CLASS = 0
 #: Offsets in ``struct xdp_md`` and ``struct __sk_buff``.
 XDP_INGRESS_IFINDEX = 12
 #: Helpers (bpf-helpers(7)).
-REDIRECT_MAP, REDIRECT_PEER = 51, 155
+REDIRECT, REDIRECT_MAP, REDIRECT_PEER = 23, 51, 155
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -63,6 +63,28 @@ def load_map(target: int, descriptor: int) -> bytes:
 def call(helper: int) -> bytes:
     """Returns the call of a helper: arguments are in r1 to r5, the result is in r0."""
     return instruction(0x85, value=helper)
+
+
+def redirect_by_address(offset: int, first: int, count: int, index: int) -> bytes:
+    """Returns a classifier that sends a frame out of the link of its IPv4 address; others out of the first link.
+
+    Args:
+        offset: the address's place in the frame.
+        first: the first of ``count`` addresses in a row, as a number below 2^31.
+        index: the first link's index; those of the others follow.
+    """
+    return (
+        instruction(0xBF, 6, 1)  # r6 = the frame, as the next one wants it
+        + instruction(0x20, value=offset)  # r0 = its word at the offset
+        + instruction(0xBF, 1, 0)
+        + instruction(0x14, 1, value=first)  # r1 = (u32)(r0 - first)
+        + instruction(0xA6, 1, offset=1, value=count)  # if r1 < count, skip the next one
+        + instruction(0xB4, 1)
+        + instruction(0x07, 1, value=index)
+        + move(2, 0)
+        + call(REDIRECT)
+        + leave()
+    )
 
 
 def leave() -> bytes:
@@ -184,19 +206,27 @@ def add_clsact(name: str, netns: str | None = None) -> None:
 def redirect_frames(name: str, target: str, netns: str | None = None) -> None:
     """Sends a link's arriving frames out of another link of the namespace, by ``mirred``. Raises ProvisionError."""
     with netlink(netns, doing=f"to redirect {name} to {target}") as route:
-        route.tc(
-            "add-filter",
-            "u32",
-            link_index(route, name),
-            parent=_INGRESS,
-            prio=1,
-            protocol=_EVERY_PROTOCOL,
-            target=_NO_CLASS,
-            keys=["0x0/0x0+0"],
-            action={
-                "kind": "mirred",
-                "direction": "egress",
-                "action": "redirect",
-                "ifindex": link_index(route, target),
-            },
-        )
+        _redirect(route, link_index(route, name), link_index(route, target))
+
+
+def gather_frames(indexes: Iterable[int], target: str, netns: str) -> None:
+    """Sends what arrives at many links, by their indexes, out of one of the namespace. Raises ProvisionError."""
+    with netlink(netns, doing=f"to redirect links to {target}") as route:
+        there = link_index(route, target)
+        for index in indexes:
+            route.tc("add", "clsact", index)
+            _redirect(route, index, there)
+
+
+def _redirect(route: Any, index: int, target: int) -> None:
+    route.tc(
+        "add-filter",
+        "u32",
+        index,
+        parent=_INGRESS,
+        prio=1,
+        protocol=_EVERY_PROTOCOL,
+        target=_NO_CLASS,
+        keys=["0x0/0x0+0"],
+        action={"kind": "mirred", "direction": "egress", "action": "redirect", "ifindex": target},
+    )

@@ -76,12 +76,14 @@ class End:
         netns: path of the namespace in which it is created; None for this process'.
         address: its MAC and IP addresses; None for a port of a switch.
         neighbours: its peers; none stands for the other side of its own pair.
+        index: its index in its namespace, which has to be free; None: the kernel's choice.
     """
 
     name: str
     netns: str | None = None
     address: Address | None = None
     neighbours: tuple[Address, ...] = ()
+    index: int | None = None
 
 
 def create_pair(
@@ -122,6 +124,8 @@ def create_pair(
 def _attributes(end: End, mtu: int, txqueuelen: int) -> dict[str, Any]:
     """Returns the netlink attributes with which an end is created."""
     attributes: dict[str, Any] = {"ifname": end.name, "mtu": mtu, "txqlen": txqueuelen}
+    if end.index is not None:
+        attributes["index"] = end.index
     if end.address is not None:
         attributes["address"] = end.address.mac
     return attributes

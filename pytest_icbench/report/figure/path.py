@@ -187,6 +187,7 @@ def _function(result: Result) -> list[_Part]:
     full = sum(work.table_full or 0 for work in works)
     counted += [f"table full for {_count(full)}"] if full else []
     counted += [f"{max(memory) / 2**20:.1f} MiB"] if memory else []
+    counted += [f"fairness {work.fairness_index:.3f}" for work in works if work.fairness_index is not None]
     details = (
         ", ".join(str(facts[key]) for key in ("component", "version") if facts.get(key)),
         ", ".join(counted),

@@ -33,6 +33,12 @@ def test_a_chain_that_wants_more_memory_than_there_is_is_refused(tmp_path: Path)
     assert len(nodes(case, "veth", tmp_path, 1600).chains) == 2
 
 
+def test_more_subscribers_than_memory_has_room_for_are_refused(tmp_path: Path) -> None:
+    case = Case("veth", function="subscribers1000")
+    with pytest.raises(ProvisionError, match=r"want about 1008 MiB of memory, .* fewer pairs or subscribers"):
+        nodes(case, "veth", tmp_path, 1007)
+
+
 def test_huge_pages_are_those_of_all_functions_of_all_chains(tmp_path: Path) -> None:
     case = Case("direct", port="memif", function="wire", chain=5, pairs=2)
     assert nodes(case, "memif", tmp_path, 10_000).hugepages_mib == 10 * 160
