@@ -140,7 +140,7 @@ class SuricataFunction(Function):
     name = "suricata"
     ports = ("veth",)
     polls = True  # its workers wait in poll(), but they do all the work: they take a CPU
-    help = "inspect or inspectN (N rules on payloads, up to 10000), with denyP (percent of them)"
+    help = "inspect or inspectN (N rules on payloads, up to 10000), with denyP (percent of them, at least one)"
     memory_mib = 64
     takes_binary = True
     config_keys: ClassVar[Mapping[str, Kind]] = {"rules": "text", "settings": "texts"}
@@ -159,7 +159,8 @@ class SuricataFunction(Function):
         if match is None:
             return None
         parts = Parts(rules=int(match["rules"] or 1), deny_percent=int(match["deny"] or 100))
-        return parts if parts.rules <= _MOST_RULES and parts.deny_percent <= 100 else None
+        denied = sum(map(parts.denies, range(min(parts.rules, _LISTED_FRAMES))))  # none would prove nothing
+        return parts if denied and parts.rules <= _MOST_RULES and parts.deny_percent <= 100 else None
 
     @classmethod
     def _parts_of(cls, function: str) -> Parts:

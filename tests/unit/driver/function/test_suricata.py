@@ -38,7 +38,9 @@ def session(path: Path | None, said: str = "") -> Any:
     [
         ("inspect", (1, 100)),
         ("inspect1000+deny30", (1000, 30)),
-        ("inspect+deny1", (1, 1)),
+        ("inspect100+deny1", (100, 1)),
+        ("inspect+deny99", None),
+        ("inspect99+deny1", None),
         ("inspect10000", (10_000, 100)),
         ("inspect10001", None),
         ("inspect0", None),
