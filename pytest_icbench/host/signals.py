@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 import signal
 import sys
 import threading
@@ -14,6 +16,8 @@ from types import FrameType
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 #: Signals within this time after the first are taken for impatience, not for a new request.
 _GRACE_S = 10.0
+#: Seconds until a signal whose exception Python swallowed is sent again.
+_AGAIN_S = 0.01
 
 
 @contextmanager
@@ -57,7 +61,8 @@ def _say_cleaning() -> None:
 class SignalGuard:
     """Turns the first SIGINT or SIGTERM into a KeyboardInterrupt in the main thread, while it is installed.
 
-    Further ones within ten seconds, while the first is being handled, are only acknowledged.
+    Further ones within ten seconds, while the first is being handled, are only acknowledged. In a finalizer or in a
+    weak reference's callback Python swallows every exception: then the signal is sent again.
 
     Attributes:
         received: the first signal's number, None if there was none.
@@ -67,6 +72,7 @@ class SignalGuard:
         self.received: int | None = None
         self._handled_at = 0.0
         self._old: dict[int, object] = {}
+        self._unraisable: Callable[[sys.UnraisableHookArgs], object] = sys.__unraisablehook__
 
     def install(self) -> None:
         """Installs the handlers. Has no effect outside the main thread. Idempotent."""
@@ -74,12 +80,26 @@ class SignalGuard:
             return
         for number in _SIGNALS:
             self._old[number] = signal.signal(number, self._handle)
+        self._unraisable, sys.unraisablehook = sys.unraisablehook, self._swallowed
 
     def restore(self) -> None:
         """Restores the previous handlers. Idempotent."""
         for number, handler in self._old.items():
             signal.signal(number, handler if handler is not None else signal.SIG_DFL)  # type: ignore[arg-type]
         self._old = {}
+        if sys.unraisablehook == self._swallowed:
+            sys.unraisablehook = self._unraisable
+
+    def _swallowed(self, what: sys.UnraisableHookArgs) -> None:
+        if self.received is None or not isinstance(what.exc_value, KeyboardInterrupt):
+            self._unraisable(what)
+            return
+        self._handled_at = -math.inf
+        threading.Timer(_AGAIN_S, self._send, (self.received,)).start()
+
+    def _send(self, number: int) -> None:
+        if self._old:
+            os.kill(os.getpid(), number)
 
     def _handle(self, number: int, _frame: FrameType | None) -> None:
         now = time.monotonic()

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -64,6 +65,34 @@ def test_a_later_wish_counts_again(monkeypatch: pytest.MonkeyPatch) -> None:
             with pytest.raises(KeyboardInterrupt):
                 signal.raise_signal(signal.SIGTERM)
         assert guard.received == signal.SIGTERM
+
+
+class Held:
+    def __del__(self) -> None:
+        signal.raise_signal(signal.SIGTERM)  # it comes while this runs, so that Python swallows the exception
+
+
+def test_a_signal_whose_exception_python_swallows_is_sent_again() -> None:
+    hook = sys.unraisablehook
+    with SignalGuard() as guard:
+        Held()
+        assert guard.received == signal.SIGTERM
+        with pytest.raises(KeyboardInterrupt, match="SIGTERM"):
+            time.sleep(20)
+    assert sys.unraisablehook == hook
+
+
+def test_what_else_python_swallows_is_shown_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda what: shown.append(what.exc_type))
+
+    class Faulty:
+        def __del__(self) -> None:
+            raise ValueError
+
+    with SignalGuard():
+        Faulty()
+    assert shown == [ValueError]
 
 
 def test_other_threads_change_nothing() -> None:
