@@ -8,7 +8,7 @@ GROUPS: dict[str, str] = {
     "icbench, first of all": "switch packet_size rate plan budget variant save compare",
     "icbench, what is measured": (
         "mix flows header direction queues burst pairs switch_cores api app birth port blocking check_payload binary"
-        " switch_config topology function function_count chain share cap function_config neighbour isolation"
+        " switch_config topology function function_count chain share cap function_config active neighbour isolation"
     ),
     "icbench, how long and how often": (
         "precision max_duration duration repeats window skip keep protocol warmup max_warmup drain soak_duration"
