@@ -71,8 +71,8 @@ class LinuxFunction(Function):
     ports = ("veth",)
     help = (
         "parts joined by +, each once: route, nat, firewall (stateful), tableN with these two (sessions, 1k to 2M),"
-        " aclN or setN (rules or a set, N ports) with denyP (percent), policeN (frames/s, 5k to 10M),"
-        " shapeNMbit (2Mbit to 40000Mbit)"
+        " aclN or setN (rules or a set, N ports) with denyP (percent of them, at least one),"
+        " policeN (frames/s, 5k to 10M), shapeNMbit (2Mbit to 40000Mbit)"
     )
     chains = True
     config_keys: ClassVar[Mapping[str, Kind]] = {"nft": "text"}

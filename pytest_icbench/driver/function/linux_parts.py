@@ -43,7 +43,7 @@ class Parts:
         nat: whether sources are translated to the pool's address.
         rules: rules of the access list, one after the other.
         elements: elements of the access list as a set.
-        deny_percent: share of rules or elements that deny; the others accept.
+        deny_percent: share of rules or elements that deny, rounded down; the others accept.
         police_pps: frames per second from side a that pass.
         shape_bits: bits per second towards side b, without FCS.
         firewall: whether side b may only answer.
@@ -61,7 +61,11 @@ class Parts:
 
     @classmethod
     def of(cls, function: str) -> Self | None:
-        """Returns the parts of a function; None if one is unknown, repeated, out of range or without its other."""
+        """Returns the parts of a function.
+
+        None if one is unknown, repeated, out of range or without its other, or if the share of an access list that is
+        denied is not even one port: nothing could prove it.
+        """
         words = function.split("+")
         if len(set(words)) < len(words):
             return None
@@ -79,6 +83,8 @@ class Parts:
         if len(lists) > 1 or ("deny" in numbers and not lists) or {"police", "shape"} <= numbers.keys():
             return None
         if "table" in numbers and not stateful:
+            return None
+        if lists and numbers[lists.pop()] * numbers.get("deny", 100) < 100:
             return None
         return cls(
             nat="nat" in words,

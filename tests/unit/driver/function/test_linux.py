@@ -23,6 +23,7 @@ ENDS = Ends.of(3, Address.of(3, "a"), Address.of(3, "b"))
         ("route", Parts()),
         ("nat+acl10+deny30", Parts(nat=True, rules=10, deny_percent=30)),
         ("set1000", Parts(elements=1000)),
+        ("acl100+deny1", Parts(rules=100, deny_percent=1)),
         ("police2M", Parts(police_pps=2_000_000)),
         ("firewall", Parts(firewall=True)),
         ("nat+firewall+table100k", Parts(nat=True, firewall=True, sessions=100_000)),
@@ -38,6 +39,7 @@ def test_a_name_has_its_parts(function: str, parts: Parts) -> None:
     "function",
     [
         *("", "nat+nat", "acl0", "acl10k", "acl20000", "acl10+acl20", "acl10+set10", "deny30", "acl10+deny101"),
+        *("acl1+deny30", "set9+deny11", "nat+acl99+deny1"),
         *("police4k", "police20M", "police1Mbit", "shape1Mbit", "shape10", "shape10M", "police10k+shape10Mbit"),
         *("wire", "nat+swap", "table10k", "route+table10k", "nat+table999", "nat+table3M", "nat+table1k+table2k"),
     ],
@@ -48,8 +50,13 @@ def test_a_name_without_a_meaning_is_no_function(function: str) -> None:
 
 @given(st.integers(1, 10_000), st.integers(1, 100))
 def test_the_share_of_denied_ports_is_the_one_asked_for(rules: int, percent: int) -> None:
-    parts = Parts(rules=rules, deny_percent=percent)
-    assert sum(map(parts.denies, range(rules))) == rules * percent // 100
+    denied = sum(map(Parts(rules=rules, deny_percent=percent).denies, range(rules)))
+    assert denied == rules * percent // 100
+    parts = Parts.of(f"acl{rules}+deny{percent}")
+    assert (parts is not None) == (denied > 0)
+    assert parts is None or any(
+        probe.expected is None for probe in LinuxFunction.proof(f"acl{rules}+deny{percent}", ENDS)[0]
+    )
 
 
 def test_rules_are_one_after_the_other_or_one_set() -> None:
