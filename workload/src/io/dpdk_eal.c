@@ -4,8 +4,10 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -14,6 +16,7 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_ethdev.h>
+#include <rte_interrupts.h>
 #include <rte_log.h>
 
 #include "base/clock.h"
@@ -23,6 +26,7 @@
 #define AWAIT_MS 10000
 /* A server binds its socket, and listens a moment later. */
 #define CONNECT_ATTEMPTS 20
+#define PARK_STEPS 10000
 
 bool dpdk_fail(char *err, size_t err_len, const char *format, ...)
 {
@@ -177,7 +181,35 @@ bool dpdk_eal_start(int eal_argc, char **eal_argv, const char *await_socket, cha
 	        "and see the log above if one was named");
 }
 
+static atomic_bool parked;
+
+static void park(void *unused)
+{
+	RTE_SET_USED(unused);
+	atomic_store(&parked, true);
+	for (;;)
+		pause();
+}
+
+/* The clean-up unmaps the memory that sources of interrupts lie in, but lets their thread run, and wakes it:
+ * it reads its list again, in which a server of memif has left its listener, and crashes. So that thread is
+ * kept in a callback until the process ends. It cannot be an alarm's: the clean-up waits for those. */
+static void park_interrupts(void)
+{
+	const struct timespec step = {.tv_nsec = 100000};
+	struct rte_intr_handle *handle = rte_intr_instance_alloc(RTE_INTR_INSTANCE_F_PRIVATE);
+	int fd = eventfd(1, EFD_CLOEXEC);
+
+	if (!handle || fd < 0 || rte_intr_fd_set(handle, fd) ||
+	        rte_intr_type_set(handle, RTE_INTR_HANDLE_EXT) ||
+	        rte_intr_callback_register(handle, park, NULL))
+		return;
+	for (int i = 0; i < PARK_STEPS && !atomic_load(&parked); i++)
+		nanosleep(&step, NULL);
+}
+
 void dpdk_eal_stop(void)
 {
+	park_interrupts();
 	rte_eal_cleanup();
 }
