@@ -155,10 +155,16 @@ def _modules() -> dict[str, str]:
     return {name: "" for line in lines if _PASSING_ON.search(name := line.split()[0])}
 
 
+#: Each command of a user's Podman binds this on itself and unbinds it at its end. Of two at once one may leave it.
+_PODMANS_OWN = "/var/lib/containers/storage/overlay"
+
+
 def _mounts() -> dict[str, str]:
     found: dict[str, str] = {}
     for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
         point, kind = line.split()[4], line.partition(" - ")[2].split()[0]
+        if point == _PODMANS_OWN:
+            continue
         found[point] = f"{found[point]} {kind}" if point in found else kind
     return found
 
