@@ -107,7 +107,7 @@ def _nodes() -> Iterator[Fault]:
         for what in ("killed", "stopped"):
             for when in _MOMENTS:
                 end: End = "fails" if what == "killed" else "passes"
-                says = r"INVALID|ended|died|killed|gone" if what == "killed" else r"2 passed"
+                says = r"INVALID|ended|died|killed|gone|its node is not running" if what == "killed" else r"2 passed"
                 yield Fault("container", what, when, switch, end, says, _SIGNALS[what], "icbench-workload pause", "lxc")
 
 

@@ -31,7 +31,7 @@ import pytest
 SETTINGS = dict(switch={switch!r}, repeats=2, warmup=0.05, drain=0.2, rate="20k", burst=8, reference=False,
                 max_duration=1{more})
 
-@pytest.mark.icbench(**SETTINGS, packet_size=64, duration={duration})
+@pytest.mark.icbench(**SETTINGS, packet_size=128, duration={duration})
 def test_meets(icbench):
     icbench.gate(icbench.throughput())
 
