@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The common part of the kernel's paths beside bridge and veth: their namespace, their ports, what they offload."""
+"""Ports that are links of the kernel, and the common part of its paths beside bridge and veth."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.switch_traits import Kind
 
+#: A switch in user space reads a frame as it is in memory: nobody finishes what a socket leaves to the device.
+_UNFINISHED = {"checksum": "false", "gso": "false", "tso": "false"}
 #: The key of a user's configuration with the offloads of ports and endpoints.
 OFFLOADS = "offloads"
 
@@ -22,6 +24,14 @@ OFFLOADS = "offloads"
 def port_of(attachment: Attachment) -> str:
     """Returns the name of an attachment's port in the path's namespace."""
     return f"p{attachment.index}"
+
+
+def make_links(session: HostSession, netns: str, attachments: Sequence[Attachment], *, mtu: int) -> None:
+    """Makes a veth link for each attachment, with its port in a userspace switch's namespace. Raises ProvisionError."""
+    for attachment in attachments:
+        end = kernel.node_end(attachment)
+        links.create_pair(session, end, links.End(port_of(attachment), netns), mtu=mtu)
+        offloads.apply(session, [(end.name, attachment.node.netns)], _UNFINISHED)
 
 
 class KernelPath(kernel.KernelSwitch):

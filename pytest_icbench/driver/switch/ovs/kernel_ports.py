@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from pytest_icbench.driver.switch.common import kernel
+from pytest_icbench.driver.switch.common import kernel, kernel_ports
 from pytest_icbench.driver.switch.common.kernel_ports import port_of
 from pytest_icbench.driver.switch.protocol import Attachment, SwitchSpec
 from pytest_icbench.host.namespaces import entered
-from pytest_icbench.host.net import links, offloads
+from pytest_icbench.host.net import links
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.traffic import MTU_ETHERNET_FRAME_BYTES
@@ -30,8 +30,6 @@ PORTS = tuple(TYPES)
 FRAME_BYTES: Mapping[str, int] = MappingProxyType(
     dict.fromkeys((_AFXDP, "afxdp-nonpmd", _TAP), MTU_ETHERNET_FRAME_BYTES)
 )
-#: A userspace datapath reads a frame as it is in memory: nobody finishes what a socket leaves to the device.
-_UNFINISHED = {"checksum": "false", "gso": "false", "tso": "false"}
 
 
 def polls(port: str) -> bool:
@@ -49,12 +47,8 @@ def make_links(session: HostSession, spec: SwitchSpec, netns: str, attachments: 
 
     Taps are made by the daemon.
     """
-    if spec.port == _TAP:
-        return
-    for attachment in attachments:
-        end = kernel.node_end(attachment)
-        links.create_pair(session, end, links.End(port_of(attachment), netns), mtu=spec.mtu)
-        offloads.apply(session, [(end.name, attachment.node.netns)], _UNFINISHED)
+    if spec.port != _TAP:
+        kernel_ports.make_links(session, netns, attachments, mtu=spec.mtu)
 
 
 def options(port: str) -> list[str]:

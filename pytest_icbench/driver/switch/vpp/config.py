@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-from pytest_icbench.driver.switch.common.ports import MEMIF
 
 #: Buffers of a NUMA node: for full rings on all ports of four pairs, and for frames under way.
 BUFFERS = 32768
@@ -46,28 +44,28 @@ def startup(
     *,
     main_cpu: int,
     worker_cpus: Sequence[int],
-    port: str,
-    plugins: Sequence[str] = (),
+    plugins: Collection[str],
+    hugepages: bool = True,
     fragment: str = "",
 ) -> str:
     """Returns the text of ``startup.conf``.
 
     Args:
         main_cpu: CPU of the main thread, which sleeps until VPP is asked something.
-        worker_cpus: CPU of each worker, which polls.
-        port: port kind, whose plugin is loaded.
-        plugins: further plugins to load.
+        worker_cpus: CPU of each worker, which polls; without any the main thread does all the work.
+        plugins: those to load; all others are off.
+        hugepages: whether its buffers are in huge pages.
         fragment: the user's sections, appended as they are.
     """
-    loaded = ["memif_plugin.so" if port == MEMIF else "vhost_plugin.so", *plugins]
-    enabled = " ".join(f"plugin {plugin} {{ enable }}" for plugin in loaded)
-    workers = ",".join(map(str, worker_cpus))
+    enabled = " ".join(f"plugin {plugin} {{ enable }}" for plugin in sorted(plugins))
+    workers = f" corelist-workers {','.join(map(str, worker_cpus))}" if worker_cpus else ""
+    pages = "default-hugepage" if hugepages else "default"
     return f"""\
 unix {{ nodaemon nosyslog runtime-dir {sockets.directory} cli-listen {sockets.cli} }}
 socksvr {{ socket-name {sockets.api} }}
 statseg {{ socket-name {sockets.stats} size 32M page-size 4k }}
 memory {{ main-heap-size 512M main-heap-page-size 4k }}
-buffers {{ buffers-per-numa {BUFFERS} default data-size {BUFFER_BYTES} page-size default-hugepage }}
-cpu {{ main-core {main_cpu} corelist-workers {workers} }}
+buffers {{ buffers-per-numa {BUFFERS} default data-size {BUFFER_BYTES} page-size {pages} }}
+cpu {{ main-core {main_cpu}{workers} }}
 plugins {{ plugin default {{ disable }} {enabled} }}
 {fragment}"""

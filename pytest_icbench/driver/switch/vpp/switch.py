@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``vpp``: a private FD.io VPP as a learning bridge, or as cross-connects, over vhost-user and memif."""
+"""``vpp``: a private FD.io VPP as a learning bridge, or as cross-connects."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import ClassVar
 
+from pytest_icbench.driver.switch.common import kernel, kernel_ports
 from pytest_icbench.driver.switch.common.cores import check_cores, share_queues
 from pytest_icbench.driver.switch.common.daemon import SAMPLE_S, DaemonSwitch
 from pytest_icbench.driver.switch.common.ports import (
@@ -17,7 +18,6 @@ from pytest_icbench.driver.switch.common.ports import (
     VHOST_USER,
     VHOST_USER_PACKED,
     check_socket_path,
-    endpoint_of,
     socket_path,
     wait_for_sockets,
 )
@@ -32,12 +32,15 @@ from pytest_icbench.driver.switch.protocol import (
     SwitchSpec,
 )
 from pytest_icbench.driver.switch.vpp import client as vpp_client
+from pytest_icbench.driver.switch.vpp import interfaces
 from pytest_icbench.driver.switch.vpp.config import Sockets, hugepages_mib, startup
 from pytest_icbench.driver.switch.vpp.load import Load, Sample, running_ns
 from pytest_icbench.driver.switch.vpp.output import linked_version, parse_batches, parse_frames, parse_rounds
 from pytest_icbench.driver.switch.vpp.uplink import VppUplink
 from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.net import links
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.switch_traits import Kind
@@ -55,7 +58,6 @@ _BRIDGE_DOMAIN = 1
 _XCONNECT = "xconnect"
 #: The node that every frame passes, in the batch in which it was taken from its port.
 _ENTRANCE = "ethernet-input"
-_POLLING = 1
 #: Share of the frames of the busiest port: fewer from a port are stray ones.
 _STRAY_SHARE = 0.01
 _RUNTIME = "show runtime"
@@ -73,8 +75,11 @@ class Vpp(DaemonSwitch):
 
     name = "vpp"
     family = "dpdk"
-    ports = queue_ports = (VHOST_USER, VHOST_USER_PACKED, MEMIF)
-    apis = ("dpdk",)
+    ports = (VHOST_USER, VHOST_USER_PACKED, MEMIF, *interfaces.TO_KERNEL)
+    queue_ports = (VHOST_USER, VHOST_USER_PACKED, MEMIF)
+    ports_by_name = ports_without_hugepages = interfaces.TO_KERNEL
+    port_frame_bytes = interfaces.FRAME_BYTES
+    apis = ("dpdk", *SOCKET_APIS, *NETDEV_APIS)
     default_apis = ("dpdk",)
     default_cores = 1
     scalable = True
@@ -85,9 +90,19 @@ class Vpp(DaemonSwitch):
     modes = (_XCONNECT,)
     config_keys: ClassVar[Mapping[str, Kind]] = {"startup": "text", "commands": "texts"}
     wire_modes = (_XCONNECT,)
+    segments = True
     uplinks = ("kernel", "af_xdp")
 
+    @classmethod
+    def port_apis(cls, port: str) -> tuple[str, ...]:
+        """Returns sockets and DPDK's drivers of interfaces for ports to the kernel, DPDK for all others."""
+        return (*SOCKET_APIS, *NETDEV_APIS) if port in interfaces.TO_KERNEL else ("dpdk",)
+
     def __init__(self) -> None:
+        self._session: HostSession | None = None
+        self._netns: str | None = None
+        self._links: Sequence[Attachment] = ()
+        self._domains: Sequence[int] = ()
         self._uplink: VppUplink | None = None
         self._uplink_interface: int | None = None
         self._client: vpp_client.VppClient | None = None
@@ -110,7 +125,9 @@ class Vpp(DaemonSwitch):
         vpp_client.check_installed()
         return SwitchFacts(version=version, program=str(binary))
 
-    def probe_api(self, session: HostSession, api: str) -> None: ...
+    def probe_api(self, session: HostSession, api: str) -> None:
+        """Raises Unsupported if ``api`` lacks its DPDK driver or kernel socket."""
+        kernel.probe_netdev_api(api)
 
     def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
         """Returns its resources. Raises Unsupported for more cores than receive queues.
@@ -131,17 +148,24 @@ class Vpp(DaemonSwitch):
         sockets = Sockets(directory)
         for path in (sockets.api, sockets.stats, sockets.cli):
             check_socket_path(path)
-        paths = [socket_path(attachment) for attachment in attachments]
+        to_kernel = spec.port in interfaces.TO_KERNEL
+        paths = [] if to_kernel else [socket_path(attachment) for attachment in attachments]
         directory.mkdir()
-        if spec.uplink is not None:
-            self._uplink = VppUplink(session, spec)
+        self._session = session
+        if to_kernel or spec.uplink is not None:
+            self._netns = links.create_netns(session, f"{spec.name}-vpp")
+        if spec.uplink is not None and self._netns is not None:
+            self._uplink = VppUplink(session, spec, self._netns)
             self._uplink.take()
+        if to_kernel and self._netns is not None:
+            self._links = attachments
+            kernel_ports.make_links(session, self._netns, attachments, mtu=spec.mtu)
         config = startup(
             sockets,
             main_cpu=spec.service_cpus[0],
             worker_cpus=spec.worker_cpus,
-            port=spec.port,
-            plugins=() if self._uplink is None else (self._uplink.plugin,),
+            plugins={interfaces.PLUGINS[spec.port], *(() if self._uplink is None else (self._uplink.plugin,))},
+            hugepages=not to_kernel or self._uplink is not None,
             fragment=spec.config.get("startup", ""),
         )
         file = directory / "startup.conf"
@@ -149,16 +173,15 @@ class Vpp(DaemonSwitch):
         self._worker_cpus = spec.worker_cpus
         self._workers_by_queue = share_queues(attachments, len(spec.worker_cpus), spec.queues)
         argv = ["sh", "-c", _NAMESPACE, "sh", str(binary), "-c", str(file)]
-        netns = None if self._uplink is None else self._uplink.netns
-        self.daemon = dpdk_process.start_daemon(session, spec, self.name, argv, netns=netns, mount_ns=True)
+        self.daemon = dpdk_process.start_daemon(session, spec, self.name, argv, netns=self._netns, mount_ns=True)
         wait_for_sockets([sockets.api, sockets.stats], self.daemon, timeout_s=_START_S)
         with self._naming_death():
             self._client = client = vpp_client.VppClient(sockets.api, sockets.stats)
             self._facts = SwitchFacts(
                 version=str(client.call("show_version").version), config={"startup": config, "variant": spec.mode}
             )
-            for attachment, path in zip(attachments, paths, strict=True):
-                self._interfaces[attachment.index] = _create_port(client, spec.port, attachment, path, spec.queues)
+            for attachment in attachments:
+                self._interfaces[attachment.index] = interfaces.create(client, spec.port, attachment, spec.queues)
             if self._uplink is not None:
                 self._uplink_interface = self._uplink.create(client)
             self._join(client, attachments, spec.mode)
@@ -167,39 +190,45 @@ class Vpp(DaemonSwitch):
             for command in spec.config.get("commands", ()):
                 client.command(command)
         wait_for_sockets(paths, self.daemon, timeout_s=_START_S)
-        return [endpoint_of(spec.port, attachment) for attachment in attachments]
+        return [interfaces.endpoint(spec.port, attachment, spec.mtu) for attachment in attachments]
 
     def _join(self, client: vpp_client.VppClient, attachments: Sequence[Attachment], mode: str | None) -> None:
         if mode == _XCONNECT:
             uplink = self._uplink_interface
             if uplink is not None and len(attachments) != 1:
                 raise ProvisionError("vpp:xconnect joins one port with an uplink: take one pair, or vpp without it")
-            ports = [self._interfaces[attachment.index] for attachment in attachments]
-            wires = [(ports[0], uplink)] if uplink is not None else FramePath.over(ports).wires(ports)
+            joined = [self._interfaces[attachment.index] for attachment in attachments]
+            wires = [(joined[0], uplink)] if uplink is not None else FramePath.over(joined).wires(joined)
             for a, b in wires:
                 for rx, tx in ((a, b), (b, a)):
                     client.call("sw_interface_set_l2_xconnect", rx_sw_if_index=rx, tx_sw_if_index=tx, enable=True)
             return
-        client.call(
-            "bridge_domain_add_del_v2",
-            bd_id=_BRIDGE_DOMAIN,
-            flood=True,
-            uu_flood=True,
-            forward=True,
-            learn=True,
-            arp_term=False,
-            arp_ufwd=False,
-            mac_age=0,
-            bd_tag="icbench",
-            is_add=True,
-        )
-        for interface in self._all_interfaces():
-            client.call("sw_interface_set_l2_bridge", rx_sw_if_index=interface, bd_id=_BRIDGE_DOMAIN, enable=True)
+        domains = {self._interfaces[item.index]: _BRIDGE_DOMAIN + (item.segment or 0) for item in attachments}
+        if self._uplink_interface is not None:
+            domains[self._uplink_interface] = _BRIDGE_DOMAIN
+        self._domains = sorted(set(domains.values()))
+        for domain in self._domains:
+            client.call(
+                "bridge_domain_add_del_v2",
+                bd_id=domain,
+                flood=True,
+                uu_flood=True,
+                forward=True,
+                learn=True,
+                arp_term=False,
+                arp_ufwd=False,
+                mac_age=0,
+                bd_tag="icbench",
+                is_add=True,
+            )
+        for interface, domain in domains.items():
+            client.call("sw_interface_set_l2_bridge", rx_sw_if_index=interface, bd_id=domain, enable=True)
 
     def set_ageing(self, seconds: float) -> None:
-        """Sets the bridge domain's ageing time, in whole minutes. Raises ProvisionError."""
+        """Sets the bridge domains' ageing time, in whole minutes. Raises ProvisionError."""
         with self._naming_death():
-            self._live().call("bridge_domain_set_mac_age", bd_id=_BRIDGE_DOMAIN, mac_age=max(1, round(seconds / 60)))
+            for domain in self._domains:
+                self._live().call("bridge_domain_set_mac_age", bd_id=domain, mac_age=max(1, round(seconds / 60)))
 
     def _all_interfaces(self) -> list[int]:
         uplink = self._uplink_interface
@@ -231,11 +260,11 @@ class Vpp(DaemonSwitch):
         deadline = time.monotonic() + _CONNECT_S
         for index, interface in self._interfaces.items():
             workers = self._workers_by_queue[index]
-            _place(client, interface, workers, deadline, f"the port of endpoint {index}")
+            interfaces.place(client, interface, workers, deadline, f"the port of endpoint {index}")
             self._assigned[index] = self._worker_cpus[workers[0]]
         if self._uplink_interface is not None:
             worker = len(self._interfaces) % len(self._worker_cpus)
-            _place(client, self._uplink_interface, (worker,), deadline, "the uplink")
+            interfaces.place(client, self._uplink_interface, (worker,), deadline, "the uplink")
 
     def assignment(self) -> Mapping[int, int] | None:
         """Returns the CPU that polls each port, by index, in the last launch: queues come and go with endpoints."""
@@ -265,10 +294,10 @@ class Vpp(DaemonSwitch):
         stats = client.statistics()
         try:
             received, given = stats["/if/rx"], stats["/if/tx"]
-            ports = []
+            counted = []
             for index, interface in self._interfaces.items():
                 dropped = sum(stats[error].sum() for error in stats.ls(f"^/err/{re.escape(names[interface])}-tx/"))
-                ports.append(
+                counted.append(
                     PortCounters(
                         index=index,
                         rx_packets=received[:, interface].sum_packets(),
@@ -276,7 +305,7 @@ class Vpp(DaemonSwitch):
                         tx_dropped=dropped,
                     )
                 )
-            return ports
+            return counted
         finally:
             stats.disconnect()
 
@@ -320,56 +349,19 @@ class Vpp(DaemonSwitch):
         return parse_batches(text, _ENTRANCE)
 
     def stop(self) -> None:
-        """Ends VPP, and with it its shared memory. Gives the uplink back."""
+        """Ends VPP, and with it its shared memory. Gives the uplink back, removes its links and their namespace."""
         client, self._client = self._client, None
         super().stop()
         if client is not None:
             client.close()
+        if self._links:
+            kernel.remove_ends(self._links)
+            self._links = ()
         if self._uplink is not None:
             self._uplink.give_back()
-
-
-def _place(
-    client: vpp_client.VppClient, interface: int, workers: Sequence[int], deadline: float, interface_name: str
-) -> None:
-    """Makes workers poll an interface's queues, once it has as many. Raises ProvisionError at the deadline.
-
-    Args:
-        interface: index of the interface.
-        workers: number of the worker of each queue.
-        deadline: by ``time.monotonic``, in seconds.
-        interface_name: for messages.
-    """
-    while len(queues := client.call("sw_interface_rx_placement_dump", sw_if_index=interface)) < len(workers):
-        if time.monotonic() > deadline:
-            raise ProvisionError(f"vpp has no queue for {interface_name}: it is not connected")
-        time.sleep(0.01)
-    for queue in queues:
-        worker = workers[queue.queue_id % len(workers)]
-        if queue.worker_id != worker:
-            client.call(
-                "sw_interface_set_rx_placement",
-                sw_if_index=interface,
-                queue_id=queue.queue_id,
-                worker_id=worker,
-                is_main=False,
-            )
-        if queue.mode != _POLLING:
-            client.call("sw_interface_set_rx_mode", sw_if_index=interface, queue_id_valid=False, mode=_POLLING)
-
-
-def _create_port(client: vpp_client.VppClient, port: str, attachment: Attachment, path: Path, queues: int) -> int:
-    """Makes a port; returns the index of its interface. Raises ProvisionError."""
-    if port == MEMIF:
-        number = attachment.index + 1
-        client.call("memif_socket_filename_add_del_v2", is_add=True, socket_id=number, socket_filename=str(path))
-        rings = {"rx_queues": queues, "tx_queues": queues}
-        reply = client.call("memif_create_v2", role=0, mode=0, **rings, id=0, socket_id=number)
-    else:
-        reply = client.call(
-            "create_vhost_user_if_v2", is_server=True, sock_filename=str(path), enable_packed=port == VHOST_USER_PACKED
-        )
-    return int(reply.sw_if_index)
+        if self._netns is not None and self._session is not None:
+            links.delete_netns(self._session, self._netns)
+            self._netns = None
 
 
 def _version(binary: Path) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_icbench.config.fit import unsupported_reason
+from pytest_icbench.driver.switch.common import kernel_ports as common_ports
 from pytest_icbench.driver.switch.ovs import kernel_ports
 from pytest_icbench.driver.switch.ovs.switch import OpenVSwitch
 from pytest_icbench.errors import ProvisionError
@@ -43,8 +44,9 @@ class Links:
 def links(host: Host, monkeypatch: pytest.MonkeyPatch) -> Links:
     made = Links()
     host.types += ["system", "afxdp", "afxdp-nonpmd", "tap"]
-    monkeypatch.setattr(kernel_ports, "links", made)
-    monkeypatch.setattr(kernel_ports, "offloads", made)
+    for module in (kernel_ports, common_ports):
+        monkeypatch.setattr(module, "links", made)
+    monkeypatch.setattr(common_ports, "offloads", made)
     monkeypatch.setattr(kernel_ports, "entered", lambda netns: nullcontext())
     return made
 

@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from pytest_icbench.driver.switch.common import kernel, kernel_ports
 from pytest_icbench.driver.switch.common.cores import in_blocks, share_queues
 from pytest_icbench.driver.switch.protocol import Batches
 from pytest_icbench.driver.switch.vpp import client as vpp_client
@@ -22,6 +25,8 @@ from pytest_icbench.driver.switch.vpp.load import Load, Rounds, Sample, filled_r
 from pytest_icbench.driver.switch.vpp.output import linked_version, parse_batches, parse_frames, parse_rounds
 from pytest_icbench.driver.switch.vpp.switch import Vpp
 from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.net.links import End
+from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
 from pytest_icbench.model.endpoint import Address, Memif, VhostUser
 from tests.unit.recording_host import RecordingSession, attachments_of, program, spec_of
 
@@ -58,7 +63,7 @@ class Client:
 
     def __init__(self, *sockets: Path) -> None:
         self.calls: list[tuple[str, dict[str, Any]]] = []
-        self.refuses = ""
+        self.refuses = self.lacks = ""
         self.workers: dict[int, int] = {}
         self.queues = 1
         self.closed = 0
@@ -74,8 +79,11 @@ class Client:
             interface = arguments["sw_if_index"]
             placed = self.workers.get(interface, 0)
             return [SimpleNamespace(queue_id=queue, worker_id=placed, mode=2) for queue in range(self.queues)]
-        made = [name for name, _ in self.calls if name in ("create_vhost_user_if_v2", "memif_create_v2")]
+        made = [name for name, _ in self.calls if re.match(r"create_vhost_user|(memif|af_packet|af_xdp)_create", name)]
         return SimpleNamespace(sw_if_index=len(made))
+
+    def knows(self, message: str) -> bool:
+        return message != self.lacks
 
     def command(self, line: str, timeout_s: float = 0.0) -> str:
         if line == self.refuses:
@@ -132,12 +140,16 @@ def test_everything_is_private(session: Any) -> None:
 
 
 def test_start_up_text() -> None:
-    text = startup(Sockets(Path("/r")), main_cpu=0, worker_cpus=(2, 5), port="memif", fragment="l2fib { x }")
+    sockets = Sockets(Path("/r"))
+    text = startup(sockets, main_cpu=0, worker_cpus=(2, 5), plugins={"memif_plugin.so"}, fragment="l2fib { x }")
     assert "cpu { main-core 0 corelist-workers 2,5 }" in text
-    assert "plugin default { disable } plugin memif_plugin.so { enable }" in text
+    assert "plugins { plugin default { disable } plugin memif_plugin.so { enable } }" in text
+    assert "page-size default-hugepage }" in text
     assert text.endswith("l2fib { x }")
-    assert "vhost_plugin.so { enable }" in startup(Sockets(Path("/r")), main_cpu=0, worker_cpus=(2,), port="vhost-user")
     assert text.count("{") == text.count("}")
+    alone = startup(sockets, main_cpu=3, worker_cpus=(), plugins=(), hugepages=False)
+    assert "cpu { main-core 3 }" in alone
+    assert "buffers-per-numa 32768 default data-size 2048 page-size default }" in alone
 
 
 def test_a_bridge_domain_that_learns(session: Any, client: Client) -> None:
@@ -155,6 +167,90 @@ def test_a_bridge_domain_that_learns(session: Any, client: Client) -> None:
     assert client.sent("sw_interface_set_l2_xconnect") == []
     assert endpoints[0] == VhostUser(Address.of(1, "a"), paths[0])
     assert switch.facts().version == "26.06-release"
+
+
+def test_each_set_of_ports_that_see_each_other_has_a_bridge_domain(session: Any, client: Client) -> None:
+    attachments = [replace(item, segment=item.index // 2) for item in attachments_of(session.dir, 2)]
+    switch = Vpp()
+    switch.start(session, spec_of(session.dir), attachments)
+    members = [(each["rx_sw_if_index"], each["bd_id"]) for each in client.sent("sw_interface_set_l2_bridge")]
+    assert members == [(1, 1), (2, 1), (3, 2), (4, 2)]
+    assert [domain["bd_id"] for domain in client.sent("bridge_domain_add_del_v2")] == [1, 2]
+    switch.set_ageing(60)
+    assert [each["bd_id"] for each in client.sent("bridge_domain_set_mac_age")] == [1, 2]
+
+
+class Links:
+    """Stands in for ``host.net.links``, and for ``offloads``."""
+
+    End = End
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+
+    def create_netns(self, session: Any, suffix: str) -> str:
+        return f"/run/netns/{suffix}"
+
+    def delete_netns(self, session: Any, path: str) -> None:
+        self.calls.append(("delete", path))
+
+    def create_pair(self, session: Any, a: Any, b: Any, *, mtu: int) -> None:
+        self.calls.append(("pair", a.netns, b.name, b.netns))
+
+    def remove_link(self, name: str, netns: str) -> None:
+        self.calls.append(("remove", name, netns))
+
+    def apply(self, session: Any, places: Any, settings: Any) -> None:
+        self.calls.append(("off", places[0][1], sorted(settings)))
+
+
+@pytest.fixture
+def links(monkeypatch: pytest.MonkeyPatch) -> Links:
+    made = Links()
+    for place in (module, kernel_ports, kernel):
+        monkeypatch.setattr(place, "links", made)
+    monkeypatch.setattr(kernel_ports, "offloads", made)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("port", "message", "plugin"),
+    [
+        ("afpacket", "af_packet_create_v3", "af_packet_plugin.so"),
+        ("afxdp", "af_xdp_create_v3", "af_xdp_plugin.so"),
+    ],
+)
+def test_ports_to_containers_of_the_kernel(
+    session: Any, client: Client, links: Links, port: str, message: str, plugin: str
+) -> None:
+    switch, endpoints = start(session, port=port)
+    netns, nodes = "/run/netns/r1-vpp", [f"/proc/{1000 + index}/ns/net" for index in (0, 1)]
+    unfinished = ["checksum", "gso", "tso"]
+    made = [[("pair", node, f"p{index}", netns), ("off", node, unfinished)] for index, node in enumerate(nodes)]
+    assert links.calls == [*made[0], *made[1]]
+    assert [each.get("host_if_name", each.get("host_if")) for each in client.sent(message)] == ["p0", "p1"]
+    assert [endpoint.host_interface for endpoint in endpoints] == ["p0", "p1"]
+    (started,) = session.spawner.started
+    assert started.netns == netns
+    text = (session.dir / "vpp" / "startup.conf").read_text()
+    assert f"plugin default {{ disable }} plugin {plugin} {{ enable }} }}" in text
+    assert "page-size default }" in text
+    links.calls.clear()
+    switch.stop()
+    switch.stop()
+    assert links.calls == [*(("remove", "eth0", node) for node in nodes), ("delete", netns)]
+
+
+def test_a_vpp_without_the_plugin_of_a_port_says_so(session: Any, client: Client, links: Links) -> None:
+    client.lacks = "af_xdp_create_v3"
+    with pytest.raises(ProvisionError, match=r"no plugin af_xdp_plugin\.so, which port afxdp takes: build it with"):
+        start(session, port="afxdp")
+
+
+def test_ports_to_the_kernel_are_chosen_by_name_and_take_the_kernel_s_techniques() -> None:
+    assert Vpp.ports_by_name == ("afpacket", "afxdp")
+    assert Vpp.port_apis("afpacket") == (*SOCKET_APIS, *NETDEV_APIS)
+    assert Vpp.port_apis("memif") == ("dpdk",)
 
 
 def test_cross_connects_join_the_ports_of_a_pair(session: Any, client: Client) -> None:
