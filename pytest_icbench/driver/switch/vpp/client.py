@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import logging
+import queue
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -88,11 +90,19 @@ class VppClient:
         return stats
 
     def close(self) -> None:
-        """Closes the connection; a VPP that has died is no error."""
+        """Closes the connection and ends its threads; a VPP that has died is no error."""
         try:
             self._client.disconnect()
         except Exception:
             logging.getLogger(__name__).debug("vpp did not say goodbye", exc_info=True)
+        # papi leaves the threads that feed its queues behind. They were born in the switch's control group, as its
+        # processes were, and would keep it.
+        for waiting in (self._client.transport.q, self._client.transport.sque):
+            with suppress(queue.Empty):
+                while True:  # a pipe that is full would hold its thread up
+                    waiting.get_nowait()
+            waiting.close()
+            waiting.join_thread()
 
 
 def _shown(arguments: dict[str, Any]) -> str:

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import re
 import signal
 import subprocess
+import sys
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -478,3 +481,27 @@ def test_running_time_is_the_kernels() -> None:
             busy.kill()
     assert seen >= 20_000_000
     assert running_ns(0) == {}
+
+
+@pytest.mark.parametrize("alive", [True, False])
+def test_no_thread_of_a_closed_connection_is_left(monkeypatch: pytest.MonkeyPatch, alive: bool) -> None:
+    """As papi has them: queues, each with a thread from its first item on, which it leaves to whoever collects them."""
+
+    class Papi:
+        def __init__(self, **arguments: Any) -> None:
+            self.transport = SimpleNamespace(q=multiprocessing.Queue(), sque=multiprocessing.Queue())
+
+        def connect(self, name: str) -> None:
+            self.transport.q.put("an answer that nobody reads")
+
+        def disconnect(self) -> None:
+            self.transport.sque.put(True)
+            if not alive:
+                raise OSError("Sendall error")
+
+    monkeypatch.setitem(sys.modules, "vpp_papi", SimpleNamespace(VPPApiClient=Papi))
+    before = set(threading.enumerate())
+    client = vpp_client.VppClient(Path("/api"), Path("/stats"))
+    assert set(threading.enumerate()) > before
+    client.close()
+    assert set(threading.enumerate()) == before
