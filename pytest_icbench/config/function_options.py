@@ -124,8 +124,8 @@ class FunctionOptions(NeighbourOptions):
     )
     function_config: Mapping[str, TomlFile] = option(
         "COMPONENT=FILE",
-        "the user's own configuration of what makes functions (linux, forwarder, ovs, suricata), in TOML; several with"
-        " spaces between",
+        "the user's own configuration of what makes functions (linux, forwarder, ovs, suricata, vpp), in TOML; several"
+        " with spaces between",
         default=MappingProxyType({}),
         parse_at=named.switch_configurations,
     )

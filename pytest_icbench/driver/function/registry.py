@@ -13,6 +13,7 @@ from pytest_icbench.driver.function.ovs import OvsFunction
 from pytest_icbench.driver.function.protocol import Function
 from pytest_icbench.driver.function.subscribers import SubscribersFunction
 from pytest_icbench.driver.function.suricata import SuricataFunction
+from pytest_icbench.driver.function.vpp import VppFunction
 from pytest_icbench.errors import Unsupported, UsageError
 from pytest_icbench.wording import alternatives
 
@@ -23,6 +24,7 @@ _BUILTIN: tuple[type[Function], ...] = (
     SubscribersFunction,
     SuricataFunction,
     L3fwdFunction,
+    VppFunction,
 )
 
 _components: dict[str, type[Function]] = {cls.name: cls for cls in _BUILTIN}

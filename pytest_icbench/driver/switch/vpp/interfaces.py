@@ -19,16 +19,16 @@ from pytest_icbench.model.traffic import MTU_ETHERNET_FRAME_BYTES
 if TYPE_CHECKING:
     from pytest_icbench.driver.switch.vpp.client import VppClient
 
-_AF_PACKET, _AF_XDP = "afpacket", "afxdp"
+AF_PACKET, _AF_XDP = "afpacket", "afxdp"
 #: Kinds of port that are links to containers of the kernel.
-TO_KERNEL = (_AF_PACKET, _AF_XDP)
+TO_KERNEL = (AF_PACKET, _AF_XDP)
 #: VPP's plugin for each kind of port.
 PLUGINS: Mapping[str, str] = MappingProxyType(
     {
         VHOST_USER: "vhost_plugin.so",
         VHOST_USER_PACKED: "vhost_plugin.so",
         MEMIF: "memif_plugin.so",
-        _AF_PACKET: "af_packet_plugin.so",
+        AF_PACKET: "af_packet_plugin.so",
         _AF_XDP: "af_xdp_plugin.so",
     }
 )
@@ -47,27 +47,32 @@ def create(client: VppClient, port: str, attachment: Attachment, queues: int) ->
         return kernel_interface(client, port_of(attachment), PLUGINS[port], f"port {port} takes: {remedy}")
     path = str(socket_path(attachment))
     if port == MEMIF:
-        return memif(client, path, attachment.index + 1, queues=queues, serves=True)
+        return memif(client, path, attachment.index + 1, queues=queues)
     packed = port == VHOST_USER_PACKED
     reply = client.call("create_vhost_user_if_v2", is_server=True, sock_filename=path, enable_packed=packed)
     return int(reply.sw_if_index)
 
 
-def memif(client: VppClient, path: str, number: int, *, queues: int = 1, serves: bool) -> int:
+def memif(
+    client: VppClient, path: str, number: int, *, queues: int = 1, serves: bool = True, mac: str | None = None
+) -> int:
     """Makes an end of a memif, whose socket it serves or connects to; returns its index. Raises ProvisionError.
 
     Args:
         number: of the socket, from 1; 0 is VPP's own.
+        mac: its MAC address; None for one of VPP's choice.
     """
     client.call("memif_socket_filename_add_del_v2", is_add=True, socket_id=number, socket_filename=path)
     role = {"role": 0 if serves else 1, "mode": 0, "rx_queues": queues, "tx_queues": queues}
-    return int(client.call("memif_create_v2", **role, id=0, socket_id=number).sw_if_index)
+    address = {} if mac is None else {"hw_addr": mac}
+    return int(client.call("memif_create_v2", **role, **address, id=0, socket_id=number).sw_if_index)
 
 
-def kernel_interface(client: VppClient, name: str, plugin: str, needed: str) -> int:
+def kernel_interface(client: VppClient, name: str, plugin: str, needed: str, mac: str | None = None) -> int:
     """Makes an interface of one of the kernel's; returns its index. Raises ProvisionError.
 
     Args:
+        mac: its MAC address, with AF_PACKET; None for one of VPP's choice.
         needed: who takes the plugin, with the remedy, if this VPP does not have it: ``the uplink takes: …``.
     """
     xdp = plugin == PLUGINS[_AF_XDP]
@@ -80,7 +85,8 @@ def kernel_interface(client: VppClient, name: str, plugin: str, needed: str) -> 
     reply = client.call(
         message,
         mode=_ETHERNET,
-        use_random_hw_addr=True,
+        use_random_hw_addr=mac is None,
+        **({} if mac is None else {"hw_addr": mac}),
         host_if_name=name,
         num_rx_queues=1,
         num_tx_queues=1,

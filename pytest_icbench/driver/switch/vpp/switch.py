@@ -32,12 +32,12 @@ from pytest_icbench.driver.switch.protocol import (
     SwitchSpec,
 )
 from pytest_icbench.driver.switch.vpp import client as vpp_client
-from pytest_icbench.driver.switch.vpp import interfaces
+from pytest_icbench.driver.switch.vpp import interfaces, program
 from pytest_icbench.driver.switch.vpp.config import Sockets, hugepages_mib, startup
 from pytest_icbench.driver.switch.vpp.load import Load, Sample, running_ns
-from pytest_icbench.driver.switch.vpp.output import linked_version, parse_batches, parse_frames, parse_rounds
+from pytest_icbench.driver.switch.vpp.output import parse_batches, parse_frames, parse_rounds
 from pytest_icbench.driver.switch.vpp.uplink import VppUplink
-from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.net import links
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
@@ -46,10 +46,6 @@ from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.switch_traits import Kind
 from pytest_icbench.model.traffic import MAX_FRAME_BYTES
 
-_REMEDY = "build it from its source (docs/reference/switches.md says how) or install FD.io's packages"
-_PACKAGES = "/usr/bin/vpp"
-#: The first release whose vhost-user is a plugin and which has all the messages used here.
-_OLDEST = (24, 10)
 _START_S = 20.0
 _CONNECT_S = 2.0
 #: After this time at the latest a process that was killed is known to be dead, in seconds.
@@ -115,15 +111,10 @@ class Vpp(DaemonSwitch):
         self._runtime = ""
         self._received: dict[int, int] = {}
 
-    def _binary(self, session: HostSession, given: Path | None) -> Path:
-        return dpdk_process.find_binary(session, self.name, given, ["vpp", _PACKAGES], _REMEDY)
-
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
         """Returns the binary and its version. Raises Unsupported, also without the Python binding."""
-        binary = self._binary(session, spec_binary)
-        version = _version(binary)
-        vpp_client.check_installed()
-        return SwitchFacts(version=version, program=str(binary))
+        binary = program.find(session, spec_binary)
+        return SwitchFacts(version=program.version(binary), program=str(binary))
 
     def probe_api(self, session: HostSession, api: str) -> None:
         """Raises Unsupported if ``api`` lacks its DPDK driver or kernel socket."""
@@ -143,7 +134,7 @@ class Vpp(DaemonSwitch):
 
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
         """Starts it, makes the ports and joins them. Raises ProvisionError with the log's tail."""
-        binary = self._binary(session, spec.binary)
+        binary = program.find(session, spec.binary)
         directory = spec.work_dir / "vpp"
         sockets = Sockets(directory)
         for path in (sockets.api, sockets.stats, sockets.cli):
@@ -362,19 +353,3 @@ class Vpp(DaemonSwitch):
         if self._netns is not None and self._session is not None:
             links.delete_netns(self._session, self._netns)
             self._netns = None
-
-
-def _version(binary: Path) -> str:
-    """Returns the version of the libraries it is linked with. Raises Unsupported if it is no VPP, or too old."""
-    try:
-        version = linked_version(binary.read_bytes())
-    except OSError as error:
-        raise Unsupported(
-            f"{binary} cannot be read ({error.strerror}): name one with --icbench-binary vpp=PATH"
-        ) from None
-    if version is None:
-        raise Unsupported(f"{binary} is not VPP: name one with --icbench-binary vpp=PATH")
-    if tuple(map(int, version.split(".")[:2])) < _OLDEST:
-        oldest = ".".join(map(str, _OLDEST))
-        raise Unsupported(f"{binary} is VPP {version}, and {oldest} is the oldest that is supported: {_REMEDY}")
-    return version

@@ -1,0 +1,325 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Functions of a private VPP: routing, NAT (nat44-ed), access lists, a policer.
+
+VPP has one thread and interfaces that wake it, so it does not need a CPU for itself. It is set up by its command line,
+whose lines a result keeps.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pytest_icbench.driver.function.linux import LinuxFunction, pool_of
+from pytest_icbench.driver.function.linux_parts import FCS_BYTES, FIRST_PORT, SOURCES, Parts
+from pytest_icbench.driver.function.protocol import Ends, Function, FunctionSpec, Probe, SetRate
+from pytest_icbench.driver.switch.common.daemon import Daemon
+from pytest_icbench.driver.switch.common.ports import MEMIF, check_socket_path, wait_for_sockets
+from pytest_icbench.driver.switch.vpp import client as vpp_client
+from pytest_icbench.driver.switch.vpp import interfaces, program
+from pytest_icbench.driver.switch.vpp.config import Sockets, startup
+from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.net import offloads
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.endpoint import Address, Endpoint, Memif, Veth
+from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
+from pytest_icbench.model.switch_traits import Kind
+
+#: The part of a name that asks for VPP, where another component has the function, too.
+_WORD = "vpp"
+_VETH = "veth"
+_START_S = 20.0
+#: After this time at the latest a process that was killed is known to be dead, in seconds.
+_DEATH_S = 0.2
+_ADMIN_UP = 1
+#: The workload's own port.
+_OWN_PORT = 9
+#: Rules that VPP's API takes in a message, and sessions that its heap holds.
+_MOST_RULES, _MOST_SESSIONS = 10_000, 500_000
+_TOLERANCE = 0.02
+#: A policer's burst: so many seconds of its rate, and at least so many bytes, which a proof's frames need.
+_BURST_S, _BURST_LEAST = 0.005, 16_000
+_POLICER = "icbench"
+#: How lines begin that make the NAT, and the line that unmakes it.
+_NAT_LINES, _NAT_OFF = ("nat44 ", "set interface nat44 "), "nat44 plugin disable"
+_TWO_COLORS = "type 1r2c conform-action transmit exceed-action drop violate-action drop"
+#: Counters of frames whose session found no room, below /err.
+_FULL = r"^/err/nat44-ed-in2out-slowpath/(out of ports|maximum sessions exceeded)$"
+#: VPP's API has shared memory in /dev/shm. Where the node's is the host's, VPP gets one of its own; a container's own
+#: /dev without one leads to the function's directory, the first argument.
+_NAMESPACE = """\
+shm=$1; shift
+if [ ! -e /dev/shm ]; then
+  ln -s "$shm" /dev/shm
+elif unshare --mount true 2> /dev/null; then
+  exec unshare --mount sh -c 'mount -t tmpfs none /dev/shm && exec "$@"' sh "$@"
+fi
+exec "$@"
+"""
+
+
+def _parts(function: str) -> Parts | None:
+    """Returns the parts of a function; None for another component's."""
+    words = function.split("+")
+    rest = [word for word in words if word != _WORD]
+    if len(words) - len(rest) > 1:
+        return None
+    parts = Parts.of("+".join(rest))
+    if parts is None or parts.firewall or parts.elements or parts.shape_bits:
+        return None
+    return parts if parts.rules <= _MOST_RULES and parts.sessions <= _MOST_SESSIONS else None
+
+
+def _plain(function: str) -> str:
+    """Returns a function's name without the part that asks for VPP."""
+    return "+".join(word for word in function.split("+") if word != _WORD)
+
+
+def _parts_of(function: str) -> Parts:
+    parts = _parts(function)
+    if parts is None:
+        raise ProvisionError(f"{VppFunction.name} has no function '{function}'; it has {VppFunction.help}")
+    return parts
+
+
+def access_list(parts: Parts) -> list[dict[str, Any]]:
+    """Returns the rules of the access list as VPP's API has them: UDP ports, and behind them all else passes. Pure."""
+
+    def rule(permit: bool, protocol: int, first: int, last: int) -> dict[str, Any]:
+        everything = {"src_prefix": "0.0.0.0/0", "dst_prefix": "0.0.0.0/0"}
+        source = {"srcport_or_icmptype_first": 0, "srcport_or_icmptype_last": 65535}
+        target = {"dstport_or_icmpcode_first": first, "dstport_or_icmpcode_last": last}
+        return {"is_permit": int(permit), "proto": protocol, **everything, **source, **target}
+
+    ports = (rule(not parts.denies(place), 17, FIRST_PORT + place, FIRST_PORT + place) for place in range(parts.rules))
+    return [*ports, rule(True, 0, 0, 65535)]
+
+
+def commands(parts: Parts, ends: Ends, inner: str, outer: str, frame_bytes: float) -> list[str]:
+    """Returns the lines of VPP's command line that make the function. Pure.
+
+    Args:
+        inner, outer: names of VPP's interfaces.
+        frame_bytes: bytes of a frame with FCS, for a policer, which counts bytes without it.
+    """
+    lines = []
+    for name, own, side in ((inner, ends.inner, ends.leader), (outer, ends.outer, ends.follower)):
+        lines += [
+            f"set interface ip address {name} {own.ip}/32",
+            f"set ip neighbor static {name} {side.ip} {side.mac}",
+            f"ip route add {side.ip}/32 via {side.ip} {name}",
+        ]
+    lines.append(f"ip route add {SOURCES} via {ends.leader.ip} {inner}")
+    if parts.nat:
+        limit = f" sessions {parts.sessions}" if parts.sessions else ""
+        pool = pool_of(ends).ip
+        lines += [
+            f"nat44 plugin enable{limit}",
+            f"nat44 add address {pool}",
+            # It gives out no port below 1024, and side b's sockets hear side a's own port alone.
+            f"nat44 add static mapping udp local {ends.leader.ip} {_OWN_PORT} external {pool} {_OWN_PORT}",
+            f"set interface nat44 in {inner} out {outer}",
+        ]
+    if parts.police_pps:
+        rate = parts.police_pps * (frame_bytes - FCS_BYTES)  # bytes per second
+        burst = max(_BURST_LEAST, math.ceil(rate * _BURST_S))
+        lines += [
+            f"policer add name {_POLICER} rate kbps cir {round(rate * 8 / 1000)} cb {burst} {_TWO_COLORS}",
+            f"policer input name {_POLICER} {inner}",
+        ]
+    return lines
+
+
+class VppFunction(Function):
+    """A VPP in a node, with two interfaces of the kernel (AF_PACKET) or two memifs."""
+
+    name = "vpp"
+    ports = (_VETH, MEMIF)
+    polls = True  # its thread waits for frames, but it does all the work: it takes a CPU
+    help = (
+        "parts joined by +, each once: route, nat, tableN with it (sessions, 1k to 500k), aclN (rules, to 10000) with"
+        " denyP (percent), policeN (frames/s, 5k to 10M); with vpp among them also over veth"
+    )
+    hugepages_mib = 0
+    memory_mib = 160
+    config_keys: ClassVar[Mapping[str, Kind]] = {"startup": "text", "commands": "texts"}
+
+    def __init__(self) -> None:
+        self._spec: FunctionSpec | None = None
+        self._daemon: Daemon | None = None
+        self._client: vpp_client.VppClient | None = None
+        self._facts = FunctionFacts(self.name)
+        self._indexes: tuple[int, int] = (0, 0)
+        self._denying: tuple[int, Sequence[int]] | None = None
+
+    @classmethod
+    def has(cls, function: str) -> bool:
+        return _parts(function) is not None
+
+    @classmethod
+    def ports_of(cls, function: str) -> tuple[str, ...]:
+        return cls.ports if _WORD in function.split("+") else (MEMIF,)
+
+    @classmethod
+    def seen(cls, function: str, ends: Ends) -> tuple[Address, Address]:
+        """Returns the sides' IP addresses, or the pool's, behind the function's own MAC addresses."""
+        return LinuxFunction.seen(_plain(function), ends)
+
+    @classmethod
+    def proof(cls, function: str, ends: Ends) -> Sequence[Sequence[Probe]]:
+        """Returns the frames that prove such a function of any component."""
+        return LinuxFunction.proof(_plain(function), ends)
+
+    @classmethod
+    def set_rate(cls, function: str, frame_bytes: float) -> SetRate | None:  # noqa: ARG003 - as ``Function``
+        pps = _parts_of(function).police_pps
+        return SetRate(pps, _TOLERANCE) if pps else None
+
+    @classmethod
+    def directories(cls, session: HostSession) -> Sequence[Path]:
+        prefix = program.find(session).resolve().parent.parent
+        return () if prefix.is_relative_to("/usr") else (prefix,)
+
+    def probe(self, session: HostSession, function: str) -> FunctionFacts:  # noqa: ARG002 - as ``Function``
+        """Returns the version of VPP. Raises Unsupported without it, or without its Python binding."""
+        return FunctionFacts(self.name, f"VPP {program.version(program.find(session))}")
+
+    def start(self, session: HostSession, spec: FunctionSpec) -> None:
+        """Starts VPP in the node, makes its interfaces and the function. Raises ProvisionError with VPP's words."""
+        node, inner, outer = spec.with_ports()
+        parts = _parts_of(spec.function)
+        if parts.police_pps and spec.frame_bytes is None:
+            raise Unsupported("VPP's policer counts bytes: take one packet size with it, not a mix")
+        self._spec = spec
+        directory = Path(node.spec.sockets[0]) / f"function{spec.pair}-{spec.hop}"
+        sockets = Sockets(directory)
+        for path in (sockets.api, sockets.stats, sockets.cli):
+            check_socket_path(path)
+        directory.mkdir()
+        if isinstance(inner, Veth):
+            # Its AF_PACKET takes frames as they are in memory, with the checksum that a sender leaves to its device.
+            offloads.apply(session, spec.sides, {"checksum": "false"})
+        port = interfaces.AF_PACKET if isinstance(inner, Veth) else MEMIF
+        wanted = (("nat", parts.nat), ("acl", parts.rules), ("policer", parts.police_pps))
+        config = startup(
+            sockets,
+            main_cpu=spec.cpu,
+            worker_cpus=(),
+            plugins={interfaces.PLUGINS[port], *(f"{name}_plugin.so" for name, is_wanted in wanted if is_wanted)},
+            hugepages=False,
+            fragment=str(spec.config.get("startup", "")),
+        )
+        file = directory / "startup.conf"
+        file.write_text(config, encoding="utf-8")
+        binary = program.find(session).resolve()
+        argv = ["sh", "-c", _NAMESPACE, "sh", str(directory), str(binary), "-c", str(file)]
+        process = node.spawn(argv, cpus=[spec.cpu], log=spec.work_dir / f"function{spec.pair}-{spec.hop}.log")
+        self._daemon = daemon = Daemon(spec.label, process)
+        wait_for_sockets([sockets.api, sockets.stats], daemon, timeout_s=_START_S)
+        try:
+            self._client = client = vpp_client.VppClient(sockets.api, sockets.stats)
+            lines = self._set_up(client, spec, parts, (inner, outer))
+        except ProvisionError as error:
+            with suppress(ProvisionError):
+                process.wait(_DEATH_S)
+            daemon.check()
+            raise ProvisionError(f"{spec.label}: {error}{daemon.evidence()}") from None
+        version = f"VPP {client.call('show_version').version}"
+        self._facts = FunctionFacts(self.name, version, {"startup": config, "commands": lines})
+
+    def _set_up(
+        self, client: vpp_client.VppClient, spec: FunctionSpec, parts: Parts, ports: Sequence[Endpoint]
+    ) -> list[str]:
+        """Makes interfaces and function; returns the lines of the command line that did."""
+        inner = _interface(client, ports[0], 1, spec.ends.inner.mac)
+        outer = _interface(client, ports[1], 2, spec.ends.outer.mac)
+        self._indexes = inner, outer
+        names = {item.sw_if_index: item.interface_name for item in client.call("sw_interface_dump")}
+        lines = commands(parts, spec.ends, names[inner], names[outer], spec.frame_bytes or 0)
+        for index in (inner, outer):
+            client.call("sw_interface_set_mtu", sw_if_index=index, mtu=[spec.mtu, 0, 0, 0])
+        if parts.rules:
+            rules = access_list(parts)
+            client.call("acl_stats_intf_counters_enable", enable=True)
+            number = client.call("acl_add_replace", acl_index=0xFFFFFFFF, tag="icbench", count=len(rules), r=rules)
+            self._denying = number.acl_index, [place for place, rule in enumerate(rules) if not rule["is_permit"]]
+            for index in (inner, outer):
+                client.call(
+                    "acl_interface_set_acl_list", sw_if_index=index, count=1, n_input=1, acls=[number.acl_index]
+                )
+        lines += spec.config.get("commands", ())
+        for line in lines:
+            client.command(line)
+        for index in (inner, outer):
+            client.call("sw_interface_set_flags", sw_if_index=index, flags=_ADMIN_UP)
+        return lines
+
+    def facts(self) -> FunctionFacts:
+        return self._facts
+
+    def _live(self) -> tuple[FunctionSpec, vpp_client.VppClient]:
+        if self._spec is None or self._daemon is None or self._client is None:
+            raise ProvisionError("the function was not started")
+        self._daemon.check()
+        return self._spec, self._client
+
+    def check(self) -> None:
+        self._live()
+
+    def forget(self) -> None:
+        """Makes the NAT anew: VPP's command that clears its sessions loses its static mappings, too."""
+        _, client = self._live()
+        lines = [line for line in self._facts.config["commands"] if line.startswith(_NAT_LINES)]
+        for line in (_NAT_OFF, *lines) if lines else ():
+            client.command(line)
+
+    def counters(self) -> FunctionCounters:
+        """Returns what its interfaces carried, and what its rules, its policer and its table dropped."""
+        spec, client = self._live()
+        parts = _parts_of(spec.function)
+        inner, outer = self._indexes
+        stats = client.statistics()
+        try:
+            denied = 0
+            if self._denying is not None:
+                number, places = self._denying
+                matches = stats[f"/acl/{number}/matches"]
+                denied += sum(matches[:, place].sum_packets() for place in places)
+            if parts.police_pps:
+                denied += sum(stats[f"/net/policer/{color}"][:, 0].sum_packets() for color in ("exceed", "violate"))
+            sessions: dict[str, Any] = {}
+            if parts.nat:
+                full = sum(int(stats[name].sum()) for name in stats.ls(_FULL))
+                sessions = {"sessions": int(stats["/nat44-ed/total-sessions"][:, 0].sum()), "table_full": full}
+            return FunctionCounters(
+                spec.pair,
+                taken=stats["/if/rx"][:, inner].sum_packets(),
+                given=stats["/if/tx"][:, outer].sum_packets(),
+                denied=denied,
+                hop=spec.hop,
+                **sessions,
+            )
+        finally:
+            stats.disconnect()
+
+    def stop(self) -> None:
+        """Ends VPP; what it made ends with it."""
+        client, self._client = self._client, None
+        if self._daemon is not None:
+            self._daemon.stop()
+        if client is not None:
+            client.close()
+
+
+def _interface(client: vpp_client.VppClient, port: Endpoint, number: int, mac: str) -> int:
+    """Makes an interface of VPP; returns its index. Raises ProvisionError."""
+    if isinstance(port, Veth):
+        needed = "its functions over veth take: build it with the plugin, or measure over memif"
+        plugin = interfaces.PLUGINS[interfaces.AF_PACKET]
+        return interfaces.kernel_interface(client, port.interface, plugin, needed, mac)
+    if not isinstance(port, Memif):
+        raise ProvisionError("VPP's functions need kernel interfaces or memifs")
+    return interfaces.memif(client, port.socket, number, serves=port.serves, mac=mac)

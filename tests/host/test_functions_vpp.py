@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""VPP's functions on the real host: skipped where there is no VPP on PATH, and how to build one is said."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from pytest_icbench.driver.function.protocol import Function
+from pytest_icbench.driver.function.vpp import VppFunction
+from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.measure.launch.preflight import preflight
+from pytest_icbench.measure.measure import measure
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.flows import NEW
+from pytest_icbench.model.function_facts import FunctionFacts
+from pytest_icbench.model.rate import Rate
+from pytest_icbench.model.traffic import Traffic
+from tests.host.node_tools import clean, session
+from tests.host.test_functions import SHORT, Wire, in_place, through
+
+__all__ = ["clean", "session"]  # fixtures
+
+pytestmark = pytest.mark.slow
+
+VETH = {"switch": "linux-bridge", "api": "udp-mmsg", "rate": Rate(5000)}
+MEMIF = {"switch": "testpmd", "port": "memif", "rate": Rate(20_000)}
+DENIED = {"vpp+acl1000+deny30": 30, "vpp+nat+acl10+deny30": 3}
+
+
+@pytest.mark.parametrize(
+    ("function", "path"),
+    [
+        ("vpp+route", VETH),
+        ("route", MEMIF),
+        ("vpp+nat", VETH),
+        ("nat", MEMIF),
+        ("vpp+acl1000+deny30", VETH),
+        ("vpp+nat+acl10+deny30", VETH),
+    ],
+)
+def test_a_function_of_vpp_does_its_work(session: HostSession, function: str, path: dict[str, object]) -> None:
+    case = Case(**path, function=function)  # type: ignore[arg-type]
+    with through(session, case) as rig:
+        assert rig.prove() is None
+        (counter,) = rig.functions()
+        assert abs((counter.denied or 0) - DENIED.get(function, 0)) <= 1
+        assert preflight(rig, case, SHORT) is None
+        found = measure(rig, None, case, SHORT)
+        functions = rig.host._functions
+        assert functions is not None
+        assert functions.facts()[0].version.startswith("VPP ")  # type: ignore[union-attr]
+    assert (found.verdict, found.evidence) == (None, None)
+    (work,) = found.functions or ()
+    assert (work.taken or 0) >= found.sent > 0
+    assert (work.given or 0) >= found.received > 0
+    assert (work.cpu_ns or 0) > 0
+
+
+def test_vpp_polices_frames_of_a_size(session: HostSession) -> None:
+    case = Case("testpmd", port="memif", function="police20k", rate=Rate(60_000))
+    with through(session, case) as rig:
+        assert rig.prove() is None
+        found = measure(rig, None, case, SHORT)
+    assert (found.verdict, found.evidence) == (None, None)
+    (work,) = found.functions or ()
+    assert (work.denied or 0) > 0
+
+
+def test_a_table_of_vpp_has_as_many_sessions_as_it_is_set_to(session: HostSession) -> None:
+    traffic = Traffic().with_labels(NEW, None)
+    case = Case("testpmd", port="memif", function="nat+table2k", traffic=traffic, rate=Rate(20_000))
+    with through(session, case) as rig:
+        found = measure(rig, None, case, SHORT)
+    assert (found.verdict, found.evidence) == (None, None)
+    (work,) = found.functions or ()
+    assert work.sessions == 2000
+    assert (work.table_full or 0) >= found.lost > 0
+
+
+class WireForVpp(Wire, VppFunction):
+    """VPP's functions, without VPP."""
+
+    name = "sham"
+
+    @classmethod
+    def directories(cls, session: HostSession) -> tuple[Path, ...]:
+        return ()
+
+    def probe(self, session: HostSession, function: str) -> FunctionFacts:
+        return self._wire.probe(session, "wire")
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        ("vpp+route", "frame 1 of 20 from a .* with TTL 63 .* arrived as .* TTL 64"),
+        ("vpp+nat", "frame 1 of 20 from a to b .* has to leave from 198.18.1.16 .* arrived as 198.18.1.1:1024"),
+        ("vpp+acl10", "frame 1 of 30 from a to b .* but arrived as"),
+    ],
+)
+def test_a_wire_in_the_place_of_vpp_is_found(session: HostSession, function: str, words: str) -> None:
+    case = Case("veth", function=function, api="raw")
+    cls: type[Function] = WireForVpp
+    with in_place(cls), through(session, case) as rig:
+        found = measure(rig, None, case, SHORT)
+    assert (found.verdict, found.reason, found.launches) == ("INVALID", "function", 0)
+    assert re.search(words, found.evidence or ""), found.evidence
+
+
+def test_lines_that_vpp_refuses_are_told_in_its_words(session: HostSession) -> None:
+    session.configs = {"function:vpp": {"commands": ["set interface nonsense"]}}
+    told = r"(?s)function vpp\+route of pair 1: vpp refused the command 'set interface nonsense': set interface: unknown"
+    with (
+        pytest.raises(ProvisionError, match=told),
+        through(session, Case("veth", function="vpp+route")),
+    ):
+        pass
