@@ -113,7 +113,7 @@ def test_a_wire_in_the_place_of_vpp_is_found(session: HostSession, function: str
 
 def test_lines_that_vpp_refuses_are_told_in_its_words(session: HostSession) -> None:
     session.configs = {"function:vpp": {"commands": ["set interface nonsense"]}}
-    told = r"(?s)function vpp\+route of pair 1: vpp refused the command 'set interface nonsense': set interface: unknown"
+    told = r"(?s)function vpp\+route of pair 1: vpp refused the command .set interface nonsense.: set interface: unk"
     with (
         pytest.raises(ProvisionError, match=told),
         through(session, Case("veth", function="vpp+route")),
