@@ -76,8 +76,9 @@ def read_run(directory: Path) -> StoredRun:
                 raise DamagedData(f"{path}: line {place.line}, a result of {test.nodeid}, is missing")
             raw = _below(directory, place.raw)
             results[place.line] = StoredResult(*measurements[place.line], test.nodeid, raw, place)
-    if not tests:
-        results = _older(directory, measurements)
+    # A run that was killed after a result and before the end of its test, or that is older than tests.jsonl.
+    if left := {line: found for line, found in measurements.items() if line not in results}:
+        results |= _named_by_raw(directory, left)
     return StoredRun(directory, info, tuple(tests), tuple(results[line] for line in sorted(results)))
 
 
@@ -91,8 +92,10 @@ def _below(directory: Path, name: str) -> Path | None:
         raise DamagedData(f"{directory}: {name[:100]} is no name of a file ({error})") from None
 
 
-def _older(directory: Path, measurements: dict[int, tuple[Measurement, frozenset[str]]]) -> dict[int, StoredResult]:
-    """Reads a run without ``tests.jsonl``: the first lines of raw files say which results they belong to."""
+def _named_by_raw(
+    directory: Path, measurements: dict[int, tuple[Measurement, frozenset[str]]]
+) -> dict[int, StoredResult]:
+    """Returns results that no line of ``tests.jsonl`` names: the first lines of raw files say what belongs to them."""
     raws: dict[tuple[str, str, float], Path] = {}
     for path in sorted(directory.glob("raw/**/*.jsonl")):
         with path.open(encoding="utf-8", errors="replace") as file:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -64,3 +65,15 @@ def test_its_figures_are_shown_as_recorded(capsys: pytest.CaptureFixture[str]) -
     assert "linux-bridge-64B-b32-1vs1-Rmax       0.591  0.527..0.700  0.3025    0.69  PASS" in out
     assert "linux-bridge-1500B-b4-1vs1-R1k  1173.5  18923.5    1173.5       0.001    0.00  PASS" in out
     assert err.count("its intervals are of an earlier version, which took launches as independent") == 2
+
+
+def test_a_result_is_kept_though_its_test_did_not_end(tmp_path: Path) -> None:
+    """The session was killed after a result's line, while the test's rig was taken down."""
+    whole, run = read_run(RUN), Path(shutil.copytree(RUN, tmp_path / "run"))
+    tests = (run / "tests.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    (run / "tests.jsonl").write_text("".join(tests[:-1]), encoding="utf-8")
+    stored = read_run(run)
+    assert [result.measurement for result in stored.results] == [result.measurement for result in whole.results]
+    assert stored.results[-1].test == "test_round_trip[linux-bridge-1500B-b4-1vs1-R1k]"
+    assert with_windows(stored.results[-1]).launches
+    assert stored.results[-1].place is None
