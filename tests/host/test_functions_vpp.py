@@ -38,6 +38,7 @@ DENIED = {"vpp+acl1000+deny30": 30, "vpp+nat+acl10+deny30": 3}
         ("route", MEMIF),
         ("vpp+nat", VETH),
         ("nat", MEMIF),
+        ("nat", {**MEMIF, "switch": "direct"}),
         ("vpp+acl1000+deny30", VETH),
         ("vpp+nat+acl10+deny30", VETH),
     ],

@@ -105,6 +105,8 @@ def test_frames_are_in_the_queues_that_their_hash_says(session: HostSession) -> 
     [
         ("ovs", None, 2, False),
         ("ovs", "vhost-user-packed", 3, False),
+        ("vpp", None, 2, False),
+        ("vpp", "memif", 2, False),
         ("testpmd", "memif", 2, True),
         ("direct", None, 4, True),
         ("direct", "vhost-user-packed", 2, True),

@@ -12,7 +12,6 @@ import pytest
 
 from pytest_icbench.driver.node.registry import NODE_KINDS
 from pytest_icbench.driver.switch.kernel.veth import VethLink
-from pytest_icbench.driver.switch.ovs.switch import OpenVSwitch
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ProvisionError, WorkloadError
@@ -181,13 +180,14 @@ def test_huge_pages_are_claimed_when_a_dpdk_application_comes(session: HostSessi
         assert len(claims) == 1
 
 
+@pytest.mark.parametrize("name", ["ovs", "vpp"])
 def test_ports_to_the_kernel_take_no_huge_pages_of_the_switch(
-    session: HostSession, monkeypatch: pytest.MonkeyPatch
+    session: HostSession, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     claims: list[int] = []
     monkeypatch.setattr(hugepages, "reserve", lambda session, node, mib: claims.append(mib))
     monkeypatch.setattr(hugepages, "release", lambda session, node, mib: None)
-    case = Case("ovs", port="afpacket")
-    assert OpenVSwitch().needs(1, 1).hugepages_mib > 0
+    case = Case(name, port="afpacket")
+    assert builtin_switches()[name]().needs(1, 1).hugepages_mib > 0
     with built(session, case, node="netns"):
         assert claims == []

@@ -37,7 +37,7 @@ from pytest_icbench.driver.switch.vpp.config import Sockets, hugepages_mib, star
 from pytest_icbench.driver.switch.vpp.load import Load, Sample, running_ns
 from pytest_icbench.driver.switch.vpp.output import parse_batches, parse_frames, parse_rounds
 from pytest_icbench.driver.switch.vpp.uplink import VppUplink
-from pytest_icbench.errors import ProvisionError
+from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.net import links
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
@@ -45,6 +45,7 @@ from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.switch_traits import Kind
 from pytest_icbench.model.traffic import MAX_FRAME_BYTES
+from pytest_icbench.wording import counted
 
 _START_S = 20.0
 _CONNECT_S = 2.0
@@ -135,6 +136,7 @@ class Vpp(DaemonSwitch):
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
         """Starts it, makes the ports and joins them. Raises ProvisionError with the log's tail."""
         binary = program.find(session, spec.binary)
+        main_cpu = _main_cpu(spec)
         directory = spec.work_dir / "vpp"
         sockets = Sockets(directory)
         for path in (sockets.api, sockets.stats, sockets.cli):
@@ -153,7 +155,7 @@ class Vpp(DaemonSwitch):
             kernel_ports.make_links(session, self._netns, attachments, mtu=spec.mtu)
         config = startup(
             sockets,
-            main_cpu=spec.service_cpus[0],
+            main_cpu=main_cpu,
             worker_cpus=spec.worker_cpus,
             plugins={interfaces.PLUGINS[spec.port], *(() if self._uplink is None else (self._uplink.plugin,))},
             hugepages=not to_kernel or self._uplink is not None,
@@ -353,3 +355,15 @@ class Vpp(DaemonSwitch):
         if self._netns is not None and self._session is not None:
             links.delete_netns(self._session, self._netns)
             self._netns = None
+
+
+def _main_cpu(spec: SwitchSpec) -> int:
+    """Returns the CPU of the main thread. Raises Unsupported if workers have all: VPP gives each thread its own."""
+    for cpu in spec.service_cpus:
+        if cpu not in spec.worker_cpus:
+            return cpu
+    workers = len(spec.worker_cpus)
+    raise Unsupported(
+        f"vpp's main thread takes a CPU that no worker has: {counted(workers, 'worker')} take {workers + 1} CPUs; ask"
+        " for fewer switch cores"
+    )

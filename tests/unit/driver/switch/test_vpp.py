@@ -155,6 +155,13 @@ def test_start_up_text() -> None:
     assert "buffers-per-numa 32768 default data-size 2048 page-size default }" in alone
 
 
+def test_the_main_thread_has_a_cpu_that_no_worker_has(session: Any) -> None:
+    start(session, worker_cpus=(0, 2), service_cpus=(0, 3))
+    assert "cpu { main-core 3 corelist-workers 0,2 }" in (session.dir / "vpp" / "startup.conf").read_text()
+    with pytest.raises(Unsupported, match="2 workers take 3 CPUs; ask for fewer switch cores"):
+        start(session, worker_cpus=(0, 1), service_cpus=(0,))
+
+
 def test_a_bridge_domain_that_learns(session: Any, client: Client) -> None:
     switch, endpoints = start(session, pairs=2)
     paths = [str(session.dir / "s" / f"p{index}") for index in range(4)]
