@@ -188,7 +188,7 @@ class FunctionNodes:
                 hops=self.case.chain,
                 counts_control=self.case.counts_hops,
                 sides=self._sides[pair],
-                frame_bytes=None if self.case.traffic.mix else self.case.traffic.packet_size,
+                sizes=self.case.traffic.sizes,
             )
             function = make_function(self.component)
             self._functions[place] = function

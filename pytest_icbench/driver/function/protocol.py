@@ -77,7 +77,7 @@ class FunctionSpec:
         hop: its place in the chain of its pair, from side a; 1 is the first.
         hops: how many functions the chain has.
         counts_control: whether it has to tell control frames from data, if it can.
-        frame_bytes: bytes of every frame of the case with FCS; None for a mix of sizes.
+        sizes: lengths of the case's frames with FCS, in turn.
         sides: the kernel interfaces of the pair's two sides, each with its network namespace.
         inner, outer: its ports as its processes use them, inside ``node``.
         node, node_facts: the node that it works in; None for a function that is made of the switch's own flows.
@@ -108,7 +108,7 @@ class FunctionSpec:
     hops: int = 1
     counts_control: bool = False
     sides: Sequence[tuple[str, str]] = ()
-    frame_bytes: int | None = None
+    sizes: Sequence[int] = ()
 
     @property
     def label(self) -> str:

@@ -192,7 +192,7 @@ class VppFunction(Function):
         """Starts VPP in the node, makes its interfaces and the function. Raises ProvisionError with VPP's words."""
         node, inner, outer = spec.with_ports()
         parts = _parts_of(spec.function)
-        if parts.police_pps and spec.frame_bytes is None:
+        if parts.police_pps and len(set(spec.sizes)) != 1:
             raise Unsupported("VPP's policer counts bytes: take one packet size with it, not a mix")
         self._spec = spec
         directory = Path(node.spec.sockets[0]) / f"function{spec.pair}-{spec.hop}"
@@ -243,7 +243,7 @@ class VppFunction(Function):
         outer = _interface(client, ports[1], 2, spec.ends.outer.mac)
         self._indexes = inner, outer
         names = {item.sw_if_index: item.interface_name for item in client.call("sw_interface_dump")}
-        lines = commands(parts, spec.ends, names[inner], names[outer], spec.frame_bytes or 0)
+        lines = commands(parts, spec.ends, names[inner], names[outer], max(spec.sizes, default=0))
         for index in (inner, outer):
             client.call("sw_interface_set_mtu", sw_if_index=index, mtu=[spec.mtu, 0, 0, 0])
         if parts.rules:

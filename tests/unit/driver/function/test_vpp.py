@@ -106,7 +106,7 @@ def test_a_policer_of_a_mix_is_refused_before_anything_starts(tmp_path: Path) ->
     inner, outer = Memif(ENDS.inner, "/run/a"), Memif(ENDS.outer, "/run/b")
     spec = FunctionSpec("police20k", 3, ENDS, inner, outer, any_, None, any_, (0, 1, 2, 3), 1, 0, 1500, tmp_path)
     with pytest.raises(Unsupported, match="VPP's policer counts bytes: take one packet size with it, not a mix"):
-        VppFunction().start(any_, replace(spec, frame_bytes=None))
+        VppFunction().start(any_, replace(spec, sizes=(64, 64, 570)))
 
 
 def test_its_files_are_those_below_the_programs_prefix(tmp_path: Path) -> None:
