@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* rte_intr_*(), without which no callback is registered, are experimental in DPDK 22.11. */
+#define ALLOW_EXPERIMENTAL_API
+
 #include "io/dpdk_eal.h"
 
 #include <limits.h>
