@@ -81,8 +81,22 @@ def test_a_neighbour_that_was_there_stays(session: HostSession, pair: tuple[ByHa
     assert pair[1].neighbours() == set()
 
 
-def test_a_namespace_by_its_path(session: HostSession, pair: tuple[ByHand, ByHand]) -> None:
-    name = Path("/run/netns/attach-by-hand")
+@pytest.fixture
+def named_namespaces() -> Iterator[Path]:
+    """The directory of ``ip netns``, which ip(8) mounts over itself with its first namespace and leaves so."""
+    directory = Path("/run/netns")
+    was_there, was_mounted = directory.exists(), directory.is_mount()
+    run(["ip", "netns", "add", "attach-first"], timeout_s=5)
+    run(["ip", "netns", "delete", "attach-first"], timeout_s=5)
+    yield directory
+    if not was_mounted:
+        run(["umount", str(directory)], timeout_s=5)
+    if not was_there:
+        directory.rmdir()
+
+
+def test_a_namespace_by_its_path(named_namespaces: Path, session: HostSession, pair: tuple[ByHand, ByHand]) -> None:
+    name = named_namespaces / "attach-by-hand"
     run(["ip", "netns", "attach", name.name, str(pair[0].pid)], timeout_s=5)
     try:
         before = states(pair)
@@ -278,7 +292,11 @@ def test_sockets_of_a_switch_that_runs(session: HostSession, tmp_path: Path, por
         command += ["--", "--forward-mode=io", "--auto-start", "--total-num-mbufs=4096", "--disable-link-check"]
         text = by_pid(pair, f'socket = "{sockets[0]}"').replace('peer = "a"', f'peer = "a"\nsocket = "{sockets[1]}"')
         before = states(pair)
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as switch:
+        # Where testpmd leaves a directory.
+        environment = {**os.environ, "RUNTIME_DIRECTORY": str(tmp_path)}
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        ) as switch:
             try:
                 assert switch.stdout is not None
                 # It listens before it serves, and memif refuses a client then.
