@@ -32,6 +32,8 @@ _LIMITS = ("--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1024:1024")
 Commands = tuple[list[str], list[str], list[str]]
 #: Where liblxc leaves locks of containers that are gone.
 _LXC_LOCKS = Path("/run/lxc/lock/var/lib/lxc")
+#: The group of each hierarchy in which liblxc's monitor ends.
+_LXC_PIVOT = "lxc.pivot"
 
 
 class Started:
@@ -99,11 +101,17 @@ def containers(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Start
         pytest.skip("LXC's programs are not installed: apt install lxc")
     made = Started(kind, tmp_path)
     new = [path for path in (_LXC_LOCKS, *_LXC_LOCKS.parents) if not path.exists()]
-    mounts = set(snapshot.take()["mount"])
-    with made.one():  # what programs leave behind at their first container is there while the session looks
-        yield made
-    for point in set(snapshot.take()["mount"]) - mounts:
+    before = snapshot.take()
+    # What programs leave behind when their first container begins and ends is there while the session looks.
+    with made.one():
+        pass
+    yield made
+    after = snapshot.take()
+    for point in after["mount"].keys() - before["mount"].keys():
         run(["umount", point], timeout_s=5)
+    for group in map(Path, after["cgroup"].keys() - before["cgroup"].keys()):
+        if group.name == _LXC_PIVOT:
+            group.rmdir()
     for path in new:
         if path.exists():
             path.rmdir()

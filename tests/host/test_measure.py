@@ -58,7 +58,7 @@ DPDK = [
 
 #: Why a launch says nothing of the path: the host had no time for its processes.
 BUSY = ("clock", "generator-bound")
-TRIES = 3
+TRIES = 5
 
 
 def ids(case: Case) -> str:
