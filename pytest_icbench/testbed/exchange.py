@@ -20,6 +20,7 @@ from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.driver.workload.pcap import PcapFollower, pcap_bytes
 from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.measure.launch.commands import launch_plan
+from pytest_icbench.measure.launch.culprit import look_at_the_switch
 from pytest_icbench.model.case import NETDEV_APIS, Case
 from pytest_icbench.model.endpoint import Address, Endpoint, Veth
 from pytest_icbench.model.placement import Placement
@@ -184,6 +185,7 @@ class Exchange:
         while not done():
             if time.monotonic() > deadline:
                 self.broken = True
+                self._rig.check()
                 silent = sorted(set(self._sends) - self._ready) or sorted(self._sends)
                 tails = "\n".join(self._rig.log_tail(self._launch, index) for index in silent)
                 raise WorkloadError(f"endpoint {silent[0]} has not {goal} within {timeout_s:g} s; log:\n{tails}")
@@ -203,7 +205,7 @@ class Exchange:
             elif line["type"] == "sent":
                 self._steps[index] = int(line["step"])
         for index, code in polled.exited.items():
-            self._rig.check()  # a dead switch is the better explanation
+            look_at_the_switch(self._rig)
             tail = self._rig.log_tail(self._launch, index)
             raise WorkloadError(f"replay at endpoint {index} {exit_meaning(code)}; the end of its log:\n{tail}")
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import WorkloadError
 from pytest_icbench.measure.launch.commands import Command, commands, launch_plan
+from pytest_icbench.measure.launch.culprit import look_at_the_switch
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.testbed.exchange import Captured, replay_commands
@@ -66,7 +67,7 @@ def watched_launch(rig: Rig, case: Case) -> WatchedLaunch:
                 stopped = True
             gone = [index for index in polled.exited if index not in summaries]
             if gone or time.monotonic() > deadline:
-                rig.check()
+                look_at_the_switch(rig)
                 index = gone[0] if gone else min(set(launched) - set(summaries))
                 raise WorkloadError(
                     f"endpoint {index} has not finished; the end of its log:\n{rig.log_tail(launch, index)}"

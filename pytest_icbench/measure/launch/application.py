@@ -13,8 +13,8 @@ from functools import partial
 from pathlib import Path
 
 from pytest_icbench.driver.application.protocol import Application, Ask, Program, Start, Wrong
-from pytest_icbench.errors import WorkloadError
 from pytest_icbench.measure.launch.application_proof import why_wrong
+from pytest_icbench.measure.launch.culprit import switch_first
 from pytest_icbench.measure.launch.disturbance import why_disturbed
 from pytest_icbench.measure.launch.launch import OnRate
 from pytest_icbench.measure.launch.processes import workload_error
@@ -59,11 +59,8 @@ def run_application(
             hangs, or writes what cannot be read. One sentence, and the end of the process' log beneath.
         ProvisionError: the switch is dead; with the tail of its log.
     """
-    try:
+    with switch_first(rig):
         return _Run(application, rig, case, settings).run(index)
-    except WorkloadError:
-        rig.check()  # a switch that dies takes its endpoints along: then the error has to name the switch
-        raise
 
 
 class _Run:

@@ -19,6 +19,7 @@ from pytest_icbench.errors import Invalid, WorkloadError
 from pytest_icbench.measure.launch import hops, ports, round_trips, validity
 from pytest_icbench.measure.launch import windows as assemble
 from pytest_icbench.measure.launch.commands import commands, launch_plan
+from pytest_icbench.measure.launch.culprit import switch_first
 from pytest_icbench.measure.launch.disturbance import why_disturbed
 from pytest_icbench.measure.launch.freezing import Freezing
 from pytest_icbench.measure.launch.processes import LaunchOutput, ProcessOutput, both_ways, workload_error
@@ -145,23 +146,21 @@ class Run:
         began = time.monotonic()
         if self.settings.stream is not None:
             self.stream = WindowStream(Path(self.settings.stream))
-        self.id = self.rig.launch(launch_plan(self.commands, executable, READY_TIMEOUT_S))
+        with switch_first(self.rig):
+            self.id = self.rig.launch(launch_plan(self.commands, executable, READY_TIMEOUT_S))
         try:
-            self._until_ready(began + READY_TIMEOUT_S)
-            self._count()
-            self.freezing.begin()
-            started_at = time.time() + START_DELAY_S
-            asked_ns = self.rig.start(self.id, START_DELAY_S)
-            # Earlier lines are no sign of life: the harness itself may have been kept off its CPU since.
-            self.last_line_at = dict.fromkeys(self.launch_output.outputs, time.monotonic())
-            over = self._until_over(asked_ns)
-            if self.counts:
-                self.interference = self.rig.interference(self.id)
-            self._count()
-        except WorkloadError:
-            # A switch that dies takes its endpoints along: then the error has to name the switch.
-            self.rig.check()
-            raise
+            with switch_first(self.rig):
+                self._until_ready(began + READY_TIMEOUT_S)
+                self._count()
+                self.freezing.begin()
+                started_at = time.time() + START_DELAY_S
+                asked_ns = self.rig.start(self.id, START_DELAY_S)
+                # Earlier lines are no sign of life: the harness itself may have been kept off its CPU since.
+                self.last_line_at = dict.fromkeys(self.launch_output.outputs, time.monotonic())
+                over = self._until_over(asked_ns)
+                if self.counts:
+                    self.interference = self.rig.interference(self.id)
+                self._count()
         finally:
             self.freezing.end()
             self.rig.end(self.id)

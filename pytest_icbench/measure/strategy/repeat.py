@@ -15,6 +15,7 @@ from pytest_icbench.errors import ConnectionLost, Invalid, ProvisionError, Workl
 from pytest_icbench.measure.estimate import LAUNCHES_A_TURN
 from pytest_icbench.measure.functions import FunctionTrack
 from pytest_icbench.measure.launch.application import run_application
+from pytest_icbench.measure.launch.culprit import look_at_the_switch
 from pytest_icbench.measure.launch.disturbance import canary_ns, why_slow
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.measure.launch.preflight import preflight
@@ -43,7 +44,7 @@ TYPICAL_OVERHEAD_S = 0.5
 def _end_of(rig: MeasuredRig, error: ProvisionError) -> Invalid:
     """Returns the INVALID after an error of a built rig, with the end of its log: its switch died or stalled."""
     try:
-        rig.check()
+        look_at_the_switch(rig)
     except ConnectionLost:
         raise
     except ProvisionError as death:
@@ -230,11 +231,9 @@ class Strategy:
             except ProvisionError as error:
                 raise _end_of(rig, error) from None
             except WorkloadError as error:
-                if (fault := rig.path_fault()) is not None:
-                    raise Invalid("no-forwarding", f"{fault}; {str(error).splitlines()[0]}") from None
-                if error.crashed and self._another_try("died", str(error).splitlines()[0]):
-                    continue
-                raise
+                if not self._is_tried_again(rig, error):
+                    raise
+                continue
             if launch.invalid is None:
                 launch = replace(self._with_canary(launch), round=self.round)
                 if self._repeats_disturbed(launch, phase, time.monotonic() - began):
@@ -258,11 +257,21 @@ class Strategy:
                 raise
             except ProvisionError as error:
                 raise _end_of(rig, error) from None
+            except WorkloadError as error:
+                if not self._is_tried_again(rig, error):
+                    raise
+                continue
             if fault is None:
                 rig.preflighted = True
                 self.seen.add(id(rig))
             elif not self._another_try(*fault):
                 raise Invalid(fault[0], _with_fault(rig, *fault))
+
+    def _is_tried_again(self, rig: MeasuredRig, error: WorkloadError) -> bool:
+        """Whether an endpoint's failure may be the harness's. Raises Invalid if a fault of the path explains it."""
+        if (fault := rig.path_fault()) is not None:
+            raise Invalid("no-forwarding", f"{fault}; {str(error).splitlines()[0]}") from None
+        return error.crashed and self._another_try("died", str(error).splitlines()[0])
 
     def _with_canary(self, launch: Launch) -> Launch:
         """Returns the launch, disturbed as well if the canary took long beside that of the case's other launches.

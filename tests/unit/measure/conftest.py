@@ -3,7 +3,14 @@ from __future__ import annotations
 
 import pytest
 
+from pytest_icbench.measure.launch import culprit
 from tests.unit.paired_rigs import Model, paired_rigs
+
+
+@pytest.fixture(autouse=True)
+def quick_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A switch that is only a script dies at once or never."""
+    monkeypatch.setattr(culprit, "DIES_WITHIN_S", 0.0)
 
 
 @pytest.fixture
