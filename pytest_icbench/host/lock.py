@@ -27,6 +27,18 @@ class SessionBusyError(UsageError):
     """Another session runs on this host."""
 
 
+def _only_read(fd: int) -> bool:
+    """Takes a shared lock. Returns whether it could: then no session holds the file, which they do exclusively.
+
+    An ordinary user can hold one on a file that an older version made readable, and so keep every session out.
+    """
+    try:
+        fcntl.lockf(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    return True
+
+
 class HostLock:
     """The lock ``path``, taken by the constructor. Its directory is made, or checked, by ``run_directory.hold``.
 
@@ -59,9 +71,15 @@ class HostLock:
             except FileNotFoundError:  # the last holder removed it meanwhile
                 pass
             except (BlockingIOError, PermissionError):
-                sentence = self._busy(fd)
-                os.close(fd)
-                raise SessionBusyError(sentence) from None
+                if not _only_read(fd):
+                    sentence = self._busy(fd)
+                    os.close(fd)
+                    raise SessionBusyError(sentence) from None
+                ours = self._replaced(fd)
+                if ours is not None:
+                    os.close(fd)
+                    fd = ours
+                    break
             os.close(fd)
         self._fd = fd
         _held.add(path)
@@ -69,6 +87,34 @@ class HostLock:
         with suppress(OSError):  # a full disk: the lock holds, it only does not tell by whom
             os.ftruncate(fd, 0)
             os.pwrite(fd, json.dumps({"pid": owner.pid, "since": owner.since}).encode() + b"\n", 0)
+
+    def _replaced(self, fd: int) -> int | None:
+        """Puts a file that nobody else has opened, and whose lock is held, in the place of one that others read.
+
+        Only who holds the lock of the new file renames it, and the old one's reader here keeps it from becoming a
+        session's meanwhile. So of two that do this at once one has the lock.
+
+        Returns its descriptor; None if there is another file by now. Raises SessionBusyError if another is doing this.
+        """
+        new = self.path.with_name(f"{self.path.name}.new")
+        try:
+            ours = os.open(new, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        except FileNotFoundError:  # the last holder removed the directory meanwhile
+            return None
+        try:
+            fcntl.lockf(ours, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.fstat(ours).st_ino == new.stat().st_ino:
+                if os.fstat(fd).st_ino == self.path.stat().st_ino:
+                    new.rename(self.path)
+                    return ours
+                new.unlink()
+        except FileNotFoundError:
+            pass
+        except (BlockingIOError, PermissionError):
+            os.close(ours)
+            raise SessionBusyError("another icbench session just starts on this host: wait for its end") from None
+        os.close(ours)
+        return None
 
     def _busy(self, fd: int) -> str:
         """Returns the message about the session that holds the lock."""
