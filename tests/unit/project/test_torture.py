@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -10,10 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.torture import fuzz, page
+from pytest_icbench.model.existing import ATTACH
+from tests.torture import fuzz, kills, lives, page
 from tests.torture.fault_table import FAULTS, KINDS, SHORT
 from tests.torture.faults import selected
 from tests.torture.kills import lost, planned
+from tests.torture.lives import Life
 
 
 def test_the_page_is_made_of_the_table() -> None:
@@ -73,6 +76,57 @@ def test_a_lost_result_is_noticed(tmp_path: Path) -> None:
     ]
     (tmp_path / "output").write_text("")
     assert lost(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("status", "end", "is_whole"),
+    [
+        (0, "===== 2 passed in 3.21s =====", True),
+        (0, "===== 2 passed, 1 warning in 63.21s (0:01:03) =====", True),
+        (0, "===== 2 skipped in 0.21s =====", False),
+        (0, "===== 1 passed, 1 skipped in 3.21s =====", False),
+        (1, "===== 1 failed, 1 passed in 3.21s =====", False),
+        (1, "===== 2 passed, 1 error in 3.21s =====", False),
+        (4, "", False),
+    ],
+)
+def test_only_a_session_whose_tests_both_pass_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int, end: str, is_whole: bool
+) -> None:
+    def start(life: Life, directory: Path, other: object) -> subprocess.Popen[bytes]:
+        (directory / "output").write_text(f"test_x.py::test_rate[x] PASSED\n{end}\n")
+        return subprocess.Popen(["sh", "-c", f"exit {status}"])
+
+    told: list[str] = []
+    monkeypatch.setattr(lives, "start", start)
+    monkeypatch.setattr(lives, "recovery", lambda: ["true"])
+    length_s = kills.whole(Life("x in netns", "x"), tmp_path, None, told.append)
+    assert (length_s is not None, not told) == (is_whole, is_whole)
+    assert is_whole or told[0].startswith(
+        f"x in netns is left out, since its session does not pass whole (exit status {status}"
+    )
+
+
+def test_kills_of_a_life_that_is_left_out_go_to_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    killed: list[str] = []
+
+    def kill(plan: kills.Kill, life: Life, *_: object) -> None:
+        killed.append(life.name)
+
+    monkeypatch.setattr(kills, "whole", lambda life, *_: None if life.name == "broken" else 1.0)
+    monkeypatch.setattr(kills, "_killed", kill)
+    kinds = [Life(name, "x") for name in ("a", "broken", "b")]
+    assert list(kills.run(kinds, 9, 1, lambda: False, print)) == [None] * 9
+    assert {name: killed.count(name) for name in killed} == {"a": 3, "b": 6}
+    assert list(kills.run(kinds[1:2], 9, 1, lambda: False, print)) == ["no session passes whole on this host"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="probes the host's switches: run pytest as root")
+def test_no_life_is_of_somebodys_containers() -> None:
+    """Without a topology their cases are skipped."""
+    found = {life.switch for life in lives.lives()}
+    assert "veth" in found
+    assert ATTACH not in found
 
 
 @pytest.mark.slow
