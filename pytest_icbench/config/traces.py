@@ -28,9 +28,11 @@ def trace_rate(token: str, where: str) -> Rate:
         return Rate(trace=trace)
     path = Path(text)
     try:
-        if path.stat().st_size > _MOST_BYTES:
+        with path.open("rb") as file:
+            data = file.read(_MOST_BYTES + 1)  # devices have no size, and some no end
+        if len(data) > _MOST_BYTES:
             raise UsageError(f"{where}: {path} is no trace: it has more than {_MOST_BYTES} bytes")
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = data.decode().splitlines()
     except (OSError, ValueError) as error:
         raise UsageError(
             f"{where}: '{token[:80]}' is no trace ({error.strerror if isinstance(error, OSError) else error}): write"

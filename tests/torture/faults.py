@@ -25,6 +25,9 @@ _INTO_S = 0.6
 #: Where sessions have their state; gone from the host when none is left.
 _SESSIONS = Path("/run/icbench")
 
+#: What the session says of the case that met the fault.
+_SENTENCE = re.compile(r"^E +(\S.*)$", re.MULTILINE)
+
 TEST = """
 import pytest
 
@@ -100,7 +103,11 @@ def _met(fault: Fault, directory: Path, tell: Callable[[str], None]) -> str | No
     if wrong:
         subprocess.run(lives.recovery(), env=lives.environment(), capture_output=True, timeout=60, check=False)
     words = re.search(fault.says, said)
-    tell(f"{fault.name}: {repr(words[0]) if words and not wrong else 'NOT as the table says'}")
+    sentence = _SENTENCE.search(said)
+    tell(
+        f"{fault.name}: {repr(words[0]) if words and not wrong else 'NOT as the table says'}"
+        + (f"; it says: {sentence[1][:300]}" if sentence else "")
+    )
     return None if not wrong else f"{fault.name}: {'; '.join(wrong)}\n{said[-3000:]}"
 
 

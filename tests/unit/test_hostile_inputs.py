@@ -3,14 +3,21 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import random
+import shutil
 from collections.abc import Callable
+from contextlib import chdir
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory, mkdtemp
 
 import pytest
 
-from pytest_icbench.config import values
+from pytest_icbench.config import options, traces, values
+from pytest_icbench.config.option_table import Options
+from pytest_icbench.config.row import Row, rows
 from pytest_icbench.config.switch_config import checked
 from pytest_icbench.config.topology import reading
 from pytest_icbench.driver.workload.output import parse_line
@@ -47,6 +54,121 @@ OPTIONS: list[tuple[Callable[[str, str], object], str]] = [
 ]
 
 
+#: A right text of each option whose value has a form of its own. Files that are named are made by ``read_table``.
+TABLE: dict[str, str] = {
+    "switch": "ovs vpp:xconnect kernel",
+    "packet_size": "64 512..64..1024",
+    "mix": "simple aaf 64:7+576:4+1518:1",
+    "flows": "1 100 1000:zipf new",
+    "header": "udp4 tcp6+vlan100",
+    "direction": "one both",
+    "queues": "1 2 4",
+    "burst": "1 32 64..64..256",
+    "rate": "max ndr pdr:0.5% ndr*0.5 500k 1M..1M..20M 10GbpsL2 mfr trace:random:7:30k trace:load.txt",
+    "pairs": "1 2..2..8",
+    "switch_cores": "1 2",
+    "api": "udp,raw all",
+    "app": "redis:set:c16 tcp_rr:r5000 iperf3:4KB",
+    "birth": "netns:1000 fork:300 netns:200:25ms",
+    "port": "vhost-user memif",
+    "check_payload": "yes",
+    "precision": "3 %",
+    "max_duration": "1.5min",
+    "budget": "2h",
+    "duration": "0.5",
+    "soak_duration": "8h",
+    "window": "0.1",
+    "repeats": "7",
+    "skip": "1",
+    "keep": "2s",
+    "protocol": "thesis",
+    "warmup": "0.5",
+    "max_warmup": "2",
+    "drain": "0.5",
+    "search_preset": "csit",
+    "search_width": "0.5%",
+    "search_trial": "1",
+    "search_sum": "5",
+    "ring": "256",
+    "wait_quiet": "10m",
+    "reference": "no",
+    "placement": "dedicated",
+    "frequency": "keep",
+    "node": "lxc",
+    "hugepage_size": "2M",
+    "must_match": "identity.* !identity.cpu placement",
+    "save": "main-1",
+    "compare": "main-2",
+    "baselines": "baselines",
+    "fail_on": "REGRESSED INVALID",
+    "reports": "reports",
+    "resume": "20260101T000000Z-1",
+    "order": "42",
+    "rounds": "6",
+    "history": "h.jsonl",
+    "thresholds": "t.toml",
+    "pf": "0000:3b:00.0",
+    "remote": "me@host.example",
+    "remote_python": "/usr/bin/python3",
+    "uplink": "host.example=eth1+af_xdp 0000:3b:00.1",
+    "topology": "topology.toml",
+    "binary": "vpp=program\novs=/bin/sh",
+    "switch_config": "ovs=config.toml",
+    "variant": "ovs:new=program\nvpp:tuned=config:config.toml\nforward:slow=variant:cost400",
+    "neighbour": "none cpu stream:2",
+    "isolation": "none l3 cat:11-1",
+    "function": "wire cost1000 swap+acl1000+deny30 police200k shape10Mbit wire:2xcost1000 none",
+    "function_count": "1 2..2..8",
+    "chain": "1 10 100",
+    "share": "70:30 70",
+    "cap": "50:50 20",
+    "active": "1 250 1000",
+    "function_config": "linux=config.toml",
+}
+TRACE = "# second,rate\n0,1000,5\n1,2000,0\n2 30000 7\n"
+FILES = {"load.txt": TRACE, "topology.toml": TOPOLOGY, "config.toml": CONFIG, "t.toml": THRESHOLDS}
+
+
+@cache
+def _directory() -> Path:
+    """Makes the directory that options' paths begin at, for as long as this process runs."""
+    top = Path(mkdtemp(prefix="hostile-"))
+    atexit.register(shutil.rmtree, top, ignore_errors=True)
+    (top / "program").symlink_to("/bin/true")
+    for name, text in FILES.items():
+        (top / name).write_text(text)
+    return top
+
+
+def read_table(chance: random.Random) -> None:
+    """Reads one to three options of the table as a run does, of which one, or a file that one names, is changed."""
+    top = _directory()
+    names = chance.sample(list(TABLE), chance.randint(1, 3))
+    texts = {name: TABLE[name] for name in names}
+    file = chance.choice(list(FILES))
+    if chance.random() < 0.25:
+        texts["rate" if file == "load.txt" else "topology"] = "trace:load.txt" if file == "load.txt" else file
+        (top / file).write_bytes(mutated_text(FILES[file], chance).encode(errors="surrogatepass"))
+    else:
+        texts[names[0]] = mutated_text(texts[names[0]], chance)
+
+    def raw(row: Row) -> tuple[str, str] | None:
+        return (row.option, texts[row.name]) if texts.get(row.name, "").strip() else None
+
+    try:
+        with chdir(top):
+            options.read(raw, root=top, directory=top)
+    finally:
+        (top / file).write_text(FILES[file])
+
+
+def read_trace(chance: random.Random) -> None:
+    with TemporaryDirectory(prefix="hostile-") as top:
+        path = Path(top, "load.txt")
+        path.write_bytes(mutated_text(TRACE, chance).encode(errors="surrogatepass"))
+        traces.trace_rate(f"trace:{path}", "--icbench-rate")
+
+
 def read_config(chance: random.Random) -> None:
     text = mutated_text(CONFIG, chance)
     checked(toml.TomlFile(Path("c.toml"), text, toml.parse(text, "c.toml")), "ovs", KINDS)  # type: ignore[arg-type]
@@ -70,6 +192,8 @@ READERS: dict[str, Callable[[random.Random], object]] = {
     "topology": lambda chance: reading.loads(mutated_text(TOPOLOGY, chance), "t.toml"),
     "configuration": read_config,
     "value of an option": read_option,
+    "option of the table": read_table,
+    "trace": read_trace,
     "line of the workload": read_line,
 }
 
@@ -87,10 +211,30 @@ def test_ten_thousand_hostile_inputs_get_a_sentence(reader: str) -> None:
     assert refusals(READERS[reader], 10_000, seed=2)[1] == {}
 
 
+def test_each_option_with_a_value_has_a_text_that_is_right() -> None:
+    """Else all its changes could be refused for the text alone."""
+    table = {row.name: row for row in rows(Options) if not row.flag}
+    assert set(TABLE) - {"check_payload"} == set(table)
+    for name, text in TABLE.items():
+
+        def raw(row: Row, name: str = name, text: str = text) -> tuple[str, str] | None:
+            return (row.option, text) if row.name == name else None
+
+        with chdir(_directory()):
+            options.read(raw, root=_directory(), directory=_directory())
+
+
 @pytest.mark.parametrize("number", ["1" + "0" * 400, "9" * 5000, "[" * 3000, "1e999", "nan", "2024-13-45"])
 def test_odd_numbers_of_toml(number: str) -> None:
     with pytest.raises(UsageError):
         thresholds.parse(f'["*"]\nmin_throughput_pps = {number}\n', "t.toml")
+
+
+@pytest.mark.parametrize("option", ["rate=trace:/dev/zero", "topology=/dev/zero", "switch_config=ovs=/dev/zero"])
+def test_a_file_without_end_is_read_to_a_bound(option: str) -> None:
+    name, _, text = option.partition("=")
+    with pytest.raises(UsageError, match=r"/dev/zero .*has more than \d+ bytes"):
+        options.read(lambda row: (row.option, text) if row.name == name else None, root=Path("/"), directory=Path("/"))
 
 
 def test_messages_have_no_control_characters() -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import random
 import shutil
@@ -11,13 +12,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any, NoReturn
 
 import pytest
 
-from pytest_icbench.cli import main
+from pytest_icbench.cli import bisect, main
+from pytest_icbench.cli.calibrate import command
+from pytest_icbench.driver.switch.sriov.switch import Sriov
+from pytest_icbench.errors import UsageError
+from pytest_icbench.host import recover, session
+from pytest_icbench.host.findings import Finding
 from pytest_icbench.store.history import append, entry_of
 from pytest_icbench.store.read import read_run
+from pytest_icbench.testbed import doctor, undo_kinds
 from tests.hostile import mutated_text
+from tests.unit.host.test_entry_checks import RIGHT, SESSION, recording
+from tests.unit.host.test_entry_checks import RUN as RUN_DIR
 from tests.unit.store.test_hostile_run import NAMES, RUN, damaged
 
 
@@ -27,6 +37,17 @@ def _files(top: Path) -> None:
     with redirect_stdout(io.StringIO()):
         main.main(["accept", "main", "--all", "--run", str(top / "run"), "--baselines", str(top / "b")])
         main.main(["topology", "2vs2"])
+    for program in ("fast", "slow"):
+        (top / program).symlink_to("/bin/true")
+    (top / "between.txt").write_text("".join(f"{top.parent}/top/fast\n" for _ in range(3)))
+    dead = top / "sessions" / SESSION
+    dead.mkdir(parents=True)
+    lines: list[dict[str, Any]] = [{"schema": 1, "owner": None}]
+    lines += [{"entry": number, "kind": kind, "data": data} for number, (kind, data) in enumerate(RIGHT, 1)]
+    text = "".join(f"{json.dumps(line)}\n" for line in lines)
+    (dead / "journal").write_text(text.replace(RUN_DIR, str(top.parent / "top" / "sessions")))
+    for directory in (dead.parent, dead):
+        directory.chmod(0o700)
     entries = [entry_of(item.measurement, "r") for item in read_run(top / "run").results]
     append(top / "h.jsonl", [entry for entry in entries if entry is not None] * 3)
 
@@ -41,9 +62,42 @@ COMMANDS: dict[str, list[str]] = {
     "hlog": ["hlog", "run/results.jsonl", "out.hlog"],
     "waive": ["waive", "*", "--reason", "known", "--until", "2031-01-31", "--baselines", "b"],
     "topology": ["topology", "2vs2"],
+    "baseline": ["baseline", "main", "*", "--baselines", "b"],
+    "baseline --keep": ["baseline", "main", "--keep", "1", "--baselines", "b"],
+    "baseline --drop": ["baseline", "main", "*", "--drop", "--session", "20", "--baselines", "b"],
+    "bisect": ["bisect", "ovs", "fast", "slow", "--between", "between.txt"],
+    "calibrate": ["calibrate", "--time=10m", "--variant=cost400", "--packet-size=64", "--rate=10k", "--duration=1"],
+    "doctor": ["doctor", "--pf=eth0", "--json"],
+    "recover": ["recover", "--forget"],
 }
 #: Commands that write what others read, or read no file: only their arguments are changed.
-_ARGUMENTS_ALONE = ("topology",)
+_ARGUMENTS_ALONE = ("topology", "calibrate", "doctor")
+#: The one file that a command reads, where it is none of a run, a baseline or a history.
+_READS = {"bisect": "between.txt", "recover": f"sessions/{SESSION}/journal"}
+
+
+def _no_launch(*_arguments: object) -> NoReturn:
+    raise UsageError("this host is left alone")
+
+
+def _cards(pf: str | None = None) -> list[Finding]:
+    """Examines the switch of cards alone: the rest of a host is the same for all arguments."""
+    return list(doctor._switches(pf))
+
+
+@contextmanager
+def _harmless(top: Path) -> Iterator[None]:
+    """Keeps commands off the host: nothing is launched, and of a recovery all is checked and nothing undone."""
+    noted = {name: recording(name, []) for name in undo_kinds.UNDO_KINDS}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bisect, "side_by_side", _no_launch)
+        patch.setattr(command, "measured", _no_launch)
+        patch.setattr(doctor, "examine", _cards)
+        patch.setattr(doctor.registry, "builtin_switches", lambda: {"sriov": Sriov})
+        patch.setattr(session, "RUN_DIR", top / "sessions")
+        patch.setattr(undo_kinds, "UNDO_KINDS", noted)
+        patch.setattr(recover, "kill_session", lambda _session: None)
+        yield
 
 
 @contextmanager
@@ -57,8 +111,12 @@ def _inside(directory: Path) -> Iterator[None]:
         os.chdir(old)
 
 
-def _damage(top: Path, chance: random.Random) -> None:
-    """Damages one of the files."""
+def _damage(name: str, top: Path, chance: random.Random) -> None:
+    """Damages one of the files that a command reads."""
+    if (alone := _READS.get(name)) is not None:
+        text = mutated_text((top / alone).read_text(encoding="utf-8"), chance)
+        (top / alone).write_bytes(text.encode(errors="surrogatepass"))
+        return
     kind = chance.randrange(3)
     if kind == 0:
         path = top / "run" / chance.choice(NAMES)
@@ -99,9 +157,9 @@ def tried_command(name: str, tries: int, seed: int) -> tuple[int, dict[str, str]
                 place = chance.randrange(1, len(argv))
                 argv[place] = mutated_text(argv[place], chance).replace("\0", "")
             else:
-                _damage(top, chance)
+                _damage(name, top, chance)
             try:
-                with _inside(top):
+                with _inside(top), _harmless(top):
                     status, said = called(argv)
             except Exception as error:
                 trace = error.__traceback__
