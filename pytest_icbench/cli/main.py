@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from pytest_icbench.cli import bisect, history, sessions
+from pytest_icbench.cli import bisect, doctor, history, sessions
 from pytest_icbench.cli.baseline import add_commands
 from pytest_icbench.cli.calibrate import command as calibration
 from pytest_icbench.cli.scenarios import packaged_scenarios
@@ -20,30 +19,6 @@ from pytest_icbench.version import package_version
 from pytest_icbench.wording import counted, printable
 
 Command = Callable[[argparse.Namespace], int]
-
-
-def _doctor(arguments: argparse.Namespace) -> int:
-    """Prints the findings about a host. The exit code is 1 if something is missing."""
-    from pytest_icbench.host.findings import exit_code, kernel_line, render
-    from pytest_icbench.testbed.doctor import examine
-
-    if arguments.remote is not None:
-        from pytest_icbench.testbed.remote.doctor import examine_remote
-
-        findings = examine_remote(arguments.remote, arguments.remote_python, arguments.pf)
-    else:
-        findings = examine(pf=arguments.pf)
-    if arguments.json:
-        document = {
-            "schema": 1,
-            "ready": exit_code(findings) == 0,
-            "kernel_parameters": kernel_line(findings),
-            "findings": [finding.to_dict() for finding in findings],
-        }
-        print(json.dumps(document, indent=2))
-    else:
-        print(render(findings))
-    return exit_code(findings)
 
 
 def _recover(arguments: argparse.Namespace) -> int:
@@ -164,23 +139,29 @@ class _Parser(argparse.ArgumentParser):
         super().error(printable(message))
 
 
+class _Subcommands:
+    """The subcommands of a parser. The help of each begins with the sentence by which the whole command lists it."""
+
+    def __init__(self, top: argparse.ArgumentParser) -> None:
+        self._commands = top.add_subparsers(metavar="COMMAND")
+
+    def add_parser(self, name: str, *, help: str) -> argparse.ArgumentParser:
+        """Adds one."""
+        return self._commands.add_parser(name, help=help, description=f"{help[:1].upper()}{help[1:]}.")
+
+
 def parser() -> argparse.ArgumentParser:
     """Returns the parser of the command line. Each subcommand sets the default ``command``, its ``Command``."""
     top = _Parser(prog="icbench", description="Companion of the pytest plugin pytest-icbench.")
     top.add_argument("--version", action="version", version=f"pytest-icbench {package_version()}")
     top.set_defaults(command=lambda _arguments: _help(top), takes_others=False)
-    commands = top.add_subparsers(metavar="COMMAND")
+    commands = _Subcommands(top)
 
-    demo = commands.add_parser("demo", help="measure every switch of this host, in 3 minutes, into reports/ (root)")
+    demo = commands.add_parser("demo", help="measure every switch of this host, in 2 minutes, into reports/ (root)")
     demo.usage = "icbench demo [options of pytest, such as -k ovs or --icbench-node netns]"
     demo.set_defaults(command=_demo, takes_others=True)
 
-    doctor = commands.add_parser("doctor", help="show what this host lacks, and what would disturb a measurement on it")
-    doctor.add_argument("--json", action="store_true", help="print the findings as JSON")
-    doctor.add_argument("--pf", help="the card that sriov is to use: its interface or PCI address")
-    doctor.add_argument("--remote", metavar="[USER@]HOST", help="examine this host, by ssh, instead")
-    doctor.add_argument("--remote-python", metavar="PATH", help="the Python on that host with this package")
-    doctor.set_defaults(command=_doctor)
+    doctor.add_to(commands)
 
     recover = commands.add_parser("recover", help="undo what a killed session left on this host (root)")
     recover.add_argument("--forget", action="store_true", help="drop the journal of changes that cannot be undone")

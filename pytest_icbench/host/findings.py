@@ -12,7 +12,7 @@ from typing import Any
 class Level(StrEnum):
     """The severity of a finding."""
 
-    MISSING = "missing"  #: a built-in feature cannot run
+    MISSING = "missing"  #: what every session needs, or what was asked for, cannot run
     DISTURBS = "disturbs"  #: a measurement on this host is less exact than it could be
     NOTE = "note"  #: worth knowing
     GOOD = "good"

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 from pytest_icbench.driver.guard import make_switch, node_findings
 from pytest_icbench.driver.node.registry import node_kinds
 from pytest_icbench.driver.switch import registry
+from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import IcbenchError, Unsupported
 from pytest_icbench.host import disturbances, facts
@@ -26,18 +27,29 @@ from pytest_icbench.testbed.application_probe import findings as application_fin
 PLENTY_MIB = 2048
 
 
-def examine(root: Root | None = None, sample_s: float = 0.3, pf: str | None = None) -> list[Finding]:
+def examine(
+    root: Root | None = None,
+    sample_s: float = 0.3,
+    pf: str | None = None,
+    switches: Mapping[str, type[Switch]] | None = None,
+    asked: Collection[str] = (),
+) -> list[Finding]:
     """Returns everything about this host. Switches, LXC and the workload are examined on the running machine only.
 
     Args:
         root: of the files of the host; None for this machine's.
         sample_s: how long disturbances are watched, in seconds.
         pf: the card that ``sriov`` is to use.
+        switches: the drivers by name; None for those of this package.
+        asked: the switches to examine: one that cannot run is missing. Empty: every switch, and one that cannot run is
+            a note, since its cases are skipped and the others are not.
     """
     root = root or Root()
     findings = [*_hardware(root), *_cgroups(root), *_huge_pages(root)]
     if root.live:
-        findings += [*_root(), *_counters(root), *_nodes(), *_workload(), *_switches(pf), *application_findings()]
+        known = registry.builtin_switches() if switches is None else switches
+        findings += [*_root(), *_counters(root), *_nodes(), *_workload(), *_switches(known, asked, pf)]
+        findings += application_findings()
     return findings + disturbances.find(root, sample_s)
 
 
@@ -172,14 +184,19 @@ def _workload() -> Iterator[Finding]:
         )
 
 
-def _switches(pf: str | None) -> Iterator[Finding]:
-    session = HostSession.probing(pf=pf)
-    for name, driver in registry.builtin_switches().items():
+def _switches(known: Mapping[str, type[Switch]], asked: Collection[str], pf: str | None) -> Iterator[Finding]:
+    session, absent = HostSession.probing(pf=pf), Level.MISSING if asked else Level.NOTE
+    for name in asked or known:
+        if name not in known:
+            text = "comes from another package, and such a switch runs on one host only"
+            yield Finding(Level.MISSING, name, text)
+            continue
+        driver = known[name]
         try:
             version = make_switch(driver).probe(session, None).version
             make_switch(driver).probe_api(session, driver.default_apis[0])
         except Unsupported as error:
-            yield Finding(Level.MISSING, name, str(error).splitlines()[0])
+            yield Finding(absent, name, str(error).splitlines()[0])
         except IcbenchError as error:
             yield Finding(Level.MISSING, name, f"its probe failed: {str(error).splitlines()[0]}")
         else:

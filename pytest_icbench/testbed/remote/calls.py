@@ -59,8 +59,8 @@ class HostCalls(Forwarding):
         raise NotImplementedError
 
     @call()
-    def examine(self, pf: str | None) -> tuple[dict[str, Any], ...]:
-        """Returns the findings of ``icbench doctor`` (``Finding.to_dict``)."""
+    def examine(self, pf: str | None, asked: tuple[str, ...]) -> tuple[dict[str, Any], ...]:
+        """Returns the findings of ``icbench doctor --switch ASKED`` (``Finding.to_dict``)."""
         raise NotImplementedError
 
     @call()

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from pytest_icbench.config import values
 from pytest_icbench.driver.workload.version import workload_version
 from pytest_icbench.errors import IcbenchError
@@ -12,13 +14,14 @@ from pytest_icbench.testbed.remote.host import RemoteCalls
 from pytest_icbench.version import package_version
 
 
-def examine_remote(host: str, python: str | None, pf: str | None) -> list[Finding]:
+def examine_remote(host: str, python: str | None, pf: str | None, asked: Collection[str] = ()) -> list[Finding]:
     """Returns findings about the connection and the versions, then those of ``icbench doctor`` there.
 
     Args:
         host: ``[USER@]HOST``.
         python: path of the Python over there; None to look for one.
         pf: the card that ``sriov`` is to use there.
+        asked: the switches to examine there, as ``testbed.doctor.examine`` takes them.
 
     Raises UsageError if such a Python cannot be reached, or has another version of the package.
     """
@@ -35,7 +38,7 @@ def examine_remote(host: str, python: str | None, pf: str | None) -> list[Findin
             ),
             _workload(connection),
         ]
-        return findings + [Finding.from_dict(data) for data in RemoteCalls(connection).examine(pf)]
+        return findings + [Finding.from_dict(data) for data in RemoteCalls(connection).examine(pf, tuple(asked))]
     finally:
         connection.close()
 

@@ -68,8 +68,8 @@ class HostEnd(HostCalls):
 
         return workload_version()
 
-    def examine(self, pf: str | None) -> tuple[dict[str, Any], ...]:
-        return tuple(finding.to_dict() for finding in examine(pf=pf))
+    def examine(self, pf: str | None, asked: tuple[str, ...]) -> tuple[dict[str, Any], ...]:
+        return tuple(finding.to_dict() for finding in examine(pf=pf, asked=asked))
 
     def unsupported_reason(self, question: SwitchQuestion) -> str | None:
         cls = self._switches.get(question.switch)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import json
+import argparse
 import os
 import shutil
 import subprocess
@@ -15,8 +15,6 @@ import pytest
 from pytest_icbench.cli import main
 from pytest_icbench.cli.scenarios import packaged_scenarios
 from pytest_icbench.config.topology.reading import read
-from pytest_icbench.host.findings import Finding, Level
-from pytest_icbench.testbed import doctor
 
 
 @pytest.fixture
@@ -64,22 +62,6 @@ def test_scenarios_into_a_file(packaged: Path, tmp_path: Path, capsys: pytest.Ca
 
 def test_the_package_holds_scenarios() -> None:
     assert any(packaged_scenarios().glob("test_*.py"))
-
-
-@pytest.mark.parametrize(("level", "code"), [(Level.MISSING, 1), (Level.DISTURBS, 0)])
-def test_doctor(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], level: Level, code: int) -> None:
-    monkeypatch.setattr(doctor, "examine", lambda pf: [Finding(level, "thing", "says so", "do this", ("a=b",))])
-    assert main.main(["doctor"]) == code
-    assert capsys.readouterr().out.startswith(f"{level}:\n  thing  says so -> do this\n")
-    assert main.main(["doctor", "--json"]) == code
-    assert json.loads(capsys.readouterr().out) == {
-        "schema": 1,
-        "ready": code == 0,
-        "kernel_parameters": "a=b",
-        "findings": [
-            {"level": str(level), "topic": "thing", "text": "says so", "remedy": "do this", "parameters": ["a=b"]}
-        ],
-    }
 
 
 def test_recover_needs_root(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -138,6 +120,27 @@ def test_a_topology_that_cannot_be(argv: list[str], said: str, capsys: pytest.Ca
         code = int(str(ended.code))
     assert code == 2
     assert said in capsys.readouterr().err
+
+
+def subcommands() -> dict[str, str]:
+    """The subcommands with the sentence by which the whole command lists each."""
+    (action,) = (action for action in main.parser()._actions if isinstance(action, argparse._SubParsersAction))
+    return {choice.dest: str(choice.help) for choice in action._choices_actions}
+
+
+def test_there_are_subcommands() -> None:
+    assert len(subcommands()) > 10
+
+
+@pytest.mark.parametrize(("name", "sentence"), list(subcommands().items()))
+def test_the_help_of_a_subcommand_says_what_it_does(
+    name: str, sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main.main([name, "--help"])
+    assert ended.value.code == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert sentence.casefold() in said.casefold()
 
 
 def test_the_command_alone_prints_its_help(capsys: pytest.CaptureFixture[str]) -> None:

@@ -168,15 +168,18 @@ def test_rendering() -> None:
     assert render([]) == ""
 
 
-def test_a_switch_that_cannot_run_is_missing_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("asked", "level"), [((), Level.NOTE), (("absent",), Level.MISSING)])
+def test_a_switch_that_cannot_run_has_its_remedy_and_is_missing_if_asked_for(
+    monkeypatch: pytest.MonkeyPatch, asked: tuple[str, ...], level: Level
+) -> None:
     class Absent:
         def probe(self, session: Any, binary: Any) -> None:
             raise Unsupported("absent is not installed: apt install absent\ndetails")
 
     monkeypatch.setattr(registry, "builtin_switches", lambda: {"absent": Absent})
-    found = [finding for finding in doctor.examine(sample_s=0) if finding.topic == "absent"]
-    assert found == [Finding(Level.MISSING, "absent", "absent is not installed: apt install absent")]
-    assert exit_code(found) == 1
+    found = [finding for finding in doctor.examine(sample_s=0, asked=asked) if finding.topic == "absent"]
+    assert found == [Finding(level, "absent", "absent is not installed: apt install absent")]
+    assert exit_code(found) == int(bool(asked))
 
 
 def test_lxc_tells_its_version_or_why_it_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
