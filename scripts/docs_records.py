@@ -34,7 +34,7 @@ LINKS = {
         "rtt_mean_ns": ("round-trip time", "../explanation/concepts.md#latency"),
         "pdv_p50_ns": ("packet delay variation", "../explanation/concepts.md#latency"),
         "cycles_per_packet": ("busy cycles", "../explanation/concepts.md#cycles"),
-        "operations_per_second": ("application", "../how-to/applications.md#what-the-figures-say"),
+        "operations_per_second": ("application", "../how-to/applications.md#what-the-values-say"),
         "switch_counters": ("the switch counted", "#a-port-of-the-switch"),
         "chains": ("where a chain lost frames", "#a-chain"),
         "functions": ("what each network function did", "#a-function"),
@@ -53,7 +53,7 @@ LINKS = {
         "identity": ("facts", "../explanation/concepts.md#facts-around-a-result"),
         "per_pair": ("pairs", "#a-pair-of-a-result"),
         "per_launch": ("launches", "#a-launch"),
-        "birth_ns": ("created containers", "../how-to/births.md#what-the-figures-say"),
+        "birth_ns": ("created containers", "../how-to/births.md#what-the-values-say"),
     },
 }
 

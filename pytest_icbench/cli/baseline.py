@@ -32,7 +32,7 @@ BASELINES, NEWEST = "baselines", "reports/latest"
 
 def add_commands(commands: Any) -> None:
     """Declares the subcommands; each sets ``command``."""
-    accept = commands.add_parser("accept", help="make a run's figures the baseline of the named cases")
+    accept = commands.add_parser("accept", help="make a run's values the baseline of the named cases")
     accept.add_argument("name", metavar="NAME", help="the name of the baseline, which is created if missing")
     accept.add_argument("case", metavar="CASE", nargs="*", help="pattern (*, ?, [...]) over case ids")
     accept.add_argument("--all", action="store_true", help="all cases of the run")

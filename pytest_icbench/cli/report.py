@@ -213,7 +213,7 @@ def _print_differences(recomputations: Sequence[Anew]) -> int:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of ``icbench report``."""
     parser.add_argument("runs", metavar="DIR", nargs="+", help="a run: a directory below reports/, or reports/latest")
-    parser.add_argument("--html", metavar="FILE", help="write a page with figures (extra html)")
+    parser.add_argument("--html", metavar="FILE", help="write a page with charts (extra html)")
     parser.add_argument(
         "--history", metavar="FILE", help="add the history of its cases to the page (--icbench-history)"
     )

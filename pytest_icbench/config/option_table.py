@@ -251,7 +251,7 @@ class Options(FunctionOptions):
     )
     save: str | None = option(
         "NAME",
-        "keep the figures of this run as a baseline of this name, for each case and host; cases that are not run keep"
+        "keep the values of this run as a baseline of this name, for each case and host; cases that are not run keep"
         " what they had",
         values.baseline_name,
     )

@@ -167,7 +167,7 @@ def _check_baselines(options: Options, where: Mapping[str, str]) -> None:
     if options.save is not None and options.save == options.compare:
         raise UsageError(
             f"{where['save']}: '{options.save}' is the baseline to compare with, and would follow every small loss;"
-            " give another name, or take this run's figures over afterwards: icbench accept"
+            " give another name, or take this run's values over afterwards: icbench accept"
         )
 
 

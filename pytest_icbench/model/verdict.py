@@ -42,7 +42,7 @@ class Verdict(StrEnum):
     change: Change | None
     meaning: str
 
-    INVALID = "INVALID", "broken", "bad", "fails notable", None, "the figures are no measurement"
+    INVALID = "INVALID", "broken", "bad", "fails notable", None, "the values are no measurement"
     REGRESSED = (
         *("REGRESSED", "regressed", "bad", "fails notable", "worse"),
         "a limit was missed, or the baseline fallen short of, by the whole interval",
@@ -53,7 +53,7 @@ class Verdict(StrEnum):
     )
     INCONCLUSIVE = (
         *("INCONCLUSIVE", "undecided", "warn", "notable", "untold"),
-        'the interval is too wide to tell, or the figure is "at least"',
+        'the interval is too wide to tell, or the value is "at least"',
     )
     NO_BASELINE = "NO_BASELINE", "undecided", "ink", "", None, "nothing to compare with"
     IMPROVED = (

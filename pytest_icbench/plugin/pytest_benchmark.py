@@ -111,7 +111,7 @@ def replay(item: pytest.Item, results: Sequence[Measurement]) -> None:
         measurement = results[-1]
         values = seconds(measurement)
     if not values:
-        fixture._mode = "icbench: no figure"  # otherwise it warns that the fixture was not used
+        fixture._mode = "icbench: no value"  # otherwise it warns that the fixture was not used
         return
     clock.values = values
     line = measurement.to_dict()

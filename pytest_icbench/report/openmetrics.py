@@ -67,15 +67,15 @@ def _families(
         yield f"icbench_operations{end}_per_second", "", text, operations
         yield f"icbench_rtt{end}_seconds", "seconds", f"Round-trip time{end_text}.", _rtt(results, of)
         ratio = _plain(results, _figure(of, "ratio_to_baseline"))
-        yield f"icbench_baseline{end}_ratio", "ratio", f"Main figure over the baseline's{end_text}.", ratio
+        yield f"icbench_baseline{end}_ratio", "ratio", f"Main value over the baseline's{end_text}.", ratio
         change = _to_base(results, of)
-        yield f"icbench_side_by_side{end}_ratio", "ratio", f"Figure over that of its base{end_text}.", change
+        yield f"icbench_side_by_side{end}_ratio", "ratio", f"Value over that of its base{end_text}.", change
     loss = _plain(results, lambda result: result.frame_loss_ratio)
     yield "icbench_frame_loss_ratio", "ratio", "Frames lost over frames sent.", loss
     created = _plain(results, lambda result: None if result.birth_ns is None else result.birth_ns / 1e9)
     yield "icbench_birth_seconds", "seconds", "Time to create a container, median over those of a case.", created
     launches = _plain(results, lambda result: result.launches)
-    yield "icbench_launches", "", "Launches behind the figures.", launches
+    yield "icbench_launches", "", "Launches behind the values.", launches
     duration = _plain(results, lambda result: result.duration_s)
     yield "icbench_duration_seconds", "seconds", "Duration of the case.", duration
 

@@ -64,7 +64,7 @@ def add_to(commands: argparse._SubParsersAction[Any]) -> None:
         default="20m",
         help="the duration of the comparison in the final sentence (default: %(default)s)",
     )
-    command.add_argument("--out", metavar="FILE", help="the file for the figures (default: calibration-TIME.json)")
+    command.add_argument("--out", metavar="FILE", help="the file for the values (default: calibration-TIME.json)")
     command.set_defaults(command=run)
 
 

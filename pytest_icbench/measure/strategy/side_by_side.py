@@ -224,7 +224,7 @@ class PairStrategy(Strategy):
         """Returns the figures from a pair of rigs on. Raises Invalid if no pair of launches has two figures."""
         rig_pairs = self._rig_pairs(begin, len(self.rig_sizes))
         if not rig_pairs:
-            raise Invalid("no-forwarding", f"{self.case_id}: no pair of launches has a figure on both sides")
+            raise Invalid("no-forwarding", f"{self.case_id}: no pair of launches has a value on both sides")
         return rig_pairs
 
     def _rig_pairs(self, begin: int, end: int) -> list[RigPair]:

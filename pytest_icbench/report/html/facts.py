@@ -26,7 +26,7 @@ def facts_of(result: Result, repeat: str | None = None) -> list[tuple[str, str]]
     facts: list[tuple[str, object]] = [
         ("verdict", _joined(result.verdict, result.reason)),
         ("evidence", result.evidence),
-        ("figure", (figure := figure_text(result)) and _joined(figure, result.metric)),
+        ("value", (figure := figure_text(result)) and _joined(figure, result.metric)),
         ("relevant bounds", remarks.relevant_bounds(result)),
         ("search", result.search and result.search.evidence),
         ("back to back", longruns.back_to_back(result)),

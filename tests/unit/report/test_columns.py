@@ -23,7 +23,7 @@ def test_a_new_column_is_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [line.split()[-2:] for line in lines if line.startswith("case ")] == [["took", "s"]] * 2
     assert [line.split()[-1] for line in lines if line.startswith("ovs-")] == ["61", "62"]
     text = markdown.summary([rates], [], [])
-    assert "| case | figure | interval | against the baseline | limit by | verdict | took s |" in text
+    assert "| case | value | interval | against the baseline | limit by | verdict | took s |" in text
     assert "| 61 |" in text
     page = html.Page()
     page.add("t", rates)

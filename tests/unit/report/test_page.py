@@ -251,7 +251,7 @@ def test_bands_drift_and_a_search_are_among_the_facts() -> None:
         Case("ovs", rate=Rate(loss_ratio=0.0)), search=search, search_lower_pps=5.033e6, search_upper_pps=5.05e6
     )
     facts = facts_of(found)
-    assert facts["figure"].startswith("5 Mpps (bounds 5.033 to 5.05)")
+    assert facts["value"].startswith("5 Mpps (bounds 5.033 to 5.05)")
     assert facts["relevant bounds"].startswith("lower 5.033 Mpps, upper 5.05 Mpps")
     assert facts["search"] == "ended after 9 s"
     assert "upper 5.05 Mpps" in facts_of(replace(found, throughput_pps=Estimate(5e6)))["relevant bounds"]
