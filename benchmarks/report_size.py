@@ -2,7 +2,7 @@
 """5,000 cases: how long collecting takes, how long the HTML report, how large it is, how long a browser needs for it.
 
 No host and no root: results are made up, of the size of real ones (six launches of ten windows; half of the cases with
-latency histograms of 300 buckets a launch). ``python benchmarks/report_size.py [CASES]``.
+latency histograms of 300 buckets a launch). ``python benchmarks/report_size.py [CASES [FILE]]``; FILE keeps the page.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def main() -> int:
         page, tests = Page(), list[TestRecord]()
         tests.extend(fill(page, cases(number)))
         timed("Vega's script", vega.script)
-        path = directory / "report.html"
+        path = Path(sys.argv[2]) if len(sys.argv) > 2 else directory / "report.html"
         written = timed(f"report of {len(tests)} cases", lambda: write_html(path, page, tests))
         size = path.stat().st_size
         print(f"size: {size / 1e6:.1f} MB")

@@ -26,5 +26,5 @@ def test_quick(icbench: Icbench) -> None:
 
 @pytest.mark.icbench(switch=SWITCHES, packet_size=[64, 128], rate="pdr:0.01%", search_preset="icpe2018")
 def test_as_icpe_2018(icbench: Icbench) -> None:
-    """At most one frame of ten thousand lost in a minute: the criterion of Pitaev and others, here without their network functions."""
+    """At most one frame of ten thousand lost in a minute: that of Pitaev and others, without their functions."""
     icbench.gate(icbench.throughput())

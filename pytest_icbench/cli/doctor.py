@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 def add_to(commands: Any) -> None:
     """Adds the subcommand."""
-    command = commands.add_parser("doctor", help="show what this host lacks, and what would disturb a measurement on it")
+    command = commands.add_parser(
+        "doctor", help="show what this host lacks, and what would disturb a measurement on it"
+    )
     command.add_argument("--json", action="store_true", help="print the findings as JSON")
     command.add_argument(
         "--switch",

@@ -145,7 +145,7 @@ class _Subcommands:
     def __init__(self, top: argparse.ArgumentParser) -> None:
         self._commands = top.add_subparsers(metavar="COMMAND")
 
-    def add_parser(self, name: str, *, help: str) -> argparse.ArgumentParser:
+    def add_parser(self, name: str, *, help: str) -> argparse.ArgumentParser:  # noqa: A002 - as argparse calls it
         """Adds one."""
         return self._commands.add_parser(name, help=help, description=f"{help[:1].upper()}{help[1:]}.")
 

@@ -302,7 +302,7 @@ def test_windows_of_a_case_can_be_chosen_by_keyboard(opened: Opened) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [400, 1600])
+@pytest.mark.parametrize("width", [400, 1024, 1600])
 def test_narrow_and_wide_light_and_dark(opened: Opened, scheme: str, width: int) -> None:
     page = opened.page
     page.emulate_media(color_scheme=scheme)

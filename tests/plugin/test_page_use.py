@@ -240,6 +240,8 @@ def test_a_published_value_is_drawn_whole_or_counted(
         (400, "dark"),
         (1600, "light"),
         pytest.param(400, "light", marks=pytest.mark.slow),
+        pytest.param(1024, "light", marks=pytest.mark.slow),
+        pytest.param(1024, "dark", marks=pytest.mark.slow),
         pytest.param(1600, "dark", marks=pytest.mark.slow),
     ],
 )

@@ -16,6 +16,8 @@ from pytest_icbench.stats.quantiles import Estimate
 OFFERED = Column("offered", "offered, Mpps")
 SIZE = Column("size", "packet size, bytes with FCS")
 PAIRS = Column("pairs", "pairs")
+#: The most charts with the bursts of one path.
+MOST_OF_BURSTS = 12
 
 
 def all_series(results: Iterable[Result]) -> list[str]:
@@ -160,39 +162,61 @@ def _sweep_point(result: Result, point: SweepPoint) -> tuple[Any, ...]:
     return (result.case, path_of(result), offered, received, None, None, False, MEASURED)
 
 
+def _load_points(result: Result) -> list[tuple[Any, ...] | None]:
+    """Returns the rows of a result over offered load: one of a fixed rate, several of a sweep, and published ones."""
+    if result.metric == "fixed":
+        asked = result.point.rate.pps
+        offered = number(result, result.offered_pps) if asked is None else asked * result.point.senders
+        if not offered:
+            return []
+        return [
+            row(result, offered / 1e6, result.throughput_pps, 1e-6),
+            *published_rows(result, offered / 1e6, 1e-6),
+        ]
+    if number(result, result.throughput_pps) is None:
+        return []
+    return [_sweep_point(result, point) for point in result.sweep]
+
+
+def _load_chart(id_: str, what: str, rows: tuple[tuple[Any, ...], ...], order: Sequence[str]) -> Figure:
+    axes = OFFERED, Column("received", "received, Mpps")
+    note = "Dotted line: all that is offered arrives."
+    return rate_chart(id_, "load", f"Received against offered: {what}", rows, order, axes, equal=True, note=note)
+
+
 def by_load(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
     """Returns charts of A2: received against offered rate, from fixed rates and the points of sweeps."""
-
-    def points(result: Result) -> list[tuple[Any, ...] | None]:
-        if result.metric == "fixed":
-            asked = result.point.rate.pps
-            offered = number(result, result.offered_pps) if asked is None else asked * result.point.senders
-            if not offered:
-                return []
-            return [
-                row(result, offered / 1e6, result.throughput_pps, 1e-6),
-                *published_rows(result, offered / 1e6, 1e-6),
-            ]
-        if number(result, result.throughput_pps) is None:
-            return []
-        return [_sweep_point(result, point) for point in result.sweep]
-
     figures = []
     groups = grouped(results, lambda result: traffic(result)._replace(rate=""))
     for place, (key, group) in enumerate(groups.items()):
-        rows = _present(point for result in group for point in points(result))
-        if not any(len({row[2] for row in series_rows}) > 1 for series_rows in _by_series(rows).values()):
+        rows = _present(point for result in group for point in _load_points(result))
+        if _several_loads(rows):
+            figures.append(_load_chart(f"load-{place}", key.say("rate"), rows, order))
+    return figures
+
+
+def bursts_by_load(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
+    """Returns charts of one path each with its bursts on top of each other, where several were swept."""
+    groups = grouped(results, lambda result: (path_of(result), traffic(result)._replace(rate="", burst=0)))
+    figures: list[Figure] = []
+    for (path, key), group in sorted(groups.items(), key=lambda item: order.index(item[0][0])):
+        points = [(result, point) for result in group for point in _load_points(result)]
+        # A burst takes the place of the path, by the name that ids have for it.
+        rows = _present(
+            point and (point[0], f"b{traffic(result).burst}", *point[2:])
+            for result, point in points
+            if point and point[7] == MEASURED
+        )
+        bursts = sorted({traffic(result).burst for result in group})
+        if len(bursts) < 2 or not _several_loads(rows) or len(figures) == MOST_OF_BURSTS:
             continue
+        names = [f"b{burst}" for burst in bursts]
         figures.append(
-            rate_chart(
-                f"load-{place}",
-                "load",
-                f"Received against offered: {key.say('rate')}",
-                rows,
-                order,
-                (OFFERED, Column("received", "received, Mpps")),
-                equal=True,
-                note="Dotted line: all that is offered arrives.",
-            )
+            _load_chart(f"load-bursts-{len(figures)}", f"{path} by burst, {key.say('rate', 'burst')}", rows, names)
         )
     return figures
+
+
+def _several_loads(rows: Sequence[tuple[Any, ...]]) -> bool:
+    """Whether a series has several points, without which it is no line."""
+    return any(len({row[2] for row in series_rows}) > 1 for series_rows in _by_series(rows).values())

@@ -113,7 +113,11 @@ SECTIONS = (
     Section(
         "load",
         "Received against offered rate",
-        lambda page: (*figures.by_load(page.rates, page.order), *single.one_load(page.rates, page.order)),
+        lambda page: (
+            *figures.by_load(page.rates, page.order),
+            *figures.bursts_by_load(page.rates, page.order),
+            *single.one_load(page.rates, page.order),
+        ),
     ),
     Section(
         "size",

@@ -98,6 +98,8 @@ def _own_look(switch: str) -> tuple[int, int]:
     for names in (_SWITCHES, _CONTAINERS):
         if switch in names:
             return names.index(switch), names.index(switch)
+    if burst := re.fullmatch(r"b(\d+)", switch):  # in the place of a switch where one path's bursts are lines
+        return int(burst[1]).bit_length() % len(COLOURS), int(burst[1]).bit_length()
     place = _SHARING.index(switch) if switch in _SHARING else crc32(switch.encode()) % len(COLOURS)
     return place, place + _SHARED_LOOK
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.report_shapes import charts_of, page
+from pytest_icbench.report.figure.theme import series_scales
 from tests.charts import compiled
 from tests.shapes import PATHS, SHAPES, SIZES
 
@@ -28,7 +29,8 @@ TITLES = {
     "A8": [f"bursts of {burst}, 1vs1, rate 1k" for burst in (4, 32, 128)],
     "A9": [f"bursts of {burst}, 1vs1, rate 1k, two hosts" for burst in (4, 32, 128)],
     "A10": ["Rate against worker cores: 64 B", "Rate against worker cores: 1500 B"],
-    "B2": [f"Received against offered: {size} B, bursts of {burst}" for size in (64, 512) for burst in (16, 32, 64)],
+    "B2": [f"Received against offered: {size} B, bursts of {burst}" for size in (64, 512) for burst in (16, 32, 64)]
+          + [f"Received against offered: {path} by burst, {size} B" for path in PATHS for size in (64, 512)],
     "B3": ["in Mpps: bursts of 32"],
     "C4": ["Received against offered: 64 B, bursts of 32"],
 }  # fmt: skip
@@ -64,6 +66,23 @@ def test_the_shapes_are_those_of_the_publications() -> None:
         if layer.get("mark", {}).get("type") == "rule" and "data" in layer
     ]
     assert limit == pytest.approx(9.868, abs=1e-3)
+
+
+def test_bursts_lie_on_top_of_each_other_so_that_no_difference_is_seen() -> None:
+    charts = {chart.title: chart for chart in charts_of(BY_ROW["B2"])}
+    (chart,) = [chart for title, chart in charts.items() if "ovs by burst, 64 B" in title]
+    received = {row[1]: [each[3] for each in chart.rows if each[1] == row[1]] for row in chart.rows}
+    assert set(received) == {"b16", "b32", "b64"}
+    by_burst = [
+        row
+        for title, each in charts.items()
+        if title.startswith("Received against offered: 64 B, bursts of 16")
+        for row in each.rows
+    ]
+    assert received["b16"] == [row[3] for row in by_burst if row[1] == "ovs" and row[7] == "measured"]
+    scales = series_scales(list(received), list(received))
+    assert len(set(scales["color"]["range"])) == len(set(scales["shape"]["range"])) == 3
+    assert not any("by burst" in chart.title for chart in charts_of(BY_ROW["A2"]))  # which has one
 
 
 def test_one_page_has_them_all(tmp_path: Path) -> None:
