@@ -11,7 +11,7 @@ from pytest_icbench.report.columns import In, columns
 from pytest_icbench.report.labels import label
 
 #: Widths that keep the lines of a run aligned, by the column's name; longer texts push the rest to the right.
-_WIDTHS = {"rate": 13, "p50": 13, "interval": 14, "p99": 14, "loss": 12, "limit": 8, "verdict": 4}
+_WIDTHS = {"rate": 13, "p50": 13, "interval": 14, "p99": 14, "loss": 14, "limit": 8, "verdict": 4}
 #: Columns whose room is kept where a result has no text for them.
 _KEPT = {False: ("rate", "interval", "loss", "limit"), True: ("p50", "interval", "p99", "loss")}
 

@@ -43,7 +43,8 @@ def table(results: Sequence[Result]) -> list[str]:
             lines += ["", *_group(f"delay variation (RFC 5481){on}", metric, varied, In.VARIATION)]
     legend = [line for text in host_legend(results) for line in wrapped(text, WIDTH)]
     notes = [line for note in all_notes(apart) for line in wrapped(printable(note), WIDTH)]
-    return [*lines, *notes, *legend] if lines else []
+    below = [*notes, *legend]
+    return [*lines, *([""] if below else []), *below] if lines else []
 
 
 def _group(name: str, metric: str, group: Sequence[Result], where: In) -> list[str]:

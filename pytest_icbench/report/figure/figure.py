@@ -136,7 +136,8 @@ def interval_spec(
         x_axis["title"] = f"{x.title}@kind"
         x_scale = {"@scale": x.name}
     y_scale = {"@scale": y.name}
-    y_title = (y.title if beside is None else f"{y.title}; {CROSS}: {beside.title}") + "@kind"
+    # A longer title would not fit beside the axis; the caption says what a cross is.
+    y_title = (y.title if beside is None else f"{y.title}; {CROSS}: {beside.name}") + "@kind"
     at = {
         "x": {"field": x.name, "type": "quantitative", "scale": x_scale, "axis": x_axis},
         "y": {"field": y.name, "type": "quantitative", "scale": y_scale, "axis": {"title": y_title}},

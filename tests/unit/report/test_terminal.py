@@ -50,6 +50,7 @@ def test_a_table_for_each_dimension_and_metric() -> None:
         "throughput",
         "case                  Mpps fixed    interval  Gbit/s  loss %  limit by  verdict",
         "ovs-64B-b32-1vs1-R1M        5.00  4.90..5.10    2.56    0.99  switch    PASS",
+        "",
         "frmol: forwarding rate at maximum offered load (RFC 2285)",
         "fixed: rate received at a fixed offered load",
     ]
