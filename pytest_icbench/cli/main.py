@@ -174,7 +174,9 @@ def parser() -> argparse.ArgumentParser:
 
     from pytest_icbench.cli.report import add_arguments
 
-    add_arguments(commands.add_parser("report", help="show stored runs, computed anew: a table, a page, CSV, Parquet"))
+    add_arguments(
+        commands.add_parser("report", help="show stored runs, recomputed from raw data: a table, a page, CSV, Parquet")
+    )
 
     hlog = commands.add_parser("hlog", help="write the latencies of a results.jsonl as a log for HdrHistogram's tools")
     hlog.add_argument("results", metavar="RESULTS")

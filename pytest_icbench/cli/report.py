@@ -196,7 +196,7 @@ def _print_differences(recomputations: Sequence[Anew]) -> int:
     total = len(recomputations)
     same = total - len(differing) - len(missing)
     of = counted(total, "result")
-    print(f"{same} of {of} computed anew from their windows and histograms, to the last digit as recorded")
+    print(f"{same} of {of} recomputed from raw data, identical to what was recorded")
     for item in differing[:MOST_NAMED]:
         names = ", ".join(item.differing[:8]) + (" …" if len(item.differing) > 8 else "")
         print(printable(f"{item.run.name}: {item.stored.test}: recorded otherwise: {names}"), file=sys.stderr)

@@ -161,30 +161,36 @@ def parse_marker(args: Sequence[object], named: Mapping[str, Any], where: str) -
     return Request(**arguments, settings=parse_overrides(overrides, where))
 
 
+def as_given(options: Options, name: str) -> str:
+    """Returns how an option was given, the beginning of a message: ``--icbench-x``, or ``icbench_x`` of an ini file."""
+    ini = f"icbench_{name.replace('-', '_')}"
+    return ini if ini in options.given else f"--icbench-{name}"
+
+
 def check_names(options: Options, catalogue: Catalogue, programs: Sequence[str] = ()) -> None:
     """Checks the names on the command line. Raises UsageError for one that no switch knows.
 
     Args:
         programs: names of ``--icbench-binary`` besides those of switches.
     """
-    kept = resolve_switches(options.switch, catalogue, "--icbench-switch")
+    kept = resolve_switches(options.switch, catalogue, as_given(options, "switch"))
     if options.port is not None:
-        _check_ports(options.port, catalogue, "--icbench-port")
+        _check_ports(options.port, catalogue, as_given(options, "port"))
     check_reach(options, [catalogue[name] for name in kept])
+    binary = as_given(options, "binary")
     for name in options.binaries:
         if name in programs:
             continue
         if name not in catalogue:
             known = (*(key for key, cls in catalogue.items() if cls.takes_binary), *programs)
-            raise UsageError(f"--icbench-binary: there is no switch '{name}'{suggestion(name, known)}")
+            raise UsageError(f"{binary}: there is no switch '{name}'{suggestion(name, known)}")
         if not catalogue[name].takes_binary:
-            raise UsageError(f"--icbench-binary: {name} has no program of its own; leave it out")
+            raise UsageError(f"{binary}: {name} has no program of its own; leave it out")
     for name in options.switch_config:
         if name not in catalogue:
-            raise UsageError(
-                f"--icbench-switch-config: there is no switch '{name}'{suggestion(name, tuple(catalogue))}"
-            )
-    candidates.check(options.variant, catalogue, "--icbench-variant")
+            config = as_given(options, "switch-config")
+            raise UsageError(f"{config}: there is no switch '{name}'{suggestion(name, tuple(catalogue))}")
+    candidates.check(options.variant, catalogue, as_given(options, "variant"))
 
 
 def check_configs(options: Options, catalogue: Catalogue) -> dict[str, SwitchConfig]:
@@ -226,7 +232,7 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
         _check_ports(request.port, catalogue, f"{where}: port")
     keep: SwitchModes = dict.fromkeys(catalogue, (None,))
     if options.switch:
-        keep = resolve_switches(options.switch, catalogue, "--icbench-switch")
+        keep = resolve_switches(options.switch, catalogue, as_given(options, "switch"))
     cases: dict[Case, None] = {}
     topology = options.topology
     if request.birth is not None:

@@ -13,6 +13,7 @@ import pytest
 from pytest_icbench.config.births import check_kinds
 from pytest_icbench.config.cases import (
     Request,
+    as_given,
     check_configs,
     check_names,
     expand,
@@ -116,7 +117,7 @@ def with_applications(config: pytest.Config, request: Request, options: Options)
     from pytest_icbench.driver.application import registry
 
     registry.bring(brought_classes(config, "pytest_icbench_applications"))
-    asked = None if options.app is None else registry.labels(options.app, "--icbench-app")
+    asked = None if options.app is None else registry.labels(options.app, as_given(options, "app"))
     return replace(request, app=registry.labels(request.app, "icbench marker: app")), replace(options, app=asked)
 
 
@@ -150,7 +151,8 @@ def arrange(
     configs = check_configs(options, switches)
     dropped = {item for item in marked if _parameter(item) is None}
     if marked and len(dropped) == len(marked):
-        check_way(options, [switches[name] for name in resolve_switches(options.switch, switches, "--icbench-switch")])
+        kept = resolve_switches(options.switch, switches, as_given(options, "switch"))
+        check_way(options, [switches[name] for name in kept])
     if dropped:
         config.hook.pytest_deselected(items=list(dropped))
         items[:] = [item for item in items if item not in dropped]

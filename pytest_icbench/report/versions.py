@@ -58,8 +58,8 @@ def error_rates(results: Iterable[Result]) -> list[str]:
     """Returns a sentence on how often a session accuses a good version, one for each rate of several sessions."""
     stated = (comparison for result in results if (comparison := result.side_by_side))
     return [
-        f"suspects were measured again: over {counted(count, 'comparison')} at most {percent(rate)} of"
-        " sessions accuse a good version"
+        "suspects were measured again; false alarms of the whole session"
+        f" ({counted(count, 'comparison')}): at most {percent(rate)}"
         for count, rate in dict.fromkeys((comparison.cases, comparison.error_rate) for comparison in stated)
     ]
 

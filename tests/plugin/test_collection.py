@@ -65,6 +65,13 @@ def test_the_command_line_wins_over_the_ini_file(inner: Runner) -> None:
     ]
 
 
+def test_a_name_in_the_ini_file_is_named_as_it_stands_there(inner: Runner) -> None:
+    inner.write(test_x=TWO)
+    inner.ini("icbench_switch = vet\n")
+    result = inner.run("--collect-only")
+    result.stderr.fnmatch_lines(["ERROR: icbench_switch: there is no switch 'vet'; did you mean veth[?]"])
+
+
 def test_a_test_without_cases_is_deselected(inner: Runner) -> None:
     inner.write(test_x=TWO)
     result = inner.run("--collect-only", "-q", "--icbench-switch=veth")

@@ -96,7 +96,7 @@ def test_a_regression_fails_with_both_sides_and_their_versions(
             "*REGRESSED: throughput_pps 4.5M 10 % lower than 5M of ovs-64B-b32-1vs1-Rmax beside it*",
             "*changed since*switch.version is 3.2 here and 3.1 there*",
             "ovs:new against its base: REGRESSED (1 REGRESSED)",
-            "suspects were measured again: over 2 comparisons at most 1 % of sessions accuse a good version",
+            "suspects were measured again; false alarms of the whole session (2 comparisons): at most 1 %",
         ]
     )
 
@@ -177,7 +177,7 @@ def test_the_overall_decision_is_the_worst_wherever_it_is_told(
     result.assert_outcomes(passed=3)
     result.stdout.fnmatch_lines(["*= 3 passed, 1 undecided in *"])
     overall = "ovs:new against its base: INCONCLUSIVE (1 INCONCLUSIVE, 1 IMPROVED)"
-    rate = "suspects were measured again: over 2 comparisons at most 1 % of sessions accuse a good version"
+    rate = "suspects were measured again; false alarms of the whole session (2 comparisons): at most 1 %"
     result.stdout.fnmatch_lines([overall, rate])
     run = inner.path / "reports" / "latest"
     assert f"**{markdown.escape(overall)}**\n\n{markdown.escape(rate)}\n" in (run / "summary.md").read_text()

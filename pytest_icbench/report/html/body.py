@@ -104,7 +104,7 @@ def _notable(page: Page) -> str:
         evidence = result.evidence.splitlines()[:1] if result.evidence and not result.is_number else []
         why = ", ".join(filter(None, [(result.reason or "").removesuffix(f", {result.case}"), *evidence]))
         rows.append((verdict, Link(f"{result.case}, {result.dimension}", page.anchors[place]), why))
-    return _section("ic-notable", "Not as it should be", folded(("Verdict", "Case", "Why"), rows)) if rows else ""
+    return _section("ic-notable", "Needs attention", folded(("Verdict", "Case", "Why"), rows)) if rows else ""
 
 
 def _section(name: str, heading: str, content: str) -> str:
