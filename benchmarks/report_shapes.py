@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every published chart A1 to A10, B2, B3 and C4 on one page, drawn by the report from made-up results of that shape.
+"""Every published chart A1 to A10, B2, B3, C4, E5 and E7 on one page, drawn from made-up results of that shape.
 
 ``python benchmarks/report_shapes.py [FILE]`` writes the page (``shapes.html``): a list of what each chart shows, and
 the charts of each experiment side by side. No host and no root.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Made-up results in the shape of the published experiments A1 to A10, B2, B3 and C4: no host, no clock, no dice.
+"""Made-up results shaped like the published experiments A1 to A10, B2, B3, C4, E5, E7: no host, no clock, no dice.
 
 The numbers follow the statements of the publications, so that every chart of a report can be looked at without a
 machine of that size. They are no measurements.
@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.function_facts import FunctionWork
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.result import Result
@@ -210,6 +211,51 @@ def _c4() -> list[Result]:
     ]
 
 
+def _chain(switch: str, length: int, rate: str | int = "pdr:0.5%") -> Case:
+    return Case(switch, Traffic(256), function="acl10", chain=length, rate=Rate.from_json(rate))
+
+
+def _e7() -> list[Result]:
+    most = {"veth": 0.42e6, "linux-bridge": 0.3e6}
+    lengths = (1, 2, 5, 10, 20, 50)
+    searched = [
+        rate(_chain(switch, length), pps / (0.4 + 0.6 * length)) for switch, pps in most.items() for length in lengths
+    ]
+    flat_out = [
+        rate(_chain(switch, length, "max"), pps / (0.2 + 0.8 * length**1.5))
+        for switch, pps in most.items()
+        for length in lengths
+    ]
+    times = [
+        time(replace(_chain(switch, length, 1000), burst=1, dimension="latency"), 30 + 39 * length)
+        for switch in most
+        for length in lengths
+    ]
+    return [*searched, *flat_out, *times]
+
+
+def _e5() -> list[Result]:
+    found = []
+    for switch, worst in (("veth", 0.02), ("linux-bridge", 0.12)):
+        for first in (50, 70, 30):
+            case = Case(switch, function="cost100000", pairs=2, share=f"{first}:{100 - first}", rate=Rate(40_000))
+            errors = ((1, first, worst * (60 - first) / 30), (2, 100 - first, worst * (first - 60) / 30))
+            works = tuple(
+                FunctionWork(
+                    pair,
+                    share=share,
+                    goodput_pps=300.0 * share,
+                    alone_pps=30_000.0,
+                    goodput_error=error,
+                    goodput_error_low=error - 0.01,
+                    goodput_error_high=error + 0.015,
+                )
+                for pair, share, error in errors
+            )
+            found.append(rate(case, 30_000.0, functions=works))
+    return found
+
+
 def _b(results: list[Result]) -> list[Result]:
     """Returns results of basicfwd as those of testpmd, which the second publication has in its place."""
     return [
@@ -221,6 +267,7 @@ def _b(results: list[Result]) -> list[Result]:
 
 
 THESIS, VHPC, RAN = "Ara 2019", "Ara and others, VHPC 2019", "Vitucci and others 2019"
+DELIVERABLE = "Superfluidity D5.2"
 #: Every published chart, in the order of the publications.
 SHAPES = (
     Shape(
@@ -278,4 +325,16 @@ SHAPES = (
     ),
     Shape("B3", f"{VHPC}, Fig. 3", "maximum for each packet size", lambda: _b(_by_size(PATHS, [32]))),
     Shape("C4", f"{RAN}, Fig. 9", "testpmd and VPP against the input rate: they saturate at 13 and 8 Mpps", _c4),
+    Shape(
+        "E5",
+        f"{DELIVERABLE}, section 3.4.3",
+        "the error of the goodput against the share, with the published 3.5 % as dotted lines",
+        _e5,
+    ),
+    Shape(
+        "E7",
+        f"{DELIVERABLE}, section 3.5.2",
+        "rate against length by search and flat out, and the median and 99th percentile of the round trip",
+        _e7,
+    ),
 )

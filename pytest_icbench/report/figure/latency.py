@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Charts of round-trip times: against packet size, and by percentile on HdrHistogram's axis. Pure."""
+"""Charts of round-trip times: against packet size, against a chain's length, and by percentile. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.axes import Traffic, grouped, is_latency, number, path_of, short, traffic
 from pytest_icbench.report.figure import theme
+from pytest_icbench.report.figure.chains import LENGTH, without_length
 from pytest_icbench.report.figure.figure import (
     CASE,
     HAS_INTERVAL,
@@ -39,35 +41,84 @@ _MEAN = (
 )
 
 
+@dataclass(frozen=True)
+class _Axis:
+    """An axis of charts of round trips: one chart for each traffic but for its axis.
+
+    Attributes:
+        id: the section, and the start of a chart's id.
+        column: its column.
+        at: its value of a result.
+        part: the part of the traffic that it is, if it is one.
+        series: the name of a result's line.
+        wanted: whether a result belongs there.
+        note: a sentence after the finding.
+    """
+
+    id: str
+    column: Column
+    at: Callable[[Result], float]
+    part: str = ""
+    series: Callable[[Result], str] = path_of
+    wanted: Callable[[Result], bool] = is_latency
+    note: str = ""
+
+
+_SIZES = _Axis("latency", SIZE, lambda result: result.point.traffic.mean_bytes, "packet_size")
+_LENGTHS = _Axis(
+    "chain-delays",
+    LENGTH,
+    lambda result: result.point.chain,
+    series=without_length,
+    wanted=lambda result: is_latency(result) and result.point.function is not None,
+    note="Where functions share CPUs, the 99th percentile is the scheduler's.",
+)
+
+
 def by_size(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
     """Returns charts of A8: the median with its interval against packet size, and the 99th percentile beside it.
 
     ``single`` has the charts of one size.
     """
+    return _charts(_SIZES, results, order)
+
+
+def by_length(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
+    """Returns charts of E7: the median with its interval and the 99th percentile against the length of a chain."""
+    return _charts(_LENGTHS, results, order)
+
+
+def _charts(axis: _Axis, results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
     figures = []
-    groups = grouped(filter(is_latency, results), lambda result: traffic(result)._replace(packet_size=0))
+    none: dict[str, Any] = {axis.part: 0} if axis.part else {}
+    groups = grouped(filter(axis.wanted, results), lambda result: traffic(result)._replace(**none))
     for place, (key, group) in enumerate(groups.items()):
-        points = [
-            (row(result, result.point.traffic.mean_bytes, result.rtt_p50_ns, 1e-3, least=False), result)
-            for result in group
-        ]
+        points = [(row(result, axis.at(result), result.rtt_p50_ns, 1e-3, least=False), result) for result in group]
         known = [
-            (*point, scaled(number(result, result.rtt_p99_ns), 1e-3), *_mean(result))
+            (
+                point[0],
+                axis.series(result),
+                *point[2:],
+                scaled(number(result, result.rtt_p99_ns), 1e-3),
+                *_mean(result),
+            )
             for point, result in points
             if point is not None
         ]
         rows = tuple(sorted(known, key=lambda point: point[1:3]))
         if len({point[2] for point in rows}) < 2:
             continue
+        names = list(dict.fromkeys([*order, *(point[1] for point in rows)]))
+        note = f" {axis.note}" if axis.note else ""
         figures.append(
             Figure(
-                id=f"latency-{place}",
-                kind="latency",
-                title=f"Median and 99th percentile of the round-trip time: {key.say('packet_size')}",
-                text=f"{finding(rows, 'µs', least_wins=True)} Crosses: 99th percentiles.",
-                aria=f"Medians. {best_text(rows, 'µs', least_wins=True)} Crosses are 99th percentiles.",
-                spec=interval_spec(SIZE, _MEDIAN, rows, order, log_x=True, beside=_P99),
-                columns=(*interval_columns(SIZE, _MEDIAN), _P99, *_MEAN),
+                id=f"{axis.id}-{place}",
+                kind=axis.id,
+                title=f"Median and 99th percentile of the round-trip time: {key.say(axis.part)}",
+                text=f"{finding(rows, 'µs', least_wins=True)} Crosses: 99th percentiles.{note}",
+                aria=f"Medians. {best_text(rows, 'µs', least_wins=True)} Crosses are 99th percentiles.{note}",
+                spec=interval_spec(axis.column, _MEDIAN, rows, names, log_x=True, beside=_P99),
+                columns=(*interval_columns(axis.column, _MEDIAN), _P99, *_MEAN),
                 rows=rows,
                 values=("rtt", "low", "high", "p99"),
                 choices=_CHOICES if any(row[9] is not None for row in rows) else (),

@@ -20,6 +20,7 @@ from pytest_icbench.report.changes import comparisons
 from pytest_icbench.report.figure import (
     births,
     cdf,
+    chains,
     delay,
     dots,
     figures,
@@ -28,6 +29,7 @@ from pytest_icbench.report.figure import (
     launches,
     losses,
     scaling,
+    shares,
     single,
 )
 from pytest_icbench.report.figure.figure import Figure
@@ -127,6 +129,13 @@ SECTIONS = (
     Section("heat", "Packet size and burst", lambda page: heatmap.heat_maps(page.results, page.order)),
     Section("pairs", "Several pairs: mean and total", lambda page: scaling.by_pairs(page.rates, page.order)),
     Section("cores", "Worker cores", lambda page: scaling.by_cores(page.rates, page.order)),
+    Section("chains", "Chains: rate against length", lambda page: chains.rates_by_length(page.rates, page.order)),
+    Section(
+        "chain-delays",
+        "Chains: round trip against length",
+        lambda page: latency.by_length(page.results, page.order),
+    ),
+    Section("shares", "Parts of a CPU", lambda page: shares.share_figures(page.rates, page.order)),
     Section(
         "latency",
         "Round trip against packet size",

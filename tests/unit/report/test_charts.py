@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.function_facts import FunctionWork
 from pytest_icbench.model.long_run import LossEvent
 from pytest_icbench.model.neighbour import NeighbourEffect
 from pytest_icbench.model.rate import Rate
@@ -220,3 +222,73 @@ def test_the_distribution_ends_below_all_requests_where_some_are_lost() -> None:
     compiled(chart)
     assert max(row["share"] for row in values(chart)) == 80
     assert [row["rtt"] for row in values(chart) if row["share"] == 50] == [1.0]
+
+
+def chained(length: int, rate: str | int, **more: Any) -> Case:
+    return Case("veth", function="acl10", chain=length, rate=Rate.from_json(rate), **more)
+
+
+def test_rates_stand_against_the_length_of_a_chain_and_those_flat_out_beside_them_are_marked() -> None:
+    rates = {(1, "pdr:0.5%"): 4e5, (10, "pdr:0.5%"): 5e4, (1, "max"): 4.2e5, (10, "max"): 1e3}
+    results = [result(chained(*at_), **at(pps)) for at_, pps in rates.items()]
+    (chart,) = charts([*results, result(Case("veth"), **at(9e5))], "chains")
+    compiled(chart)
+    assert [row[1:4] for row in chart.rows] == [
+        ("veth-via:acl10, flat out", 1, 0.42),
+        ("veth-via:acl10, flat out", 10, 0.001),
+        ("veth-via:acl10, pdr:0.5%", 1, 0.4),
+        ("veth-via:acl10, pdr:0.5%", 10, 0.05),
+    ]
+    assert "a later one drops" in chart.text
+    assert "a later one drops" not in charts(results[:2], "chains")[0].text
+    assert charts(results[::2], "chains") == []  # one length alone is no axis
+
+
+def test_round_trips_stand_against_the_length_of_a_chain_with_their_99th_percentiles() -> None:
+    times = {1: 40e3, 2: 70e3, 50: 1900e3}
+    results = [
+        result(
+            chained(length, 1000, dimension="latency", burst=1),
+            rtt_p50_ns=Estimate(p50, p50 * 0.9, p50 * 1.1),
+            rtt_p99_ns=Estimate(p50 * 4),
+        )
+        for length, p50 in times.items()
+    ]
+    (chart,) = charts([*results, timed("veth", 1000, 20e3)], "chain-delays")
+    compiled(chart)
+    drawn = [(row["series"], row["chain"], row["rtt"], row["p99"]) for row in values(chart)]
+    path = "veth-via:acl10"
+    assert drawn == [(path, 1, 40, 160), (path, 2, 70, 280), (path, 50, 1900, 7600)]
+
+
+def test_errors_of_goodput_stand_against_shares_and_caps_and_not_against_both_at_once() -> None:
+    def works(kind: str, *errors: float | None) -> tuple[FunctionWork, ...]:
+        parts: list[dict[str, Any]] = [{kind: part} for part in (70, 30)]
+        return tuple(
+            FunctionWork(
+                pair,
+                **parts[pair - 1],
+                goodput_error=error,
+                goodput_error_low=None if error is None else error - 0.01,
+                goodput_error_high=None if error is None else error + 0.01,
+            )
+            for pair, error in enumerate(errors, start=1)
+        )
+
+    case = Case("veth", function="cost1000", pairs=2, rate=Rate(1000))
+    results = [
+        result(replace(case, share="70:30"), functions=works("share", -0.05, 0.02)),
+        result(replace(case, function="cost9:cost7", share="70:30"), functions=works("share", 0.03, None)),
+        result(replace(case, cap="70:30"), functions=works("cap", 0.5, 0.1)),
+        result(replace(case, cap="70:30", share="70:30"), functions=works("share", 9.0, 9.0)),
+    ]
+    shares, caps = charts(results, "shares")
+    for chart in (shares, caps):
+        compiled(chart)
+    assert [(row["series"], row["share"], row["error"], row["low"]) for row in values(shares)] == [
+        ("veth-via:cost1000", 30, 2, 1),
+        ("veth-via:cost1000", 70, -5, -6),
+        ("veth-via:cost9:cost7: cost9", 70, 3, 2),
+    ]
+    assert shares.text.startswith("Greatest error: -5 % at 70 %, veth-via:cost1000.")
+    assert [(row["cap"], row["error"]) for row in values(caps)] == [(30, 10), (70, 50)]

@@ -33,6 +33,9 @@ TITLES = {
           + [f"Received against offered: {path} by burst, {size} B" for path in PATHS for size in (64, 512)],
     "B3": ["in Mpps: bursts of 32"],
     "C4": ["Received against offered: 64 B, bursts of 32"],
+    "E5": ["Error of the goodput against the share: 64 B, bursts of 32, 2vs2, rate 40k"],
+    "E7": ["Rate against the length of a chain: 256 B, bursts of 32, 1vs1",
+           "Median and 99th percentile of the round-trip time: 256 B, bursts of 1, 1vs1, rate 1k"],
 }  # fmt: skip
 
 
@@ -90,7 +93,7 @@ def test_one_page_has_them_all(tmp_path: Path) -> None:
     path = tmp_path / "shapes.html"
     command = [sys.executable, str(ROOT / "benchmarks" / "report_shapes.py"), str(path)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert "charts of 13 experiments" in done.stdout
+    assert "charts of 15 experiments" in done.stdout
     text = path.read_text(encoding="utf-8")
     assert text == page()
     for row in TITLES:

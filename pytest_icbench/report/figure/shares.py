@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Errors of goodput against the part of a CPU that a function was promised: a point a function. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from pytest_icbench.model.result import Result
+from pytest_icbench.report.axes import grouped, path_of, short, traffic
+from pytest_icbench.report.figure import theme
+from pytest_icbench.report.figure.figure import (
+    AT_LEAST,
+    HAS_INTERVAL,
+    MEASURED,
+    Column,
+    Figure,
+    interval_columns,
+    offsets,
+    tooltips,
+)
+from pytest_icbench.report.figure.figures import scaled
+
+_ERROR = Column("error", "error of the goodput, %")
+#: The published bound of the error in per cent (E5).
+_PUBLISHED = 3.5
+_NOTE = (
+    "At 0 a function got what it was promised of what it does alone. Dotted: 3.5 % to either side, the most in the"
+    " literature (E5), other hardware; where function and I/O were apart, it was up to 175 %."
+)
+
+
+def share_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
+    """Returns charts of E5: the error of the goodput against shares, and against caps, for each traffic.
+
+    Args:
+        results: results of throughput.
+        order: all series of the page.
+    """
+    figures = []
+    promised = [result for result in results if result.is_number and result.point.contracts]
+    for place, (key, group) in enumerate(grouped(promised, traffic).items()):
+        for name, other in (("share", "cap"), ("cap", "share")):
+            kept = [result for result in group if getattr(result.point, other) is None]
+            if rows := tuple(sorted(_rows(kept, name), key=lambda line: (line[1], line[2]))):
+                figures.append(_figure(f"shares-{place}-{name}", name, key.say(), rows, order))
+    return figures
+
+
+def _rows(group: Sequence[Result], name: str) -> list[tuple[Any, ...]]:
+    """Returns a row for each function whose error is known."""
+    rows = []
+    for result in group:
+        path = path_of(replace(result, axes={**result.axes, name: None}))
+        for function, work in zip(result.point.functions, result.functions or (), strict=False):
+            if work.goodput_error is not None:
+                ends = (work.goodput_error, work.goodput_error_low, work.goodput_error_high)
+                series = f"{path}: {function}" if result.point.mixed else path
+                errors = (scaled(end, 100) for end in ends)
+                rows.append((result.case, series, getattr(work, name), *errors, False, MEASURED))
+    return rows
+
+
+def _figure(id_: str, name: str, load: str, rows: tuple[tuple[Any, ...], ...], order: Sequence[str]) -> Figure:
+    part = Column(name, f"{name} of the CPU, %")
+    columns = interval_columns(part, _ERROR)
+    names = list(dict.fromkeys([*order, *(row[1] for row in rows)]))
+    worst = max(rows, key=lambda row: abs(row[3]))
+    text = f"Greatest error: {short(worst[3])} % at {worst[2]} %, {worst[1]}."
+    return Figure(
+        id=id_,
+        kind="shares",
+        title=f"Error of the goodput against the {name}: {load}",
+        text=f"{text} {_NOTE}",
+        spec=_spec(part, columns, rows, names),
+        columns=columns,
+        rows=rows,
+    )
+
+
+def _spec(
+    part: Column, columns: Sequence[Column], rows: Sequence[Sequence[Any]], order: Sequence[str]
+) -> dict[str, Any]:
+    series = sorted({row[1] for row in rows}, key=order.index)
+    look = theme.series_scales(series, order)
+    colour, aside = theme.encoding("color", look), {"xOffset": {"expr": offsets(series)}}
+    x = {
+        "field": part.name,
+        "type": "quantitative",
+        "scale": {"domain": [0, 100]},
+        "axis": {"title": part.title},
+    }
+    y = {"field": _ERROR.name, "type": "quantitative", "axis": {"title": _ERROR.title}}
+    level = {"type": "rule", "color": theme.DIM}
+    return {
+        "layer": [
+            {"data": {"values": [{"error": 0}]}, "mark": level, "encoding": {"y": y}},
+            {
+                "data": {"values": [{"error": -_PUBLISHED}, {"error": _PUBLISHED}]},
+                "mark": {**level, "strokeDash": [1, 4]},
+                "encoding": {"y": y},
+            },
+            {
+                "transform": [HAS_INTERVAL],
+                "mark": {"type": "rule", "strokeWidth": 1.5, "strokeCap": "round", **aside},
+                "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": colour},
+            },
+            {
+                "mark": {"type": "point", "filled": True, "size": 55, "opacity": 1, **aside},
+                "encoding": {
+                    "x": x,
+                    "y": y,
+                    "color": colour,
+                    "shape": theme.encoding("shape", look),
+                    "tooltip": tooltips(column for column in columns if column is not AT_LEAST),
+                },
+            },
+        ]
+    }
