@@ -65,6 +65,20 @@ class Idle:
 
 
 @dataclass(frozen=True, slots=True)
+class Retirement:
+    """The end of a container whose client was silent while others came. Times are in ns.
+
+    Attributes:
+        took_ns: time to remove it.
+        silent_ns: from its client's last frame until it was gone: the silence, the wait for a moment in which no
+            container is created, and the removal.
+    """
+
+    took_ns: int
+    silent_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class Births:
     """The containers of a case in the order of their creation, which is that of the times. All times are in ns.
 
@@ -77,7 +91,8 @@ class Births:
         answered_ns: until the first frame from outside is answered.
         first_trip_ns: round trip of each client's first frame, from the moment at which it was due, in the order of
             the clients; empty where there are none. 0 for a client without an answer.
-        removed_ns: time to remove each, the last one first.
+        retired: those that were removed while clients came, since their own had been silent, in the order of removal.
+        removed_ns: time to remove each of the others, the last one first.
         idle: what they cost when a tenth of them was there, two tenths, and so on.
     """
 
@@ -91,6 +106,7 @@ class Births:
     removed_ns: tuple[int, ...] = ()
     first_trip_ns: tuple[int, ...] = ()
     idle: tuple[Idle, ...] = ()
+    retired: tuple[Retirement, ...] = ()
 
     def first_trip_quantile_ns(self, share: float) -> float | None:
         """Returns a quantile of the clients' first round trips; one without an answer is slower than all others.

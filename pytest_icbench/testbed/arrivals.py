@@ -3,7 +3,8 @@
 
 Clients come at fixed moments, whether or not the ones before were served (open loop). All are in the namespace of the
 containers' other ends. There a TUN device takes the frames for which there is no container yet. For each, one is
-created and the frame is sent again, now over the container's link; its kernel answers.
+created and the frame is sent again, now over the container's link; its kernel answers. A container whose client has
+been silent for a while is removed while others come; a frame that waits for its container goes first.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.namespaces import entered
 from pytest_icbench.host.net import routes
 from pytest_icbench.host.net.echo import answered, echo_request
+from pytest_icbench.model.birth import Retirement
 
 _TUN = "/dev/net/tun"
 _TUNSETIFF, _IFF_TUN, _IFF_NO_PI = 0x400454CA, 0x1, 0x1000
@@ -35,6 +37,8 @@ _SO_RCVBUFFORCE = 33
 _CLIENT = 0x1CB
 #: The time in seconds that the last client waits for its answer.
 LAST_ANSWER_S = 5.0
+#: The time in seconds without a frame of its client after which a container is removed.
+SILENCE_S = 2.0
 #: The first client comes so many seconds after the start.
 _LEAD_S = 0.05
 
@@ -63,6 +67,11 @@ class Clients:
             max(self.answered_ns[number] - self.due_ns(number), 1) if number in self.answered_ns else 0
             for number in range(1, count + 1)
         )
+
+    def silent(self, number: int, now_ns: int) -> bool:
+        """Whether a client's last frame, which is its answer, came ``SILENCE_S`` ago or longer."""
+        answered_ns = self.answered_ns.get(number)
+        return answered_ns is not None and now_ns - answered_ns >= SILENCE_S * 1e9
 
     @property
     def complete(self) -> bool:
@@ -128,9 +137,10 @@ class Gate:
                 self._failure = f"the first frame of client {number:,} cannot be sent: {error.strerror}"
                 return
 
-    def arrivals(self) -> Iterator[bytes]:
+    def arrivals(self) -> Iterator[bytes | None]:
         """Yields the frames for which there is no container, until every client has its answer or waited too long.
 
+        None stands for a moment without such a frame, ten times a second and after answers.
         Raises ProvisionError if a client could not send.
         """
         last_ns = self._clients.due_ns(len(self._clients.addresses)) + round(LAST_ANSWER_S * 1e9)
@@ -140,8 +150,7 @@ class Gate:
             ready, _, _ = select.select([self._device, self._receiver.fileno()], [], [], 0.1)
             if self._receiver.fileno() in ready:
                 self.take_answers()
-            if self._device in ready:
-                yield os.read(self._device, 2048)
+            yield os.read(self._device, 2048) if self._device in ready else None
 
     def pass_on(self, frame: bytes) -> None:
         """Sends a frame again, whose container is there now. Raises ProvisionError."""
@@ -192,17 +201,31 @@ def short_turns() -> Iterator[None]:
         sys.setswitchinterval(old)
 
 
-def serve(gate: Gate, clients: Clients, create: Callable[[int], None]) -> None:
-    """Creates the container of each client when its first frame is there, and passes the frame on.
+def serve(
+    gate: Gate, clients: Clients, create: Callable[[int], None], retire: Callable[[int], int]
+) -> tuple[Retirement, ...]:
+    """Creates the container of each client when its first frame is there, and removes it once its client is silent.
 
     Args:
         create: creates the container of a client, counted from 1; raises ProvisionError.
+        retire: removes it and returns how long that took in ns; raises ProvisionError.
+
+    Returns the containers that were removed in that time, in their order.
     """
     numbers = {destination: number for number, (_, destination) in enumerate(clients.addresses, start=1)}
     made: set[int] = set()
+    retired: list[Retirement] = []
     with short_turns():
         gate.begin()
         for frame in gate.arrivals():
+            if frame is None:
+                now_ns = time.time_ns()
+                silent = next((number for number in clients.answered_ns if number in made), None)
+                if silent is not None and clients.silent(silent, now_ns):
+                    took_ns = retire(silent)
+                    made.remove(silent)  # a further frame of its client would create it again
+                    retired.append(Retirement(took_ns, time.time_ns() - clients.answered_ns[silent]))
+                continue
             number = numbers.get(socket.inet_ntoa(frame[16:20])) if len(frame) >= 20 else None
             if number is None or number in made:
                 continue
@@ -212,3 +235,4 @@ def serve(gate: Gate, clients: Clients, create: Callable[[int], None]) -> None:
     unanswered = [number for number in numbers.values() if number not in clients.answered_ns]
     if unanswered:
         raise ProvisionError(f"the first frame of client {unanswered[0]:,} was not answered")
+    return tuple(retired)

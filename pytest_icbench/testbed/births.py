@@ -33,7 +33,7 @@ from pytest_icbench.measure.estimate import IDLE_S, IDLE_SAMPLES
 from pytest_icbench.measure.progress import OnProgress, Progress
 from pytest_icbench.measure.summary.births import summarize_births
 from pytest_icbench.measure.summary.summarize import Surroundings
-from pytest_icbench.model.birth import FORK, Births, Crowd, Idle
+from pytest_icbench.model.birth import FORK, Births, Crowd, Idle, Retirement
 from pytest_icbench.model.endpoint import Address
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
@@ -80,8 +80,11 @@ class Maker(Protocol):
     def pids(self) -> set[int]:
         """Returns the processes of all containers."""
 
+    def retire(self, number: int) -> int:
+        """Removes the container of a number, and returns the ns that it took. Raises ProvisionError."""
+
     def remove(self) -> Iterator[int]:
-        """Removes all containers, the last one first, and yields the ns that each took. Raises ProvisionError."""
+        """Removes all that are left, the last one first, and yields the ns that each took. Raises ProvisionError."""
 
 
 class NodeMaker:
@@ -89,8 +92,8 @@ class NodeMaker:
 
     def __init__(self, session: HostSession, kind: str, cpus: Sequence[int]) -> None:
         self._session, self._kind, self._cpus = session, kind, cpus
-        self._nodes: list[Node] = []
-        self._inits: dict[str, int] = {}
+        self._nodes: dict[int, Node] = {}
+        self._inits: dict[int, tuple[str, int]] = {}
         self.outside: str | None = links.create_netns(session, "outside")
         self._echo = Echo(self.outside)
 
@@ -99,10 +102,10 @@ class NodeMaker:
         here, there = addresses(number)
         begun = time.perf_counter_ns()
         node = make_node(self._kind, self._session, NodeSpec(self._session.name(f"b{number}"), self._cpus))
-        self._nodes.append(node)
+        self._nodes[number] = node
         facts = node.start()
         started = time.perf_counter_ns()
-        self._inits[facts.name] = facts.init_pid
+        self._inits[number] = (facts.name, facts.init_pid)
         outer = links.End(f"b{number}", self.outside, here, (there,))
         links.create_pair(self._session, outer, links.End(NODE_INTERFACE, facts.netns, there, (here,)))
         linked = time.perf_counter_ns()
@@ -115,23 +118,30 @@ class NodeMaker:
     def pids(self) -> set[int]:
         """See ``Maker``. A container's monitor is one of them."""
         group = SessionGroup.of(self._session)
-        pids = set(self._inits.values())
-        for name in self._inits:
+        pids = {pid for _, pid in self._inits.values()}
+        for name, _ in self._inits.values():
             pids |= group.pids(group.member(name)) | group.pids(group.member(f"{name}.monitor"))
         return pids
+
+    def retire(self, number: int) -> int:
+        """See ``Maker``."""
+        node = self._nodes.pop(number)
+        self._inits.pop(number, None)  # none has one that did not come up
+        begun = time.perf_counter_ns()
+        node.stop()
+        return time.perf_counter_ns() - begun
 
     def remove(self) -> Iterator[int]:
         """See ``Maker``."""
         failures: list[IcbenchError] = []
         while self._nodes:
-            node = self._nodes.pop()
+            number = next(reversed(self._nodes))
             begun = time.perf_counter_ns()
             try:
-                node.stop()
+                self.retire(number)
             except IcbenchError as error:  # the others go all the same; the journal keeps this one
                 failures.append(error)
             yield time.perf_counter_ns() - begun
-        self._inits.clear()
         self._echo.close()
         if self.outside is not None:
             links.delete_netns(self._session, self.outside)
@@ -144,7 +154,7 @@ class ProcessMaker:
 
     def __init__(self, session: HostSession, cpus: Sequence[int]) -> None:
         self._session, self._cpus = session, cpus
-        self._processes: list[Process] = []
+        self._processes: dict[int, Process] = {}
         self.outside: str | None = None
 
     def create(self, number: int, *, ask: bool = True) -> Birth:  # noqa: ARG002 - as ``Maker``
@@ -153,20 +163,24 @@ class ProcessMaker:
         begun = time.perf_counter_ns()
         process = self._session.spawner.start(command, log=self._session.dir / "births.log", cpus=self._cpus)
         ended = time.perf_counter_ns()
-        self._processes.append(process)
+        self._processes[number] = process
         return Birth(0, ended - begun)
 
     def pids(self) -> set[int]:
         """See ``Maker``."""
-        return {process.pid for process in self._processes}
+        return {process.pid for process in self._processes.values()}
+
+    def retire(self, number: int) -> int:
+        """See ``Maker``."""
+        process = self._processes.pop(number)
+        begun = time.perf_counter_ns()
+        process.stop(term_s=0)
+        return time.perf_counter_ns() - begun
 
     def remove(self) -> Iterator[int]:
         """See ``Maker``."""
         while self._processes:
-            process = self._processes.pop()
-            begun = time.perf_counter_ns()
-            process.stop(term_s=0)
-            yield time.perf_counter_ns() - begun
+            yield self.retire(next(reversed(self._processes)))
 
 
 def addresses(number: int) -> tuple[Address, Address]:
@@ -254,6 +268,7 @@ def bear(
     born: list[Birth] = []
     idle: list[Idle] = []
     removed: list[int] = []
+    retired: tuple[Retirement, ...] = ()
     failure: str | None = None
     maker = make()
     before = _kernel_bytes(session)
@@ -278,8 +293,9 @@ def bear(
             ends = map(addresses, range(1, crowd.count + 1))
             clients = Clients([(here.ip, there.ip) for here, there in ends], crowd.every_ms * 10**6)
             with Gate(maker.outside, clients) as gate:
-                serve(gate, clients, create)
-            idle.append(_look(maker, crowd.count, before, session))
+                retired = serve(gate, clients, create, maker.retire)
+            if left := crowd.count - len(retired):
+                idle.append(_look(maker, left, before, session))
     except IcbenchError as error:
         failure = one_line(error)
     finally:
@@ -296,6 +312,7 @@ def bear(
         removed_ns=tuple(removed),
         first_trip_ns=clients.first_trips(len(born)) if clients.addresses else (),
         idle=tuple(idle),
+        retired=retired,
     )
     return births, failure
 

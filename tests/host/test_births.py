@@ -22,7 +22,7 @@ from pytest_icbench.host.recover import recover
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import RUN_DIR, HostSession
 from pytest_icbench.model.birth import FORK, Crowd
-from pytest_icbench.testbed import births
+from pytest_icbench.testbed import arrivals, births
 from pytest_icbench.testbed.births import bear, maker_of
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.host import snapshot
@@ -88,6 +88,26 @@ def test_the_first_frame_of_a_client_creates_its_container(session: HostSession)
         ready_ns = max(ready_ns, came_ns) + total_ns
         rest.append(trip_ns - (ready_ns - came_ns))
     assert statistics.median(rest) < 50e6
+
+
+def test_a_container_whose_client_is_silent_goes_while_others_come(
+    session: HostSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arrivals, "SILENCE_S", 0.2)
+    maker = maker_of(session, "netns", [CPU])
+    order: list[tuple[str, int]] = []
+    create, retire = maker.create, maker.retire
+    monkeypatch.setattr(
+        maker, "create", lambda number, **how: order.append(("create", number)) or create(number, **how)
+    )
+    monkeypatch.setattr(maker, "retire", lambda number: order.append(("retire", number)) or retire(number))
+    found, failure = bear(Crowd("netns", 10, every_ms=150), lambda: maker, session, lambda _: None)
+    assert failure is None
+    assert len(found.first_trip_ns) == len(found.total_ns) == len(found.retired) + len(found.removed_ns) == 10
+    assert found.retired
+    assert all(each.silent_ns >= 200_000_000 + each.took_ns > 200_000_000 for each in found.retired)
+    assert order.index(("retire", 1)) < order.index(("create", 10)), "it does not wait for the last client"
+    assert maker.pids() == set()
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from pytest_icbench.measure.summary.births import summarize_births
 from pytest_icbench.measure.summary.summarize import Surroundings
-from pytest_icbench.model.birth import Births, Idle
+from pytest_icbench.model.birth import Births, Idle, Retirement
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.settings import Settings
@@ -109,6 +109,18 @@ def test_first_round_trips_are_drawn_as_a_distribution() -> None:
     head, row = table([arriving])[1:3]
     assert "first p50   p90" in head
     assert row.split()[6:8] == ["50.5", "90.1"]
+
+
+def test_containers_of_silent_clients_are_told_with_the_time_of_their_removal() -> None:
+    plain = result("netns", 100, 8.0)
+    assert plain.births is not None
+    retired = (Retirement(4_000_000, 2_010_000_000), Retirement(6_000_000, 2_050_000_000))
+    (said,) = [
+        sentence.text
+        for sentence in answer([replace(plain, births=replace(plain.births, retired=retired))])
+        if "to create each" in sentence.text
+    ]
+    assert "2 removed while others came, 5 ms each, gone 2.03 s after the last frame of their client" in said
 
 
 def test_a_case_without_a_value_says_no_round_trip_of_its_clients() -> None:

@@ -5,13 +5,17 @@ from __future__ import annotations
 
 import socket
 import threading
-from typing import Any
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.net.echo import answered
-from pytest_icbench.testbed.arrivals import Clients, Gate, packet
+from pytest_icbench.model.birth import Retirement
+from pytest_icbench.testbed import arrivals
+from pytest_icbench.testbed.arrivals import Clients, Gate, packet, serve
 
 
 def clients(count: int = 3) -> Clients:
@@ -57,3 +61,47 @@ def test_a_client_that_cannot_send_ends_the_arrivals_with_its_reason() -> None:
     gate._send()
     with pytest.raises(ProvisionError, match="first frame of client 1 cannot be sent: Network is unreachable"):
         next(gate.arrivals())
+
+
+class Moments:
+    """A gate whose moments are given: frames, and what happens between them."""
+
+    def __init__(self, *moments: bytes | Callable[[], object]) -> None:
+        self.moments, self.passed = moments, 0
+
+    def begin(self) -> None: ...
+
+    def arrivals(self) -> Iterator[bytes | None]:
+        for moment in self.moments:
+            yield moment if isinstance(moment, bytes) else cast(None, moment())
+
+    def pass_on(self, _frame: bytes) -> None:
+        self.passed += 1
+
+
+def test_a_container_goes_when_its_client_is_silent_and_another_frame_of_it_creates_it_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    some, clock, done = clients(2), [0], []
+    monkeypatch.setattr(arrivals, "time", SimpleNamespace(time_ns=lambda: clock[0]))
+    frames = [packet(source, target, number) for number, (source, target) in enumerate(some.addresses, start=1)]
+
+    def later(second: float, answered_now: int = 0) -> Callable[[], object]:
+        def happen() -> None:
+            clock[0] = round(second * 1e9)
+            if answered_now:
+                some.answered_ns[answered_now] = clock[0]
+
+        return happen
+
+    gate = Moments(frames[0], later(1, 1), later(2.9), frames[1], later(3.0), later(3.1, 2), later(3.2), frames[0])
+
+    def retire(number: int) -> int:
+        done.append(("retire", number))
+        clock[0] += 5_000_000
+        return 5_000_000
+
+    retired = serve(cast(Gate, gate), some, lambda number: done.append(("create", number)), retire)
+    assert done == [("create", 1), ("create", 2), ("retire", 1), ("create", 1)]
+    assert retired == (Retirement(5_000_000, 2_005_000_000),)
+    assert gate.passed == 3

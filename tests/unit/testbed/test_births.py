@@ -42,6 +42,9 @@ class Scripted:
     def pids(self) -> set[int]:
         return {os.getpid()}
 
+    def retire(self, number: int) -> int:
+        raise AssertionError(number)
+
     def remove(self) -> Iterator[int]:
         while self.alive:
             self.removed.append(self.alive.pop())
