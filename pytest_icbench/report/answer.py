@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.report import born, versions
+from pytest_icbench.report import born, few_cpus, versions
 from pytest_icbench.report.axes import Traffic, grouped, is_latency, main_figure, main_unit, path_of, traffic
 from pytest_icbench.report.changes import comparisons, in_units
 from pytest_icbench.report.overview import Ranking, rankings, verdict_named
@@ -39,7 +39,10 @@ class Sentence(NamedTuple):
 
 
 def answer(results: Sequence[Result]) -> list[Sentence]:
-    """Returns the sentences: candidates, the baseline, the highest rates, the shortest delays, created containers."""
+    """Returns the sentences: candidates, the baseline, the highest rates, the shortest delays, created containers.
+
+    The last ones say what a host of two CPUs can show, and what not.
+    """
     results = with_plain(results)
     compared = [*_candidates(results), *(_second_run(results) or _baseline(results))]
     second = sorted({result.run for result in results if result.against and result.run})
@@ -55,6 +58,7 @@ def answer(results: Sequence[Result]) -> list[Sentence]:
             for sentence in _fastest([item for item in ranked if item.paths[0].dimension == dimension], lead + of_run)
         ),
         *(Sentence(f"{path_of(result)}:", sentence) for result in results if (sentence := born.sentence(result))),
+        *(Sentence("What this host shows:", sentence) for sentence in few_cpus.sentences(results)),
     ]
 
 

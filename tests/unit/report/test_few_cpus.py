@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a page says of a host of two CPUs: what it shows of each kind of cases, and what not."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.rate import Rate
+from pytest_icbench.report.answer import answer
+from pytest_icbench.report.few_cpus import sentences
+from tests.measurements import result
+
+CHAIN = Case("veth", function="acl10", chain=10)
+SHARES = Case("veth", function="cost1000", pairs=2, share="70:30")
+
+
+@pytest.mark.parametrize(
+    ("case", "start"),
+    [
+        (CHAIN, "two CPUs show of chains what a hop adds"),
+        (SHARES, "two CPUs show of parts of a CPU how functions split one CPU; not what they do beside I/O"),
+        (Case("veth", function="wire:cost10000", pairs=2), "two CPUs show of different functions on one CPU who"),
+        (Case("veth", rate=Rate.from_json("trace:steps:20k")), "two CPUs show of loads that change how soon"),
+        (Case("veth", neighbour="stream"), "two CPUs show of neighbours what memory"),
+        (Case("veth", dimension="birth", birth="netns:10"), "two CPUs show of creation of containers the time"),
+        (Case("veth", function="subscribers10+firewall", pairs=1), "two CPUs show of subscribers how evenly"),
+    ],
+    ids=lambda value: value.id if isinstance(value, Case) else "",
+)
+def test_each_kind_has_one_sentence(case: Case, start: str) -> None:
+    (said,) = sentences([result(case, identity={"cpus": 2}), result(case, identity={"cpus": 2})])
+    assert said.startswith(start)
+    assert "; not " in said
+
+
+@pytest.mark.parametrize("cpus", [3, 64, None, 0, "2"])
+def test_nothing_is_said_of_other_hosts(cpus: object) -> None:
+    assert sentences([result(CHAIN, identity={"cpus": cpus})]) == []
+
+
+def test_nothing_is_said_of_a_path_of_its_own() -> None:
+    assert sentences([result(Case("veth", function="acl10"), identity={"cpus": 2})]) == []
+
+
+def test_the_page_s_answer_ends_with_them() -> None:
+    *_, first, second = answer([result(CHAIN, identity={"cpus": 2}), result(SHARES, identity={"cpus": 2})])
+    assert (first.lead, second.lead) == ("What this host shows:",) * 2
+    assert first.text.startswith("two CPUs show of chains")
