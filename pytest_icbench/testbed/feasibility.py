@@ -25,6 +25,7 @@ from pytest_icbench.testbed.neighbour import neighbour_cpus, why_not_isolated
 from pytest_icbench.testbed.probe import probe, why_no_crowd, why_not
 from pytest_icbench.testbed.remote.uplinks import check as check_uplink
 from pytest_icbench.testbed.remote.uplinks import uplinks_of
+from pytest_icbench.testbed.room import HostRoom, RigMemory
 
 if TYPE_CHECKING:
     from pytest_icbench.config.topology.model import Topology as UserTopology
@@ -76,6 +77,7 @@ class Feasibility:
         self._user_topology = user_topology
         self._remote = remote
         self._topology = Topology.read(session.root)
+        self._room = HostRoom.read(session.root)
         self.switch_facts: dict[str, SwitchFacts] = {}
         self._unsupported = dict(unsupported)
         # Each is found out once, before anything is made: later the rigs of this run would be in the way.
@@ -119,7 +121,19 @@ class Feasibility:
         _refuse(self._pairs_reason(case.switch, case.pairs))
         placement = self._place(case, self._resolve_policy([case]) if self._by_case else self.policy)
         _refuse(why_not_isolated(case, placement, self.session.root))
+        _refuse(self._room.shortage(self._memory(case, placement)))
         return placement
+
+    def _memory(self, case: Case, placement: Placement) -> RigMemory:
+        """Returns what a case's rig takes of this host's memory."""
+        return RigMemory.of(
+            case,
+            self.catalogue[case.switch],
+            workers=len(placement.switch),
+            nodes=len(placement.local),
+            made=0 if case.switch == ATTACH else len(placement.local),
+            uplink=case.remote,
+        )
 
     def measuring_cpus(self) -> set[int]:
         """Returns this host's CPUs on which switches and endpoints of the run's cases work."""

@@ -15,9 +15,7 @@ from pytest_icbench.driver.guard import make_function, make_node
 from pytest_icbench.driver.node.cgroups import SessionGroup
 from pytest_icbench.driver.node.protocol import Node, NodeFacts, NodeSpec
 from pytest_icbench.driver.switch.protocol import Attachment, Switch
-from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.cpu_time import cpu_use
-from pytest_icbench.host.resource.memory import memory_kib
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Address, Endpoint
@@ -41,9 +39,6 @@ class FunctionNodes:
 
     Attributes:
         chains: by pair, the ends of each chain as one, which its proof is for.
-
-    Raises:
-        ProvisionError: all of them take more memory than there is; nothing was changed.
     """
 
     def __init__(
@@ -69,7 +64,6 @@ class FunctionNodes:
             of_chain = Ends.of_chain(self.functions[pair - 1], self.component, row)
             for hop, ends in enumerate(of_chain, start=1):
                 self._ends[pair, hop] = ends
-        self._check_memory(session)
         self._session, self._placement, self._undo = session, placement, undo
         self._nodes: dict[_Place, Node] = {}
         self._node_facts: dict[_Place, NodeFacts] = {}
@@ -77,21 +71,6 @@ class FunctionNodes:
         self._frozen: set[_Place] = set()
         #: By pair, the interfaces of its sides in their nodes, each with its network namespace.
         self._sides: dict[int, list[tuple[str, str]]] = {}
-
-    def _check_memory(self, session: HostSession) -> None:
-        """Raises ProvisionError if the functions' nodes and processes together want more memory than there is."""
-        wanted_mib = sum(self.component.memory_mib_of(self.functions[pair - 1]) for pair, _ in self._ends)
-        available = memory_kib(session.root).get("MemAvailable")
-        if available is not None and wanted_mib > available // 1024:
-            raise ProvisionError(
-                f"{len(self._ends)} functions of {self.component.name} want about {wanted_mib} MiB of memory, and the"
-                f" host has {available // 1024} MiB: take shorter chains, fewer pairs or subscribers, or free memory"
-            )
-
-    @property
-    def hugepages_mib(self) -> int:
-        """Huge pages of all functions over ports in user space."""
-        return self.component.hugepages_mib * len(self._ends)
 
     @property
     def peers(self) -> tuple[Address, ...]:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from pytest_icbench.driver.guard import make_node, make_switch, switch_needs
+from pytest_icbench.driver.guard import make_node, make_switch
 from pytest_icbench.driver.node.protocol import Node, NodeFacts, NodeSpec
 from pytest_icbench.driver.switch.common.nic_uplink import cable_fault
 from pytest_icbench.driver.switch.protocol import Attachment, Switch, SwitchSpec
@@ -33,6 +33,7 @@ from pytest_icbench.testbed.function_proof import prove
 from pytest_icbench.testbed.hardware import HardwareEvents
 from pytest_icbench.testbed.node_calls import NodeCalls
 from pytest_icbench.testbed.processes import RunningLaunch, with_workload
+from pytest_icbench.testbed.room import RigMemory, check_room
 from pytest_icbench.testbed.switch_group import SwitchGroup
 
 _DPDK_APPLICATION = "dpdk-"
@@ -117,14 +118,13 @@ class HostRig(NodeCalls, HostPart):
         self._workers = workers = spec.placement.switch
         port = case.resolved_port(driver)
         dpdk = "dpdk" in driver.port_apis(port)
-        needs = switch_needs(driver, case.path.wires_count, len(workers), case.traffic)
-        none = port in driver.ports_without_hugepages and spec.uplink is None
-        switch_mib = 0 if none else needs.hugepages_mib
-        endpoints_mib = [endpoint_mib(case.traffic.jumbo, case.traffic.queues) for _ in self._indexes] if dpdk else []
         functions = self._make_functions(port)
-        functions_mib = [functions.hugepages_mib] if functions is not None and dpdk else []
-        hugepages.check_room(self._session, self._numa_node, [switch_mib, *endpoints_mib, *functions_mib])
-        self._reserve(switch_mib + sum(functions_mib))
+        made = sum(self._endpoint_specs[index].existing is None for index in self._indexes)
+        memory = RigMemory.of(
+            case, driver, workers=len(workers), nodes=len(self._indexes), made=made, uplink=spec.uplink is not None
+        )
+        check_room(self._session, self._numa_node, memory)
+        self._reserve(memory.switch_mib + memory.functions_mib)
         self._reserve_endpoints(self._indexes if dpdk else ())
         self._switch = switch = make_switch(driver)
         switch_spec = SwitchSpec(

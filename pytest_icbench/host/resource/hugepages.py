@@ -100,6 +100,15 @@ def counts(root: Root, node: int, size_kib: int) -> tuple[int, int]:
     return total, free
 
 
+def free_mib(root: Root) -> int:
+    """Returns the MiB of all pages that nobody uses, of every size and node."""
+    total = 0
+    for path in root.glob("/sys/devices/system/node/node[0-9]*"):
+        node = int(path.rpartition("/node")[2])
+        total += sum(counts(root, node, size_kib)[1] * size_kib for size_kib in sizes(root, node))
+    return total // 1024
+
+
 def _set(root: Root, node: int, size_kib: int, pages: int) -> int:
     """Asks for that many pages in total. Returns the number afterwards. Raises ProvisionError."""
     try:
@@ -111,17 +120,20 @@ def _set(root: Root, node: int, size_kib: int, pages: int) -> int:
     return counts(root, node, size_kib)[0]
 
 
-def check_room(session: HugePageHolder, node: int, claims_mib: Sequence[int]) -> None:
+def check_room(session: HugePageHolder, node: int, claims_mib: Sequence[int]) -> int:
     """Checks that a node has the memory for several claims of ``reserve`` together; changes nothing.
 
-    Raises ProvisionError if it has not, so that the first of many claims is not the one that succeeds.
+    Returns how many MiB of ordinary memory would become huge pages. Raises ProvisionError if there are not so many, so
+    that the first of many claims is not the one that succeeds.
     """
     root, size_kib = session.root, session.hugepage_size_kib
     pages = sum(_pages(mib, size_kib) for mib in claims_mib)
-    if pages:
-        pool = session.hugepages.pool(root, node, size_kib)
-        total, _ = counts(root, node, size_kib)
-        _check_memory(root, node, size_kib, pages=pool.target(pages) - total)
+    if not pages:
+        return 0
+    pool = session.hugepages.pool(root, node, size_kib)
+    missing = max(0, pool.target(pages) - counts(root, node, size_kib)[0])
+    _check_memory(root, node, size_kib, pages=missing)
+    return missing * size_kib // 1024
 
 
 def reserve(session: HugePageHolder, node: int, mib: int) -> None:

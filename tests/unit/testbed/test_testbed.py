@@ -45,8 +45,13 @@ class Kernel:
     scalable: ClassVar[bool] = False
     max_frame_bytes: ClassVar[int] = 9216
     port_frame_bytes: ClassVar[dict[str, int]] = {}
+    ports_without_hugepages: ClassVar[tuple[str, ...]] = ()
     max_pairs: ClassVar[int | None] = None
     asked: ClassVar[list[str]] = []
+
+    @classmethod
+    def port_apis(cls, port: str) -> tuple[str, ...]:
+        return cls.apis
 
     def probe(self, session: Any, binary: Any) -> SwitchFacts:
         self.asked.append(self.name)

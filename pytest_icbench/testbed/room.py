@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The memory that a rig takes on one host, summed before anything of it starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from pytest_icbench.driver.function.registry import component_for
+from pytest_icbench.driver.guard import switch_needs
+from pytest_icbench.driver.switch.protocol import Switch
+from pytest_icbench.driver.workload.eal import endpoint_mib
+from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.resource import hugepages
+from pytest_icbench.host.resource.memory import memory_kib
+from pytest_icbench.host.root import Root
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.case import Case
+
+#: What a container takes with its endpoint, huge pages apart (``benchmarks/growth.py`` over kernel switches).
+NODE_MIB = 8
+
+
+@dataclass(frozen=True, slots=True)
+class RigMemory:
+    """The memory of a rig on one host, in MiB.
+
+    Attributes:
+        nodes: how many nodes are made for endpoints.
+        switch_mib: huge pages of the switch.
+        endpoints_mib: huge pages of each endpoint.
+        functions: the network functions in words, empty without any.
+        functions_mib: huge pages of all of them.
+        function_nodes_mib: what they and their nodes take besides.
+    """
+
+    nodes: int
+    switch_mib: int
+    endpoints_mib: tuple[int, ...]
+    functions: str = ""
+    functions_mib: int = 0
+    function_nodes_mib: int = 0
+
+    @classmethod
+    def of(cls, case: Case, driver: type[Switch], *, workers: int, nodes: int, made: int, uplink: bool) -> RigMemory:
+        """Returns what a case takes.
+
+        Args:
+            workers: polling threads of the switch.
+            nodes: endpoints on this host.
+            made: those whose nodes are made, and not there already.
+            uplink: whether the switch is connected with a second host.
+        """
+        port = case.resolved_port(driver)
+        dpdk = "dpdk" in driver.port_apis(port)
+        needs = switch_needs(driver, case.path.wires_count, workers, case.traffic)
+        of_ends = cls(
+            nodes=made,
+            switch_mib=0 if port in driver.ports_without_hugepages and not uplink else needs.hugepages_mib,
+            endpoints_mib=(endpoint_mib(case.traffic.jumbo, case.traffic.queues),) * nodes if dpdk else (),
+        )
+        if not case.functions:
+            return of_ends
+        component = component_for(case.functions[0], case.switch, port)
+        count = case.pairs * case.chain
+        return replace(
+            of_ends,
+            functions=f"{count} functions of {component.name}",
+            functions_mib=component.hugepages_mib * count if dpdk else 0,
+            function_nodes_mib=case.chain * sum(map(component.memory_mib_of, case.functions)),
+        )
+
+    @property
+    def claims_mib(self) -> tuple[int, ...]:
+        """The huge pages, by who claims them."""
+        return self.switch_mib, *self.endpoints_mib, self.functions_mib
+
+    def shortage(self, pages_mib: int, available_mib: int) -> str | None:
+        """Returns why the host has too little memory, None if it has enough.
+
+        Args:
+            pages_mib: those huge pages for which the host has to give memory.
+            available_mib: memory that the host can give.
+        """
+        nodes_mib = NODE_MIB * self.nodes + self.function_nodes_mib
+        if nodes_mib + pages_mib <= available_mib:
+            return None
+        who = " and ".join(filter(None, (f"{self.nodes} containers" if self.nodes else "", self.functions)))
+        pages = f" besides {pages_mib} MiB for huge pages" if pages_mib else ""
+        return (
+            f"{who or 'the processes'} want about {nodes_mib} MiB of memory{pages}, and the host has"
+            f" {available_mib} MiB: run fewer pairs or subscribers, take shorter chains, or free memory"
+        )
+
+
+def check_room(session: HostSession, numa_node: int, memory: RigMemory) -> None:
+    """Checks that the host has the memory for a whole rig; changes nothing. Raises ProvisionError if it has not."""
+    pages_mib = hugepages.check_room(session, numa_node, memory.claims_mib)
+    available = memory_kib(session.root).get("MemAvailable")
+    shortage = None if available is None else memory.shortage(pages_mib, available // 1024)
+    if shortage is not None:
+        raise ProvisionError(shortage)
+
+
+@dataclass(frozen=True, slots=True)
+class HostRoom:
+    """The memory that a host can give to rigs before the first of them is made, in MiB.
+
+    Attributes:
+        available_mib: of ordinary memory; None if the kernel does not tell.
+        free_pages_mib: in huge pages that nobody uses, of all sizes and NUMA nodes.
+    """
+
+    available_mib: int | None
+    free_pages_mib: int
+
+    @classmethod
+    def read(cls, root: Root) -> HostRoom:
+        """Reads it."""
+        available = memory_kib(root).get("MemAvailable")
+        return cls(None if available is None else available // 1024, hugepages.free_mib(root))
+
+    def shortage(self, memory: RigMemory) -> str | None:
+        """Returns why a rig has no room, None if it has. What is refused here, ``check_room`` would refuse."""
+        if self.available_mib is None:
+            return None
+        return memory.shortage(max(0, sum(memory.claims_mib) - self.free_pages_mib), self.available_mib)

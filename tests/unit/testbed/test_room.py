@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The memory of a whole rig, summed before anything of it starts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from pytest_icbench.config.options import Options
+from pytest_icbench.driver.switch.registry import builtin_switches
+from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.resource.hugepages import HugePages
+from pytest_icbench.host.root import Root
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.placement import Placement
+from pytest_icbench.model.rig import RigSpec
+from pytest_icbench.testbed import host_rig
+from pytest_icbench.testbed.feasibility import Feasibility
+from pytest_icbench.testbed.host_rig import HostRig
+from pytest_icbench.testbed.room import HostRoom, RigMemory, check_room
+from tests.unit.recorded import expand
+
+SWITCHES = builtin_switches()
+TOO_MANY = r"^130 containers want about 1040 MiB of memory, and the host has 640 MiB: run fewer pairs"
+
+
+def memory(case: Case, *, there_already: bool = False, uplink: bool = False) -> RigMemory:
+    nodes = len(case.path.endpoints)
+    made = 0 if there_already else nodes
+    return RigMemory.of(case, SWITCHES[case.switch], workers=1, nodes=nodes, made=made, uplink=uplink)
+
+
+def host(base: Path, available_mib: int) -> Root:
+    """One with two NUMA nodes, each of which has 48 free pages of 2 MiB and plenty of memory."""
+    root = expand("acpi-cpufreq", base)
+    root.write("/proc/meminfo", f"MemAvailable: {available_mib * 1024} kB\n")
+    return root
+
+
+def session_on(root: Root) -> HostSession:
+    return cast(HostSession, SimpleNamespace(root=root, hugepage_size_kib=2048, hugepages=HugePages()))
+
+
+def test_the_containers_of_all_pairs_are_summed(tmp_path: Path) -> None:
+    session = session_on(host(tmp_path, 40 * 2 * 8))
+    check_room(session, 0, memory(Case("linux-bridge", pairs=40)))
+    with pytest.raises(ProvisionError, match=TOO_MANY):
+        check_room(session, 0, memory(Case("linux-bridge", pairs=65)))
+    check_room(session, 0, memory(Case("linux-bridge", pairs=65), there_already=True))
+
+
+def test_huge_pages_that_have_to_be_made_leave_less_for_containers(tmp_path: Path) -> None:
+    wanted = RigMemory(nodes=10, switch_mib=96 + 40, endpoints_mib=())
+    check_room(session_on(host(tmp_path / "a", 120)), 1, wanted)
+    with pytest.raises(
+        ProvisionError,
+        match=r"^10 containers want about 80 MiB of memory besides 40 MiB for huge pages, .* has 119 MiB",
+    ):
+        check_room(session_on(host(tmp_path / "b", 119)), 1, wanted)
+
+
+def test_functions_are_summed_with_the_containers_at_their_ends() -> None:
+    wires = memory(Case("veth", function="wire", chain=50, pairs=2))
+    assert wires.shortage(0, 1600 + 4 * 8) is None
+    assert str(wires.shortage(0, 1600 + 4 * 8 - 1)).startswith(
+        "4 containers and 100 functions of forwarder want about 1632 MiB of memory, and the host has 1631 MiB: "
+    )
+    subscribers = memory(Case("veth", function="subscribers1000"))
+    assert subscribers.shortage(0, 1008 + 2 * 8) is None
+    assert "fewer pairs or subscribers" in str(subscribers.shortage(0, 1008 + 2 * 8 - 1))
+
+
+def test_huge_pages_are_those_of_the_switch_all_endpoints_and_all_functions() -> None:
+    case = Case("direct", port="memif", function="wire", chain=5, pairs=2)
+    assert memory(case).functions_mib == 10 * 160
+    assert memory(case).claims_mib == (0, 64, 64, 64, 64, 1600)
+    assert memory(Case("linux-bridge", pairs=9)).claims_mib == (0, 0)
+
+
+def test_before_a_run_only_what_can_never_have_room_is_refused(tmp_path: Path) -> None:
+    """Free pages may be on a node, or of a size, that the rig will not take."""
+    room = HostRoom.read(host(tmp_path, 300))
+    assert room == HostRoom(300, 2 * 48 * 2)
+    assert room.shortage(RigMemory(10, 192 + 220, ())) is None
+    assert room.shortage(RigMemory(10, 192 + 221, ())) is not None
+    assert HostRoom(None, 0).shortage(memory(Case("linux-bridge", pairs=65))) is None
+
+
+def test_a_rig_without_room_makes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    monkeypatch.setattr(host_rig, "make_node", lambda *_: made.append("node"))
+    monkeypatch.setattr(host_rig, "make_switch", lambda *_: made.append("switch"))
+    session = HostSession.probing(root=host(tmp_path / "root", 640))
+    session.dir = tmp_path / "session"
+    placement = Placement("cooperative", (), (0,) * 130, (0,), 0, 128)
+    rig = HostRig(session, SWITCHES)
+    with pytest.raises(ProvisionError, match=TOO_MANY):
+        rig.prepare(RigSpec("r1", Case("linux-bridge", pairs=65), placement, "netns"))
+    assert made == []
+    assert not (session.dir / "r1").exists()
+
+
+def test_a_case_without_room_is_refused_before_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Feasibility, "_probe", lambda *_: None)
+    cases = [Case("linux-bridge", pairs=pairs) for pairs in (40, 65)]
+    feasibility = Feasibility(
+        SWITCHES,
+        Options(),
+        cases,
+        binaries={},
+        unsupported=dict.fromkeys(cases),
+        user_topology=None,
+        remote=None,
+        session=HostSession.probing(root=host(tmp_path, 640)),
+    )
+    assert len(feasibility.placement(cases[0]).endpoints) == 80
+    with pytest.raises(Unsupported, match=TOO_MANY):
+        feasibility.placement(cases[1])
