@@ -84,6 +84,24 @@ def test_a_plan_shows_the_budget(inner: Runner, bench: type[FakeTestbed]) -> Non
     result.stdout.fnmatch_lines(["budget 0:10: too short, nothing would be run"])
 
 
+def test_a_plan_tells_a_budget_without_time_for_second_looks(inner: Runner, bench: type[FakeTestbed]) -> None:
+    """Without them nothing is accused, so a gate would be green whatever changed."""
+    inner.write(test_x=GATED)
+    inner.run("--icbench-save=main")
+    least = inner.run("--icbench-plan", "--icbench-budget=20m", "-k", "ovs").stdout.str().partition("at least ")[2]
+    minutes, _, seconds = least.split()[0].partition(":")
+    least_s = 60 * int(minutes) + int(seconds)
+    sentence = "budget *: no time for second looks, without which nothing is accused: give*"
+    for budget_s, told in ((1.1 * least_s, True), (1.3 * least_s, False)):
+        planned = inner.run("--icbench-plan", "-k", "ovs", "--icbench-compare=main", f"--icbench-budget={budget_s:.0f}")
+        if told:
+            planned.stdout.fnmatch_lines([sentence])
+        else:
+            planned.stdout.no_fnmatch_line(sentence)
+    saving = inner.run("--icbench-plan", "-k", "ovs", "--icbench-save=main", f"--icbench-budget={1.1 * least_s:.0f}")
+    saving.stdout.no_fnmatch_line(sentence)  # nothing is compared
+
+
 def test_a_plan_refuses_a_baseline_that_is_not_there(inner: Runner, bench: type[FakeTestbed]) -> None:
     inner.write(test_x=GATED)
     result = inner.run("--icbench-plan", "--icbench-compare=nosuch")

@@ -46,6 +46,18 @@ def results(inner: Runner) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
+def test_a_suspect_of_rounds_is_measured_again_by_its_test(files: Runner, bench: type[FakeTestbed]) -> None:
+    """As the gate's recipes run it: three rounds over all cases, then the tests, then second looks."""
+    bench.behaviour = staticmethod(looks(0.8, 0.8, 0.8, 0.8))
+    result = files.run("--icbench-compare=main", "--icbench-rounds=3", "--icbench-budget=20m")
+    result.assert_outcomes(passed=2, failed=1)
+    assert result.ret == EXIT_STATUS["regressed"]
+    measured_now = [entry for entry in bench.log if entry.startswith("measure ")]
+    assert len(measured_now) == 3 * 3 + 1
+    assert "64B" in measured_now[-1]
+    assert [line["verdict"] for line in results(files)] == ["INCONCLUSIVE", "PASS", "PASS", "REGRESSED"]
+
+
 def test_a_suspect_is_measured_again_when_all_others_are_over(files: Runner, bench: type[FakeTestbed]) -> None:
     bench.behaviour = staticmethod(looks(0.8, 0.8))
     result = files.run("--icbench-compare=main")

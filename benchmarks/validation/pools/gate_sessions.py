@@ -1,20 +1,27 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Sessions of the gate as a CI runs them, each of its own process: what shows whom it accuses, and what it finds.
 
-A session is pytest over the cases of `gate_cases.py`, three minutes long. Six build a baseline. Then come, in an order
-drawn once, sessions without a change, and sessions whose forwarder is 10 % or 5 % slower: another program under the
-same name, as a new version is. Every session without a change adds to the baseline, as a CI's run of its main branch
-does; those after it are held against that. Last come sessions beside ``stress-ng``, which is there for twenty seconds
-of forty: earlier, they would widen what the quiet ones are held against.
+A session is pytest over the cases of `gate_cases.py`, in rounds as the gate's recipes have them, within five minutes.
+A host begins with six that make a baseline. Blocks of seven follow, each in an order of its own: without a change,
+alone and beside ``stress-ng``, which is there for twenty seconds of forty, and with a forwarder that is 10 % or 5 %
+slower: another program under the same name, as a new version is. A session without a change and without load adds to
+the baseline, as a CI's run of its main branch does. Those beside load do not: they would widen what the quiet ones are
+held against.
 
-``python -m validation.pools.gate_sessions --sessions N`` appends up to N sessions to a record that wants sixty-one:
-three hours in all. A record of another host is begun anew. Whatever else runs on the host meanwhile is part of what is
-shown: the load before and after each session stands in its line.
+A session of the baseline has four minutes, since it compares nothing: as much for its cases as those that keep a fifth
+back for a second look. There is no option for less. The fewest launches of the cases take 3:09, and in less than five
+minutes no suspect finds the time to be measured again, so that nothing could be accused, and nothing be shown.
+
+``python -m validation.pools.gate_sessions`` appends thirteen sessions, an hour, to the record of this host. Each host
+has its own, in `gate_records/`, and the claim is about all of them. A record is never begun anew: where the baseline is
+lost that its sessions were compared with, ``--new`` begins another one. Whatever else runs on the host meanwhile is
+part of what is shown: what others took stands in each session's line.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import random
@@ -25,26 +32,35 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from pytest_icbench.driver.workload.executable import workload_path
+from pytest_icbench.errors import IcbenchError
+from pytest_icbench.gate.session_values import MOST_SESSIONS
+from pytest_icbench.host.facts import identity
 from pytest_icbench.model.launch import Launch
-from pytest_icbench.stats.quantiles import Estimate
+from pytest_icbench.stats.quantiles import Estimate, quantile
+from pytest_icbench.store.baselines import load as load_baseline
 from pytest_icbench.store.read import read_run
 from validation.pools.detection import cost_of, host
 
-FILE = Path(__file__).with_suffix(".jsonl")
+ROOT = Path(__file__).parents[3]
+RECORDS = Path(__file__).with_name("gate_records")
 CASES = Path(__file__).with_name("gate_cases.py")
-BUDGET = "3m"
+BASELINE, ALONE = "baseline", "same"
 #: What a kind of session has beside it, and by how much its forwarder is slower.
-BESIDE = {"same beside cpu": ["--cpu", "1"], "same beside memory": ["--stream", "1"]}
-SLOWER = {"10 % slower": 0.10, "5 % slower": 0.05}
-ALONE = "same"
+BESIDE = {"same-beside-cpu": ["--cpu", "1"], "same-beside-memory": ["--stream", "1"]}
+SLOWER = {"slower-10": 0.10, "slower-5": 0.05}
+UNCHANGED = (ALONE, *BESIDE)
 BASELINE_SESSIONS = 6
-#: Sessions of each kind after those of the baseline.
-WANTED = {ALONE: 15, "same beside cpu": 8, "same beside memory": 7, "10 % slower": 15, "5 % slower": 10}
+#: Sessions of each kind in a block.
+BLOCK = {ALONE: 2, "same-beside-cpu": 1, "same-beside-memory": 1, "slower-10": 2, "slower-5": 1}
+BUDGET = {True: "4m", False: "5m"}  # of a session of the baseline, and of any other
+ROUNDS = 3
+AN_HOUR = BASELINE_SESSIONS + sum(BLOCK.values())
 #: Seconds for which the stress is there, and for which it is not.
 STRESS_S = 20
 
@@ -70,13 +86,25 @@ class Judged:
 
 @dataclass(frozen=True)
 class Session:
-    """One session: seconds since the epoch and of its length, load average before and after, pytest's exit status."""
+    """One session.
+
+    Attributes:
+        at, seconds: since the epoch when it began, and what it took.
+        load: load average before and after.
+        exit: pytest's exit status.
+        taken, stolen: share of the measuring CPUs that other processes and the hypervisor took, at most in nine
+            launches of ten; None where it is not known.
+        commit: that of the sources, by which it was judged; empty outside a repository.
+    """
 
     kind: str
     at: float
     seconds: float
     load: list[float]
     exit: int
+    taken: float | None
+    stolen: float | None
+    commit: str
     cases: dict[str, Judged]
 
     @classmethod
@@ -85,35 +113,104 @@ class Session:
         return cls(**{**data, "cases": {case: Judged(**each) for case, each in data["cases"].items()}})
 
 
-def read(file: Path) -> tuple[dict[str, Any], list[Session]] | None:
-    """The host's facts and its sessions; None if there is no file."""
-    if not file.exists():
-        return None
-    first, *lines = file.read_text().splitlines()
-    return json.loads(first), [Session.read(line) for line in lines]
+@dataclass(frozen=True)
+class Record:
+    """The sessions of one host that share a baseline, those of the baseline first."""
+
+    file: Path
+    host: dict[str, Any]
+    sessions: list[Session]
+
+    @classmethod
+    def read(cls, file: Path) -> Record:
+        first, *lines = file.read_text().splitlines()
+        return cls(file, json.loads(first), [Session.read(line) for line in lines])
+
+    @property
+    def work(self) -> Path:
+        """Where baselines and runs are."""
+        return self.file.with_suffix(".work")
+
+    @property
+    def later(self) -> list[Session]:
+        """The sessions that were held against a whole baseline."""
+        return [session for session in self.sessions if session.kind != BASELINE]
+
+    def append(self, session: Session) -> None:
+        """Adds a session, and the facts of the host before the first one."""
+        if not self.sessions:
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+            self.file.write_text(json.dumps(self.host) + "\n")
+        with self.file.open("a") as stream:
+            stream.write(json.dumps(asdict(session)) + "\n")
+        self.sessions.append(session)
 
 
-def order(seed: int = 1) -> list[str]:
-    """The kinds of all sessions, those of the baseline first, those beside load last."""
+def records(directory: Path = RECORDS) -> list[Record]:
+    """All records, of whatever host."""
+    return [Record.read(file) for file in sorted(directory.glob("*.jsonl"))]
+
+
+def host_digest() -> str:
+    """The name of this host's records: a hash of its facts and of its machine id, which is confidential itself."""
+    facts = json.dumps([host(), identity()], sort_keys=True)
+    return hashlib.sha256(facts.encode()).hexdigest()[:12]
+
+
+def record_of(directory: Path, digest: str, *, new: bool) -> Record:
+    """The newest record of this host, or a new one. Raises SystemExit for one whose baseline is lost."""
+    files = sorted(directory.glob(f"{digest}-*.jsonl"), key=number_of)
+    if files and not new:
+        known = Record.read(files[-1])
+        check_baseline(known)
+        return known
+    file = directory / f"{digest}-{number_of(files[-1]) + 1 if files else 1}.jsonl"
+    return Record(file, host(), [])
+
+
+def number_of(file: Path) -> int:
+    return int(file.stem.rpartition("-")[2])
+
+
+def check_baseline(record: Record) -> None:
+    """Raises SystemExit if the record's baseline lacks sessions: what follows would be compared with less, or nothing.
+
+    A case whose measurements were INVALID may lack some of them, but not every case.
+    """
+    saved = sum(session.kind in (BASELINE, ALONE) for session in record.sessions)
+    if not saved:
+        return
+    directory = record.work / "baselines"
+    try:
+        entries = load_baseline(directory, "main").entries
+    except IcbenchError as error:
+        found = str(error)
+    else:
+        most = max((len(entry.sessions) for entry in entries), default=0)
+        if most >= min(saved, MOST_SESSIONS):
+            return
+        found = f"{directory / 'main'} has {most} of {saved} sessions"
+    raise SystemExit(f"{record.file.name}: its baseline is lost ({found}); --new begins another record of this host")
+
+
+def order(seed: str) -> Iterator[str]:
+    """The kinds of all sessions without end: those of the baseline, then blocks, each in an order of its own."""
+    yield from [BASELINE] * BASELINE_SESSIONS
     drawn = random.Random(seed)
-    quiet, beside = (
-        [kind for kind, number in WANTED.items() for _ in range(number) if (kind in BESIDE) is loaded]
-        for loaded in (False, True)
-    )
-    drawn.shuffle(quiet)
-    drawn.shuffle(beside)
-    return [ALONE] * BASELINE_SESSIONS + quiet + beside
+    while True:
+        block = [kind for kind, number in BLOCK.items() for _ in range(number)]
+        drawn.shuffle(block)
+        yield from block
 
 
-def lacking(done: list[Session]) -> list[str]:
-    """The kinds of the sessions that lack, in their order."""
-    had, found = Counter(session.kind for session in done), []
-    for kind in order():
+def following(done: Sequence[Session], seed: str, kinds: Sequence[str] = tuple(BLOCK)) -> Iterator[str]:
+    """The kinds of the sessions to come, without end: of these kinds, and the baseline's if it is not whole."""
+    had = Counter(session.kind for session in done)
+    for kind in order(seed):
         if had[kind]:
             had[kind] -= 1
-        else:
-            found.append(kind)
-    return found
+        elif kind == BASELINE or kind in kinds:
+            yield kind
 
 
 def forwarder(place: Path, slower: float) -> None:
@@ -131,16 +228,24 @@ exec "{workload_path()}" "$@"
     place.chmod(0o755)
 
 
-def run(kind: str, work: Path) -> Session:
-    """One session of that kind, with its baselines and runs below ``work``."""
-    slower, program = SLOWER.get(kind, 0.0), work / "forward"
-    forwarder(program, slower)
-    kept, before = work / "baselines" / "all", work / "baselines" / "main"
-    argv = [sys.executable, "-m", "pytest", str(CASES), "-p", "no:cacheprovider"]
-    argv += ["--icbench-budget", BUDGET, "--icbench-binary", f"forward={program}"]
+def command(kind: str, work: Path) -> list[str]:
+    """The command of a session, with its baselines and runs below ``work``."""
+    argv = [sys.executable, "-m", "pytest", str(CASES), "-p", "no:cacheprovider", f"--icbench-rounds={ROUNDS}"]
+    argv += ["--icbench-budget", BUDGET[kind == BASELINE], "--icbench-binary", f"forward={work / 'forward'}"]
     argv += ["--icbench-baselines", str(work / "baselines"), "--icbench-reports", str(work / "runs")]
-    argv += ["--icbench-compare", "main"] if before.exists() else []
-    argv += ["--icbench-save", "all"] if kind not in SLOWER else []
+    argv += ["--icbench-compare", "main"] if kind != BASELINE else []
+    argv += ["--icbench-save", "all"] if kind in (BASELINE, ALONE) else []
+    return argv
+
+
+def run(kind: str, work: Path) -> Session:
+    """One session of that kind."""
+    work.mkdir(parents=True, exist_ok=True)
+    forwarder(work / "forward", SLOWER.get(kind, 0.0))
+    kept, before = work / "baselines" / "all", work / "baselines" / "main"
+    if before.exists():  # what a session that was cut off has saved belongs to no line of the record
+        shutil.rmtree(kept, ignore_errors=True)
+        shutil.copytree(before, kept)
     load, at = os.getloadavg()[0], time.time()
     stress = None
     if kind in BESIDE:
@@ -148,7 +253,7 @@ def run(kind: str, work: Path) -> Session:
         turns = f"while :; do stress-ng {words} --timeout {STRESS_S} --quiet; sleep {STRESS_S}; done"
         stress = subprocess.Popen(["sh", "-c", turns], start_new_session=True)
     try:
-        ended = subprocess.run(argv, cwd=work, capture_output=True, text=True, check=False)
+        ended = subprocess.run(command(kind, work), cwd=work, capture_output=True, text=True, check=False)
     finally:
         if stress is not None:
             os.killpg(stress.pid, signal.SIGTERM)
@@ -157,20 +262,33 @@ def run(kind: str, work: Path) -> Session:
     told = re.search(r"^reports: (\S+)", ended.stdout, re.MULTILINE)
     if told is None:
         raise SystemExit(f"the session has no results:\n{ended.stdout[-2000:]}{ended.stderr[-2000:]}")
-    if kind not in SLOWER:
+    if kind in (BASELINE, ALONE):
         shutil.rmtree(before, ignore_errors=True)
         shutil.copytree(kept, before)
     loads = [round(load, 2), round(os.getloadavg()[0], 2)]
-    return Session(kind, round(at, 1), round(took, 1), loads, ended.returncode, judged(Path(told[1])))
+    cases, taken, stolen = judged(Path(told[1]))
+    return Session(kind, round(at, 1), round(took, 1), loads, ended.returncode, taken, stolen, commit(), cases)
 
 
-def judged(run_directory: Path) -> dict[str, Judged]:
-    """The cases of a run, by id."""
-    found = {}
+def commit() -> str:
+    told = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], cwd=ROOT, capture_output=True, text=True)
+    return told.stdout.strip()
+
+
+def judged(run_directory: Path) -> tuple[dict[str, Judged], float | None, float | None]:
+    """The cases of a run, by id, and the shares of the measuring CPUs that others and the hypervisor took."""
+    found: dict[str, Judged] = {}
+    taken: list[float] = []
+    stolen: list[float] = []
     for stored in read_run(run_directory).results:
         result = stored.measurement
         latency = result.dimension == "latency"
         value = result.rtt_p50_ns if latency else result.throughput_pps
+        for launch in result.per_launch:
+            seen = launch.interference
+            if seen is not None and seen.cpus:
+                taken += [] if seen.taken is None else [seen.taken / seen.cpus]
+                stolen += [] if seen.stolen is None else [seen.stolen / seen.cpus]
         found[result.case] = Judged(
             result.verdict or "",
             result.reason or "",
@@ -179,7 +297,8 @@ def judged(run_directory: Path) -> dict[str, Judged]:
             [each for launch in result.per_launch if (each := p50(launch) if latency else launch.throughput_pps)],
             result.disturbed_launches or 0,
         )
-    return found
+    shares = [round(quantile(each, 0.9), 4) if each else None for each in (taken, stolen)]
+    return found, shares[0], shares[1]
 
 
 def p50(launch: Launch) -> float | None:
@@ -193,37 +312,47 @@ def rounded(estimate: Estimate | None, digits: int) -> list[float | None] | None
     return [None if each is None else round(each, digits) for each in (estimate.value, estimate.low, estimate.high)]
 
 
-def main() -> int:
+def kinds_of(text: str) -> list[str]:
+    """Kinds of sessions with commas between. Raises ArgumentTypeError."""
+    kinds = [kind for kind in text.split(",") if kind]
+    unknown = [kind for kind in kinds if kind not in BLOCK]
+    if unknown or not kinds:
+        raise argparse.ArgumentTypeError(f"no kind {', '.join(unknown) or repr(text)}: choose from {', '.join(BLOCK)}")
+    return kinds
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("file", type=Path, nargs="?", default=FILE, help="the record (default: %(default)s)")
-    parser.add_argument("--sessions", type=int, help="append so many at most (default: all that lack)")
-    parser.add_argument("--work", type=Path, help="where baselines and runs are kept (default: FILE.work)")
+    parser.add_argument("--sessions", type=int, default=AN_HOUR, help="append so many (default: %(default)s, an hour)")
+    parser.add_argument(
+        "--kinds",
+        type=kinds_of,
+        default=list(BLOCK),
+        metavar="KIND,...",
+        help=f"some of {', '.join(BLOCK)} (default: all); the baseline comes first whatever is asked for",
+    )
+    parser.add_argument("--new", action="store_true", help="begin another record of this host, with its own baseline")
+    parser.add_argument("--records", type=Path, default=RECORDS, help="where records are (default: %(default)s)")
     parser.add_argument("--pause", type=float, default=0.0, help="seconds between two sessions (default: %(default)s)")
-    options = parser.parse_args()
-    file, facts = options.file, host()
-    work = (options.work or file.with_suffix(".work")).absolute()
-    known = read(file)
-    done = known[1] if known is not None and known[0] == facts else []
-    if not done:
-        shutil.rmtree(work, ignore_errors=True)
-        file.write_text(json.dumps(facts) + "\n")
-    work.mkdir(parents=True, exist_ok=True)
-    for number, kind in enumerate(lacking(done)[: options.sessions]):
+    options = parser.parse_args(arguments)
+    if any(kind in BESIDE for kind in options.kinds) and shutil.which("stress-ng") is None:
+        parser.error("no stress-ng on PATH: install it, or leave out --kinds with 'beside'")
+    record = record_of(options.records.absolute(), host_digest(), new=options.new)
+    coming = following(record.sessions, record.file.stem, options.kinds)
+    for number in range(options.sessions):
         if number:
             time.sleep(options.pause)
-        session = run(kind, work)
-        with file.open("a") as stream:
-            stream.write(json.dumps(asdict(session)) + "\n")
-        done.append(session)
+        session = run(next(coming), record.work)
+        record.append(session)
         verdicts = ", ".join(f"{verdict} {count}" for verdict, count in counted(session).items())
-        told = f"{kind}, {session.seconds:.0f} s, exit status {session.exit}: {verdicts}"
-        print(f"session {len(done)}: {told}", flush=True)
+        told = f"{session.kind}, {session.seconds:.0f} s, exit status {session.exit}: {verdicts}"
+        print(f"{record.file.name}: session {len(record.sessions)}: {told}", flush=True)
     return 0
 
 
 def counted(session: Session) -> Counter[str]:
     """Its verdicts."""
-    return Counter(each.verdict for each in session.cases.values())
+    return Counter(each.verdict or "no verdict" for each in session.cases.values())
 
 
 if __name__ == "__main__":

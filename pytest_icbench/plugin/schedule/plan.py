@@ -79,10 +79,14 @@ def make_budget(testbed: Testbed, options: Options, planned: Sequence[Benchmark]
             f"--icbench-budget: {take} at least {clock(budget.least_s)}{over}, more than"
             f" {clock(budget.total_s)}; give more time, or select fewer cases"
         )
-    kept_back_s = SECOND_LOOKS * options.budget if options.compare is not None else 0.0
-    if budget.least_s > budget.total_s - kept_back_s:
-        return budget
+    kept_back_s = _kept_back_s(options, budget)
     return budget_of(testbed, options.budget - kept_back_s, planned, options.soak_duration, hosts)
+
+
+def _kept_back_s(options: Options, budget: Budget) -> float:
+    """Returns the seconds of a budget that are kept back to measure suspects again; 0 where the cases leave none."""
+    wanted_s = SECOND_LOOKS * budget.total_s if options.compare is not None else 0.0
+    return wanted_s if budget.least_s <= budget.total_s - wanted_s else 0.0
 
 
 def plan(
@@ -98,8 +102,16 @@ def plan(
     cases, total_s, soak_s = benchmarks(items), options.budget, options.soak_duration
     forecast = estimates(testbed, cases, soak_s, budgeted=total_s is not None)
     allotted: list[float] | list[None] = [None] * len(forecast)
+    no_second_look = None
     if total_s is not None:
-        allotted = budget_of(testbed, total_s, cases, soak_s, hosts).allotments()
+        budget = budget_of(testbed, total_s, cases, soak_s, hosts)
+        kept_back_s = _kept_back_s(options, budget)
+        allotted = budget_of(testbed, total_s - kept_back_s, cases, soak_s, hosts).allotments()
+        if options.compare is not None and not kept_back_s and budget.least_s <= total_s:
+            no_second_look = (
+                f"budget {clock(total_s)}: no time for second looks, without which nothing is accused: give"
+                f" {clock(budget.least_s / (1 - SECOND_LOOKS))}, or select fewer cases"
+            )
     planned = []
     for item, least_s, allotted_s, benchmark in zip(items, forecast, allotted, cases, strict=True):
         reason, fails = None, False
@@ -113,4 +125,6 @@ def plan(
         return lines
     baseline = load_baseline(options.baselines, options.compare)
     sentences = foreseen(testbed, cases, Comparer(baseline, options.incomparable))
+    if no_second_look is not None:
+        sentences = [no_second_look, *sentences]
     return lines + [line for sentence in sentences for line in wrapped(printable(sentence))]

@@ -1,19 +1,27 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The claim about real sessions of the gate: their record, and what is concluded from it."""
+"""The claim about real sessions of the gate: their records, and what is concluded from them."""
 
 from __future__ import annotations
 
-import json
+import itertools
+import re
 import subprocess
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 
+from pytest_icbench.store.baselines import save
+from tests.baselines import entry
+
 CASES = ("linux-bridge-64B", "forward:cost4000-64B")
+ACCUSING = "sessions of 32 without a change, their cases judged, that accuse anything"
+FOUND = "10% slower, on a quiet host: found"
+AGREE = "intervals that hold the others' median"
 
 
 @pytest.fixture
@@ -27,94 +35,263 @@ def claim(load: Callable[[str], Any], pool: Any) -> Any:
 
 
 @pytest.fixture
-def sessions(pool: Any) -> list[Any]:
-    """A record whose sessions agree, and whose gate finds what is slower and nothing else."""
+def record(pool: Any) -> Any:
+    """Eight blocks of one quiet host, whose sessions agree, and whose gate finds what is slower and nothing else."""
     random = Random(5)
 
     def judged(case: str, kind: str) -> Any:
         slower = kind in pool.SLOWER and case.startswith("forward")
-        verdict = "REGRESSED" if slower and "10 %" in kind else "PASS"
+        verdict = "-" if kind == pool.BASELINE else "REGRESSED" if slower and kind == "slower-10" else "PASS"
         level = 1e6 * (1 - (pool.SLOWER[kind] if slower else 0))
         launches = [level * random.gauss(1, 0.01) for _ in range(9)]
         return pool.Judged(verdict, "", [level, 0.98 * level, 1.02 * level], [1.0, 0.97, 1.03], launches, 0)
 
-    return [pool.Session(kind, 0.0, 180.0, [0.1, 2.0], 0, {c: judged(c, kind) for c in CASES}) for kind in pool.order()]
+    def session(kind: str) -> Any:
+        cases = {case: judged(case, kind) for case in CASES}
+        return pool.Session(kind, 0.0, 300.0, [0.1, 2.0], 0, 0.01, 0.0, "abc", cases)
+
+    kinds = itertools.islice(pool.order("x"), 6 + 8 * 7)
+    return pool.Record(Path("x-1.jsonl"), {"CPUs": 2, "processor": "P"}, [session(kind) for kind in kinds])
 
 
-def rows(claim: Any, sessions: list[Any]) -> dict[str, Any]:
-    return {row.what: row for row in claim.assemble(sessions).rows}
+def rows(claim: Any, *records: Any) -> dict[str, Any]:
+    return {row.what: row for row in claim.assemble(records).rows}
 
 
-def with_verdict(sessions: list[Any], kind: str, case: str, verdict: str) -> list[Any]:
-    """The same, but for the last session of that kind."""
-    place = max(number for number, session in enumerate(sessions) if session.kind == kind)
-    session = sessions[place]
-    cases = {**session.cases, case: replace(session.cases[case], verdict=verdict)}
-    return [*sessions[:place], replace(session, cases=cases), *sessions[place + 1 :]]
+def bounds(claim: Any, *records: Any) -> list[str]:
+    return [row.what for row in claim.assemble(records).rows if row.bound]
 
 
-def test_sessions_that_agree_keep_every_bound(claim: Any, sessions: list[Any]) -> None:
-    found = rows(claim, sessions)
+def changed(record: Any, kind: str, case: str, number: int = 1, **fields: Any) -> Any:
+    """The same, but for a case of so many sessions of that kind, the last ones."""
+    places = [place for place, session in enumerate(record.sessions) if session.kind == kind][-number:]
+    sessions = list(record.sessions)
+    for place in places:
+        cases = sessions[place].cases
+        sessions[place] = replace(sessions[place], cases={**cases, case: replace(cases[case], **fields)})
+    return replace(record, sessions=sessions)
+
+
+def of_every_session(record: Any, **fields: Any) -> Any:
+    return replace(record, sessions=[replace(session, **fields) for session in record.sessions])
+
+
+def test_sessions_that_agree_keep_every_bound(claim: Any, record: Any) -> None:
+    found = rows(claim, record)
     assert all(row.held for row in found.values())
-    assert found["forwarder 10 % slower: verdicts"].value == "15 REGRESSED"
-    assert found["forwarder 5 % slower: verdicts"].value == "10 PASS"
+    assert len(bounds(claim, record)) == 5
+    assert found[ACCUSING].value == 0
+    assert found[FOUND].value == "16 of 16"
+    assert found["5% slower, on a quiet host: found"].value == "0 of 8"
+    assert found["sessions without a change that show nothing"].value == 0
 
 
-@pytest.mark.parametrize("kind", ["same", "same beside cpu", "same beside memory"])
-def test_one_accusation_without_a_change_breaks_the_claim(claim: Any, sessions: list[Any], kind: str) -> None:
-    row = rows(claim, with_verdict(sessions, kind, CASES[0], "REGRESSED"))[
-        "sessions of 30 without a change that accuse anything"
-    ]
+@pytest.mark.parametrize("kind", ["same", "same-beside-cpu", "same-beside-memory"])
+def test_one_accusation_without_a_change_breaks_the_claim(claim: Any, record: Any, kind: str) -> None:
+    row = rows(claim, changed(record, kind, CASES[0], verdict="REGRESSED"))[ACCUSING]
     assert (row.value, row.held) == (1, False)
 
 
-def test_an_unchanged_case_beside_a_slower_forwarder_is_not_to_be_accused(claim: Any, sessions: list[Any]) -> None:
-    found = rows(claim, with_verdict(sessions, "5 % slower", CASES[0], "REGRESSED"))
-    assert not found["unchanged cases that are accused beside a slower forwarder"].held
+def test_an_unchanged_case_beside_a_slower_forwarder_is_not_to_be_accused(claim: Any, record: Any) -> None:
+    found = rows(claim, changed(record, "slower-5", CASES[0], verdict="REGRESSED"))
+    assert not found["of 24 unchanged cases beside a slower forwarder, accused"].held
 
 
-def test_a_slower_forwarder_that_passes_breaks_the_claim(claim: Any, sessions: list[Any]) -> None:
-    found = rows(claim, with_verdict(sessions, "10 % slower", CASES[1], "PASS"))
-    assert not found["forwarder 10 % slower: verdicts"].held
-    assert rows(claim, with_verdict(sessions, "10 % slower", CASES[1], "INCONCLUSIVE"))[
-        "forwarder 10 % slower: verdicts"
-    ].held
+def test_a_slower_forwarder_that_is_missed_on_a_quiet_host_breaks_the_claim(claim: Any, record: Any) -> None:
+    missing = changed(record, "slower-10", CASES[1], verdict="INCONCLUSIVE")
+    row = rows(claim, missing)[FOUND]
+    assert (row.value, row.held) == ("15 of 16", False)
 
 
-def test_intervals_that_miss_the_others_are_counted(claim: Any, sessions: list[Any]) -> None:
-    def far(session: Any) -> Any:
-        value = [2e6, 1.99e6, 2.01e6]
-        return replace(session, cases={case: replace(each, value=value) for case, each in session.cases.items()})
+@pytest.mark.parametrize(("taken", "stolen"), [(0.5, 0.0), (0.0, 0.5), (None, 0.0)])
+def test_on_a_host_that_is_not_quiet_it_may_be_missed_but_does_not_pass(
+    claim: Any, record: Any, taken: float | None, stolen: float
+) -> None:
+    busy = of_every_session(changed(record, "slower-10", CASES[1], verdict="INCONCLUSIVE"), taken=taken, stolen=stolen)
+    both = rows(claim, record, busy)
+    assert both[FOUND].value == "16 of 16"
+    assert both["10% slower, on a busy host: found"].value == "15 of 16"
+    assert all(row.held for row in both.values())
+    passing = of_every_session(changed(record, "slower-10", CASES[1], verdict="PASS"), taken=taken, stolen=stolen)
+    assert not rows(claim, record, passing)["10% slower, on any host: verdicts"].held
 
-    missing = [far(session) if number < 5 else session for number, session in enumerate(sessions)]
-    row = rows(claim, missing)["intervals that hold the others' median"]
-    assert row.value.startswith("86.1% of 72")
+
+@pytest.mark.parametrize("verdict", ["NO_BASELINE", "INCOMPARABLE", "INVALID", ""])
+def test_what_was_not_judged_is_not_shown_and_told_with_its_number(claim: Any, record: Any, verdict: str) -> None:
+    """Without its baseline a session accuses nobody, and shows nothing by it."""
+    found = rows(claim, changed(record, "same", CASES[0], 3, verdict=verdict))
+    assert "sessions of 29 without a change, their cases judged, that accuse anything" in found
+    told = found["sessions without a change that show nothing"].value
+    assert told == f"3: of their cases 3 {verdict or 'no verdict'}"
+    assert bounds(claim, changed(record, "same", CASES[0], 3, verdict=verdict)) == []  # 29 are too few
+
+
+def test_a_case_without_a_result_is_no_judgement(claim: Any, record: Any) -> None:
+    last = max(place for place, session in enumerate(record.sessions) if session.kind == "same")
+    sessions = list(record.sessions)
+    sessions[last] = replace(sessions[last], cases={CASES[1]: sessions[last].cases[CASES[1]]})
+    told = rows(claim, replace(record, sessions=sessions))["sessions without a change that show nothing"].value
+    assert told == "1: of their cases 1 no result"
+
+
+def test_a_session_that_accuses_counts_whatever_else_was_not_judged(claim: Any, record: Any) -> None:
+    accusing = changed(changed(record, "same", CASES[0], verdict="REGRESSED"), "same", CASES[1], verdict="INVALID")
+    assert rows(claim, accusing)[ACCUSING].value == 1
+
+
+def test_a_slower_forwarder_that_was_not_judged_is_neither_found_nor_missed(claim: Any, record: Any) -> None:
+    found = rows(claim, changed(record, "slower-10", CASES[1], verdict="INVALID"))
+    assert found[FOUND].value == "15 of 15"
+    assert found["10% slower, on any host: verdicts"].value == "1 INVALID, 15 REGRESSED"
+
+
+def test_too_few_sessions_show_nothing_but_break_a_bound(claim: Any, record: Any) -> None:
+    few = replace(record, sessions=record.sessions[:13])
+    assert bounds(claim, few) == []
+    assert "Not shown yet, sessions without a change whose cases were judged: 4 of 30." in claim.assemble([few]).notes
+    assert len(bounds(claim, changed(few, "same", CASES[0], verdict="REGRESSED"))) == 1
+
+
+def test_records_of_several_hosts_are_one_claim(claim: Any, record: Any) -> None:
+    """Another host has another level: its sessions agree with each other alone."""
+
+    def twice(estimate: list[float]) -> list[float]:
+        return [2 * each for each in estimate]
+
+    sessions = [
+        replace(s, cases={c: replace(each, value=twice(each.value)) for c, each in s.cases.items()})
+        for s in record.sessions[:13]
+    ]
+    found = rows(claim, record, replace(record, sessions=sessions))
+    assert found["records, each with a baseline of its own"].value == 2
+    assert found[AGREE].value.startswith("100.0% of 96")  # two cases of 6 + 32 sessions, and of 6 + 4
+
+
+def test_intervals_that_miss_the_others_are_counted(claim: Any, record: Any) -> None:
+    far = changed(record, "same", CASES[0], 8, value=[2e6, 1.99e6, 2.01e6])
+    row = rows(claim, far)[AGREE]
+    assert row.value.startswith("89.5% of 76")
     assert not row.held
 
 
-def test_an_interval_without_an_end_holds_and_an_invalid_case_counts_for_nothing(
-    claim: Any, sessions: list[Any]
+def test_an_interval_without_an_end_holds_and_an_invalid_case_counts_for_nothing(claim: Any, record: Any) -> None:
+    first = changed(record, "baseline", CASES[0], value=[2e6, None, None])
+    found = rows(claim, changed(first, "baseline", CASES[1], value=None))
+    assert found[AGREE].value.startswith("100.0% of 75")
+
+
+def test_without_a_session_after_a_baseline_nothing_is_shown(
+    claim: Any, record: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = sessions[0]
-    cases = {
-        CASES[0]: replace(first.cases[CASES[0]], value=[2e6, None, None]),
-        CASES[1]: replace(first.cases[CASES[1]], value=None),
-    }
-    found = rows(claim, [replace(first, cases=cases), *sessions[1:]])
-    assert found["intervals that hold the others' median"].value.startswith("100.0% of 71")
+    monkeypatch.setattr(claim, "records", lambda: [replace(record, sessions=record.sessions[:6])])
+    with pytest.raises(claim.Unsupported, match="no session after a baseline is recorded"):
+        claim.check(None)
 
 
-def test_a_record_is_read_as_it_was_written(pool: Any, sessions: list[Any], tmp_path: Path) -> None:
-    file = tmp_path / "record.jsonl"
-    assert pool.read(file) is None
-    file.write_text("\n".join([json.dumps({"CPUs": 2}), *(json.dumps(asdict(session)) for session in sessions)]) + "\n")
-    assert pool.read(file) == ({"CPUs": 2}, sessions)
+def written(pool: Any, directory: Path, record: Any, number: int, host: str = "aa") -> Any:
+    """The first sessions of a record, on the disk as one of that host."""
+    found = pool.record_of(directory, host, new=False)
+    for session in record.sessions[:number]:
+        found.append(session)
+    return found
 
 
-def test_what_lacks_is_asked_for_in_its_order(pool: Any, sessions: list[Any]) -> None:
-    assert pool.lacking([]) == pool.order()
-    assert pool.lacking(sessions[:9]) == pool.order()[9:]
-    assert pool.lacking(sessions) == []
+def with_baseline(record: Any, sessions: int) -> None:
+    """Saves a baseline for a record, of so many sessions."""
+    for number in range(sessions):
+        save(record.work / "baselines", "main", [replace(entry(), measured=f"2026-01-{number + 1:02}T12:00:00Z")])
+
+
+def test_a_record_is_read_as_it_was_written(pool: Any, record: Any, tmp_path: Path) -> None:
+    there = written(pool, tmp_path, record, 9)
+    assert there.file.name == "aa-1.jsonl"
+    assert pool.records(tmp_path) == [there]
+    assert pool.Record.read(there.file).sessions == record.sessions[:9]
+
+
+def test_a_record_goes_on_while_its_baseline_is_there(pool: Any, record: Any, tmp_path: Path) -> None:
+    there = written(pool, tmp_path, record, 6)
+    with_baseline(there, 6)
+    assert pool.record_of(tmp_path, "aa", new=False) == there
+
+
+@pytest.mark.parametrize("sessions", [0, 5])
+def test_a_lost_baseline_is_refused_and_begins_no_record_anew(
+    pool: Any, record: Any, tmp_path: Path, sessions: int
+) -> None:
+    there = written(pool, tmp_path, record, 6)
+    with_baseline(there, sessions)
+    before = there.file.read_text()
+    with pytest.raises(SystemExit, match=r"aa-1\.jsonl: its baseline is lost .*; --new begins another record"):
+        pool.record_of(tmp_path, "aa", new=False)
+    other = pool.record_of(tmp_path, "aa", new=True)
+    assert (other.file.name, other.sessions, there.file.read_text()) == ("aa-2.jsonl", [], before)
+    other.append(next(session for session in record.sessions if session.kind == "slower-10"))
+    assert pool.record_of(tmp_path, "aa", new=False) == other  # the newest one goes on
+
+
+def test_each_host_has_a_record_of_its_own(
+    pool: Any, record: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = []
+    for machine in ("one", "two"):
+        monkeypatch.setattr(pool, "identity", lambda machine=machine: {"machine": machine})
+        names.append(pool.host_digest())
+    assert len(set(names)) == 2
+    assert all(re.fullmatch("[0-9a-f]{12}", name) for name in names)
+    files = [written(pool, tmp_path, record, 1, name).file for name in names]
+    assert len({*files}) == 2
+    assert not any(machine in file.read_text() for file in files for machine in ("one", "two"))
+
+
+def test_an_hour_has_a_baseline_and_a_session_of_each_kind(pool: Any) -> None:
+    kinds = list(itertools.islice(pool.following([], "x"), pool.AN_HOUR))
+    assert kinds[:6] == ["baseline"] * 6
+    assert Counter(kinds[6:]) == pool.BLOCK
+    blocks = list(itertools.islice(pool.order("x"), 6 + 5 * 7))[6:]
+    assert all(Counter(blocks[place : place + 7]) == pool.BLOCK for place in range(0, 35, 7))
+    assert len({tuple(blocks[place : place + 7]) for place in range(0, 35, 7)}) > 1
+
+
+def test_what_follows_goes_on_where_the_record_ends(pool: Any, record: Any) -> None:
+    for done in (0, 4, 6, 9, 20):
+        following = pool.following(record.sessions[:done], "x")
+        assert list(itertools.islice(following, 10)) == list(itertools.islice(pool.order("x"), done, done + 10))
+
+
+def test_only_these_kinds_are_recorded_after_the_baseline(pool: Any, record: Any) -> None:
+    asked = pool.kinds_of("slower-5,same")
+    kinds = list(itertools.islice(pool.following(record.sessions[:4], "x", asked), 20))
+    assert kinds[:2] == ["baseline"] * 2
+    assert set(kinds[2:]) == {"slower-5", "same"}
+    for text in ("same,nosuch", ""):
+        with pytest.raises(pool.argparse.ArgumentTypeError, match="choose from same"):
+            pool.kinds_of(text)
+
+
+def test_sessions_are_compared_and_saved_as_a_ci_does(pool: Any, tmp_path: Path) -> None:
+    told = {kind: " ".join(pool.command(kind, tmp_path)) for kind in ("baseline", *pool.BLOCK)}
+    assert {kind for kind, argv in told.items() if "--icbench-save all" in argv} == {"baseline", "same"}
+    assert {kind for kind, argv in told.items() if "--icbench-compare main" not in argv} == {"baseline"}
+    assert all("--icbench-rounds=3" in argv for argv in told.values())
+
+
+def test_the_rounds_are_those_of_the_recipes(pool: Any) -> None:
+    recipes = [file.read_text() for file in sorted((pool.ROOT / "docs" / "how-to" / "ci").iterdir())]
+    assert all(f"--icbench-rounds {pool.ROUNDS}" in text for text in recipes)
+
+
+def test_a_session_finds_time_for_its_cases_and_a_second_look(pool: Any, tmp_path: Path) -> None:
+    """A fifth of the budget is kept back, if the cases leave it: else no suspect would ever be accused."""
+    save(tmp_path / "baselines", "main", [entry()])
+    pool.forwarder(tmp_path / "forward", 0.0)
+    for kind, part in (("baseline", 1.0), ("same", 0.8)):
+        argv = [*pool.command(kind, tmp_path), "--icbench-plan"]
+        told = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
+        assert told.returncode == 0, told.stdout + told.stderr
+        minutes, seconds = re.findall(r"at least (\d+):(\d+) ", told.stdout)[0]
+        least_s = 60 * int(minutes) + int(seconds)
+        assert 0 < least_s <= part * 60 * int(pool.BUDGET[kind == "baseline"].removesuffix("m"))
 
 
 def test_a_slower_forwarder_is_the_workload_with_another_cost(
@@ -129,10 +306,21 @@ def test_a_slower_forwarder_is_the_workload_with_another_cost(
         assert told == f"dpdk-forward --cost {cost} --name a b\n"
 
 
-def test_every_figure_is_drawn(claim: Any, sessions: list[Any], tmp_path: Path) -> None:
+def test_work_directories_are_not_kept(pool: Any) -> None:
+    work = pool.Record(pool.RECORDS / "aa-1.jsonl", {}, []).work
+    asked = ["git", "check-ignore", "-q", str(work)]
+    inside = subprocess.run(["git", "rev-parse"], cwd=pool.ROOT, capture_output=True, check=False)
+    if inside.returncode:
+        pytest.skip("the sources are no repository here")
+    assert subprocess.run(asked, cwd=pool.ROOT, check=False).returncode == 0
+    assert subprocess.run([*asked[:-1], str(work.with_suffix(".jsonl"))], cwd=pool.ROOT, check=False).returncode == 1
+
+
+def test_every_figure_is_drawn(claim: Any, record: Any, tmp_path: Path) -> None:
     figure = pytest.importorskip("matplotlib.figure")
+    data = claim.assemble([record, replace(record, sessions=record.sessions[:13])]).data
     for name in claim.FIGURES:
         drawn = figure.Figure(layout="constrained")
-        claim.draw(name, drawn, claim.assemble(sessions).data)
+        claim.draw(name, drawn, data)
         drawn.savefig(tmp_path / f"{name}.svg")
         assert (tmp_path / f"{name}.svg").stat().st_size > 1000
