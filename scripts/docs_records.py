@@ -19,6 +19,10 @@ LINKS = {
         "stationary": ("became stationary", "../explanation/concepts.md#warm-up"),
         "pairs": ("the counters of each pair", "#a-pair-of-a-launch"),
     },
+    "RunInfo": {"identity": ("many testbeds", "../how-to/two-hosts.md#run-cases-on-many-testbeds")},
+    "TestRecord": {"results": ("its results", "#results-of-a-test")},
+    "Entry": {"case": ("a result", "../reference/result-format.md#a-result")},
+    "Table": {"container": ("runs already", "../how-to/attach.md")},
     "Search": {"trials": ("its trials", "#a-trial-of-a-search")},
     "Measurement": {
         "case": ("id", "ids.md"),

@@ -22,10 +22,12 @@ from typing import Any
 
 from docs_programs import subcommands, targets, workload_options
 from docs_records import cell, described_keys, keys_of
+from docs_tables import application_table, fixture, traits
 
 from pytest_icbench import api
 from pytest_icbench.config.groups import GROUP_OF, GROUPS
 from pytest_icbench.config.option_table import ALIASES, INI_ONLY, TABLE
+from pytest_icbench.config.topology.fields import Table
 from pytest_icbench.driver.switch.abilities import Abilities, abilities
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.model.comparison import SideBySide
@@ -37,6 +39,8 @@ from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.neighbour import NeighbourEffect
 from pytest_icbench.model.trace import Followed
 from pytest_icbench.model.trials import Search, SweepPoint, Trial
+from pytest_icbench.store.history import Entry
+from pytest_icbench.store.run import ResultPlace, RunInfo, TestRecord
 
 REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
 #: Members that are shown with their whole docstring; of others the first paragraph says enough.
@@ -76,8 +80,8 @@ WORDS = {"all": "all", "peer": "the peer", "none": "nobody", True: "yes", False:
 
 def frames() -> str:
     """What each switch does with frames, and its modes that differ."""
-    told = "learns addresses | forgets them after | broadcast, multicast reach | unknown addresses reach"
-    rows = [f"| switch | {told} | VLAN tags pass | jumbo frames |", f"|{' --- |' * 7}"]
+    reached = "learns addresses | forgets them after | broadcast, multicast reach | unknown addresses reach"
+    rows = [f"| switch | {reached} | VLAN tags pass | jumbo frames |", f"|{' --- |' * 7}"]
     for name, driver in builtin_switches().items():
         rows.append(frames_of(f"`{name}`", abilities(driver)))
         rows += [frames_of(f"`{name}:{mode}`", abilities(driver, mode)) for mode in driver.wire_modes]
@@ -250,8 +254,16 @@ WRITTEN: dict[str, dict[str, Callable[[], str]]] = {
     "switches.md": {"ports": ports, "frames": frames},
     "workload.md": {"options": workload_options},
     "command.md": {"commands": subcommands},
+    "topology.md": {"keys": partial(keys_of, Table)},
+    "../how-to/adding-a-switch.md": {"traits": traits},
+    "../how-to/applications.md": {"applications": application_table},
+    "../how-to/versions.md": {"history": partial(keys_of, Entry)},
+    "../how-to/write-a-scenario.md": {"fixture": fixture},
     "../../CONTRIBUTING.md": {"targets": targets},
     "result-format.md": {
+        "run": partial(keys_of, RunInfo),
+        "test": partial(keys_of, TestRecord),
+        "result of a test": partial(keys_of, ResultPlace),
         "result": partial(keys_of, Measurement),
         "finding": partial(keys_of, Finding),
         "side by side": partial(keys_of, SideBySide),

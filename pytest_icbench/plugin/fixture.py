@@ -74,7 +74,7 @@ class Icbench:
         self.taken_from: list[str | None] = []
 
     def measure(self, **overrides: Any) -> Measurement:
-        """Measures in the dimension of the marker, or its application; arguments as in ``throughput``."""
+        """Measures what the marker names: its dimension, ``app`` or ``birth``; arguments as in ``throughput``."""
         __tracebackhide__ = True
         self._marker.launches("measure")
         return self._measure(self.case.dimension, overrides)

@@ -47,12 +47,14 @@ class Entry:
     """One result in the history.
 
     Attributes:
-        at: seconds since the epoch at which it was measured.
+        at: when it was measured, seconds since the epoch.
         run: name of the run's directory.
-        host: digest of the facts that have to be the same in a comparison; see ``host_key``.
-        machine: the host's name for readers: its processor.
-        version: the switch's version; None if it is unknown.
-        figures: fields of ``Figure`` by name; see ``FIGURES``.
+        case, dimension, metric, verdict: as in a result.
+        host: digest of the facts that have to be the same in a comparison.
+        machine: the processor.
+        version: of the switch; null if it is unknown.
+        figures: by name (``throughput_pps cycles_per_packet``, or ``rtt_p50_ns rtt_p99_ns``): ``value``, ``low`` and
+            ``high``.
     """
 
     at: float

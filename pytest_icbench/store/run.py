@@ -36,19 +36,22 @@ class RunInfo:
         rootdir: the directory that node ids are relative to.
         options: options and ini values that were set, by the names that the user wrote.
         versions: the versions of pytest, Python and this package.
-        files: texts of the files that affect results and verdicts (limits, configurations of switches, ini file), by
-            path.
-        binaries: path, SHA-256 and version of the workload's binary and of each switch's and candidate's; None for a
-            missing one.
-        identity, treatment: facts about the host and about what is tested, as in results, but without those that only
-            a running switch provides.
-        hosts: identity, treatment, versions and binaries of each machine of a run on several; empty for one machine.
+        files: by path the text of every file that affects results and verdicts: scenarios, limits, ini file,
+            configurations of switches; above a megabyte its hash.
+        binaries: ``path``, ``sha256`` and ``version`` of ``workload`` and of each switch and candidate (``ovs``,
+            ``ovs:new``), also from PATH; null for what is missing.
+        identity, treatment: as in a result, where the same for all cases, without facts that only a running switch
+            provides; on many testbeds those of the first host that measured.
+        hosts: list: ``identity``, ``treatment``, ``versions`` and ``binaries`` of each of several machines; empty for
+            one.
         baseline: name of the baseline of the comparison; ``baselines/`` has a copy of it.
         incomparable: facts that have to be the same in a comparison.
-        resumed: name of the run from which results were taken; None if it resumed no run.
-        fitness: whether the host was fit when the run began; None where it was not examined.
+        resumed: name of the run from which results were taken; null if it resumed no run.
+        fitness: whether the host was fit at the start: ``interference`` as in a launch, ``frequency_mhz`` and
+            ``frequency_share`` of the slowest CPU, ``controls`` (``case``, ``baseline``, ``ratios``: launches of a
+            control link over the baseline's), ``waited_s``, ``missing``; null where not examined.
         judged: the number of cases that share the session's error rate.
-        order_seed: seed of the random order of the cases; None for that of the files.
+        order_seed: seed of the random order of the cases; null for that of the files.
     """
 
     run: str
@@ -78,9 +81,9 @@ class ResultPlace:
     Attributes:
         line: number of the line in ``results.jsonl``, from 1.
         raw: path of its windows, relative to the run.
-        limits: the fields of ``Limit``; None if it was not judged.
-        margins: ``Margins.values``.
-        taken_from: the run that measured it; None for this run.
+        limits: the limits that judged it, each ``name kind value source``; null if nobody did.
+        margins: keys of ``thresholds.toml`` about baselines, each with value and source.
+        taken_from: the run that measured it; null for this run.
     """
 
     line: int
@@ -95,9 +98,12 @@ class TestRecord:
     """A finished test.
 
     Attributes:
+        nodeid: the test.
         outcome: ``passed``, ``failed``, ``skipped`` or ``error``.
+        duration_s: how long it took.
         reason: why it failed or was skipped.
         repeat: the command that repeats it.
+        results: list of its results.
     """
 
     __test__ = False  # pytest must not collect it

@@ -39,7 +39,27 @@ _FORMS = {
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The table of a container. None stands for a key that the file does not have."""
+    """The table of a container. None stands for a key that the file does not have.
+
+    Attributes:
+        name: the container's name and host name: at most 16 letters, digits, ``_`` and ``-``.
+        application: ``send`` or ``recv`` (throughput), ``client`` or ``server`` (latency). A list of both of one side
+            serves both.
+        peer: the container at the other end, which names this one.
+        host: ``local`` (default) or ``remote``.
+        cpus: CPUs of that host. The workload polls on the first; the others are the container's. Either all containers
+            of a host have some, or none. Default: the best available.
+        ip: IPv4 address. Default: ``198.18.PAIR.1`` and ``.2``.
+        netmask: in bits or as ``"255.255.255.0"``; peers are in one network. Default: 16.
+        mac: unicast address. Default: ``02:00:00:00:PAIR:01`` and ``:02``.
+        socket: file name of its vhost-user or memif socket. Default: the switch's.
+        pci, vf: its virtual function (``sriov``): one of these, by PCI address or by the kernel's interface. Default: a
+            free one.
+        device: the node in ``/dev/vfio`` that the function is expected to have. Default: whichever it has.
+        container: a container that runs already: ``docker:NAME``, ``podman:NAME``, ``lxc:NAME``, ``pid:NUMBER`` or
+            ``netns:PATH``. All containers have it, or none. Default: one is made.
+        interface: the interface of such a container. Default: the only one that is up with an IPv4 address.
+    """
 
     EXACT: ClassVar[bool] = True
 

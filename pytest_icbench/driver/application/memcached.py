@@ -18,7 +18,7 @@ class Memcached(Application):
     """A memcached with one thread; memcaslap with one thread."""
 
     name: ClassVar[str] = "memcached"
-    summary: ClassVar[str] = "memcached with memcaslap (the memaslap of older papers)"
+    summary: ClassVar[str] = "memcached with memcaslap, nine GETs for each SET"
     server: ClassVar[Program] = Program("memcached", "memcached")
     client: ClassVar[Program] = Program("memcaslap", "libmemcached-tools", version_pattern=r"v?(\d+\.\d+\S*)")
     port: ClassVar[int] = 11211
