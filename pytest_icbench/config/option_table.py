@@ -168,7 +168,7 @@ class Options(FunctionOptions):
     max_warmup: float | None = option(
         "S",
         "wait at most this long for a stationary rate, then measure what there is and say so; 0: do not wait"
-        " (2 if nothing is said)",
+        " (2 unless given)",
         values.Seconds(0.0, 600.0),
         setting="max_warmup_s",
     )

@@ -10,28 +10,28 @@ from tests.torture.fault_table import FAULTS, Fault
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "torture.md"
 _HEAD = """# Torture
 
-`make torture` does for an hour to a host what happens to it in years. It needs root. `ARGS="--only kills --count 20"`
+`make torture` does to a host in an hour what happens to it in years. It needs root. `ARGS="--only kills --count 20"`
 runs a part, `--match TEXT` only faults and sessions with this text in their name. The summary has the seed, which
-draws the same moments and inputs again. The exit status is 1 if anything was not as it has to be.
+repeats the same moments and inputs. The exit status is 1 if anything was not as required.
 
-* **Kills**: sessions over every switch of this host in every kind of node, over two hosts with an uplink, and with
-  versions side by side get a SIGKILL at moments drawn from their whole life. Every fourth recovery is killed, too.
+* **Kills**: sessions get a SIGKILL at random moments of their whole life: over every switch of this host in every kind
+  of node, over two hosts with an uplink, and with versions side by side. Every fourth recovery is killed, too.
   After the next `icbench recover`, processes, namespaces, mounts, cgroups, huge pages, files in `/run`, sockets and
-  kernel settings are as before, and each test that had passed has its result and its windows on the disk.
+  kernel settings are as before, and each passed test has its result and its windows on the disk.
 * **Faults**: those below, each in a session of two cases. The first meets the fault; the second passes, unless the
   fault stays.
-* **Inputs**, beside all of these: the workload's parsers under address and undefined-behaviour sanitizers, readers in
-  Python and the subcommands of `icbench` by mutation: 10⁷ inputs a parser, 10⁵ a reader, 10³ calls a subcommand.
+* **Inputs**, during all of these: sanitizers (address, undefined behaviour) watch the workload's parsers, and mutation
+  tests readers in Python and the subcommands of `icbench`: 10⁷ inputs a parser, 10⁵ a reader, 10³ calls a subcommand.
   A minute for one input is a failure.
 
-What the hour did not suffice for is told: the summary has how many of what was planned were tried.
+The summary shows how much of the plan fitted into the hour.
 
 The short form, `--short`, is part of `make test-all`: two kills, the faults that
 `SHORT` in `tests/torture/fault_table.py` names, and, among its unit tests, a five-hundredth of the inputs.
 
 ## Faults
 
-What the session says is a regular expression that its output matches.
+The session's output matches the regular expression in the last column.
 """
 _ENDS = {
     "fails": "its case fails",
