@@ -33,15 +33,14 @@ CLAIM = (
     " purpose is counted exactly."
 )
 METHOD = """
-What is received is counted frame by frame. What is lost is counted apart from that: from the gaps in the sequence
-numbers that came, and from the sender's last one. So the second sum is a check that can fail, not a definition. Per
-switch there are two launches of 64-byte frames: one as fast as the ports take them, and one at 100,000 frames per
-second whose receiver gets SIGSTOP for 0.3 s after half a second: frames are lost or refused then, and all are accounted
-for.
+Received frames are counted one by one. Lost frames are counted separately, from the gaps in the sequence numbers that
+came and from the sender's last one. So the second sum is a check that can fail, not a definition. Each switch has two
+launches of 64-byte frames. One runs as fast as the ports take them. The other runs at 100,000 frames per second, and
+its receiver gets SIGSTOP for 0.3 s after half a second: frames are then lost or refused, and all are accounted for.
 
-The workload's own forwarder (`forward`) drops each N-th frame, sends it twice, or sends it behind its successor, by
-counting and not by chance: so what the receiver has to count is known before, from the number of frames sent alone. At
-20,000 frames per second, in bursts of 4, nothing else is lost on the way.
+The workload's own forwarder (`forward`) drops each N-th frame, sends it twice, or sends it behind its successor. It
+counts frames, so the number of frames sent determines what the receiver has to count. At 20,000 frames per second, in
+bursts of 4, nothing else is lost on the way.
 """
 SECONDS = 90.0
 FIGURES = {

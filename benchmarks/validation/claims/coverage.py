@@ -36,21 +36,20 @@ sessions stop at once, after many looks, and at the end of their time.
 Beside each share stands that of the same machine's sessions by the rule that takes launches as independent
 (interpolated ranks of 96.6 %, six launches and two looks), which the plugin had before.
 
-Fewer than 20 launches cannot tell dependence from chance. What six and twelve of them cover is told without a bound.
-So are machines whose sessions differ, and bands that launches keep for so long that many a session meets one only: no
-launch of one session tells what another will find.
+Fewer than 20 launches cannot distinguish dependence from chance. The coverage of six and twelve has no bound. Nor have
+machines whose sessions differ, and bands that last so long that many sessions meet only one: no launch of one session
+shows what another will find.
 
-Round trips have tails of which the mean length differs from launch to launch (by the deviation of its logarithm).
-The interval is that of the mean and the p99 of all round trips; beside it stands the median launch's, stretched to the
+The mean length of the tails of round trips differs from launch to launch (by the deviation of its logarithm).
+The interval is that of the mean and the p99 of all round trips, compared with the median launch's, stretched to the
 point.
 
-Where launches fall into two bands of the same size, any value between the bands is a median; how often the interval
-holds the middle is told without a bound: such a result says that there are two bands.
+Where launches fall into two bands of the same size, any value between the bands is a median. How often the interval
+includes the middle has no bound, because such a result reports two bands.
 
-How many sessions on a banded machine name the bands is told too. Bands that lie six deviations of a launch apart, or
-four, mostly go unnamed before the session ends. Its interval then reaches across the gap as if there were none, and
-where the bands are nearly of the same size it holds the truth a little less often than it should: two such machines are
-told without a bound.
+The table also shows how many sessions on a banded machine name the bands. Bands six or four deviations of a launch
+apart mostly go unnamed before the session ends. The interval then reaches across the gap. Where the bands are nearly
+of the same size, it covers the truth a little less often than it should: two such machines have no bound.
 
 The rate of false alarms of the test for two bands is simulated for flat, normal and skewed distributions.
 """

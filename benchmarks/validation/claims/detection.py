@@ -30,17 +30,17 @@ METHOD = """
 The forwarder (`forward:costN`) spends N cycles on each frame; two rigs have the same cost, one costs 5 % of the rate,
 one 10 %. Their launches take turns in one pool: 720 of the same version (on two rigs), 360 at each slow-down, in 60
 units of six rounds each. Each unit is a comparison at each level, of neighbours in time: (a, b), (a, 5 %), (b, 10 %),
-who comes first in turn. Rigs are built anew for every block of seven units. A comparison is judged by the plugin's own
-rule (`pairs.factor` at 95 %, `judging.Margin`) with the default allowance of 3 %, without the second look that confirms
-a suspect in a session.
+in alternating order. Rigs are built anew for every block of seven units. The plugin's own rule (`pairs.factor` at
+95 %, `judging.Margin`) judges a comparison with the default allowance of 3 %, without the second look that confirms a
+suspect in a session.
 
 The rule, the costs, and the share of a launch for which the forwarder may wait for its CPU before the launch is
-repeated (another process of the host ran there; the figure itself is not looked at) were fixed on a pilot of 14 units
+repeated (another process of the host ran there; the value itself is not looked at) were fixed on a pilot of 14 units
 that is not part of the pool. The drawn comparisons take six of all rounds at random, one rig as the new version in
-all six; beside them stand those that take six and six of all launches, neighbours or not.
+all six. Others take six and six of all launches, neighbours or not.
 
-The pool takes 23 minutes of the whole machine and is recorded before (`benchmarks/README.md`), in blocks; a pool
-of another host is begun anew. The claim is about what stands there.
+The pool takes 23 minutes of the whole machine and is recorded beforehand (`benchmarks/README.md`), in blocks; another
+host begins a new pool. The claim refers to that record.
 """
 SECONDS = 30.0
 FIGURES = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Disturbance: a launch beside somebody else's process is told, and how much of the spread each witness explains."""
+"""Disturbance: a launch beside another's process is recognised, and how much of the spread each witness explains."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from validation.model import Found, Row, Settings
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TITLE = "A launch that others disturb is told"
-CLAIM = "Of the launches beside a process that spins at least 95 % are told as disturbed, without a look at their rate."
+TITLE = "A launch that others disturb is recognised"
+CLAIM = "At least 95 % of launches beside a spinning process are recognised as disturbed, without a look at their rate."
 METHOD = """
 Sessions of one real case take turns: alone, and beside one process that spins on any CPU. Each witness of a launch is
-held against the logarithm of its rate: CPU time of others, the run delay of the endpoints, the gaps of their loops, and
-the canary (the least time of the fixed piece of work around it). R² is the part of the rates' variance that a straight
-line explains; it is told for all launches, and for those alone on whatever the host did then. All launches are drawn.
+compared with the logarithm of its rate: CPU time of others, the run delay of the endpoints, the gaps of their loops,
+and the canary (the least time of the fixed piece of work around it). R² is the part of the rates' variance that a
+straight line explains, for all launches and for those alone, whatever the host did then. All launches are drawn.
 """
 SECONDS = 110.0
-FIGURES = {"witnesses": "The rate of each launch against what each witness says of it."}
+FIGURES = {"witnesses": "The rate of each launch against each of its witnesses."}
 
 SESSIONS, LAUNCHES, LEAST_TOLD = 16, 6, 0.95
 CASE = Case("veth", api="udp-mmsg")

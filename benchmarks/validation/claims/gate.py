@@ -40,11 +40,11 @@ Each machine has {SESSIONS:,} sessions of {CASES} cases, each with a baseline of
 {LAUNCHES} launches of each case, and as many of its reference link beside them, with a noise of {NOISE:.0%}. A session
 draws the host's level, which the case and its control share, and one of each case's own, which nothing else shares. A
 suspect of the first look is measured again. Its own level stays as it was, which is the worst. A band is a rig's: a
-session has one, and in the second look each launch has another. What follows where a band stays for a whole session is
-told without a bound: with six sessions that all met the upper band, nothing tells the lower one from a regression.
+session has one, and in the second look each launch has another. A band that stays for a whole session has no bound:
+with six sessions that all met the upper band, the lower one looks like a regression.
 
-The verdicts are those of the gate's own functions. Beside them stands the rule that the gate had before: the newest
-session of the baseline, and an interval over launches.
+The verdicts are those of the gate's own functions. They are compared with the gate's earlier rule: the newest session
+of the baseline, and an interval over launches.
 
 Power is that of a single case of a session of {CASES}, by {POWER_SESSIONS:,} sessions.
 """

@@ -36,16 +36,15 @@ CLAIM = (
 METHOD = """
 *Delay.* A client sends 64-byte frames one at a time, 40,000 per second, through the workload's own forwarder (DPDK,
 vhost-user); the forwarder's second port is a ring that gives every frame back, so that two CPUs suffice and nobody
-shares one. Runs with and without the delay alternate; each pair gives one shift. The figure of a run is the median
+shares one. Runs with and without the delay alternate; each pair gives one shift. The value of a run is the median
 over its quiet windows (1 ms) of their medians. A window is quiet if nothing was stolen from either CPU and the client
-was not preempted in it. Preemptions of the forwarder are known in sum alone: the share of quiet windows counts each
-of them as one more window that is not. The interval is the range of the shifts of all pairs; all of it has to keep
-the bound. (A window's histogram has two digits, and a bucket stands for its greatest value: shifts are told up to 0.8
-% too high.)
+was not preempted in it. Only the sum of the forwarder's preemptions is known, so each counts as one more window that
+is not quiet. The interval is the range of the shifts of all pairs; all of it has to keep the bound. (A window's
+histogram has two digits, and a bucket stands for its greatest value, so shifts are up to 0.8 % too high.)
 
 *Stall.* The client gets SIGSTOP for 50 ms, once, in the middle of a launch of 10 s over the link without a switch.
 The frames that it should have sent meanwhile leave late, and their round trips count from the moment at which they
-should have left. Beside it stands the same launch counted from the actual moments, which hides the stall.
+should have left. The same launch counted from the actual moments, which hides the stall, is beside it.
 """
 SECONDS = 170.0
 FIGURES = {

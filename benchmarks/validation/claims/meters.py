@@ -38,15 +38,15 @@ CLAIM = (
 )
 METHOD = """
 *Counts.* `send` to `recv` over veth between two network namespaces, 50,000 frames per second, while tcpdump writes what
-leaves the sender's interface into a file; data frames are told from end marks, and from what the kernel itself sends,
-by the header that docs/reference/workload.md describes. Then one launch over each switch that keeps counters of its
-own. A sender's end mark, repeated up to three times, is counted by nobody but interfaces and switches.
+leaves the sender's interface into a file. The header that docs/reference/workload.md describes distinguishes data
+frames from end marks and from the kernel's own frames. Then one launch over each switch that keeps counters. Only
+interfaces and switches count a sender's end mark, which is repeated up to three times.
 
 *Times.* `client` and `server` in turns with `sockperf ping-pong`, over the same veth, on the same CPUs, 60,000 round
-trips per second, all polling; who comes first changes with each pair, and the first pair is thrown away. The ratio of a
+trips per second, all polling. The order changes with each pair, and the first pair is thrown away. The ratio of a
 percentile is the median over the pairs, with its 95 % interval; the whole interval has to keep the bound. Percentiles
-above the 90th are shown, but have no bound: they are what the host did in that second, and sockperf, which waits for
-each answer before it asks again, sees a stall once where we see every frame that it held up.
+above the 90th have no bound: they show what the host did in that second. sockperf waits for each answer before it asks
+again, so it sees a stall once where the workload sees every frame that it held up.
 """
 SECONDS = 100.0
 FIGURES = {

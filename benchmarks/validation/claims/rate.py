@@ -31,14 +31,14 @@ CLAIM = (
     " itself without any port, and as a receiver counts them."
 )
 METHOD = """
-Bursts of one 64-byte frame, so that every frame has a time of its own. First over the link without a switch (`direct`,
-memif, rings of 4096), for 10 s: the rate is what the receiver counted. Then the pacing by itself: the sending loop
-without any port (`--io null`), for 5 s.
+Bursts have one 64-byte frame, so that every frame has its own time. They first go over the link without a switch
+(`direct`, memif, rings of 4096), for 10 s, and the receiver counts the rate. Then the sending loop runs without any
+port (`--io null`), for 5 s, to show the pacing alone.
 
-Two distributions come with it. *Lateness*: how much later than due a frame left. *Spacing error*: by how much the time
-between two frames differed from what it should have been. Both are the sender's own, of every frame, warm-up included.
+Two distributions come with it. *Lateness* is how much later than due a frame left. *Spacing error* is by how much the
+time between two frames differed from the schedule. The sender measures both, of every frame, warm-up included.
 At 1 k and 100 k frames per second tcpdump, at the interface of a sender on a raw socket, is an independent witness of
-the spacing; its clock is the kernel's, read after the system call has come that far. It cannot keep up with 1 M.
+the spacing. Its clock is the kernel's, read after the system call has come that far. It cannot keep up with 1 M.
 """
 SECONDS = 75.0
 FIGURES = {

@@ -43,7 +43,7 @@ Comparisons are decided by the plugin's own functions (`measure.comparing`) with
 A pair of launches takes 4 s, and building two rigs 3 s, as measured on a host of two CPUs: the default minute has five
 pairs of rigs.
 
-Beside each share stands that of the rule that the plugin had before: all pairs of a look on the same two rigs, two
+Each share is compared with that of the plugin's earlier rule: all pairs of a look on the same two rigs, two
 looks, signed ranks over pairs of launches.
 
 The second table is the price: {POWER:,} comparisons of a slower version, by the noise of a launch and of a rig.

@@ -44,11 +44,11 @@ something takes a CPU for some milliseconds once a second, which is half a per c
 
 The simulated device forwards a random rate between 0.1 and 9 Mpps; from trial to trial it differs by 0.05 % (standard
 deviation), and in a tenth of the trials an interruption of up to 2 ms costs it frames. A search is right if its
-relevant lower bound is no further than the goal's width (0.5 %) from the true rate. Beside it stands the plain search:
-halve the interval, one trial at each load, believe it. Both run on the same devices, and at one cost on the same
-forwarder, in turn. There nobody knows the true rate, and on a shared machine it changes from minute to minute: so how
-far the rates of five searches lie apart has no bound, but stands beside how far the same forwarder's rates flat out do,
-each taken in the second after a search.
+relevant lower bound is no further than the goal's width (0.5 %) from the true rate. It is compared with the plain
+search: halve the interval, one trial at each load, believe it. Both run on the same devices, and at one cost on the
+same forwarder, in turn. The forwarder's true rate is unknown, and on a shared machine it changes from minute to minute.
+So the spread of five searches' rates has no bound. It is shown beside the spread of the same forwarder's rates flat
+out, each taken in the second after a search.
 """
 SECONDS = 200.0
 FIGURES = {"slope": "Time a frame at the rate found, against the cycles that the forwarder adds."}

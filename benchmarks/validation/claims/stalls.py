@@ -42,18 +42,18 @@ CLAIM = (
     " and are not given where an open loop has none."
 )
 METHOD = """
-Who stands still gets SIGSTOP and SIGCONT, once, in the middle of a launch of 3 s. The open loop is rebuilt from the
-schedule, which says when each request was due, and from times of arrival; a request that did not come back is slower
-than all that did. Neither the workload's stamps nor its histograms, nor its counts of what is missing, take part.
+The process gets SIGSTOP and SIGCONT, once, in the middle of a launch of 3 s. The open loop is rebuilt from the
+schedule, which has the time at which each request was due, and from times of arrival; a request that did not come back
+is slower than all that did. The workload's stamps, histograms and counts of missing frames are not used.
 
 *Sockets, beside tcpdump.* Two namespaces and a veth pair. tcpdump at the client's interface has the time at which each
-sequence number left and came back. When the schedule began follows from the request that left earliest against it.
-An answer is at the interface before a client that waits for its CPU has it, some milliseconds on a shared host: the
+sequence number left and came back. The request that left earliest against the schedule shows when that began. An
+answer reaches the interface before a client that waits for its CPU, by some milliseconds on a shared host, so the
 resolution is that of the rigs below.
 
-*Rigs.* As the plugin makes them: `direct` over vhost-user and memif, whose client or server stands still; the
-workload's own forwarder as the switch that does, over both and over sockets. Arrivals are known by windows of 10 ms,
-the first and the last of each, and the others lie evenly between: that is the resolution.
+*Rigs.* As the plugin makes them: `direct` over vhost-user and memif, whose client or server stands still, and the
+workload's own forwarder, which stands still as the switch, over both and over sockets. The first and last arrival of
+each window of 10 ms are known, and the others are assumed evenly between: that is the resolution.
 """
 SECONDS = 230.0
 FIGURES = {"percentiles": "Percentiles as measured against those of the open loop, of all launches."}

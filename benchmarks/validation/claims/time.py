@@ -30,13 +30,13 @@ CLAIM = (
     "their time (median over cases of the demo)."
 )
 METHOD = """
-Both modes really run, one after the other, over the same rig: first six launches of 60 s, whose interval of the median
-is their range, then the adaptive mode with that half-width as its precision, for at most a fifth of the time that the
-six took. A case that does not get there counts as one that takes longer.
+Both modes run one after the other over the same rig: first six launches of 60 s, whose interval of the median is their
+range, then the adaptive mode with that half-width as its precision, for at most a fifth of the time that the six took.
+A case that does not get there counts as one that takes longer.
 
-(Six short launches would not do instead of the long ones: by their variance between and within launches, seconds
-taken as independent, six minutes of the link without a switch would have told its rate to ±0.4 %, and told it to
-±1.5 %. What a host does in the course of minutes is not in its seconds.)
+(Six short launches cannot replace the long ones. By their variance between and within launches, with independent
+seconds, six minutes of the link without a switch would have given its rate to ±0.4 %; they gave it to ±1.5 %. Seconds
+do not show what a host does in the course of minutes.)
 
 The cases are three of the demo's, with frames of 64 bytes: a link of the kernel, a switch of DPDK, and a round trip.
 All of them would take hours.
