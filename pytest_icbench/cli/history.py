@@ -26,7 +26,7 @@ SHOWN = 5
 GAP_S = 14 * 86400.0
 
 
-def add_to(commands: argparse._SubParsersAction[Any]) -> None:
+def add_to(commands: Any) -> None:
     """Adds the subcommand."""
     command = commands.add_parser("history", help="show trends by case and host, and where they changed")
     command.add_argument("file", metavar="FILE", help="a file written with --icbench-history")

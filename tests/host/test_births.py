@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -97,10 +98,17 @@ def test_a_container_whose_client_is_silent_goes_while_others_come(
     maker = maker_of(session, "netns", [CPU])
     order: list[tuple[str, int]] = []
     create, retire = maker.create, maker.retire
-    monkeypatch.setattr(
-        maker, "create", lambda number, **how: order.append(("create", number)) or create(number, **how)
-    )
-    monkeypatch.setattr(maker, "retire", lambda number: order.append(("retire", number)) or retire(number))
+
+    def creates(number: int, **how: Any) -> Any:
+        order.append(("create", number))
+        return create(number, **how)
+
+    def retires(number: int) -> Any:
+        order.append(("retire", number))
+        return retire(number)
+
+    monkeypatch.setattr(maker, "create", creates)
+    monkeypatch.setattr(maker, "retire", retires)
     found, failure = bear(Crowd("netns", 10, every_ms=150), lambda: maker, session, lambda _: None)
     assert failure is None
     assert len(found.first_trip_ns) == len(found.total_ns) == len(found.retired) + len(found.removed_ns) == 10

@@ -34,7 +34,7 @@ TIME_S = (60.0, 86_400.0)
 PLAIN_INTERVAL_S = 10.0
 
 
-def add_to(commands: argparse._SubParsersAction[Any]) -> None:
+def add_to(commands: Any) -> None:
     """Adds the subcommand."""
     command = commands.add_parser(
         "calibrate", help="measure which change a comparison of versions detects on this host, and how fast (root)"

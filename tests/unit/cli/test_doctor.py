@@ -17,6 +17,7 @@ from pytest_icbench.cli import main
 from pytest_icbench.cli.doctor import installed_switches
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import Unsupported
+from pytest_icbench.host import disturbances
 from pytest_icbench.host.findings import Finding, Level
 from pytest_icbench.testbed import doctor
 from pytest_icbench.testbed.remote import doctor as remote_doctor
@@ -64,7 +65,7 @@ def seen(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[int, dict[st
         monkeypatch.setattr(doctor, name, lambda _: [])
     for name in ("_nodes", "_workload", "application_findings"):
         monkeypatch.setattr(doctor, name, list)
-    monkeypatch.setattr(doctor.disturbances, "find", lambda *_: [])
+    monkeypatch.setattr(disturbances, "find", lambda *_: [])
     found: list[Finding] = []
     original = doctor.examine
 
@@ -121,8 +122,13 @@ def test_what_cannot_be_asked(asked: str, said: str, capsys: pytest.CaptureFixtu
 
 
 def test_switches_are_asked_of_a_second_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = []
-    monkeypatch.setattr(remote_doctor, "examine_remote", lambda *given: calls.append(given) or [])
+    calls: list[tuple[Any, ...]] = []
+
+    def examine_remote(*given: Any) -> list[Finding]:
+        calls.append(given)
+        return []
+
+    monkeypatch.setattr(remote_doctor, "examine_remote", examine_remote)
     assert main.main(["doctor", "--remote", "root@lab2", "--pf", "eth1", "--switch", "ovs"]) == 0
     assert calls == [("root@lab2", None, "eth1", ["ovs"])]
 

@@ -8,7 +8,7 @@ import json
 import os
 import random
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,7 +18,7 @@ import pytest
 
 from pytest_icbench.cli import bisect, main
 from pytest_icbench.cli.calibrate import command
-from pytest_icbench.driver.switch.sriov.switch import Sriov
+from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.errors import UsageError
 from pytest_icbench.host import recover, session
 from pytest_icbench.host.findings import Finding
@@ -67,7 +67,7 @@ COMMANDS: dict[str, list[str]] = {
     "baseline --drop": ["baseline", "main", "*", "--drop", "--session", "20", "--baselines", "b"],
     "bisect": ["bisect", "ovs", "fast", "slow", "--between", "between.txt"],
     "calibrate": ["calibrate", "--time=10m", "--variant=cost400", "--packet-size=64", "--rate=10k", "--duration=1"],
-    "doctor": ["doctor", "--pf=eth0", "--json"],
+    "doctor": ["doctor", "--switch=sriov,veth", "--pf=eth0", "--json"],
     "recover": ["recover", "--forget"],
 }
 #: Commands that write what others read, or read no file: only their arguments are changed.
@@ -80,9 +80,9 @@ def _no_launch(*_arguments: object) -> NoReturn:
     raise UsageError("this host is left alone")
 
 
-def _cards(pf: str | None = None) -> list[Finding]:
+def _cards(pf: str | None, switches: Mapping[str, type[Switch]], asked: Collection[str]) -> list[Finding]:
     """Examines the switch of cards alone: the rest of a host is the same for all arguments."""
-    return list(doctor._switches(pf))
+    return list(doctor._switches({"sriov": switches["sriov"]}, [name for name in asked if name == "sriov"], pf))
 
 
 @contextmanager
@@ -93,7 +93,6 @@ def _harmless(top: Path) -> Iterator[None]:
         patch.setattr(bisect, "side_by_side", _no_launch)
         patch.setattr(command, "measured", _no_launch)
         patch.setattr(doctor, "examine", _cards)
-        patch.setattr(doctor.registry, "builtin_switches", lambda: {"sriov": Sriov})
         patch.setattr(session, "RUN_DIR", top / "sessions")
         patch.setattr(undo_kinds, "UNDO_KINDS", noted)
         patch.setattr(recover, "kill_session", lambda _session: None)
