@@ -8,6 +8,7 @@ default.
 
 from __future__ import annotations
 
+import stat
 from argparse import SUPPRESS
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -152,18 +153,33 @@ def _check(options: Options, where: Mapping[str, str]) -> None:
     for burst in options.burst or ():
         if burst > options.ring:
             raise UsageError(f"{where['burst']}: {too_large_burst(burst, options.ring)}")
-    if options.thresholds is not None and not options.thresholds.is_file():
+    if options.thresholds is not None and not stat.S_ISREG(_mode(options.thresholds, where["thresholds"])):
         raise UsageError(f"{where['thresholds']}: there is no file {options.thresholds}")
-    if options.reports.exists() and not options.reports.is_dir():
-        raise UsageError(f"{where.get('reports', '--icbench-reports')}: {options.reports} is no directory")
+    _check_directory(options.reports, where.get("reports", "--icbench-reports"))
     if options.remote is not None and options.uplink:
         name_of(options.remote, options.uplink, where["uplink"])
     _check_baselines(options, where)
 
 
+def _mode(path: Path, where: str) -> int:
+    """Returns the mode of what a path names; 0 for nothing. Raises UsageError for a name that no file can have."""
+    try:
+        return path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return 0
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise UsageError(f"{where}: '{str(path)[:80]}' cannot be looked at ({reason}): give another path") from None
+
+
+def _check_directory(path: Path, where: str) -> None:
+    mode = _mode(path, where)
+    if mode and not stat.S_ISDIR(mode):
+        raise UsageError(f"{where}: {path} is no directory")
+
+
 def _check_baselines(options: Options, where: Mapping[str, str]) -> None:
-    if options.baselines.exists() and not options.baselines.is_dir():
-        raise UsageError(f"{where.get('baselines', '--icbench-baselines')}: {options.baselines} is no directory")
+    _check_directory(options.baselines, where.get("baselines", "--icbench-baselines"))
     if options.save is not None and options.save == options.compare:
         raise UsageError(
             f"{where['save']}: '{options.save}' is the baseline to compare with, and would follow every small loss;"

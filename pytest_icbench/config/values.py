@@ -252,12 +252,17 @@ def programs(text: str, where: str, base: Path) -> Mapping[str, Path]:
     return MappingProxyType(paths)
 
 
+def mode_of(path: Path) -> int:
+    """Returns the mode of what a path names; 0 if there is nothing, or no file can have that name."""
+    try:
+        return path.stat().st_mode
+    except (OSError, ValueError):  # ValueError: a zero byte
+        return 0
+
+
 def program(file: Path, where: str) -> Path:
     """Returns the file if it can be run. Raises UsageError."""
-    try:
-        mode = file.stat().st_mode
-    except (OSError, ValueError):  # ValueError: a zero byte
-        mode = 0
+    mode = mode_of(file)
     if not stat.S_ISREG(mode):
         raise UsageError(f"{where}: there is no file {file}")
     if not mode & 0o111:

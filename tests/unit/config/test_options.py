@@ -189,6 +189,10 @@ def test_the_command_line_wins_over_the_ini_file_by_whatever_name(tmp_path: Path
         ({"testpmd": "/nowhere"}, "--icbench-testpmd: there is no file /nowhere"),
         ({"ovs": "/proc/version"}, "--icbench-ovs: /proc/version is not executable"),
         ({"reports": "/proc/version"}, "--icbench-reports: /proc/version is no directory"),
+        *(
+            ({name: "/" + "9" * 300}, f"--icbench-{name}: '/{'9' * 79}' cannot be looked at (File name too long): give")
+            for name in ("thresholds", "reports", "baselines")
+        ),
     ],
 )
 def test_mistakes_are_one_sentence(texts: dict[str, str], message: str) -> None:
