@@ -153,9 +153,13 @@ class RunningLaunch:
                 f"{process.listens} is in use in the node of endpoint {index}: end what listens there, or leave the"
                 f" application of {Path(process.argv[0]).name} out"
             )
-        child = self._nodes[index].spawn(
-            self._with_files(process), cpus=[self._cpus[index]], log=self._logs / f"{self._prefix}-{index}.log"
-        )
+        log = self._logs / f"{self._prefix}-{index}.log"
+        try:
+            child = self._nodes[index].spawn(self._with_files(process), cpus=[self._cpus[index]], log=log)
+        except ProvisionError as error:
+            if self._gone(index):
+                raise ProvisionError(f"{self._gone_sentence(index)}; {error}") from None
+            raise
         assert child.stdout is not None
         os.set_blocking(child.stdout.fileno(), False)
         speaker = _Speaker(index, child, socket, child.stdout, process.listens)
@@ -277,9 +281,11 @@ class RunningLaunch:
         speaker = self._speakers.get(index)
         tail = speaker.process.tail() if speaker is not None else ""
         if speaker is not None and speaker.process.poll() == -SIGKILL and self._gone(index):
-            gone = f"its node {self._nodes[index].spec.name} is gone: something outside this session has ended it"
-            return f"{gone}\n{tail}".rstrip()
+            return f"its {self._gone_sentence(index)}\n{tail}".rstrip()
         return tail
+
+    def _gone_sentence(self, index: int) -> str:
+        return f"node {self._nodes[index].spec.name} is gone: something outside this session has ended it"
 
     def _gone(self, index: int) -> bool:
         """Whether a node's init has ended, which it does only after the processes that ended with it are reaped."""

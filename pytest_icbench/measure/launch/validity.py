@@ -103,6 +103,18 @@ def _waiting(window: Window) -> bool:
     return window.scheduled > 0 or window.tx_full > 0
 
 
+def held_off(couples: Sequence[tuple[ProcessOutput, ProcessOutput]], windows: Sequence[Window]) -> str | None:
+    """Checks that each sender without a rate had a turn: at maximum load there is always a frame to send."""
+    for leader, _ in couples:
+        command = leader.command
+        of_pair = [window for window in windows if window.account == (leader.pair, command.direction)]
+        if command.rate_pps or command.trace or not of_pair or any(map(_waiting, of_pair)):
+            continue
+        seconds = sum(window.duration_ns for window in of_pair) / 1e9
+        return f"{leader.name} offered no frame in {seconds:g} s, though it should send all it can: it had no CPU"
+    return None
+
+
 def no_forwarding(windows: Sequence[Window]) -> str | None:
     """Checks that every pair received, each way, at least one of the frames that it sent or tried to send."""
     for account in _named(windows):
@@ -211,6 +223,7 @@ def judge_launch(
     checks += [
         ("accounts", window_accounts(windows)),
         ("clock", clock(windows, asked_ns, warmup_s)),
+        ("clock", held_off(couples, windows)),
         ("no-forwarding", no_forwarding(windows)),
         ("corrupted", corrupted(outputs)),
         ("flooded", flooded(outputs)),

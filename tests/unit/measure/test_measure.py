@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -318,8 +319,32 @@ def test_a_full_port_that_nothing_leaves_forwards_nothing() -> None:
     found = one(ScriptedRig(edit=edit))
     assert found.invalid == "no-forwarding"
     assert found.evidence == "pair 1: of 0 frames sent from a to b none arrived, and its port refused 21 calls"
-    found = one(ScriptedRig(edit=lambda index, line: {**edit(index, line), **({"tx_full": 0} if index == 0 else {})}))
-    assert found.evidence.startswith("pair 1: no frame was due in 0.06 s; measure longer")
+
+
+def test_a_sender_that_offers_nothing_had_no_cpu_or_nothing_was_due() -> None:
+    nothing = {
+        "scheduled": 0,
+        "sent": 0,
+        "received": 0,
+        "sequences": 0,
+        "highest_sequence": -1,
+        "gaps": 0,
+        "tx_full": 0,
+    }
+
+    def edit(index: int, line: dict[str, Any]) -> dict[str, Any]:
+        return {**line, **{name: value for name, value in nothing.items() if name in line}}
+
+    found = one(ScriptedRig(edit=edit))
+    assert found.invalid == "clock"
+    assert found.evidence == (
+        "send of pair 1 offered no frame in 0.06 s, though it should send all it can: it had no CPU"
+    )
+    found = one(ScriptedRig(edit=edit), case=replace(MAX, rate=Rate(10)))
+    assert (found.invalid, found.evidence) == (
+        "no-forwarding",
+        "pair 1: no frame was due in 0.06 s; measure longer, or at a greater rate",
+    )
 
 
 def test_round_trips_at_a_rate_that_was_not_offered_are_no_numbers() -> None:

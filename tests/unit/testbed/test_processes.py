@@ -5,16 +5,18 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import textwrap
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from pytest_icbench.errors import WorkloadError
+from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.host.process import Process, Spawner
 from pytest_icbench.model.rig import LaunchPlan, PlannedProcess, Polled
 from pytest_icbench.testbed.processes import RunningLaunch
@@ -134,6 +136,38 @@ def test_one_that_dies_before_it_serves_is_told_with_its_log(launch: RunningLaun
         begin(launch, *processes)
     assert launch.log_tail(0) == "no memory"
     assert list(launch.pids()) == [0]  # the second was never started
+
+
+class Refusing(Here):
+    """A node that nothing can enter."""
+
+    spec = SimpleNamespace(name="icb-n0")
+
+    def spawn(self, argv: Sequence[str], *, cpus: Sequence[int], log: Path) -> Process:
+        raise ProvisionError("not attached")
+
+
+@pytest.mark.parametrize(
+    ("gone", "said"),
+    [
+        (True, "node icb-n0 is gone: something outside this session has ended it; not attached"),
+        (False, "not attached"),
+    ],
+)
+def test_a_node_that_is_gone_before_a_process_enters_it_is_named(tmp_path: Path, *, gone: bool, said: str) -> None:
+    init = Here().spawn(python("time.sleep(60)"), cpus=[CPU], log=tmp_path / "init.log")
+    nodes: Any = [Refusing()]
+    launch = RunningLaunch(nodes, [CPU], tmp_path, "l1", inits={0: init.pid})
+    try:
+        if gone:
+            os.kill(init.pid, signal.SIGKILL)
+            init.wait(5)
+        with pytest.raises(ProvisionError) as caught:
+            begin(launch, process(0, ""))
+    finally:
+        launch.end()
+        init.stop(term_s=0)
+    assert str(caught.value) == said
 
 
 def test_one_that_never_serves_is_told_in_time(launch: RunningLaunch, tmp_path: Path) -> None:
