@@ -144,6 +144,23 @@ class TestPmd(dpdk_process.PortForwarder):
             while pipe.read(65536):
                 pass
 
+    def connected(self) -> None:
+        """Waits until it sees the link of every port: it drops frames for a port before that.
+
+        An endpoint is ready when it has told all of its rings, which testpmd may take over later on a busy host.
+
+        Raises ProvisionError with the log's tail.
+        """
+        daemon, path = self.live(), None if self._runtime is None else telemetry_socket(self._runtime)
+        if path is None:
+            return
+        commands = [f"/ethdev/link_status,{port}" for port in range(len(self._indexes))]
+
+        def up() -> bool:
+            return all(link is not None and link.get("status") == "UP" for link in query(path, *commands))
+
+        daemon.wait_until(up, failure="does not see the link of every port", timeout_s=dpdk_process.START_S)
+
     def counters(self) -> list[PortCounters] | None:
         """Returns the ports' counters from EAL telemetry. Raises ProvisionError if it does not answer."""
         self.live()
