@@ -17,6 +17,11 @@ def exit_sentence(code: int) -> str:
     return f"ended with exit code {code}"
 
 
+def stopped_sentence(name: str, pid: int) -> str:
+    """Returns that someone else has stopped a process, so that it runs on only after SIGCONT."""
+    return f"{name} (process {pid}) was stopped by a signal, as SIGSTOP does"
+
+
 def refused_process(error: OSError) -> str:
     """Returns why the kernel makes no further process, with the remedy."""
     if error.errno == errno.EAGAIN:

@@ -20,6 +20,7 @@ from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.host.journal import process_start_time
 from pytest_icbench.host.net.sockets import interface_counters, is_listening
 from pytest_icbench.host.process import Process
+from pytest_icbench.host.process_ends import stopped_sentence
 from pytest_icbench.model.rig import FILES, LOCAL_WORKLOAD, LaunchPlan, PlannedProcess, Polled, Usage
 
 #: How long processes may take to end after they were asked to, in seconds.
@@ -277,9 +278,14 @@ class RunningLaunch:
         }
 
     def log_tail(self, index: int) -> str:
-        """Returns the last lines of a process' log, after a sentence if its node is gone; empty if never started."""
+        """Returns the last lines of a process' log, after a sentence if its node is gone, or if someone has stopped it.
+
+        It is empty for one that was never started.
+        """
         speaker = self._speakers.get(index)
         tail = speaker.process.tail() if speaker is not None else ""
+        if speaker is not None and speaker.process.poll() is None and speaker.process.is_stopped:
+            return f"{stopped_sentence(speaker.process.name, speaker.process.pid)}\n{tail}".rstrip()
         if speaker is not None and speaker.process.poll() == -SIGKILL and self._gone(index):
             return f"its {self._gone_sentence(index)}\n{tail}".rstrip()
         return tail

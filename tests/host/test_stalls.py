@@ -35,18 +35,20 @@ CLIENT, SERVER = 0, 1
 
 
 def stalled(rig: Rig, case: Case, who: int) -> tuple[Launch, float]:
-    """A launch in which one end stands still, and for how many seconds it did."""
+    """A launch in which one end stands still, and for how many seconds it did at least."""
     lasted: list[float] = []
 
     def look(output: LaunchOutput) -> bool:
         if not lasted and len(output.outputs[CLIENT].windows) >= 8:
             # On a shared CPU the client is still writing its line now, and what that takes is no gap.
             time.sleep(0.01)
-            pid, began = rig.pids(run.id)[who], time.monotonic()
+            pid = rig.pids(run.id)[who]
             os.kill(pid, signal.SIGSTOP)
+            began = time.monotonic()
             time.sleep(STALL_S)
-            os.kill(pid, signal.SIGCONT)
+            # Before it goes on: this process, too, can be taken off its CPU, and would take that for a part of the stall.
             lasted.append(time.monotonic() - began)
+            os.kill(pid, signal.SIGCONT)
         return False
 
     run = Run(rig, case, LENGTHS, enough=look)

@@ -38,7 +38,7 @@ SETTINGS = dict(switch={switch!r}, repeats=2, warmup=0.05, drain=0.2, rate="20k"
 def test_meets(icbench):
     icbench.gate(icbench.throughput())
 
-@pytest.mark.icbench(**SETTINGS, packet_size=512, duration=0.2)
+@pytest.mark.icbench(**SETTINGS, packet_size=512, duration=0.5)
 def test_follows(icbench):
     icbench.gate(icbench.throughput())
 """

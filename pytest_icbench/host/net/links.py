@@ -252,6 +252,30 @@ def statistics(name: str, netns: str | None = None) -> dict[str, int]:
         return {key: int(value) for key, value in dict(link.get_attr("IFLA_STATS64")).items()}
 
 
+@dataclass(frozen=True, slots=True)
+class LinkState:
+    """What anybody with root can change of a link.
+
+    Attributes:
+        up: whether it is set up.
+        mtu: its layer 3 MTU in bytes.
+    """
+
+    up: bool
+    mtu: int
+
+
+def states(netns: str | None = None) -> dict[str, LinkState]:
+    """Returns the state of each link of a namespace, by name. Raises ProvisionError."""
+    with netlink(netns, doing="the list of links") as route:
+        return {
+            str(link.get_attr("IFLA_IFNAME")): LinkState(
+                up=bool(link["flags"] & _IFF_UP), mtu=int(link.get_attr("IFLA_MTU"))
+            )
+            for link in route.get_links()
+        }
+
+
 def index_of(name: str, netns: str | None = None) -> int:
     """Returns a link's index. Raises ProvisionError if there is none of that name."""
     with netlink(netns, doing=f"the index of {name}") as route:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sys
 import textwrap
@@ -168,6 +169,18 @@ def test_a_node_that_is_gone_before_a_process_enters_it_is_named(tmp_path: Path,
         launch.end()
         init.stop(term_s=0)
     assert str(caught.value) == said
+
+
+def test_one_that_someone_has_stopped_is_told_before_its_log(launch: RunningLaunch) -> None:
+    script = "print('waiting', file=sys.stderr, flush=True); print('here', flush=True); time.sleep(60)"
+    begin(launch, process(0, script))
+    assert launch.poll(30.0).lines == ((0, "here"),)
+    pid = launch.pids()[0]
+    assert launch.log_tail(0) == "waiting"
+    os.kill(pid, signal.SIGSTOP)
+    os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOWAIT)
+    assert re.fullmatch(rf"\S+ \(process {pid}\) was stopped by a signal, as SIGSTOP does\nwaiting", launch.log_tail(0))
+    os.kill(pid, signal.SIGCONT)
 
 
 def test_one_that_never_serves_is_told_in_time(launch: RunningLaunch, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.limits import refused_memory
 from pytest_icbench.host.process import Process
-from pytest_icbench.host.process_ends import exit_sentence
+from pytest_icbench.host.process_ends import exit_sentence, stopped_sentence
 
 #: How long a switch may take to tell how busy it is, in seconds. No endpoint is read meanwhile.
 SAMPLE_S = 1.0
@@ -46,12 +46,17 @@ class Daemon:
         """Returns that someone else has stopped it, so that frames wait in it; None if it runs."""
         if self._paused or self._stopped or not self.process.is_stopped:
             return None
-        return f"{self.name} (process {self.process.pid}) was stopped by a signal, as SIGSTOP does"
+        return stopped_sentence(self.name, self.process.pid)
 
     def evidence(self) -> str:
         """Returns the end of its log, as further lines of a message."""
         tail = self.process.tail()
         return f"; the end of its log:\n{tail}" if tail else "; its log is empty"
+
+    def late(self, failure: str, timeout_s: float) -> str:
+        """Returns what it has not done in a time, after who has stopped it, with the end of its log."""
+        fault = self.fault()
+        return f"{f'{fault}; ' if fault else ''}{self.name} {failure} within {timeout_s:g} s{self.evidence()}"
 
     def wait_until(self, done: Callable[[], bool], *, failure: str, timeout_s: float) -> None:
         """Polls ``done`` every 5 ms.
@@ -65,7 +70,7 @@ class Daemon:
         while not done():
             self.check()
             if time.monotonic() > deadline:
-                raise ProvisionError(f"{self.name} {failure} within {timeout_s:g} s{self.evidence()}")
+                raise ProvisionError(self.late(failure, timeout_s))
             time.sleep(_POLL_S)
 
     def pause(self) -> None:

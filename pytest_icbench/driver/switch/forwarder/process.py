@@ -167,9 +167,7 @@ class Forwarder:
                 continue
             if not self._read(deadline):
                 self.daemon.check()
-                raise ProvisionError(
-                    f"{self.daemon.name} did not say {kind} within {timeout_s:g} s{self.daemon.evidence()}"
-                )
+                raise ProvisionError(self.daemon.late(f"did not say {kind}", timeout_s))
 
     def _read(self, deadline: float) -> bool:
         """Waits for its output and reads it. Returns False at the deadline. Raises ProvisionError at its end."""

@@ -38,6 +38,7 @@ class LinuxBridge(kernel.KernelSwitch):
         self._netns: str | None = None
         self._attached: list[Attachment] = []
         self._bridges: list[str] = []
+        self._mtu = 0
 
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
         """Raises Unsupported if the kernel does not make bridges and veth pairs."""
@@ -48,7 +49,7 @@ class LinuxBridge(kernel.KernelSwitch):
 
         Ports with network functions between them have a bridge for each set that see each other.
         """
-        self.session, self.cpus = session, spec.endpoint_cpus
+        self.session, self.cpus, self._mtu = session, spec.endpoint_cpus, spec.mtu
         self._netns = netns = links.create_netns(session, f"{spec.name}-br")
         links.bypass_bridge_filters(netns)
         self._bridges = [f"br{segment}" for segment in range(1 + max(map(_segment, attachments), default=0))]
@@ -76,10 +77,41 @@ class LinuxBridge(kernel.KernelSwitch):
         settings = {"stp": False, "multicast_snooping": False, "learning": True, "netfilter": False}
         return SwitchFacts(version=kernel.release(), config=settings)
 
+    def _states(self) -> dict[str, links.LinkState]:
+        """Returns the links of the namespace, by name. Raises ProvisionError if it, the bridge or a port is gone."""
+        try:
+            found = links.states(self._netns)
+        except ProvisionError:
+            if self._netns is not None and Path(self._netns).exists():
+                raise
+            raise ProvisionError("the network namespace of linux-bridge is gone: it was removed") from None
+        for kind, names in (("bridge", self._bridges), ("port", self._ports)):
+            for name in names:
+                if name not in found:
+                    raise ProvisionError(f"the {kind} {name} of linux-bridge is gone: it was removed")
+        return found
+
+    @property
+    def _ports(self) -> list[str]:
+        return [f"p{attachment.index}" for attachment in self._attached]
+
     def check(self) -> None:
-        """Raises ProvisionError if the bridge is gone."""
-        if self._netns is None or not links.exists(_BRIDGE, self._netns):
-            raise ProvisionError("the bridge of linux-bridge is gone: it or its namespace was removed")
+        """Raises ProvisionError if the bridge, a port or their namespace is gone."""
+        self._states()
+
+    def fault(self) -> str | None:
+        """Returns that someone has set the bridge or a port down, or narrowed it; else None."""
+        try:
+            found = self._states()
+        except ProvisionError as error:
+            return str(error)
+        for kind, names in (("bridge", self._bridges), ("port", self._ports)):
+            for name in names:
+                if not found[name].up:
+                    return f"the {kind} {name} of linux-bridge was set down: set it up"
+                if (mtu := found[name].mtu) < self._mtu:
+                    return f"the {kind} {name} of linux-bridge has an MTU of {mtu}, not {self._mtu} as it got"
+        return None
 
     def set_ageing(self, seconds: float) -> None:
         """Sets the bridge's ageing time. Raises ProvisionError."""

@@ -160,6 +160,24 @@ def test_a_start_that_hangs_ends(session: Any, driver: Any, monkeypatch: pytest.
         driver().start(session, spec_of(session.dir), attachments_of(session.dir))
 
 
+def test_a_start_that_someone_has_stopped_says_so_first(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    session.spawner.serves = False
+    start = session.spawner.start
+
+    def stopped(*args: Any, **more: Any) -> Any:
+        process = start(*args, **more)
+        process.is_stopped = True
+        return process
+
+    monkeypatch.setattr(session.spawner, "start", stopped)
+    monkeypatch.setattr(dpdk_process, "START_S", 0.05)
+    said = (
+        r"^testpmd \(process 4711\) was stopped by a signal, as SIGSTOP does; testpmd has not opened .* within 0.05 s"
+    )
+    with pytest.raises(ProvisionError, match=said):
+        TestPmd().start(session, spec_of(session.dir), attachments_of(session.dir))
+
+
 @pytest.mark.parametrize("driver", [TestPmd, BasicFwd])
 def test_life_and_death(session: Any, driver: Any) -> None:
     switch = driver()

@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -241,6 +244,24 @@ def test_no_answer_is_an_error(session: Any, monkeypatch: pytest.MonkeyPatch, re
         monkeypatch.setattr(forwarder, "ANSWER_S", 5.0)
     with pytest.raises(ProvisionError, match=complaint):
         switch.counters()
+
+
+def test_one_that_someone_has_stopped_is_told_where_its_answer_lacks(
+    session: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    switch = Forward()
+    switch.start(session, spec_of(session.dir), attachments_of(session.dir))
+    pid = switch.live().process.pid
+    os.kill(pid, signal.SIGSTOP)
+    os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOWAIT)
+    monkeypatch.setattr(forwarder, "ANSWER_S", 0.05)
+    with pytest.raises(ProvisionError) as caught:
+        switch.counters()
+    os.kill(pid, signal.SIGCONT)
+    said = (
+        rf"forward \(process {pid}\) was stopped by a signal, as SIGSTOP does; forward did not say counters within .*"
+    )
+    assert re.fullmatch(said, str(caught.value))
 
 
 def test_an_answer_in_pieces_and_lines_of_others() -> None:

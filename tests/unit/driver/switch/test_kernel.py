@@ -23,7 +23,7 @@ from pytest_icbench.driver.switch.protocol import Busy
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.driver.workload.version import WorkloadVersion
 from pytest_icbench.errors import ProvisionError, Unsupported
-from pytest_icbench.host.net.links import End
+from pytest_icbench.host.net.links import End, LinkState
 from pytest_icbench.model.case import APIS, GROUPS, REFERENCE_LINKS, Family
 from pytest_icbench.model.endpoint import Veth
 from pytest_icbench.model.traffic import MAX_FRAME_BYTES
@@ -37,7 +37,8 @@ class RecordingLinks:
 
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []
-        self.bridge_is_there = True
+        #: The links of the bridge's namespace; None: it is gone.
+        self.there: dict[str, LinkState] | None = {name: LinkState(True, 1500) for name in ("lo", "br0", "p0", "p1")}
 
     def create_pair(self, session: Any, a: Any, b: Any, *, mtu: int) -> None:
         self.calls.append(("pair", a.name, a.netns, b.name, b.netns, mtu))
@@ -69,8 +70,10 @@ class RecordingLinks:
     def delete_netns(self, session: Any, path: str) -> None:
         self.calls.append(("delete netns", path))
 
-    def exists(self, name: str, netns: str) -> bool:
-        return self.bridge_is_there
+    def states(self, netns: str) -> dict[str, LinkState]:
+        if self.there is None:
+            raise ProvisionError(f"network namespace {netns} cannot be entered")
+        return self.there
 
     def statistics(self, name: str, netns: str) -> dict[str, int]:
         self.calls.append(("statistics", name, netns))
@@ -139,9 +142,21 @@ def test_the_bridge_lives_in_a_namespace_of_its_own(links: RecordingLinks, tmp_p
     ]
     assert [endpoint.host_interface for endpoint in endpoints if isinstance(endpoint, Veth)] == ["p0", "p1"]
     switch.check()
-    links.bridge_is_there = False
-    with pytest.raises(ProvisionError, match="the bridge of linux-bridge is gone"):
+    assert switch.fault() is None
+    whole = links.there or {}
+    for name, kind in (("br0", "bridge"), ("p0", "port"), ("p1", "port")):
+        links.there = {other: state for other, state in whole.items() if other != name}
+        with pytest.raises(ProvisionError, match=f"the {kind} {name} of linux-bridge is gone: it was removed"):
+            switch.check()
+        links.there = whole | {name: LinkState(False, 1500)}
+        assert switch.fault() == f"the {kind} {name} of linux-bridge was set down: set it up"
+        links.there = whole | {name: LinkState(True, 68)}
+        assert switch.fault() == f"the {kind} {name} of linux-bridge has an MTU of 68, not 1500 as it got"
         switch.check()
+    links.there = None
+    with pytest.raises(ProvisionError, match="the network namespace of linux-bridge is gone: it was removed"):
+        switch.check()
+    assert str(switch.fault()).startswith("the network namespace of linux-bridge is gone")
     first, _ = switch.counters() or []
     assert (first.rx_packets, first.tx_packets) == (1, 2)
     links.calls.clear()
