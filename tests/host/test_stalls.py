@@ -46,7 +46,7 @@ def stalled(rig: Rig, case: Case, who: int) -> tuple[Launch, float]:
             os.kill(pid, signal.SIGSTOP)
             began = time.monotonic()
             time.sleep(STALL_S)
-            # Before it goes on: this process, too, can be taken off its CPU, and would take that for a part of the stall.
+            # Before it goes on: what this process waits for a CPU afterwards is no part of the stall.
             lasted.append(time.monotonic() - began)
             os.kill(pid, signal.SIGCONT)
         return False
