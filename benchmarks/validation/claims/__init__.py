@@ -9,7 +9,7 @@ from typing import cast
 from validation.model import Claim
 
 NAMES = (
-    *("accounts", "latency", "stalls", "rate", "meters", "coverage", "sessions", "disturbance", "time", "search"),
+    *("accounts", "latency", "stalls", "rate", "meters", "coverage", "disturbance", "time", "search"),
     *("rig_levels", "detection", "gate", "gate_sessions"),
 )
 
