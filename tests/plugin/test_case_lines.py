@@ -26,7 +26,7 @@ def test_a_line_for_each_case_in_place_of_its_dot(inner: Runner, bench: type[Fak
     inner.write(test_x=PLAIN)
     lines = body(inner.run())
     assert lines[0] == "test_x.py ."  # another test has its letter, and so have skipped cases
-    assert lines[1] == "  ovs-64B            5.00 Mpps  4.90..5.10      loss 0.99 %   switch    -"
+    assert lines[1] == "  ovs-64B            5.00 Mpps  4.90..5.10      loss 0.99 %     switch    -"
     assert lines[2].startswith("  ovs-1500B ")
     assert lines[3].startswith("ss ")
     assert lines[3].endswith("[100%]")
