@@ -74,7 +74,7 @@ def test_every_figure_and_verdict_comes_out_as_recorded(run: Path, capsys: pytes
     assert {finding["baseline"] for finding in recorded[0]["findings"]} == {None, "main"}
     assert main(["report", str(run)]) == 0
     out = capsys.readouterr().out
-    assert "2 of 2 results computed anew from their windows and histograms" in out
+    assert "2 of 2 results recomputed from raw data, identical" in out
     assert "REGRESSED" in out
 
 
@@ -106,7 +106,7 @@ def test_without_its_baseline_a_run_is_shown_as_recorded(run: Path, capsys: pyte
     shutil.rmtree(run / "baselines")
     assert main(["report", str(run)]) == 0
     captured = capsys.readouterr()
-    assert "0 of 2 results computed anew" in captured.out
+    assert "0 of 2 results recomputed from raw data" in captured.out
     assert captured.err.count("as recorded, there is no baseline 'main' in ") == 2
 
 
@@ -132,7 +132,7 @@ def test_a_worker_elsewhere_sends_its_baseline_and_what_goes_into_the_history(
     capsys.readouterr()
     run = (inner.path / "reports" / "latest").resolve()
     assert main(["report", str(run)]) == 0
-    assert "2 of 2 results computed anew" in capsys.readouterr().out
+    assert "2 of 2 results recomputed from raw data" in capsys.readouterr().out
     entries, troubles = read(inner.path / "h.jsonl")
     assert ([entry.run for entry in entries], troubles) == ([run.name] * 2, [])
     assert not list(there.rglob("h.jsonl"))
@@ -153,7 +153,7 @@ def test_two_versions_are_judged_together_again(
     inner.run("--icbench-variant=vpp:new=variant:xconnect", "-k", "64B").assert_outcomes(failed=1)
     capsys.readouterr()
     assert main(["report", str(inner.path / "reports" / "latest")]) == 0
-    assert "2 of 2 results computed anew" in capsys.readouterr().out
+    assert "2 of 2 results recomputed from raw data" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_damaged_windows_cost_one_result(
     assert main(["report", str(run), "-q"]) == 0
     captured = capsys.readouterr()
     assert message in captured.err
-    assert "1 of 2 results computed anew" in captured.out
+    assert "1 of 2 results recomputed from raw data" in captured.out
 
 
 @pytest.mark.parametrize(
