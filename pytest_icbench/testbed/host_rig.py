@@ -32,7 +32,7 @@ from pytest_icbench.testbed.function_nodes import FunctionNodes
 from pytest_icbench.testbed.function_proof import prove
 from pytest_icbench.testbed.hardware import HardwareEvents
 from pytest_icbench.testbed.node_calls import NodeCalls
-from pytest_icbench.testbed.processes import RunningLaunch, with_workload
+from pytest_icbench.testbed.processes import RunningLaunch, check_switch, with_workload
 from pytest_icbench.testbed.room import RigMemory, check_room
 from pytest_icbench.testbed.switch_group import SwitchGroup
 
@@ -332,7 +332,7 @@ class HostRig(NodeCalls, HostPart):
         self.switch.set_ageing(seconds)
 
     def check(self) -> None:
-        self.switch.check()
+        check_switch(self.switch, self._nodes, self._inits)
         if self._functions is not None:
             self._functions.check()
 

@@ -15,6 +15,7 @@ from signal import SIGKILL, SIGTERM
 from typing import IO
 
 from pytest_icbench.driver.node.protocol import Node
+from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.host.journal import process_start_time
@@ -91,6 +92,21 @@ class _Speaker:
                 self.lines.append(text)
 
 
+def _gone_sentence(node: str) -> str:
+    return f"node {node} is gone: something outside this session has ended it"
+
+
+def check_switch(switch: Switch, nodes: Mapping[int, Node], inits: Mapping[int, int]) -> None:
+    """Raises ProvisionError if a switch is broken, or if the node is gone that took its end of a link along."""
+    try:
+        switch.check()
+    except ProvisionError:
+        for index, init in inits.items():
+            if process_start_time(init) is None:
+                raise ProvisionError(_gone_sentence(nodes[index].spec.name)) from None
+        raise
+
+
 class RunningLaunch:
     """The processes of one launch.
 
@@ -159,7 +175,7 @@ class RunningLaunch:
             child = self._nodes[index].spawn(self._with_files(process), cpus=[self._cpus[index]], log=log)
         except ProvisionError as error:
             if self._gone(index):
-                raise ProvisionError(f"{self._gone_sentence(index)}; {error}") from None
+                raise ProvisionError(f"{_gone_sentence(self._nodes[index].spec.name)}; {error}") from None
             raise
         assert child.stdout is not None
         os.set_blocking(child.stdout.fileno(), False)
@@ -287,11 +303,8 @@ class RunningLaunch:
         if speaker is not None and speaker.process.poll() is None and speaker.process.is_stopped:
             return f"{stopped_sentence(speaker.process.name, speaker.process.pid)}\n{tail}".rstrip()
         if speaker is not None and speaker.process.poll() == -SIGKILL and self._gone(index):
-            return f"its {self._gone_sentence(index)}\n{tail}".rstrip()
+            return f"its {_gone_sentence(self._nodes[index].spec.name)}\n{tail}".rstrip()
         return tail
-
-    def _gone_sentence(self, index: int) -> str:
-        return f"node {self._nodes[index].spec.name} is gone: something outside this session has ended it"
 
     def _gone(self, index: int) -> bool:
         """Whether a node's init has ended, which it does only after the processes that ended with it are reaped."""

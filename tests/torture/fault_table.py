@@ -61,7 +61,7 @@ _PROCESSES = {
     "forward": ("icbench-workload dpdk-forward", _DELAY),
     "forward-raw": ("icbench-workload forward", _DELAY),
 }
-_STALLS = r"stalled|no-forwarding|has not|did not say|not ready within|hangs|does not answer|INVALID"
+_STALLS = r"\(process \d+\) was stopped by a signal"
 _SWITCH_SAYS = {
     "killed": "was killed by signal 9",
     "crashed": "was killed by signal 11",
@@ -107,7 +107,9 @@ def _nodes() -> Iterator[Fault]:
         for what in ("killed", "stopped"):
             for when in _MOMENTS:
                 end: End = "fails" if what == "killed" else "passes"
-                says = r"INVALID|ended|died|killed|gone|its node is not running" if what == "killed" else r"2 passed"
+                says = r"2 passed"
+                if what == "killed":  # before it has said that it runs, or after
+                    says = r"container icb\S+ ended at once|node icb\S+ is gone: something outside this session"
                 yield Fault("container", what, when, switch, end, says, _SIGNALS[what], "icbench-workload pause", "lxc")
 
 
@@ -115,17 +117,20 @@ def _kernel() -> Iterator[Fault]:
     links = "ip -n $NETNS link"
     bridge = "$(ip -n $NETNS -br link show type bridge | cut -d' ' -f1)"
     ports = "ip -n $NETNS -br link show type veth | cut -d@ -f1"
+    whose = "of linux-bridge"
     broken = {
-        "bridge": ("deleted", f"{links} delete {bridge}"),
-        "bridge is": ("set down", f"{links} set {bridge} down"),
-        "port": ("deleted", f"{links} delete $({ports} | head -1)"),
-        "cable": ("pulled", f"{links} set $({ports} | tail -1) down"),
-        "port is": ("narrowed", f"for p in $({ports}); do {links} set $p mtu 68; done"),
-        "namespace": ("deleted", "ip netns delete $NETNS"),
+        "bridge": ("deleted", f"{links} delete {bridge}", f"the bridge br0 {whose} is gone"),
+        "bridge is": ("set down", f"{links} set {bridge} down", f"the bridge br0 {whose} was set down"),
+        "port": ("deleted", f"{links} delete $({ports} | head -1)", f"the port p. {whose} is gone"),
+        "cable": ("pulled", f"{links} set $({ports} | tail -1) down", f"the port p. {whose} was set down"),
+        "port is": (
+            "narrowed",
+            f"for p in $({ports}); do {links} set $p mtu 68; done",
+            f"the port p. {whose} has an MTU of 68, not 1500",
+        ),
+        "namespace": ("deleted", "ip netns delete $NETNS", f"the network namespace {whose} is gone"),
     }
-    # What the set-up misses is an error of its step, what a launch misses a verdict.
-    says = r"INVALID|the address of no interface|there is no link|cannot be entered|link did not come up|has no carrier"
-    for subject, (what, action) in broken.items():
+    for subject, (what, action, says) in broken.items():
         for when in _MOMENTS:
             yield Fault(subject, what, when, "linux-bridge", "fails", says, action)
 

@@ -20,7 +20,7 @@ import pytest
 from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.host.process import Process, Spawner
 from pytest_icbench.model.rig import LaunchPlan, PlannedProcess, Polled
-from pytest_icbench.testbed.processes import RunningLaunch
+from pytest_icbench.testbed.processes import RunningLaunch, check_switch
 
 
 class Here:
@@ -169,6 +169,22 @@ def test_a_node_that_is_gone_before_a_process_enters_it_is_named(tmp_path: Path,
         launch.end()
         init.stop(term_s=0)
     assert str(caught.value) == said
+
+
+def test_a_node_that_took_its_link_along_is_at_fault_and_not_the_switch(tmp_path: Path) -> None:
+    class Broken:
+        def check(self) -> None:
+            raise ProvisionError("the port p0 is gone")
+
+    init = Here().spawn(python("time.sleep(60)"), cpus=[CPU], log=tmp_path / "init.log")
+    arguments: Any = (Broken(), {0: Refusing()}, {0: init.pid})
+    try:
+        with pytest.raises(ProvisionError, match=r"^the port p0 is gone$"):
+            check_switch(*arguments)
+    finally:
+        init.stop(term_s=0)
+    with pytest.raises(ProvisionError, match=r"^node icb-n0 is gone: something outside this session has ended it$"):
+        check_switch(*arguments)
 
 
 def test_one_that_someone_has_stopped_is_told_before_its_log(launch: RunningLaunch) -> None:

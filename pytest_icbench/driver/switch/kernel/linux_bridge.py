@@ -85,10 +85,12 @@ class LinuxBridge(kernel.KernelSwitch):
             if self._netns is not None and Path(self._netns).exists():
                 raise
             raise ProvisionError("the network namespace of linux-bridge is gone: it was removed") from None
-        for kind, names in (("bridge", self._bridges), ("port", self._ports)):
-            for name in names:
-                if name not in found:
-                    raise ProvisionError(f"the {kind} {name} of linux-bridge is gone: it was removed")
+        for name in self._bridges:
+            if name not in found:
+                raise ProvisionError(f"the bridge {name} of linux-bridge is gone: it was removed")
+        for name in self._ports:
+            if name not in found:
+                raise ProvisionError(f"the port {name} of linux-bridge is gone: it or its other end was removed")
         return found
 
     @property
@@ -100,12 +102,13 @@ class LinuxBridge(kernel.KernelSwitch):
         self._states()
 
     def fault(self) -> str | None:
-        """Returns that someone has set the bridge or a port down, or narrowed it; else None."""
+        """Returns that someone has set a port or the bridge down, or narrowed it; else None."""
         try:
             found = self._states()
         except ProvisionError as error:
             return str(error)
-        for kind, names in (("bridge", self._bridges), ("port", self._ports)):
+        # Ports first: the bridge's MTU follows theirs.
+        for kind, names in (("port", self._ports), ("bridge", self._bridges)):
             for name in names:
                 if not found[name].up:
                     return f"the {kind} {name} of linux-bridge was set down: set it up"
