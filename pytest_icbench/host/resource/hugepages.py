@@ -92,6 +92,11 @@ def counts(root: Root, node: int, size_kib: int) -> tuple[int, int]:
     total = root.read_int(f"{_directory(node, size_kib)}/nr_hugepages")
     free = root.read_int(f"{_directory(node, size_kib)}/free_hugepages")
     if total is None or free is None:
+        if size_kib in sizes(root, node):
+            raise ProvisionError(
+                f"{_directory(node, size_kib)} does not tell the number of huge pages: has something been mounted over"
+                " its files?"
+            )
         offered = ", ".join(f"{size // 1024} MiB" for size in sizes(root, node)) or "none"
         raise ProvisionError(
             f"NUMA node {node} has no huge pages of {size_kib // 1024} MiB (it offers {offered}): choose another"
@@ -101,11 +106,12 @@ def counts(root: Root, node: int, size_kib: int) -> tuple[int, int]:
 
 
 def free_mib(root: Root) -> int:
-    """Returns the MiB of all pages that nobody uses, of every size and node."""
+    """Returns the MiB of all pages that nobody uses, of every size and node. A size that tells nothing has none."""
     total = 0
     for path in root.glob("/sys/devices/system/node/node[0-9]*"):
         node = int(path.rpartition("/node")[2])
-        total += sum(counts(root, node, size_kib)[1] * size_kib for size_kib in sizes(root, node))
+        for size_kib in sizes(root, node):
+            total += (root.read_int(f"{_directory(node, size_kib)}/free_hugepages") or 0) * size_kib
     return total // 1024
 
 

@@ -189,8 +189,8 @@ def test_a_server_of_another_protocol_and_one_that_hangs_up_are_told() -> None:
     with speaker(b"220 mail ESMTP\r\n") as port:
         done = ask(port, "http", "-r", "100")
         assert done.returncode == 4
-        # Two of its lines, where the client was kept from its CPU until the second request was due.
-        assert re.search(r"the server's answer is not of the protocol http: '(220 mail ESMTP\.\.)+'", done.stderr)
+        # Several of its lines, where the client was kept from its CPU until the second request was due.
+        assert re.search(r"answer is not of the protocol http: '(220 mail ESMTP\.\.)+(220 mail)?'", done.stderr)
     with speaker(b"") as port:
         done = ask(port, "memcached", "-r", "100")
         assert done.returncode == 4

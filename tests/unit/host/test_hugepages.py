@@ -57,6 +57,16 @@ def test_free_pages_count(tmp_path: Path) -> None:
     assert session.journal.pending() == []
 
 
+def test_files_that_tell_nothing_are_named_and_no_pages_are_counted(tmp_path: Path) -> None:
+    root = KernelRoot(expand("acpi-cpufreq", tmp_path / "tree").base)
+    before = hugepages.free_mib(root)
+    for name in ("nr_hugepages", "free_hugepages"):
+        (root.base / f"{_NODE.format(0, 2048)}/{name}".lstrip("/")).write_text("")
+    assert hugepages.free_mib(root) == before - 48 * 2
+    with pytest.raises(ProvisionError, match=r"hugepages-2048kB does not tell the number of huge pages: has something"):
+        hugepages.reserve(session_on(root, tmp_path), 0, 20)
+
+
 def test_only_what_is_missing_is_taken_on_that_node(tmp_path: Path) -> None:
     root = KernelRoot(expand("acpi-cpufreq", tmp_path / "tree").base)
     session = session_on(root, tmp_path)
