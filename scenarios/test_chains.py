@@ -65,3 +65,25 @@ def test_polling(icbench: Icbench) -> None:
 def test_in_short(icbench: Icbench) -> None:
     """The firewalls back to back in less than a minute: at a rate that all lengths pass, and flat out."""
     icbench.gate(icbench.throughput())
+
+
+@pytest.mark.icbench(
+    dimension="latency",
+    switch="veth",
+    functions="acl10",
+    chain=LENGTHS,
+    packet_size=256,
+    burst=1,
+    rate="1k",
+    repeats=3,
+    warmup=0.2,
+    duration=0.5,
+    drain=0.5,
+    reference=False,
+)
+def test_delay_in_short(icbench: Icbench) -> None:
+    """The round trip through so many firewalls back to back, in less than two minutes.
+
+    Reproduces: E7
+    """
+    icbench.gate(icbench.latency())

@@ -36,6 +36,26 @@ def test_shares(icbench: Icbench) -> None:
 @pytest.mark.icbench(
     switch="veth",
     functions="cost100000",
+    share=[50, 70, 30],
+    api="raw-mmsg",
+    burst=8,
+    rate="40k",
+    repeats=6,
+    warmup=0.8,
+    duration=0.5,
+    drain=1,
+)
+def test_shares_in_short(icbench: Icbench) -> None:
+    """The error of the goodput against the share over one path, in less than three minutes.
+
+    Reproduces: E5
+    """
+    icbench.gate(icbench.throughput())
+
+
+@pytest.mark.icbench(
+    switch="veth",
+    functions="cost100000",
     cap=["50:50", "20:60"],
     api="raw-mmsg",
     burst=8,

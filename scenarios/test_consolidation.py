@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How many network functions fit on a core, and what is left of its rate when each has an equal part of it?
+
+All functions are on one CPU that nothing else of the case has, each with the same share of it, and together they are
+offered more than it can do. A core that loses nothing to their number passes as much through 36 as through six; the
+errors of the goodput say how even it is. Their senders share the other CPU, so the functions are dear.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_icbench.api import Icbench
+
+
+def parts(functions: int) -> str:
+    """Returns equal shares of a CPU, in per cent, of so many functions."""
+    return ":".join([str(100 // functions)] * functions)
+
+
+@pytest.mark.icbench(
+    switch="veth",
+    functions="cost100000",
+    share=[parts(6), parts(12), parts(24), parts(36)],
+    api="raw-mmsg",
+    packet_size=256,
+    burst=8,
+    rate="6k",
+    repeats=3,
+    warmup=1,
+    duration=1,
+    drain=1,
+    reference=False,
+)
+def test_functions_on_one_core(icbench: Icbench) -> None:
+    """Six to 36 functions of the cost of a long list of rules on one core, in three minutes.
+
+    Reproduces: E4
+    """
+    icbench.gate(icbench.throughput())
+
+
+@pytest.mark.icbench(
+    switch=["vpp", "ovs", "linux-bridge"],
+    functions="acl10",
+    function_count=[6, 12, 18, 24, 30, 36],
+    packet_size=256,
+)
+def test_firewalls_as_published(icbench: Icbench) -> None:
+    """Firewalls of ten rules behind a switch, as many as published on six cores: 18 Mpps with six, 13 with 36.
+
+    Reproduces: E4
+    """
+    icbench.gate(icbench.throughput())

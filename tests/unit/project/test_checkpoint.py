@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The benchmark of checkpoint and restore, over a stand-in for CRIU that ends a process and starts it again."""
+
+from __future__ import annotations
+
+import stat
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from benchmarks.checkpoint import SKIPPED, main, measure
+
+CRIU = """#!{python}
+import os, pathlib, subprocess, sys, time
+words = dict(zip(sys.argv[2:], sys.argv[3:]))
+if sys.argv[1] == "check":
+    print({check!r}, file=sys.stderr)
+    sys.exit({code})
+directory = pathlib.Path(words["-D"])
+if sys.argv[1] == "dump":
+    (directory / "criu.log").write_text({dump!r})
+    if {dump!r}:
+        sys.exit(1)
+    pid = int(words["-t"])
+    (directory / "pages.img").write_bytes(pathlib.Path(f"/proc/{{pid}}/cmdline").read_bytes().ljust(5000, b"\\0"))
+    os.kill(pid, 9)
+else:
+    time.sleep(0.05)
+    command = (directory / "pages.img").read_bytes().rstrip(b"\\0").split(b"\\0")
+    none = subprocess.DEVNULL  # as the process had, so that nobody waits for the end of its output
+    process = subprocess.Popen(command, stdin=none, stdout=none, stderr=none, start_new_session=True)
+    pathlib.Path(words["--pidfile"]).write_text(str(process.pid))
+"""
+
+
+def stand_in(directory: Path, check: str = "Looks good.", code: int = 0, dump: str = "") -> str:
+    path = directory / "criu"
+    path.write_text(CRIU.format(python=sys.executable, check=check, code=code, dump=dump), encoding="utf-8")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return str(path)
+
+
+def lives(pid: int) -> bool:
+    """Whether there is a process of this number that nobody only has to wait for."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def test_a_process_that_is_put_back_answers_again(tmp_path: Path) -> None:
+    images = tmp_path / "images"
+    images.mkdir()
+    times = measure(stand_in(tmp_path), images)
+    assert times.image_bytes == 5000, "without the log"
+    assert times.answer_s > times.restore_s >= 0.05, "the answer is counted from the restore's begin"
+    pid = int((images / "pid").read_text(encoding="ascii"))
+    deadline = time.monotonic() + 10
+    while lives(pid) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not lives(pid)
+
+
+def test_the_medians_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["2", "--criu", stand_in(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert "images 0.01 MB" in said
+    assert said.endswith("(medians of 2)\n")
+
+
+def test_where_criu_refuses_its_own_words_are_the_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = "Warn  (criu/kerndat.c:1): old\nError (criu/vdso.c:381): vdso: Unexpected rt vDSO area bounds"
+    assert main(["--criu", stand_in(tmp_path, words, 1)]) == SKIPPED
+    assert capsys.readouterr().out == (
+        "skipped: criu check: Error (criu/vdso.c:381): vdso: Unexpected rt vDSO area bounds\n"
+    )
+    assert main(["--criu", str(tmp_path / "none")]) == SKIPPED
+    assert "is not installed (apt-get install criu)" in capsys.readouterr().out
+
+
+def test_a_checkpoint_that_fails_has_the_words_of_its_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--criu", stand_in(tmp_path, dump="(00.01) Error (criu/sk-inet.c:9): no such socket\n")]) == 1
+    assert capsys.readouterr().err.endswith("dump: (00.01) Error (criu/sk-inet.c:9): no such socket\n")
+
+
+def test_no_times_measure_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["0"])
+    assert "0 times measure nothing: ask for 1 or more" in capsys.readouterr().err
