@@ -109,7 +109,10 @@ def _nodes() -> Iterator[Fault]:
                 end: End = "fails" if what == "killed" else "passes"
                 says = r"2 passed"
                 if what == "killed":  # before it has said that it runs, or after
-                    says = r"container icb\S+ ended at once|node icb\S+ is gone: something outside this session"
+                    says = (
+                        r"container icb\S+ ended at once|node icb\S+ is gone: something outside this session"
+                        r"|its node is not running"
+                    )
                 yield Fault("container", what, when, switch, end, says, _SIGNALS[what], "icbench-workload pause", "lxc")
 
 
@@ -128,7 +131,11 @@ def _kernel() -> Iterator[Fault]:
             f"for p in $({ports}); do {links} set $p mtu 68; done",
             f"the port p. {whose} has an MTU of 68, not 1500",
         ),
-        "namespace": ("deleted", "ip netns delete $NETNS", f"the network namespace {whose} is gone"),
+        "namespace": (
+            "deleted",
+            "ip netns delete $NETNS",
+            rf"the network namespace {whose} is gone|network namespace /run/netns/icb\S+-br cannot be entered",
+        ),
     }
     for subject, (what, action, says) in broken.items():
         for when in _MOMENTS:
