@@ -9,7 +9,7 @@ from typing import Any
 
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.axes import grouped, path_of, traffic
-from pytest_icbench.report.figure.figure import Column, Figure
+from pytest_icbench.report.figure.figure import Column, Figure, with_own
 from pytest_icbench.report.figure.figures import rate_chart, row
 
 LENGTH = Column("chain", "functions in a row")
@@ -38,7 +38,7 @@ def rates_by_length(results: Sequence[Result], order: Sequence[str]) -> list[Fig
         rows = _rows(group)
         if len({line[2] for line in rows}) < 2:
             continue
-        names = list(dict.fromkeys([*order, *(str(line[1]) for line in rows)]))
+        names = with_own(order, rows)
         flat_out = any(result.metric == "frmol" for result in group)
         figures.append(
             rate_chart(

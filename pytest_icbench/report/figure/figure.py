@@ -204,6 +204,11 @@ def interval_spec(
     return {"layer": layers}
 
 
+def with_own(order: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
+    """Returns all series of the page, and after them those that only these rows have."""
+    return list(dict.fromkeys([*order, *(str(row[1]) for row in rows)]))
+
+
 def offsets(series: Sequence[str]) -> str:
     """Returns the expression that moves the marks of a series aside, so that intervals at one place can be seen."""
     if len(series) < 2:

@@ -208,12 +208,14 @@ def bursts_by_load(results: Sequence[Result], order: Sequence[str]) -> list[Figu
             if point and point[7] == MEASURED
         )
         bursts = sorted({traffic(result).burst for result in group})
-        if len(bursts) < 2 or not _several_loads(rows) or len(figures) == MOST_OF_BURSTS:
+        if len(bursts) < 2 or not _several_loads(rows):
             continue
         names = [f"b{burst}" for burst in bursts]
         figures.append(
             _load_chart(f"load-bursts-{len(figures)}", f"{path} by burst, {key.say('rate', 'burst')}", rows, names)
         )
+        if len(figures) == MOST_OF_BURSTS:
+            break
     return figures
 
 

@@ -20,6 +20,7 @@ from pytest_icbench.report.figure.figure import (
     interval_columns,
     interval_spec,
     offsets,
+    with_own,
 )
 from pytest_icbench.report.figure.figures import SIZE, best_text, finding, row, scaled
 from pytest_icbench.report.remarks import round_trips
@@ -108,7 +109,7 @@ def _charts(axis: _Axis, results: Sequence[Result], order: Sequence[str]) -> lis
         rows = tuple(sorted(known, key=lambda point: point[1:3]))
         if len({point[2] for point in rows}) < 2:
             continue
-        names = list(dict.fromkeys([*order, *(point[1] for point in rows)]))
+        names = with_own(order, rows)
         note = f" {axis.note}" if axis.note else ""
         figures.append(
             Figure(

@@ -9,7 +9,7 @@ from typing import Any
 
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.axes import METRIC_NAMES, Traffic, gbps_per_pps, grouped, maxima, path_of, short, traffic
-from pytest_icbench.report.figure.figure import Column, Figure
+from pytest_icbench.report.figure.figure import Column, Figure, with_own
 from pytest_icbench.report.figure.figures import PAIRS, SIZE, published_rows, rate_chart, row
 from pytest_icbench.report.figure.ideal import IDEAL, growth, ideal_lines
 from pytest_icbench.report.figure.link import limit_across, limit_by_size, link_gbps
@@ -202,7 +202,7 @@ def _chart(
     if not rows:
         return None
     rate = Column("rate", f"{metric}, {kind.unit}")
-    names = list(dict.fromkeys([*order, *(line[1] for line in rows)]))
+    names = with_own(order, rows)
     return rate_chart(
         kind.id.format(place),
         kind.kind,

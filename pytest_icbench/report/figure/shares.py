@@ -19,6 +19,7 @@ from pytest_icbench.report.figure.figure import (
     interval_columns,
     offsets,
     tooltips,
+    with_own,
 )
 from pytest_icbench.report.figure.figures import scaled
 
@@ -65,7 +66,7 @@ def _rows(group: Sequence[Result], name: str) -> list[tuple[Any, ...]]:
 def _figure(id_: str, name: str, load: str, rows: tuple[tuple[Any, ...], ...], order: Sequence[str]) -> Figure:
     part = Column(name, f"{name} of the CPU, %")
     columns = interval_columns(part, _ERROR)
-    names = list(dict.fromkeys([*order, *(row[1] for row in rows)]))
+    names = with_own(order, rows)
     worst = max(rows, key=lambda row: abs(row[3]))
     text = f"Greatest error: {short(worst[3])} % at {worst[2]} %, {worst[1]}."
     return Figure(
