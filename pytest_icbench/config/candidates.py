@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from pytest_icbench.config.switch_names import DEFAULT_MODE, mode_misfit
-from pytest_icbench.config.values import mode_of
+from pytest_icbench.config.values import file_mode
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model import toml
 from pytest_icbench.model.candidate import WORKLOAD, Candidate
@@ -59,8 +58,7 @@ def _parse_line(line: str, where: str, directory: Path) -> Candidate:
         return Candidate(target, name, "variant", rest)
     config = bool(colon) and kind == "config"
     path = directory / Path(rest if config else value).expanduser()
-    if not stat.S_ISREG(mode_of(path)):
-        raise UsageError(f"{where}: {target}:{name}: there is no file {path}")
+    file_mode(path, f"{where}: {target}:{name}")
     if not config and not os.access(path, os.X_OK):
         raise UsageError(f"{where}: {target}:{name}: {path} is not executable")
     file = toml.read(path.absolute(), where) if config else None

@@ -252,20 +252,20 @@ def programs(text: str, where: str, base: Path) -> Mapping[str, Path]:
     return MappingProxyType(paths)
 
 
-def mode_of(path: Path) -> int:
-    """Returns the mode of what a path names; 0 if there is nothing, or no file can have that name."""
+def file_mode(file: Path, where: str) -> int:
+    """Returns the mode of a file. Raises UsageError if there is none, or if no file can have that name."""
     try:
-        return path.stat().st_mode
+        mode = file.stat().st_mode
     except (OSError, ValueError):  # ValueError: a zero byte
-        return 0
+        mode = 0
+    if not stat.S_ISREG(mode):
+        raise UsageError(f"{where}: there is no file {file}")
+    return mode
 
 
 def program(file: Path, where: str) -> Path:
     """Returns the file if it can be run. Raises UsageError."""
-    mode = mode_of(file)
-    if not stat.S_ISREG(mode):
-        raise UsageError(f"{where}: there is no file {file}")
-    if not mode & 0o111:
+    if not file_mode(file, where) & 0o111:
         raise UsageError(f"{where}: {file} is not executable")
     return file
 
