@@ -12,18 +12,17 @@ import pytest
 
 from pytest_icbench.api import Icbench
 
+#: Dear functions that are offered more than they can do.
+DEAR = {"functions": "cost100000", "api": "raw-mmsg", "burst": 8, "rate": "40k", "repeats": 6}
+
 
 @pytest.mark.icbench(
     switch=["veth", "linux-bridge"],
-    functions="cost100000",
     share=[50, 30, 70],
-    api="raw-mmsg",
-    burst=8,
-    rate="40k",
-    repeats=6,
     warmup=3,
     duration=1,
     drain=3,
+    **DEAR,
 )
 def test_shares(icbench: Icbench) -> None:
     """The error of the goodput against the share, at most 3.5 % and up to 175 % in the literature.
@@ -35,15 +34,11 @@ def test_shares(icbench: Icbench) -> None:
 
 @pytest.mark.icbench(
     switch="veth",
-    functions="cost100000",
     share=[50, 70, 30],
-    api="raw-mmsg",
-    burst=8,
-    rate="40k",
-    repeats=6,
     warmup=0.8,
     duration=0.5,
     drain=1,
+    **DEAR,
 )
 def test_shares_in_short(icbench: Icbench) -> None:
     """The error of the goodput against the share over one path, in less than three minutes.
@@ -55,15 +50,11 @@ def test_shares_in_short(icbench: Icbench) -> None:
 
 @pytest.mark.icbench(
     switch="veth",
-    functions="cost100000",
     cap=["50:50", "20:60"],
-    api="raw-mmsg",
-    burst=8,
-    rate="40k",
-    repeats=6,
     warmup=3,
     duration=1,
     drain=3,
+    **DEAR,
 )
 def test_caps(icbench: Icbench) -> None:
     """The same with caps, which hold while the CPU is idle, too."""
