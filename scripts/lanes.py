@@ -5,6 +5,10 @@ What leaves the host alone runs side by side, since each of it keeps one core bu
 that wait more than they compute and assert no figure; the others on the host come by themselves afterwards. How long it
 will take is said first, from last time's durations (build/test-times.json). That no test was selected is an error if no
 part has one.
+
+A test that fails is run once more by itself, with nothing beside it. If it passes then, the lane passes, and its last
+lines name the test: it does not hold beside other work, which is a defect of the test or of what it tests. More than
+``SUSPECTS`` failures are no chance, and are not tried again.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,7 +25,7 @@ import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
 
@@ -45,8 +50,13 @@ CALM = tuple(
 )
 #: Runs or plans what the documents say.
 DOCUMENTS = "tests/unit/project/test_documented_commands.py"
-#: pytest's exit status.
+#: pytest's exit statuses.
+TESTS_FAILED = 1
 NOTHING_SELECTED = 5
+#: So many tests of a lane are run once more.
+SUSPECTS = 3
+#: What failed in each part, as pytest keeps it.
+CACHE = ROOT / "build" / "lanes"
 #: Parts at a time: each keeps one core busy, and a host has two at least.
 CORES = 2
 #: What computes is nicer than what waits by this: packets that have to be on time then find a CPU.
@@ -70,6 +80,22 @@ class Part:
     def selects(self) -> bool:
         """It runs those tests that pytest's options leave."""
         return self.command[0] != "make"
+
+    @property
+    def cache(self) -> Path:
+        return CACHE / self.name.replace("/", "-").replace(" ", "-")
+
+    @property
+    def argv(self) -> tuple[str, ...]:
+        by_pytest = any(Path(word).name == "pytest" for word in self.command)
+        return (*self.command, "-o", f"cache_dir={self.cache}") if by_pytest else self.command
+
+    @property
+    def suspects(self) -> list[str]:
+        """The ids of its tests that failed."""
+        with suppress(OSError, ValueError):
+            return sorted(json.loads((self.cache / "v" / "cache" / "lastfailed").read_text()))
+        return []
 
 
 @dataclass(frozen=True)
@@ -181,9 +207,12 @@ class Run:
 
     times: dict[str, float] = field(default_factory=dict)
     failed: list[str] = field(default_factory=list)
+    #: Tests that failed and then passed by themselves.
+    unsteady: list[str] = field(default_factory=list)
     any_selected: bool = False
     stopped_by: int | None = None
     _children: list[subprocess.Popen[bytes]] = field(default_factory=list, init=False)
+    _suspected: list[Part] = field(default_factory=list, init=False)
 
     def stop(self, number: int, _frame: FrameType | None) -> None:
         """Ends with what runs. The terminal's SIGINT reaches that by itself."""
@@ -230,9 +259,28 @@ class Run:
                 time.sleep(LOOK_S)
             self._ended(part, since, child)
 
+    def again(self) -> None:
+        """Runs the tests that failed once more, each part's by themselves."""
+        suspected, self._suspected = self._suspected, []
+        number = sum(len(part.suspects) for part in suspected)
+        for part in suspected:
+            tests = part.suspects
+            if self.stopped_by is not None or not tests or number > SUSPECTS:
+                self.failed.append(part.name)
+                continue
+            say(f"== {part.name}: once more, by themselves: {', '.join(tests)}")
+            child = self._start(replace(part, command=(*part.command, "--last-failed")), None)
+            while child.poll() is None:
+                time.sleep(LOOK_S)
+            self._children.remove(child)
+            if child.returncode == 0:
+                self.unsteady += tests
+            else:
+                self.failed.append(part.name)
+
     def _start(self, part: Part, output: int | None) -> subprocess.Popen[bytes]:
         child = subprocess.Popen(
-            part.command,
+            part.argv,
             cwd=ROOT,
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -249,9 +297,11 @@ class Run:
     def _ended(self, part: Part, since: float, child: subprocess.Popen[bytes]) -> None:
         self._children.remove(child)
         self.times[part.name] = time.monotonic() - since
-        if child.returncode == 0:
+        if child.returncode in (0, TESTS_FAILED):
             self.any_selected |= part.selects
-        elif child.returncode != NOTHING_SELECTED:
+        if part.selects and child.returncode == TESTS_FAILED:
+            self._suspected.append(part)
+        elif child.returncode not in (0, NOTHING_SELECTED):
             self.failed.append(part.name)
 
 
@@ -276,11 +326,15 @@ def main(name: str, options: Sequence[str]) -> int:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, run.stop)
     begin = time.monotonic()
+    shutil.rmtree(CACHE, ignore_errors=True)
     run.side_by_side(chosen.beside)
     run.alone(chosen.alone)
+    run.again()
     say(f"make {name}: {duration(time.monotonic() - begin)}")
     if run.stopped_by is not None:
         return 128 + run.stopped_by
+    for test in run.unsteady:
+        say(f"make {name}: failed beside other work, passed by itself: {test}")
     if run.failed:
         say(f"make {name}: failed: {', '.join(run.failed)}")
         return 1

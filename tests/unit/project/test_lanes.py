@@ -33,6 +33,7 @@ def lanes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.setitem(sys.modules, "lanes", module)
     spec.loader.exec_module(module)
     monkeypatch.setattr(module, "TIMES", tmp_path / "times.json")
+    monkeypatch.setattr(module, "CACHE", tmp_path / "lanes")
     return module
 
 
@@ -182,9 +183,48 @@ def test_what_waits_comes_first(lanes: ModuleType, capsys: pytest.CaptureFixture
 
 
 def test_what_fails_is_named_and_the_rest_runs(lanes: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
-    said, work = run(lanes, ["raise SystemExit(1)", "raise SystemExit(5)", "print('next')"], capsys)
+    said, work = run(lanes, ["raise SystemExit(3)", "raise SystemExit(5)", "print('next')"], capsys)
     assert "\nnext" in said
     assert work.failed == ["part 0"]
+
+
+#: The first passes by itself where the second run finds the file that the first run left; the second never does.
+TESTS = """
+import pathlib, pytest
+
+def test_unsteady():
+    there = pathlib.Path(__file__).with_name("seen").exists()
+    pathlib.Path(__file__).with_name("seen").touch()
+    assert there
+
+@pytest.mark.parametrize("at", range({wrong}))
+def test_wrong(at):
+    assert False
+
+def test_right():
+    assert not pathlib.Path(__file__).with_name("ran").exists()
+    pathlib.Path(__file__).with_name("ran").touch()
+"""
+
+
+@pytest.mark.parametrize(
+    ("wrong", "failed", "unsteady"), [(0, [], ["test_x.py::test_unsteady"]), (1, ["part"], []), (3, ["part"], [])]
+)
+def test_what_failed_runs_once_more_by_itself(
+    lanes: ModuleType, tmp_path: Path, wrong: int, failed: list[str], unsteady: list[str]
+) -> None:
+    """Alone, without what passed, unless it is too much for chance."""
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    (tmp_path / "test_x.py").write_text(TESTS.format(wrong=wrong))
+    command = (sys.executable, "-m", "pytest", f"--rootdir={tmp_path}", "-c", f"{tmp_path}/pytest.ini")
+    work = lanes.Run()
+    part = lanes.Part("part", 1, (*command, str(tmp_path / "test_x.py")))
+    work.side_by_side([part])
+    assert len(part.suspects) == 1 + wrong
+    work.again()
+    assert (work.failed, work.unsteady) == (failed, unsteady)
+    if wrong <= 1:
+        assert len(part.suspects) == wrong
 
 
 def test_parts_keep_what_they_compile(
