@@ -8,17 +8,21 @@ import signal
 import stat
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pytest_icbench.driver.guard import make_node, probe_node
 from pytest_icbench.driver.node.cgroup_layout import Layout
 from pytest_icbench.driver.node.cgroups import SessionGroup
+from pytest_icbench.driver.node.lxc.node import LxcNode
 from pytest_icbench.driver.node.protocol import NodeSpec
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.journal import process_start_time
 from pytest_icbench.host.resource import hugepages
 from pytest_icbench.host.root import Root, format_cpu_list
 from pytest_icbench.host.session import HostSession
@@ -201,6 +205,24 @@ def test_containers_start_while_other_threads_run(session: HostSession) -> None:
         stop.set()
         for thread in threads:
             thread.join()
+
+
+def test_one_that_is_killed_while_it_starts_has_ended_whatever_it_then_lacks(
+    session: HostSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A group without a process has no CPUs."""
+    create = LxcNode.create
+
+    def killed(self: LxcNode, *arguments: Any) -> tuple[int, int]:
+        init, prepared_ns = create(self, *arguments)
+        os.kill(init, signal.SIGKILL)
+        while process_start_time(init) is not None:
+            time.sleep(0.001)
+        return init, prepared_ns
+
+    monkeypatch.setattr(LxcNode, "create", killed)
+    with pytest.raises(ProvisionError, match=r"^container icb\S+ ended at once$"):
+        started(session, "lxc", "killed")
 
 
 def test_cpus_that_do_not_exist_are_refused_with_liblxcs_words(session: HostSession) -> None:

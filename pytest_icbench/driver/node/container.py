@@ -17,6 +17,7 @@ from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.entering import can_enter, start_within
 from pytest_icbench.host.findings import Finding, Level
+from pytest_icbench.host.journal import process_start_time
 from pytest_icbench.host.process import Process
 from pytest_icbench.host.session import HostSession
 
@@ -99,7 +100,10 @@ class ContainerNode:
             self.group.share_cpu(self._init, spec.name)
             self.group.check_cpus(spec.name, spec.cpus, self.layout)
         except ProvisionError:
+            ended = self._init and process_start_time(self._init) is None
             self.stop()
+            if ended:  # whatever could not be set of it
+                raise ProvisionError(f"container {spec.name} ended at once") from None
             raise
         return NodeFacts(spec.name, self._init, {"kind": self.kind, **self.facts()}, prepared_ns)
 
