@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -121,7 +122,7 @@ def _topology(arguments: argparse.Namespace) -> int:
 
 def _cores(text: str) -> int:
     """Parses a number of cores. Raises ArgumentTypeError."""
-    if text.isdecimal() and int(text) <= 64:
+    if re.fullmatch("[0-9]{1,2}", text) and int(text) <= 64:
         return int(text)
     raise argparse.ArgumentTypeError(f"{text!r} is no number of cores from 0 to 64")
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -120,7 +121,7 @@ def _named(entry: Entry, patterns: Sequence[str]) -> bool:
 
 
 def _number(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
+    if not re.fullmatch("0*[1-9][0-9]{0,8}", text):
         raise UsageError(f"baseline: --keep: '{printable(text)}' is no number of sessions; give 1 or more")
     return int(text)
 

@@ -76,6 +76,7 @@ def test_sockets_and_functions_have_the_topology_s_addresses() -> None:
         ("docker:web1", "docker:--help", "[0].container", "'--help' is no name of a container"),
         ("docker:web1", "pid:4711x", "[0].container", "'4711x' is no process id: write pid:NUMBER"),
         ("docker:web1", "pid:0", "[0].container", "'0' is no process id"),
+        ("docker:web1", f"pid:{'9' * 5000}", "[0].container", "is no process id"),
         ("/run/netns/x", "x", "[1].container", "'x' is no absolute path: write netns:/run/netns/x"),
         (
             'container = "docker:web1"\n',
