@@ -17,7 +17,7 @@ from pytest_icbench.host.net.links import End
 from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS, Case
 from pytest_icbench.model.endpoint import Veth
 from pytest_icbench.model.traffic import Traffic
-from tests.unit.driver.switch.test_ovs import Host, commands, host, session, start
+from tests.unit.driver.switch.ovs_host import Host, commands, host, session, start
 
 __all__ = ["host", "session"]  # fixtures
 

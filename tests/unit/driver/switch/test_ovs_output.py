@@ -16,7 +16,7 @@ from pytest_icbench.driver.switch.ovs.output import (
     parse_versions,
 )
 from pytest_icbench.driver.switch.protocol import Busy
-from tests.unit.driver.switch.test_ovs import CYCLES, FLOWS, PORTS
+from tests.unit.driver.switch.ovs_host import CYCLES, FLOWS, PORTS
 
 
 def test_versions() -> None:

@@ -20,7 +20,7 @@ from pytest_icbench.host.net import ethtool
 from pytest_icbench.model.codec import decode, encode
 from pytest_icbench.model.endpoint import Address, Endpoint, Nic
 from pytest_icbench.model.uplink import Uplink
-from tests.unit.driver.switch.test_vpp import Client, client, session, start
+from tests.unit.driver.switch.vpp_host import Client, client, session, start
 from tests.unit.recording_host import attachments_of, spec_of
 
 __all__ = ["client", "session"]  # fixtures
