@@ -170,6 +170,7 @@ def test_queues(ends: tuple[str, str]) -> None:
             ethtool.set_channels("q0", [9, 1, 0, 0])
         assert ethtool.channels("q0") == [1, 1, 0, 0]
         assert ethtool.lro("q0") is None
+        assert str(ethtool.driver_version("q0")).startswith("veth ")
 
 
 def test_settings_of_a_link_that_is_there(session: HostSession, ends: tuple[str, str]) -> None:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The settings of a NIC that ethtool(8) shows: queues, large receive offload."""
+"""What ethtool(8) shows of a NIC: queues, offloads, its driver's version."""
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -12,6 +13,19 @@ from pytest_icbench.errors import ProvisionError
 _CHANNELS = ("rx_count", "tx_count", "other_count", "combined_count")
 #: Large receive offload.
 LRO = "rx-lro"
+_ETHTOOL_GDRVINFO = 3
+
+
+class _DriverInfo(ctypes.Structure):
+    """The kernel's ``struct ethtool_drvinfo``. pyroute2 lacks it, and netlink has no message for it."""
+
+    _fields_ = [
+        ("cmd", ctypes.c_uint32),
+        ("driver", ctypes.c_char * 32),
+        ("version", ctypes.c_char * 32),
+        ("firmware", ctypes.c_char * 32),
+        ("others", ctypes.c_char * 96),
+    ]
 
 
 @contextmanager
@@ -33,6 +47,18 @@ def channels(name: str) -> list[int] | None:
     with suppress(OSError), _device(name) as device:
         current = device.get_channels()
         return [getattr(current, kind) for kind in _CHANNELS]
+    return None
+
+
+def driver_version(name: str) -> str | None:
+    """Returns ``DRIVER VERSION, firmware VERSION`` of an interface; None if unknown."""
+    with suppress(OSError), _device(name) as device:
+        info = _DriverInfo(cmd=_ETHTOOL_GDRVINFO)
+        # pyroute2's pointers are typed by request, and this one is to anything.
+        device.ifreq.gstats = ctypes.cast(ctypes.byref(info), ctypes.c_void_p)
+        device.ioctl()
+        driver, version, firmware = (text.decode() for text in (info.driver, info.version, info.firmware))
+        return f"{driver} {version}" + (f", firmware {firmware}" if firmware and firmware != "N/A" else "")
     return None
 
 

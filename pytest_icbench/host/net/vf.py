@@ -3,12 +3,7 @@
 
 from __future__ import annotations
 
-import array
 import errno
-import fcntl
-import os
-import socket
-import struct
 import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -28,9 +23,6 @@ _IFF_UP = 0x1
 _WITH_VFS = 1
 #: IFLA_VF_LINK_STATE_ENABLE: the VFs' link is up whatever the PF's is.
 LINK_ENABLED = 1
-_SIOCETHTOOL = 0x8946
-_ETHTOOL_GDRVINFO = 3
-_DRVINFO_BYTES = 196
 #: The address of a VF that has none.
 _NO_ADDRESS = "00:00:00:00:00:00"
 _UNSUPPORTED = (errno.EOPNOTSUPP, errno.EINVAL)
@@ -224,18 +216,6 @@ def _interface_of(pci: str, timeout_s: float = 5.0) -> str | None:
         if time.monotonic() > deadline:
             return None
         time.sleep(0.02)
-
-
-def driver_version(name: str) -> str | None:
-    """Returns ``DRIVER VERSION, firmware VERSION`` of an interface; None if unknown."""
-    buffer = array.array("B", struct.pack("I", _ETHTOOL_GDRVINFO).ljust(_DRVINFO_BYTES, b"\0"))
-    request = struct.pack("16sP8x", os.fsencode(name), buffer.buffer_info()[0])
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control, suppress(OSError):
-        fcntl.ioctl(control, _SIOCETHTOOL, request)
-        data = buffer.tobytes()
-        driver, version, firmware = (data[at : at + 32].split(b"\0")[0].decode() for at in (4, 36, 68))
-        return f"{driver} {version}" + (f", firmware {firmware}" if firmware and firmware != "N/A" else "")
-    return None
 
 
 UNDO_KINDS = {

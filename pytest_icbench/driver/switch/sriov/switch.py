@@ -16,7 +16,7 @@ from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortC
 from pytest_icbench.driver.switch.sriov import checks
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.changes import Changes
-from pytest_icbench.host.net import links, vf
+from pytest_icbench.host.net import ethtool, links, vf
 from pytest_icbench.host.resource import modules, pci
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
@@ -70,7 +70,7 @@ class Sriov(Switch):
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
         """Returns the PF driver's version. Raises Unsupported without a card that has VFs and an interface."""
         card = checks.card(session)
-        return SwitchFacts(version=vf.driver_version(card.interface) if session.root.live else None)
+        return SwitchFacts(version=ethtool.driver_version(card.interface) if session.root.live else None)
 
     def probe_api(self, session: HostSession, api: str) -> None:
         """Raises Unsupported without an IOMMU and VFIO for DPDK, or without the VFs' driver for the others."""
@@ -123,7 +123,7 @@ class Sriov(Switch):
             for index, function, address in zip(self._indexes, self._functions, addresses, strict=True)
         ]
         self._facts = SwitchFacts(
-            version=vf.driver_version(card.interface),
+            version=ethtool.driver_version(card.interface),
             config={
                 "pf": card.interface,
                 "pci": card.pci,

@@ -25,7 +25,7 @@ VFIO_DEPENDS = {"vfio-pci": ["vfio", "vfio-pci"], "vfio_iommu_type1": ["vfio", "
 
 
 class RecordingNet:
-    """Stands in for ``host.vf`` and ``host.links``; its changes are journaled as kinds that nobody has to undo."""
+    """Stands in for ``vf``, ``links`` and ``ethtool``; its changes are journaled as kinds that nobody has to undo."""
 
     Settings = vf.Settings
     LINK_ENABLED = vf.LINK_ENABLED
@@ -83,8 +83,8 @@ class RecordingNet:
 @pytest.fixture
 def net(monkeypatch: pytest.MonkeyPatch, reacting: type[CardRoot]) -> RecordingNet:
     found = RecordingNet()
-    monkeypatch.setattr(switch, "vf", found)
-    monkeypatch.setattr(switch, "links", found)
+    for module in ("vf", "links", "ethtool"):
+        monkeypatch.setattr(switch, module, found)
     return found
 
 
