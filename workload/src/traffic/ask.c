@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "io/stream.h"
+#include "traffic/ask_answers.h"
 #include "traffic/client.h"
 
 /* A request this late is given up, as one of a client of frames. */
@@ -24,16 +25,6 @@
 #define AT_ONCE 64u
 #define READ_BYTES 65536u
 #define EVENTS 64
-
-static bool is_echo(const struct ask *a)
-{
-	return a->r->o->protocol <= PROTOCOL_TCP;
-}
-
-static bool is_udp(const struct ask *a)
-{
-	return a->r->o->protocol == PROTOCOL_UDP;
-}
 
 static bool open_connection(struct ask *a, struct ask_connection *c, char *err, size_t err_len)
 {
@@ -48,7 +39,7 @@ static bool open_connection(struct ask *a, struct ask_connection *c, char *err, 
 		return false;
 	}
 	c->out_sent = a->request_length;
-	c->fd = stream_connect(o->ends.remote_ip, o->ends.udp_port, is_udp(a), err, err_len);
+	c->fd = stream_connect(o->ends.remote_ip, o->ends.udp_port, ask_is_udp(a), err, err_len);
 	if (c->fd < 0)
 		return false;
 	if (epoll_ctl(a->epoll, EPOLL_CTL_ADD, c->fd, &event) == 0)
@@ -122,7 +113,7 @@ static bool has_room(struct ask *a, struct ask_connection *c)
 {
 	if (c->tail - c->head < ASK_DEPTH)
 		return true;
-	if (!is_udp(a))
+	if (!ask_is_udp(a))
 		return false;
 	c->head++;
 	return true;
@@ -136,7 +127,7 @@ static bool offer(struct ask *a, struct ask_connection *c, uint64_t intended)
 
 	if (!flush(a, c) || !has_room(a, c))
 		return false;
-	if (is_echo(a))
+	if (ask_is_echo(a))
 		message_number(c->out, c->tail);
 	now = clock_cycles();
 	n = stream_send(c->fd, c->out, a->request_length);
@@ -153,114 +144,6 @@ static bool offer(struct ask *a, struct ask_connection *c, uint64_t intended)
 	return true;
 }
 
-/* The request that an answer belongs to; NULL for one that none waits for any more. Streams keep their order.
- */
-static struct ask_request *request_of(struct ask *a, struct ask_connection *c, const struct answer *answer)
-{
-	uint64_t number = is_udp(a) ? message_sequence(answer->body) : c->head;
-	struct ask_request *request = &c->waiting[number % ASK_DEPTH];
-
-	if (number < c->head || number >= c->tail || !request->sent)
-		return NULL;
-	return request;
-}
-
-/* Whether the answer has the value: of an echo the request's bytes, else as many as were asked for, and those
- * of the first answer. */
-static bool is_right(struct ask *a, const struct ask_connection *c, const struct answer *answer)
-{
-	const size_t length = a->r->o->message, skip = CODEC_SEQUENCE_BYTES;
-
-	if (!answer->body || answer->body_length != length)
-		return false;
-	if (is_echo(a))
-		return (is_udp(a) || message_sequence(answer->body) == c->head) &&
-		       memcmp(answer->body + skip, c->out + skip, length - skip) == 0;
-	if (!a->first_known)
-		memcpy(a->first_body, answer->body, length);
-	a->first_known = true;
-	return memcmp(a->first_body, answer->body, length) == 0;
-}
-
-static void take(struct ask *a, struct ask_connection *c, const struct answer *answer, uint64_t now)
-{
-	struct ask_request *request = request_of(a, c, answer);
-
-	if (!request) {
-		a->late += is_udp(a);
-		a->wrong += !is_udp(a);
-		return;
-	}
-	if (is_right(a, c, answer)) {
-		const struct clock *clock = &a->r->clock;
-
-		rtt_record(&a->intended, clock_cycles_to_ns(clock, now - request->intended), 1);
-		rtt_record(&a->actual, clock_cycles_to_ns(clock, now - request->sent), 1);
-		a->answered++;
-		a->payload += answer->body_length;
-	} else {
-		a->wrong++;
-	}
-	a->last_answer = now;
-	request->sent = 0;
-	while (c->head < c->tail && !c->waiting[c->head % ASK_DEPTH].sent)
-		c->head++;
-}
-
-/* Bytes that are no answer: says what they are. */
-static void refuse(struct ask *a, const uint8_t *data, size_t n)
-{
-	char text[41];
-	size_t length = n < sizeof(text) - 1 ? n : sizeof(text) - 1;
-
-	for (size_t i = 0; i < length; i++)
-		text[i] = data[i] >= ' ' && data[i] < 127 ? (char)data[i] : '.';
-	text[length] = '\0';
-	fprintf(stderr, "icbench-workload %s: the server's answer is not of the protocol %s: '%s'\n",
-	        a->r->o->app_name, PROTOCOL_NAMES[a->r->o->protocol], text);
-	run_failed(a->r, "answer", EPROTO);
-}
-
-/* Takes the whole answers out of what a connection has received. */
-static void take_all(struct ask *a, struct ask_connection *c, uint64_t now)
-{
-	const struct options *o = a->r->o;
-	struct answer answer;
-	size_t at = 0;
-
-	while (at < c->in_used) {
-		enum answer_kind kind =
-		        answer_parse(o->protocol, c->in + at, c->in_used - at, o->message, &answer);
-
-		if (kind == ANSWER_BAD || (kind == ANSWER_PART && !at && c->in_used == a->in_size)) {
-			refuse(a, c->in + at, c->in_used - at);
-			return;
-		}
-		if (kind == ANSWER_PART)
-			break;
-		take(a, c, &answer, now);
-		at += answer.length;
-	}
-	c->in_used -= at;
-	memmove(c->in, c->in + at, c->in_used);
-}
-
-static void receive(struct ask *a, struct ask_connection *c)
-{
-	for (unsigned i = 0; i < AT_ONCE && !a->r->error.call; i++) {
-		long n = stream_receive(c->fd, c->in + c->in_used, a->in_size - c->in_used);
-
-		if (n < 0)
-			run_failed(a->r, "receive", errno);
-		if (n <= 0)
-			return;
-		c->in_used += (size_t)n;
-		take_all(a, c, clock_cycles());
-		if (!is_udp(a)) /* what else is there comes with the next look */
-			return;
-	}
-}
-
 static uint64_t unanswered(const struct ask *a)
 {
 	return a->sent - a->answered - a->wrong;
@@ -275,12 +158,12 @@ static void poll_answers(struct ask *a)
 	for (unsigned i = 0; i < a->r->o->connections; i++)
 		flush(a, &a->connections[i]);
 	if (a->r->o->connections == 1) {
-		receive(a, &a->connections[0]);
+		ask_receive(a, &a->connections[0]);
 		return;
 	}
 	n = epoll_wait(a->epoll, events, EVENTS, 0);
 	for (int i = 0; i < n; i++)
-		receive(a, events[i].data.ptr);
+		ask_receive(a, events[i].data.ptr);
 }
 
 /* Sleeps until something comes, or until shortly before `until`, unless an answer is about to come. */
