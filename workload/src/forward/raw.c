@@ -72,11 +72,9 @@ static bool bind_port(struct forward_io *io, struct raw_port *p, const char *nam
 	struct ifreq request = {0};
 	uint32_t frame;
 
-	link.sll_ifindex = (int)if_nametoindex(name);
-	if (!link.sll_ifindex) {
-		snprintf(err, err_len, "there is no interface '%.60s' here", name);
+	link.sll_ifindex = packet_interface(name, err, err_len);
+	if (!link.sll_ifindex)
 		return false;
-	}
 	snprintf(p->name, sizeof(p->name), "%s", name);
 	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", name);
 	if (!set_options(p->fd) || !take_all_addresses(p->fd, link.sll_ifindex) ||
@@ -99,13 +97,9 @@ static bool open_port(struct forward_io *io, const struct options *o, char *err,
 	struct raw_port *p = &io->port[io->ports];
 	struct sock s;
 
-	/* Protocol 0: nothing is queued before the filter is in place. */
-	p->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (p->fd < 0) {
-		snprintf(err, err_len, "no raw socket: %s%s", strerror(errno),
-		        errno == EPERM ? " (it needs CAP_NET_RAW)" : "");
+	p->fd = packet_open(SOCK_NONBLOCK, err, err_len);
+	if (p->fd < 0)
 		return false;
-	}
 	io->ports++;
 	s = (struct sock){.fd = p->fd};
 	sock_tune(&s, o);

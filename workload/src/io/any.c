@@ -32,11 +32,9 @@ static bool bind_interface(struct sock *s, const struct options *o, char *err, s
 	struct packet_mreq all = {.mr_type = PACKET_MR_PROMISC};
 	int on = 1;
 
-	link.sll_ifindex = all.mr_ifindex = (int)if_nametoindex(o->raw_interface);
-	if (!link.sll_ifindex) {
-		snprintf(err, err_len, "there is no interface '%.60s' here", o->raw_interface);
+	link.sll_ifindex = all.mr_ifindex = packet_interface(o->raw_interface, err, err_len);
+	if (!link.sll_ifindex)
 		return false;
-	}
 	if (!packet_refuse_outgoing(s->fd) ||
 	        setsockopt(s->fd, SOL_PACKET, PACKET_AUXDATA, &on, sizeof(on)) < 0 ||
 	        (receives && setsockopt(s->fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &all, sizeof(all)) < 0) ||
@@ -54,13 +52,9 @@ static bool set_up(struct sock *s, const struct options *o, char *err, size_t er
 		return false;
 	s->mmsg = true;
 	sock_rx_leave_room(&s->rx, FRAME_VLAN_BYTES);
-	/* Protocol 0: nothing is queued before the filter is in place. */
-	s->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
-	if (s->fd < 0) {
-		snprintf(err, err_len, "no raw socket: %s%s", strerror(errno),
-		        errno == EPERM ? " (it needs CAP_NET_RAW)" : "");
+	s->fd = packet_open(0, err, err_len);
+	if (s->fd < 0)
 		return false;
-	}
 	sock_tune(s, o);
 	return bind_interface(s, o, err, err_len) && sock_check_mtu(s->fd, o->raw_interface, o, err, err_len);
 }

@@ -1,12 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "io/packet_socket.h"
 
+#include <errno.h>
 #include <linux/filter.h>
-#include <stddef.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
 
-#ifndef PACKET_IGNORE_OUTGOING
-#define PACKET_IGNORE_OUTGOING 23
-#endif
+int packet_open(int flags, char *err, size_t err_len)
+{
+	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | flags, 0);
+
+	if (fd < 0)
+		snprintf(err, err_len, "no raw socket: %s%s", strerror(errno),
+		        errno == EPERM ? " (it needs CAP_NET_RAW)" : "");
+	return fd;
+}
+
+int packet_interface(const char *name, char *err, size_t err_len)
+{
+	unsigned index = if_nametoindex(name);
+
+	if (!index)
+		snprintf(err, err_len, "there is no interface '%.60s' here", name);
+	return (int)index;
+}
 
 bool packet_refuse_outgoing(int fd)
 {

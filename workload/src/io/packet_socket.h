@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What AF_PACKET sockets for frames of any kind have in common: what they hear, and what is told beside a
- * frame.
- */
+/* What AF_PACKET sockets have in common: how they are opened, what they hear, and what is told beside a
+ * frame. */
 #ifndef ICBENCH_PACKET_SOCKET_H
 #define ICBENCH_PACKET_SOCKET_H
 
@@ -10,8 +9,19 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#ifndef PACKET_IGNORE_OUTGOING
+#define PACKET_IGNORE_OUTGOING 23
+#endif
+
 /* Room for what the kernel tells beside a frame, with PACKET_AUXDATA. */
 #define PACKET_CONTROL_BYTES CMSG_SPACE(sizeof(struct tpacket_auxdata))
+
+/* A raw socket of more flags, which hears nothing until it is bound: a filter can be put in place before.
+ * -1 and a sentence in err on failure. */
+int packet_open(int flags, char *err, size_t err_len);
+
+/* The index of an interface. 0 and a sentence in err if there is none. */
+int packet_interface(const char *name, char *err, size_t err_len);
 
 /* Keeps out what the interface itself sends: it comes back on some kernels in spite of
  * PACKET_IGNORE_OUTGOING. */

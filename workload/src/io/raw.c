@@ -11,12 +11,9 @@
 #include <string.h>
 
 #include "base/frame.h"
+#include "io/packet_socket.h"
 #include "io/sock.h"
 #include "option/options.h"
-
-#ifndef PACKET_IGNORE_OUTGOING
-#define PACKET_IGNORE_OUTGOING 23
-#endif
 
 struct io {
 	struct sock sock;
@@ -72,11 +69,9 @@ static bool bind_interface(struct sock *s, const struct options *o, char *err, s
 	struct sockaddr_ll link = {.sll_family = AF_PACKET, .sll_protocol = htons(protocol)};
 	int on = 1;
 
-	link.sll_ifindex = (int)if_nametoindex(o->raw_interface);
-	if (!link.sll_ifindex) {
-		snprintf(err, err_len, "there is no interface '%.60s' here", o->raw_interface);
+	link.sll_ifindex = packet_interface(o->raw_interface, err, err_len);
+	if (!link.sll_ifindex)
 		return false;
-	}
 	/* Ours come back only to ETH_P_ALL sockets; asked for all the same, since kernels may change that. */
 	setsockopt(s->fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof(on));
 	if (!attach_filter(s->fd, &o->ends) || bind(s->fd, (struct sockaddr *)&link, sizeof(link)) < 0) {
@@ -95,13 +90,9 @@ static bool set_up(struct sock *s, const struct options *o, char *err, size_t er
 		sock_rx_leave_room(&s->rx, FRAME_VLAN_BYTES);
 	for (unsigned i = 0; i < s->tx.slots; i++)
 		frame_write_headers(sock_tx_buffer(s, i), &o->ends, o->packet_size);
-	/* Protocol 0: nothing is queued before the filter is in place. */
-	s->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
-	if (s->fd < 0) {
-		snprintf(err, err_len, "no raw socket: %s%s", strerror(errno),
-		        errno == EPERM ? " (it needs CAP_NET_RAW)" : "");
+	s->fd = packet_open(0, err, err_len);
+	if (s->fd < 0)
 		return false;
-	}
 	sock_tune(s, o);
 	return bind_interface(s, o, err, err_len) && sock_check_mtu(s->fd, o->raw_interface, o, err, err_len);
 }
