@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,6 @@ from pytest_icbench.wording import counted, printable
 BUILD_S, LIST_S = 7200.0, 60.0
 #: The name of the version that is compared.
 CANDIDATE = "candidate"
-
-#: Compares two binaries of a switch side by side; None where nothing is decided.
-Compare = Callable[[Path, Path], bool | None]
 
 
 def add_to(commands: Any) -> None:
@@ -74,14 +71,14 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def sentences(found: Bisected, before: str, versions: Sequence[str]) -> list[str]:
+def sentences(bisected: Bisected, before: str, versions: Sequence[str]) -> list[str]:
     """Returns what a search found, for readers."""
-    good = before if found.good < 0 else versions[found.good]
-    if not found.undecided:
-        return [f"{versions[found.bad]} is the first that is slower; {good} is not"]
-    named = ", ".join(versions[index] for index in found.undecided)
-    untold = f"{counted(len(found.undecided), 'version')} between could not be told: {named}"
-    return [f"it became slower after {good}, and up to {versions[found.bad]}; {untold}"]
+    good = before if bisected.good < 0 else versions[bisected.good]
+    if not bisected.undecided:
+        return [f"{versions[bisected.bad]} is the first that is slower; {good} is not"]
+    named = ", ".join(versions[index] for index in bisected.undecided)
+    untold = f"{counted(len(bisected.undecided), 'version')} between could not be told: {named}"
+    return [f"it became slower after {good}, and up to {versions[bisected.bad]}; {untold}"]
 
 
 def side_by_side(switch: str, fast: Path, slow: Path, scenario: Path, others: Sequence[str]) -> bool | None:

@@ -17,8 +17,13 @@ def check_reach(options: Options, kept: Sequence[type[SwitchTraits]]) -> None:
         ("--icbench-api", "API", options.api, {cls.name: tuple(cls.apis) for cls in kept}),
         ("--icbench-port", "port kind", options.port, {cls.name: tuple(cls.ports) for cls in kept}),
     ):
-        if kept and asked is not None and "all" not in asked and not any(set(asked) & {*own} for own in had.values()):
-            has = "; ".join(f"{name} has {alternatives(own)}" for name, own in [*had.items()][:3] if own)
+        if (
+            kept
+            and asked is not None
+            and "all" not in asked
+            and not any(set(asked) & {*kinds} for kinds in had.values())
+        ):
+            has = "; ".join(f"{name} has {alternatives(kinds)}" for name, kinds in [*had.items()][:3] if kinds)
             names = ", ".join(cls.name for cls in kept)
             raise UsageError(f"{option}: {names} can have no {what} {alternatives(asked)}{has and f' ({has})'}")
 

@@ -91,19 +91,19 @@ class _Side:
 
     def change(self, confidence: float = CONFIDENCE) -> Estimate:
         """Returns the ratio with its interval, which is at least as wide as that of the new session's launches."""
-        over, own = change_of_level(self.now, self.levels, confidence), self.launches
-        if None in (over.low, over.high) or own is None or own.low is None or own.high is None:
+        over, launches = change_of_level(self.now, self.levels, confidence), self.launches
+        if None in (over.low, over.high) or launches is None or launches.low is None or launches.high is None:
             return over
         assert over.low is not None
         assert over.high is not None
-        low, high = min(over.low, over.value * own.low), max(over.high, over.value * own.high)
+        low, high = min(over.low, over.value * launches.low), max(over.high, over.value * launches.high)
         return Estimate(over.value, low, high, confidence)
 
     @property
     def rests_on_launches(self) -> bool:
         """Whether the new session's launches make the interval wider than the sessions do."""
-        over, own = change_of_level(self.now, self.levels), self.change()
-        return (own.low, own.high) != (over.low, over.high)
+        over, widened = change_of_level(self.now, self.levels), self.change()
+        return (widened.low, widened.high) != (over.low, over.high)
 
     @property
     def spread(self) -> Spread | None:
@@ -113,8 +113,8 @@ class _Side:
         """Returns how far, as a logarithm, an accused change lies beyond the limit; infinitely with one session."""
         if self.spread is None:
             return math.inf
-        own = self.launches or Estimate(1.0)
-        end = own.high if margin.better == "higher" else own.low
+        of_launches = self.launches or Estimate(1.0)
+        end = of_launches.high if margin.better == "higher" else of_launches.low
         launches = abs(math.log(end)) if end else 0.0
         return max(arm(self.spread, len(self.levels[-1]), confidence), launches)
 
@@ -132,11 +132,11 @@ def over_sessions(
     values, sessions = now.values, before.sessions
     name, margin = allowed.name, allowed.margin
     figure = now.figures[name]
-    own = _own(figure)
-    plain = _side(values, sessions, lambda session: session.values.get(name), own)
+    of_launches = _over_launches(figure)
+    plain = _side(values, sessions, lambda session: session.values.get(name), of_launches)
     if plain is None:
         return None
-    beside = _side(values, sessions, _against(name, sessions), own)
+    beside = _side(values, sessions, _against(name, sessions), of_launches)
     if plain.spread is None:
         return _of_one_session(now, before, allowed, plain, of_run=of_run)
     control = _side(values, sessions, lambda session: session.control)
@@ -185,7 +185,7 @@ def _against(name: str, sessions: tuple[SessionValues, ...]) -> Callable[[Sessio
     return undisturbed if by_level_alone.deviation < by_pairs.deviation else paired
 
 
-def _own(figure: Figure) -> Estimate | None:
+def _over_launches(figure: Figure) -> Estimate | None:
     """Returns the interval of a figure over its launches, over their median; None without one."""
     whole = Estimate(figure.value, figure.low, figure.high)
     if len(figure.launches) >= FEWEST_LAUNCHES:
@@ -340,7 +340,7 @@ def finds(before: Entry, allowed: Allowed, shares: int) -> float | None:
 
 def _finds(sides: list[_Side], margin: Margin, confidence: float) -> float | None:
     # All sides have to be worse at 95 %, and one of them surely.
-    suspicious, sure = ([side.reach(margin, each) for side in sides] for each in (CONFIDENCE, confidence))
+    suspicious, sure = ([side.reach(margin, certainty) for side in sides] for certainty in (CONFIDENCE, confidence))
     reach = max(*suspicious, min(sure))
     limit = math.log(margin.limit)
     if abs(limit) + reach > math.log(MOST_FOUND):

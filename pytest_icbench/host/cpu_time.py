@@ -178,7 +178,7 @@ class OwnProcesses:
     def of(self, processes: Mapping[int, ProcessTime]) -> set[int]:
         """Returns the pids that are the session's. Kernel threads that carry frames count among them."""
         newest = max((process.started for process in processes.values()), default=0)
-        own = set()
+        pids = set()
         known = {}
         for pid, process in processes.items():
             key = (pid, process.started)
@@ -188,9 +188,9 @@ class OwnProcesses:
             if newest - process.started > YOUNG_TICKS or is_own:
                 known[key] = is_own
             if is_own:
-                own.add(pid)
+                pids.add(pid)
         self._known = known
-        return own
+        return pids
 
     def _marked(self, pid: int) -> bool:
         try:
@@ -202,14 +202,14 @@ class OwnProcesses:
 def takers(
     before: Mapping[int, ProcessTime],
     after: Mapping[int, ProcessTime],
-    own: Collection[int],
+    session_pids: Collection[int],
     cpus: Collection[int],
     seconds: float,
 ) -> tuple[Taker, ...]:
     """Returns the processes that are not the session's and used these CPUs between two readings, the greatest first.
 
     Args:
-        own: pids of the session.
+        session_pids: pids of the session.
         cpus: a process counts if it ran on one of these last.
         seconds: time between the readings.
 
@@ -218,7 +218,7 @@ def takers(
     rate = os.sysconf("SC_CLK_TCK") * seconds
     shares: dict[str, float] = {}
     for pid, process in after.items():
-        if pid in own or process.cpu not in cpus:
+        if pid in session_pids or process.cpu not in cpus:
             continue
         old = before.get(pid)
         known = old is not None and old.started == process.started

@@ -30,7 +30,7 @@ class _Reading:
     at_ns: int
     cpus: CpuTime | None
     processes: Mapping[int, ProcessTime]
-    own: Mapping[int, Mapping[int, ThreadTime]]
+    threads: Mapping[int, Mapping[int, ThreadTime]]
     #: CPU time of the harness' children that ended and were waited for.
     ended_ns: int
 
@@ -65,10 +65,10 @@ class HostWatch:
     def _reading(self) -> _Reading:
         processes = process_times(self._base)
         pids = self._own.of(processes) | set(self._endpoints.values())
-        own = {pid: threads for pid in pids if (threads := thread_times(pid, self._base))}
+        threads = {pid: times for pid in pids if (times := thread_times(pid, self._base))}
         ended = resource.getrusage(resource.RUSAGE_CHILDREN)
         ended_ns = round((ended.ru_utime + ended.ru_stime) * 1e9)
-        return _Reading(time.monotonic_ns(), cpu_time(self._cpus, self._base), processes, own, ended_ns)
+        return _Reading(time.monotonic_ns(), cpu_time(self._cpus, self._base), processes, threads, ended_ns)
 
     def read(self) -> Interference:
         """Returns what happened since the construction."""
@@ -91,7 +91,7 @@ class HostWatch:
         if waits is None:
             missing.append(NO_RUN_DELAY)
         name, waited_ns = max((waits or {}).items(), key=lambda item: item[1], default=("", 0.0))
-        pids = {*first.own, *last.own}
+        pids = {*first.threads, *last.threads}
         return Interference(
             cpus=len(self._cpus),
             seconds=round(seconds, 3),
@@ -112,15 +112,15 @@ class HostWatch:
 
         An endpoint that has ended was waited for by the harness, as were programs that it called meanwhile.
         """
-        gone = [pid for pid in first.own if pid not in last.own]
-        before = sum(thread.run_ns for pid in gone for thread in first.own[pid].values())
+        gone = [pid for pid in first.threads if pid not in last.threads]
+        before = sum(thread.run_ns for pid in gone for thread in first.threads[pid].values())
         return max(last.ended_ns - first.ended_ns - before, 0)
 
     def _ran(self, first: _Reading, last: _Reading) -> list[tuple[int, int, int]]:
         """Process, thread and run time of the rig's threads on the watched CPUs."""
         ran = []
-        for pid, threads in last.own.items():
-            before = first.own.get(pid, {})
+        for pid, threads in last.threads.items():
+            before = first.threads.get(pid, {})
             for number, thread in threads.items():
                 if thread.cpus & self._cpus:
                     old = before.get(number)
@@ -135,11 +135,13 @@ class HostWatch:
         names = {pid: f"endpoint {index}" for index, pid in self._endpoints.items()}
         ran = self._ran(first, last)
         # A sender ends before its receiver, and had their CPU until then.
-        ended = [thread.cpus for pid in first.own if pid not in last.own for thread in first.own[pid].values()]
+        ended = [
+            thread.cpus for pid in first.threads if pid not in last.threads for thread in first.threads[pid].values()
+        ]
         ended_ns = self._ended_ns(first, last)
         waits: dict[str, float] = {}
         for pid, number, _ in ran:
-            thread, old = last.own[pid][number], first.own.get(pid, {}).get(number)
+            thread, old = last.threads[pid][number], first.threads.get(pid, {}).get(number)
             name = names.get(pid) or ("switch" if thread.cpus <= self._workers else None)
             if name is None or old is None or thread.cpus - self._cpus:
                 continue
@@ -148,7 +150,7 @@ class HostWatch:
             others = sum(
                 others_ran
                 for other_pid, other, others_ran in ran
-                if other != number and last.own[other_pid][other].cpus & thread.cpus
+                if other != number and last.threads[other_pid][other].cpus & thread.cpus
             )
             others += ended_ns if any(cpus & thread.cpus for cpus in ended) else 0
             waits[name] = max(waits.get(name, 0.0), thread.waited_ns - old.waited_ns - others, 0.0)

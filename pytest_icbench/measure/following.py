@@ -29,7 +29,7 @@ def followed(case: Case, launches: Sequence[Launch]) -> tuple[Followed, ...] | N
     trace = case.rate.trace
     if trace is None or not launches:
         return None
-    found = []
+    results = []
     for pair in case.path.numbers:
         rates = trace.due(pair, case.pairs)
         changes = [place for place in range(1, len(rates)) if _differ(rates[place - 1], rates[place])]
@@ -44,7 +44,7 @@ def followed(case: Case, launches: Sequence[Launch]) -> tuple[Followed, ...] | N
             late = median([math.inf if time is None else time for time in times])
             sent, received = ([sum(getattr(w, name) for w in span) for span in spans] for name in ("sent", "received"))
             seconds = [sum(window.duration_ns for window in span) / 1e9 for span in spans]
-            found.append(
+            results.append(
                 Followed(
                     pair,
                     place,
@@ -55,7 +55,7 @@ def followed(case: Case, launches: Sequence[Launch]) -> tuple[Followed, ...] | N
                     late if math.isfinite(late) else None,
                 )
             )
-    return tuple(found)
+    return tuple(results)
 
 
 def _differ(before: int, behind: int) -> bool:

@@ -169,10 +169,10 @@ class FunctionWork:
         names = ("taken", "given", "busy_cycles", "idle_cycles", "busy_polls")
         taken, given, busy, idle, polls = map(difference, names)
         cycles = None if busy is None or idle is None else busy + idle
-        each = None
+        given_each = None
         if before.given_each is not None and after.given_each is not None:
             pairs = zip(before.given_each[:active], after.given_each[:active], strict=True)
-            each = tuple(last - first for first, last in pairs)
+            given_each = tuple(last - first for first, last in pairs)
         return cls(
             pair=after.pair,
             taken=taken,
@@ -189,8 +189,8 @@ class FunctionWork:
             table_full=difference("table_full"),
             evicted=difference("evicted"),
             batch_size=taken / polls if taken is not None and polls else None,
-            given_each=each,
-            fairness_index=None if each is None else jain_index(each),
+            given_each=given_each,
+            fairness_index=None if given_each is None else jain_index(given_each),
         )
 
 

@@ -38,25 +38,25 @@ class HostCheck:
     def run(self, benchmarks: Sequence[Benchmark], comparer: Comparer | None) -> Fitness:
         """Returns whether the host is fit, after a wait if one was asked for; the testbed keeps it for all results."""
         limit_s = self._options.wait_quiet
-        found = self._testbed.examine(limit_s, self._wait)
-        if limit_s and not found.quiet:
+        fitness = self._testbed.examine(limit_s, self._wait)
+        if limit_s and not fitness.quiet:
             self._say(f"the host did not become quiet within {span(limit_s)}; the run goes on")
         if comparer is not None:
             for sentence in foreseen(self._testbed, benchmarks, comparer):
                 self._say(sentence)
-            found = self._with_controls(found, benchmarks, comparer)
-        self._say(found.line)
-        for sentence in found.missing:
+            fitness = self._with_controls(fitness, benchmarks, comparer)
+        self._say(fitness.line)
+        for sentence in fitness.missing:
             self._say(sentence)
-        return found
+        return fitness
 
-    def _wait(self, found: Fitness, left_s: float) -> None:
+    def _wait(self, fitness: Fitness, left_s: float) -> None:
         now = time.monotonic()
         if self._told_at is None or now - self._told_at >= WAIT_LINE_S:
             self._told_at = now
-            self._say(f"waiting for a quiet host, {clock(left_s)} left: {found.sentence}")
+            self._say(f"waiting for a quiet host, {clock(left_s)} left: {fitness.sentence}")
 
-    def _with_controls(self, found: Fitness, benchmarks: Sequence[Benchmark], comparer: Comparer) -> Fitness:
+    def _with_controls(self, fitness: Fitness, benchmarks: Sequence[Benchmark], comparer: Comparer) -> Fitness:
         """Measures one control link of each kind of which the baseline has a figure."""
         controls: list[Control] = []
         missing: list[str] = []
@@ -77,7 +77,7 @@ class HostCheck:
                 missing.append(control)
             elif control is not None:
                 controls.append(control)
-        examined = replace(found, controls=tuple(controls), missing=(*found.missing, *missing))
+        examined = replace(fitness, controls=tuple(controls), missing=(*fitness.missing, *missing))
         self._testbed.take_fitness(examined)
         return examined
 

@@ -30,7 +30,7 @@ class Planned:
 
 
 def plan_lines(
-    planned: Sequence[Planned], policy: str, budget_s: float | None = None, hosts: int = 1, *, each: bool = False
+    planned: Sequence[Planned], policy: str, budget_s: float | None = None, hosts: int = 1, *, by_case: bool = False
 ) -> list[str]:
     """Returns a line for each switch of a test, each reason of skips once, and the sums.
 
@@ -40,9 +40,9 @@ def plan_lines(
         policy: the placement.
         budget_s: the budget of each host.
         hosts: the number of hosts that share the cases.
-        each: a line for each case instead.
+        by_case: a line for each case instead.
     """
-    lines = _each(planned) if each else [*_by_switch(planned), *_reasons(planned)]
+    lines = _each(planned) if by_case else [*_by_switch(planned), *_reasons(planned)]
     run = [entry for entry in planned if entry.skipped is None]
     total_s = sum(entry.seconds for entry in run)
     failing = sum(entry.fails for entry in planned)

@@ -245,8 +245,8 @@ class Session:
         reporter = self.config.pluginmanager.get_plugin("terminalreporter")
         if reporter is not None:
             reporter.write_sep("-", "icbench plan")
-            each = self.config.get_verbosity() > 0
-            for line in plan(self._get_testbed(), self.options, self._items, self._hosts, each=each):
+            by_case = self.config.get_verbosity() > 0
+            for line in plan(self._get_testbed(), self.options, self._items, self._hosts, by_case=by_case):
                 reporter.write_line(line)
 
     def running(self, item: pytest.Item) -> tuple[Run, Benchmark]:

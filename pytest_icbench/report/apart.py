@@ -25,7 +25,7 @@ def told_apart(results: Sequence[Result]) -> list[Result]:
     axes: dict[tuple[str, str, str], dict[str, None]] = {}
     for group in grouped(results, _place).values():
         facts = [_facts(result) for result in group]
-        names = [name for name in dict.fromkeys(name for each in facts for name in each) if _differ(facts, name)]
+        names = [name for name in dict.fromkeys(name for known in facts for name in known) if _differ(facts, name)]
         if names:
             axes.setdefault(_line(group[0]), {}).update(dict.fromkeys(names))
     named = [_with(result, _said(result, axes.get(_line(result), ()))) for result in results]
@@ -52,7 +52,7 @@ def _facts(result: Result) -> dict[str, Any]:
 
 
 def _differ(facts: Sequence[dict[str, Any]], name: str) -> bool:
-    return any(each.get(name) != facts[0].get(name) for each in facts)
+    return any(known.get(name) != facts[0].get(name) for known in facts)
 
 
 def _said(result: Result, names: Iterable[str]) -> str:

@@ -28,7 +28,9 @@ def sentence(result: Result) -> str:
     trips = [first_trip(result, 0.5), first_trip(result, 0.9)]
     parts += [f"first round trip of a client {trips[0]} ms, 90th percentile {trips[1]}"] if all(trips) else []
     if births.retired:
-        took, silent = (median([getattr(each, name) for each in births.retired]) for name in ("took_ns", "silent_ns"))
+        took, silent = (
+            median([getattr(retirement, name) for retirement in births.retired]) for name in ("took_ns", "silent_ns")
+        )
         parts.append(
             f"{len(births.retired):,} removed while others came, {short(took / 1e6)} ms each, gone"
             f" {silent / 1e9:.2f} s after the last frame of their client"

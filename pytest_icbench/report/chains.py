@@ -42,12 +42,13 @@ def crowding(result: Result) -> str:
     cpus, functions = treatment.get("cpus"), treatment.get("function")
     if not isinstance(cpus, Mapping) or not isinstance(functions, Mapping):
         return ""
-    own, ends = list(functions.get("cpus") or ()), list(cpus.get("endpoints") or ())
-    if not own:
+    function_cpus, endpoint_cpus = list(functions.get("cpus") or ()), list(cpus.get("endpoints") or ())
+    if not function_cpus:
         return f"{result.point.chain} functions in a row work on their sender's CPU"
-    if len({*own, *ends}) == len(own) + len(ends):
+    used = len({*function_cpus, *endpoint_cpus})
+    if used == len(function_cpus) + len(endpoint_cpus):
         return ""
-    text = f"{len(own)} functions and {len(ends)} endpoints share {counted(len({*own, *ends}), 'CPU')}"
+    text = f"{len(function_cpus)} functions and {len(endpoint_cpus)} endpoints share {counted(used, 'CPU')}"
     if result.metric == "frmol":
         text += "; flat out, each spends its time on frames that a later one drops: search for a rate (pdr:0.5%)"
     return text

@@ -197,9 +197,9 @@ def tiles(results: Sequence[Result], skipped: Sequence[tuple[str, str]]) -> list
 
 def _against_first(result: Result) -> Result:
     """Returns a result of the second run with the worst of its verdict and those against the first run."""
-    own = () if result.verdict == Verdict.NO_BASELINE else (result.verdict,)
-    found = {*own, *(finding.verdict for finding in result.against)}
-    return replace(result, verdict=next((verdict for verdict in ORDER if verdict in found), result.verdict))
+    of_result = () if result.verdict == Verdict.NO_BASELINE else (result.verdict,)
+    verdicts = {*of_result, *(finding.verdict for finding in result.against)}
+    return replace(result, verdict=next((verdict for verdict in ORDER if verdict in verdicts), result.verdict))
 
 
 def _counted(name: str, count: int) -> Tile:
@@ -247,8 +247,8 @@ def warnings(results: Sequence[Result]) -> list[str]:
         where = "" if sharing == len(results) else f" of {sharing} of {_cases(len(results))}"
         parts.append(f"The endpoints{where} share CPUs and yield to each other: compare these only with one another.")
     numbers = [result for result in results if result.is_number]
-    if found := [result for result in numbers if result.disturbed_launches or result.disturbed_windows]:
-        parts.append(_disturbed(found, numbers))
+    if disturbed := [result for result in numbers if result.disturbed_launches or result.disturbed_windows]:
+        parts.append(_disturbed(disturbed, numbers))
     broken = [result for result in results if not result.is_number]
     spoiled = [result for result in broken if result.disturbed_launches or result.disturbed_repeated]
     if spoiled:
@@ -266,15 +266,15 @@ def warnings(results: Sequence[Result]) -> list[str]:
     return [printable(part) for part in parts]
 
 
-def _disturbed(found: Sequence[Result], numbers: Sequence[Result]) -> str:
+def _disturbed(disturbed: Sequence[Result], numbers: Sequence[Result]) -> str:
     """Returns how many launches and windows of all numbers others disturbed, and the case with most of them."""
-    launches = sum(result.disturbed_launches or 0 for result in found), sum(result.launches for result in numbers)
-    windows = sum(result.disturbed_windows for result in found), sum(result.windows for result in numbers)
+    launches = sum(result.disturbed_launches or 0 for result in disturbed), sum(result.launches for result in numbers)
+    windows = sum(result.disturbed_windows for result in disturbed), sum(result.windows for result in numbers)
     counts = (("launches", launches), ("windows", windows))
     told = " and ".join(f"{part:,} of {whole:,} {what}" for what, (part, whole) in counts if part)
-    worst = max(found, key=lambda result: result.disturbed_windows / max(result.windows, 1))
+    worst = max(disturbed, key=lambda result: result.disturbed_windows / max(result.windows, 1))
     most = f"; most in {_label(worst)}: {worst.disturbed_windows} of {worst.windows} windows" if windows[0] else ""
-    return f"Disturbed: {told}, in {_cases(len(found))}{most}."
+    return f"Disturbed: {told}, in {_cases(len(disturbed))}{most}."
 
 
 def _label(result: Result) -> str:

@@ -11,22 +11,22 @@ from pytest_icbench.wording import counted
 
 def effect(result: Result) -> str:
     """Returns what the neighbour changed, figure by figure; empty without one, and without a number."""
-    found = result.neighbour
-    if found is None or not result.is_number:
+    neighbour = result.neighbour
+    if neighbour is None or not result.is_number:
         return ""
     texts = []
-    for name, ratio in found.ratios.items():
+    for name, ratio in neighbour.ratios.items():
         text = f"{name} {short(ratio.value)} times"
         if ratio.low is not None and ratio.high is not None:
             text += f" ({short(ratio.low)} to {short(ratio.high)})"
         texts.append(text + ("" if excludes_one(ratio) else ", no change shown"))
-    what = "against none" if found.busy is None else f"(busy {found.busy:.0%} of its time) against none"
-    kept = "" if found.cache_bytes is None else f"; held of the L3 cache: {_held(found.cache_bytes)}"
+    what = "against none" if neighbour.busy is None else f"(busy {neighbour.busy:.0%} of its time) against none"
+    kept = "" if neighbour.cache_bytes is None else f"; held of the L3 cache: {_held(neighbour.cache_bytes)}"
     where = "" if result.point.isolation is None else f" isolated by {result.point.isolation}"
-    pairs = counted(found.pairs, "pair")
+    pairs = counted(neighbour.pairs, "pair")
     return (
         f"neighbour {result.point.neighbour}{where} {what}: {'; '.join(texts)}; {pairs} of launches,"
-        f" intervals of {found.confidence:.1%}{kept}"
+        f" intervals of {neighbour.confidence:.1%}{kept}"
     )
 
 

@@ -77,7 +77,7 @@ def read_run(directory: Path) -> StoredRun:
             raw = _below(directory, place.raw)
             results[place.line] = StoredResult(*measurements[place.line], test.nodeid, raw, place)
     # A run that was killed after a result and before the end of its test, or that is older than tests.jsonl.
-    if left := {line: found for line, found in measurements.items() if line not in results}:
+    if left := {line: stored for line, stored in measurements.items() if line not in results}:
         results |= _named_by_raw(directory, left)
     return StoredRun(directory, info, tuple(tests), tuple(results[line] for line in sorted(results)))
 

@@ -235,9 +235,9 @@ class Feasibility:
         if not count:
             return self._place_path(case, policy)
         with suppress(Unsupported):
-            found = with_neighbour(self._topology, self._place_path(case, policy), count, apart=apart)
-            if found is not None:
-                return found
+            placement = with_neighbour(self._topology, self._place_path(case, policy), count, apart=apart)
+            if placement is not None:
+                return placement
         if apart:
             raise Unsupported(
                 "isolation l3 puts the neighbour on CPUs of another L3 cache, and no unused core of one is left on this"

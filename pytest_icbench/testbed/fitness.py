@@ -67,19 +67,19 @@ def wait_quiet(
     """
     look = look or (lambda sample_s: examine(session, cpus, sample_s))
     began = time.monotonic()
-    found = look(SAMPLE_S)
-    if found.quiet or limit_s <= 0:
-        return found
+    fitness = look(SAMPLE_S)
+    if fitness.quiet or limit_s <= 0:
+        return fitness
     quiet = 0
     while quiet < QUIET_SAMPLES:
         left_s = limit_s - (time.monotonic() - began)
         if left_s <= 0:
             break
         if on_wait is not None:
-            on_wait(found, left_s)
-        found = look(min(WAIT_SAMPLE_S, max(left_s, 0.05)))
-        quiet = quiet + 1 if found.quiet else 0
-    return replace(found, waited_s=round(time.monotonic() - began, 1))
+            on_wait(fitness, left_s)
+        fitness = look(min(WAIT_SAMPLE_S, max(left_s, 0.05)))
+        quiet = quiet + 1 if fitness.quiet else 0
+    return replace(fitness, waited_s=round(time.monotonic() - began, 1))
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,9 +164,9 @@ class RunningNeighbour:
         self._node = node = make_node(self._kind, self._session, spec)
         node.start()
         for cpu in self._placement.neighbour:
-            own = directory / str(cpu)
-            own.mkdir(exist_ok=True)
-            words = [word.format(cpu=cpu, dir=own) for word in argv]
+            cpu_directory = directory / str(cpu)
+            cpu_directory.mkdir(exist_ok=True)
+            words = [word.format(cpu=cpu, dir=cpu_directory) for word in argv]
             log = self._session.dir / f"neighbour-{cpu}.log"
             self._processes.append(node.spawn(words, cpus=[cpu], log=log))
         time.sleep(SETTLE_S)

@@ -128,9 +128,9 @@ class Testbed:
         from pytest_icbench.testbed.fitness import wait_quiet
 
         cpus = self._feasibility.measuring_cpus() or os.sched_getaffinity(0)
-        found = wait_quiet(self.session, cpus, limit_s, on_wait)
-        self.take_fitness(found)
-        return found
+        fitness = wait_quiet(self.session, cpus, limit_s, on_wait)
+        self.take_fitness(fitness)
+        return fitness
 
     def control(self, case: Case, settings: Settings, baseline: str, pps: float) -> Control | str | None:
         """Measures the reference link of a case beside what a baseline has of it.
@@ -213,8 +213,10 @@ class Testbed:
         without = replace(placement, switch=(), there=there)
         if case.function is not None:
             # A function of several on one CPU has it for itself; other references have none.
-            own, ends = placement.functions, placement.endpoints[: len(reference.path.endpoints)]
-            without = replace(placement, functions=own[: reference.pairs] if reference.function else (), endpoints=ends)
+            cpus, ends = placement.functions, placement.endpoints[: len(reference.path.endpoints)]
+            without = replace(
+                placement, functions=cpus[: reference.pairs] if reference.function else (), endpoints=ends
+            )
         return RigRequests(rig, RigRequest(reference, without, (reference.rig_key, without)))
 
     def make_rig(self, request: RigRequest) -> Rig:
@@ -334,13 +336,10 @@ class Testbed:
 
     def _found_fit(self) -> dict[str, Any]:
         """What was found when the run began, for the conditions of its results."""
-        if (found := self._fitness) is None:
+        if (fitness := self._fitness) is None:
             return {"warnings": self._warnings}
-        warnings = [] if found.fit else [f"{found.line[:1].upper()}{found.line[1:]}"]
-        return {
-            "warnings": [*self._warnings, *warnings],
-            "fitness": found.condition,
-        }
+        warnings = [] if fitness.fit else [f"{fitness.line[:1].upper()}{fitness.line[1:]}"]
+        return {"warnings": [*self._warnings, *warnings], "fitness": fitness.condition}
 
     @cached_property
     def facts(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:

@@ -196,7 +196,8 @@ def default(pairs: int, *, remote: bool = False, cpus: Sequence[int] = ()) -> To
 def to_table(container: Container) -> dict[str, Any]:
     """Returns the keys and values of a container's table in the file, without those that are not given."""
     existing = container.existing
-    own = existing is not None and existing.socket is None and existing.pci is None  # the interface's addresses
+    # Then the addresses are the interface's.
+    has_addresses = existing is not None and existing.socket is None and existing.pci is None
     table: dict[str, Any] = {
         "name": container.name,
         "container": existing and existing.container,
@@ -205,9 +206,9 @@ def to_table(container: Container) -> dict[str, Any]:
         "application": list(container.applications),
         "peer": container.peer,
         "cpus": list(container.cpus) or None,
-        "ip": existing.ip if existing is not None and own else container.address.ip,
-        "netmask": None if own else container.address.prefix,
-        "mac": None if own else container.address.mac,
+        "ip": existing.ip if existing is not None and has_addresses else container.address.ip,
+        "netmask": None if has_addresses else container.address.prefix,
+        "mac": None if has_addresses else container.address.mac,
         "socket": container.socket,
         "vf": container.vf,
         "pci": container.pci,

@@ -63,9 +63,10 @@ def size_misfit(root: Root, size: int) -> str | None:
     """Returns why the table of each namespace cannot have a size, or None. Changes nothing."""
     if root.exists(f"{_PROC}max") and not os.access(root.path(f"{_PROC}max"), os.W_OK):
         return "nf_conntrack_max can be set by root on the host alone, not in a container"
-    own = root.read_int(f"{_PROC}count") or 0
-    if 2 * own > size:
-        return f"the size is for all namespaces, and the host itself has {own} connections: take {2 * own} or more"
+    connections = root.read_int(f"{_PROC}count") or 0
+    if 2 * connections > size:
+        has = f"the host itself has {connections} connections"
+        return f"the size is for all namespaces, and {has}: take {2 * connections} or more"
     wanted_mib, available_mib = size * _ENTRY_BYTES >> 20, memory_kib(root).get("MemAvailable", 0) >> 10
     return f"it may take {wanted_mib} MiB, and the host has {available_mib}" if wanted_mib > available_mib else None
 

@@ -72,11 +72,11 @@ def way(netns: str, ip: str) -> Way | None:
 
     with netlink(netns, doing=f"the route to {ip}") as route:
         try:
-            found = route.route("get", dst=ip)[0]
+            answer = route.route("get", dst=ip)[0]
         except NetlinkError:
             return None
-        name = route.get_links(found.get_attr("RTA_OIF"))[0].get_attr("IFLA_IFNAME")
-        return Way(name, found.get_attr("RTA_GATEWAY"))
+        name = route.get_links(answer.get_attr("RTA_OIF"))[0].get_attr("IFLA_IFNAME")
+        return Way(name, answer.get_attr("RTA_GATEWAY"))
 
 
 def neighbours(interface: str, netns: str) -> frozenset[str]:

@@ -43,7 +43,7 @@ def accounts(
         None for the accounts where a function does not tell control frames from data.
     """
     old = {(item.pair, item.hop): item for item in before}
-    found: list[ChainAccount] = []
+    accounts: list[ChainAccount] = []
     for pair, (sent, received) in ends.items():
         ports = [sent]  # what left each hop, after what it took in
         full: int | None = None
@@ -61,7 +61,7 @@ def accounts(
                 return None, f"pair {pair}: {name} counted {came:,} frames, and {next_name} {left:,}"
         given = [*ports[::2], received]
         taken = [*ports[1::2]]
-        found.append(
+        accounts.append(
             ChainAccount(
                 pair,
                 sent,
@@ -71,9 +71,10 @@ def accounts(
                 full,
             )
         )
-        if full is not None and full > found[-1].lost:
-            return None, f"pair {pair}: tables without room are said to have cost {full:,} of {found[-1].lost:,} frames"
-    return tuple(found), None
+        if full is not None and full > accounts[-1].lost:
+            lost = accounts[-1].lost
+            return None, f"pair {pair}: tables without room are said to have cost {full:,} of {lost:,} frames"
+    return tuple(accounts), None
 
 
 def full_tables_explain(before: Counters, after: Counters, lost: int) -> bool:

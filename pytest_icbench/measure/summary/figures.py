@@ -53,8 +53,9 @@ class Figures:
 
     def _together(self, histograms: Sequence[Histogram | None]) -> _Together | None:
         known = [histogram for histogram in histograms if histogram is not None]
-        rounds = (merge([item for item in each if item is not None]) for each in by_round(self.launches, histograms))
-        return _Together.of(known, [each for each in rounds if each is not None])
+        by_rounds = by_round(self.launches, histograms)
+        rounds = (merge([histogram for histogram in of_round if histogram is not None]) for of_round in by_rounds)
+        return _Together.of(known, [histogram for histogram in rounds if histogram is not None])
 
     def _variation(self) -> dict[str, Any]:
         """Returns the packet delay variation (RFC 5481).
@@ -95,12 +96,12 @@ class Figures:
     def _by_core(self) -> dict[str, Any]:
         """Returns how evenly the switch's workers shared the frames, where it tells."""
         known = [launch.frames_by_core for launch in self.launches if launch.frames_by_core]
-        ratios = [max(each.values()) * len(each) / total for each in known if (total := sum(each.values())) > 0]
+        ratios = [max(frames.values()) * len(frames) / total for frames in known if (total := sum(frames.values())) > 0]
         if not ratios:
             return {}
         together = Counter[str]()
-        for each in known:
-            together.update(each)
+        for frames in known:
+            together.update(frames)
         return {"frames_by_core": dict(together), "core_imbalance": median(ratios)}
 
     def _median(self, values: Sequence[float | None]) -> Estimate | None:
@@ -143,7 +144,7 @@ class _Together:
         if value is None:
             return None
         if len(self.rounds) > 1:
-            return kept(self._over_rounds(float(value), [figure(each) for each in self.rounds]))
+            return kept(self._over_rounds(float(value), [figure(histogram) for histogram in self.rounds]))
         without = [figure(rest) for rest in self.without]
         known = [float(rest) for rest in without if rest is not None]
         samples = float(self.whole.minimum or 0), float(self.whole.maximum or 0)

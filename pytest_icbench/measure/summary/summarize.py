@@ -114,9 +114,9 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
     launches = gathered.launches
     known = [(launch, figure) for launch in launches if (figure := main_figure(case, launch)) == figure]
     figures = [figure for _, figure in known]
-    found = over([launch for launch, _ in known], figures) if figures else None
-    main = found.estimate if found else None
-    dependence = found.dependence if found else None
+    estimated = over([launch for launch, _ in known], figures) if figures else None
+    main = estimated.estimate if estimated else None
+    dependence = estimated.dependence if estimated else None
     pps = over(launches, [launch.throughput_pps for launch in launches]).estimate if launches else None
     bottleneck = application_bottleneck(launches) or find_bottleneck(
         LoadIndicators.of(launches, line_pps(case, around)),
@@ -153,7 +153,7 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
         ended_by=gathered.ended_by,
         precision=None if main is None or (dependence and dependence.likely) else main.relative_half_width,
         confidence=CONFIDENCE if main is not None and main.coverage else None,
-        bands=found.bands if found else None,
+        bands=estimated.bands if estimated else None,
         dependence=dependence,
         drift=drift_over_launches(figures),
         repeated=len(gathered.faults),

@@ -90,14 +90,14 @@ def _kept_back_s(options: Options, budget: Budget) -> float:
 
 
 def plan(
-    testbed: Testbed, options: Options, items: Sequence[pytest.Item], hosts: int, *, each: bool = False
+    testbed: Testbed, options: Options, items: Sequence[pytest.Item], hosts: int, *, by_case: bool = False
 ) -> list[str]:
     """Returns the lines of ``--icbench-plan``: the cases with their time, as this host forecasts it, and the sums.
 
     Args:
         items: benchmarks.
         hosts: the number of hosts that would share them.
-        each: a line for each case, not for each switch of a test.
+        by_case: a line for each case, not for each switch of a test.
     """
     cases, total_s, soak_s = benchmarks(items), options.budget, options.soak_duration
     forecast = estimates(testbed, cases, soak_s, budgeted=total_s is not None)
@@ -120,7 +120,7 @@ def plan(
         except (Unsupported, ProvisionError) as error:
             reason, fails = str(error), isinstance(error, ProvisionError)
         planned.append(Planned(item.nodeid, least_s, reason, allotted_s, fails))
-    lines = plan_lines(planned, testbed.policy, total_s, hosts, each=each)
+    lines = plan_lines(planned, testbed.policy, total_s, hosts, by_case=by_case)
     if options.compare is None:
         return lines
     baseline = load_baseline(options.baselines, options.compare)

@@ -155,13 +155,13 @@ def _spec(rows: Sequence[tuple[Any, ...]], order: Sequence[str]) -> dict[str, An
     y = {"field": "label", "type": "nominal", "sort": series, "axis": None}
     tooltip = [{"field": column.name, "title": column.title} for column in _COLUMNS if column.name != "label"]
     first = {"aggregate": [{"op": "min", "field": name, "as": name} for name in ("low", "high", "shown")]}
-    each = [{**first, "groupby": ["label", "series"]}]
+    by_series = [{**first, "groupby": ["label", "series"]}]
     label = {"type": "text", "baseline": "middle", "dy": -9, "fontSize": 12}
     return {
         "layer": [
             {"data": {"values": [{"ratio": 1}]}, "mark": {"type": "rule", "color": theme.DIM}, "encoding": {"x": x}},
             {
-                "transform": [*each, HAS_INTERVAL],
+                "transform": [*by_series, HAS_INTERVAL],
                 "mark": {"type": "bar", "height": 9, "opacity": 0.3, "yOffset": 8},
                 "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "y": y, "color": colour},
             },
@@ -170,12 +170,12 @@ def _spec(rows: Sequence[tuple[Any, ...]], order: Sequence[str]) -> dict[str, An
                 "encoding": {"x": x, "y": y, "color": colour, "tooltip": tooltip},
             },
             {
-                "transform": each,
+                "transform": by_series,
                 "mark": {**label, "align": "left", "dx": 4},
                 "encoding": {"x": {"value": 0}, "y": y, "text": {"field": "label"}},
             },
             {
-                "transform": each,
+                "transform": by_series,
                 "mark": {**label, "align": "right", "dx": -4, "color": theme.DIM},
                 "encoding": {"x": {"value": "width"}, "y": y, "text": {"field": "shown"}},
             },

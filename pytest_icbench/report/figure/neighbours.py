@@ -36,7 +36,7 @@ def neighbour_figures(results: Sequence[Result], order: Sequence[str]) -> list[F
         results: results of all dimensions.
         order: all series of the page.
     """
-    beside = in_order((each for each in results if each.neighbour is not None and each.is_number), order)
+    beside = in_order((result for result in results if result.neighbour is not None and result.is_number), order)
     figures = []
     for place, (key, group) in enumerate(grouped(beside, traffic).items()):
         if rows := tuple(row for result in group for row in _rows(result)):

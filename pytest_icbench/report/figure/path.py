@@ -138,11 +138,11 @@ def _ends(result: Result, limits: set[str]) -> tuple[_Part, _Part]:
     ends = []
     sides = (path.leaders, path.followers)
     for name, loop, role, side, places in zip(names, loops, roles, "ab", sides, strict=True):
-        own = [every[place] for place in places if place < len(every)]
+        side_cpus = [every[place] for place in places if place < len(every)]
         several = f" {result.point.pairs}" if result.point.pairs > 1 else ""
         title = f"{'containers' if several else 'container'} {side}:{several} {name}{'s' if several else ''}"
         shared = " (shared)" if shares_cpus(result) else ""
-        where = f"CPU {_listed(own)}{shared}" if own else ""
+        where = f"CPU {_listed(side_cpus)}{shared}" if side_cpus else ""
         yields = f"yields every {cpus['yield_every']} polls" if cpus.get("yield_every") else ""
         cycles = number(result, getattr(result, f"{loop}_cycles_per_packet"))
         details = (

@@ -170,7 +170,7 @@ def test_properties_have_the_names_of_the_line() -> None:
 
 def test_a_plan() -> None:
     planned = [Planned("t.py::a[ovs]", 8.4, None), Planned("t.py::a[x]", 0.0, "x is not installed\nmore")]
-    assert plan_lines(planned, "cooperative", each=True) == [
+    assert plan_lines(planned, "cooperative", by_case=True) == [
         "    0:08  t.py::a[ovs]",
         "    skip  t.py::a[x]: x is not installed",
         "1 of 2 cases, at least 0:08 (h:mm:ss or m:ss), placement cooperative; 1 would be skipped",
@@ -204,7 +204,7 @@ def test_a_plan_tells_who_would_fail_from_who_would_be_skipped() -> None:
         "             1 case  ovs: killed",
     ]
     assert last.endswith("; 1 would be skipped, 1 would fail")
-    assert plan_lines(planned, "auto", each=True)[1] == "    fail  t.py::a[ovs]: killed"
+    assert plan_lines(planned, "auto", by_case=True)[1] == "    fail  t.py::a[ovs]: killed"
 
 
 def test_a_plan_for_several_hosts() -> None:

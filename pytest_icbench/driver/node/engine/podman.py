@@ -82,8 +82,8 @@ class PodmanNode(EngineNode):
     def files(self, frame: Skeleton) -> Sequence[str]:
         """See ``EngineNode``."""
         group = self.layout.absolute(self.group.name)
-        own = ("--read-only-tmpfs=false", "--no-hosts")
-        return (*own, "--cgroup-parent", group, "--rootfs", str(frame.path))
+        options = ("--read-only-tmpfs=false", "--no-hosts")
+        return (*options, "--cgroup-parent", group, "--rootfs", str(frame.path))
 
     def remove(self) -> None:
         """See ``EngineNode``."""

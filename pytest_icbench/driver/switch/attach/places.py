@@ -79,8 +79,8 @@ def _place(existing: Existing, address: Address, port: str, mtu: int, root: Root
         _check_function(name, existing.pci, root)
         return Place(existing, target, address)
     interface = _interface(existing, target)
-    own = [item for item in interface.addresses if existing.ip in (None, item[0])]
-    if not own:
+    addresses = [item for item in interface.addresses if existing.ip in (None, item[0])]
+    if not addresses:
         has = ", ".join(ip for ip, _ in interface.addresses)
         sentence = f"does not have {existing.ip}, but {has}" if has else "has no IPv4 address"
         raise ProvisionError(f"{name}: its interface {interface.name} {sentence}: choose another")
@@ -89,7 +89,7 @@ def _place(existing: Existing, address: Address, port: str, mtu: int, root: Root
             f"{name}: its interface {interface.name} has an MTU of {interface.mtu} bytes, and frames need {mtu}: take"
             f" --icbench-packet-size up to {interface.mtu + 18}"
         )
-    ip, prefix = own[0]
+    ip, prefix = addresses[0]
     return Place(existing, target, Address(ip, interface.mac, prefix), interface)
 
 
@@ -161,19 +161,19 @@ def _led(place: Place, peer: Place, raw: bool) -> Place:
     """Returns a place with the way to its peer. Raises ProvisionError if there is none, or none for such frames."""
     assert place.interface is not None
     name, there = place.existing.container, peer.existing.container
-    found = way(place.target.netns, peer.address.ip)
-    if found is None:
+    route = way(place.target.netns, peer.address.ip)
+    if route is None:
         raise ProvisionError(
             f"{name} has no route to {there} ({peer.address.ip}): give it one, or take another address"
         )
-    if found.interface != place.interface.name:
+    if route.interface != place.interface.name:
         raise ProvisionError(
-            f"{name}: its way to {there} ({peer.address.ip}) is through {found.interface}, not {place.interface.name}:"
-            f" name {found.interface} by interface, or addresses that belong together"
+            f"{name}: its way to {there} ({peer.address.ip}) is through {route.interface}, not {place.interface.name}:"
+            f" name {route.interface} by interface, or addresses that belong together"
         )
-    if raw and found.gateway is not None:
+    if raw and route.gateway is not None:
         raise ProvisionError(
-            f"{name}: its way to {there} ({peer.address.ip}) is through the router {found.gateway}, where raw frames do"
+            f"{name}: its way to {there} ({peer.address.ip}) is through the router {route.gateway}, where raw frames do"
             " not go: take --icbench-api udp or udp-mmsg"
         )
-    return Place(place.existing, place.target, place.address, place.interface, way=found)
+    return Place(place.existing, place.target, place.address, place.interface, way=route)

@@ -80,18 +80,18 @@ class LinuxBridge(kernel.KernelSwitch):
     def _states(self) -> dict[str, links.LinkState]:
         """Returns the links of the namespace, by name. Raises ProvisionError if it, the bridge or a port is gone."""
         try:
-            found = links.states(self._netns)
+            states = links.states(self._netns)
         except ProvisionError:
             if self._netns is not None and Path(self._netns).exists():
                 raise
             raise ProvisionError("the network namespace of linux-bridge is gone: it was removed") from None
         for name in self._bridges:
-            if name not in found:
+            if name not in states:
                 raise ProvisionError(f"the bridge {name} of linux-bridge is gone: it was removed")
         for name in self._ports:
-            if name not in found:
+            if name not in states:
                 raise ProvisionError(f"the port {name} of linux-bridge is gone: it or its other end was removed")
-        return found
+        return states
 
     @property
     def _ports(self) -> list[str]:
@@ -104,15 +104,15 @@ class LinuxBridge(kernel.KernelSwitch):
     def fault(self) -> str | None:
         """Returns that someone has set a port or the bridge down, or narrowed it; else None."""
         try:
-            found = self._states()
+            states = self._states()
         except ProvisionError as error:
             return str(error)
         # Ports first: the bridge's MTU follows theirs.
         for kind, names in (("port", self._ports), ("bridge", self._bridges)):
             for name in names:
-                if not found[name].up:
+                if not states[name].up:
                     return f"the {kind} {name} of linux-bridge was set down: set it up"
-                if (mtu := found[name].mtu) < self._mtu:
+                if (mtu := states[name].mtu) < self._mtu:
                     return f"the {kind} {name} of linux-bridge has an MTU of {mtu}, not {self._mtu} as it got"
         return None
 

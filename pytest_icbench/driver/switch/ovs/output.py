@@ -109,7 +109,7 @@ def any_queue_disabled(text: str, queues: int = 1) -> bool:
 
     From ``ovs-appctl dpif-netdev/pmd-rxq-show``.
     """
-    found: dict[str, set[int]] = {}
+    enabled_by_port: dict[str, set[int]] = {}
     for port, queue, disabled in _QUEUE.findall(text):
-        found.setdefault(port, set()).update(() if disabled else (int(queue),))
-    return any(not enabled >= set(range(queues)) for enabled in found.values())
+        enabled_by_port.setdefault(port, set()).update(() if disabled else (int(queue),))
+    return any(not enabled >= set(range(queues)) for enabled in enabled_by_port.values())

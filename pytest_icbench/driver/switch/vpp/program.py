@@ -28,15 +28,15 @@ def version(binary: Path) -> str:
     Raises Unsupported if it is no VPP or too old, and without the Python binding.
     """
     try:
-        found = linked_version(binary.read_bytes())
+        linked = linked_version(binary.read_bytes())
     except OSError as error:
         raise Unsupported(
             f"{binary} cannot be read ({error.strerror}): name one with --icbench-binary vpp=PATH"
         ) from None
-    if found is None:
+    if linked is None:
         raise Unsupported(f"{binary} is not VPP: name one with --icbench-binary vpp=PATH")
-    if tuple(map(int, found.split(".")[:2])) < _OLDEST:
+    if tuple(map(int, linked.split(".")[:2])) < _OLDEST:
         oldest = ".".join(map(str, _OLDEST))
-        raise Unsupported(f"{binary} is VPP {found}, and {oldest} is the oldest that is supported: {_REMEDY}")
+        raise Unsupported(f"{binary} is VPP {linked}, and {oldest} is the oldest that is supported: {_REMEDY}")
     vpp_client.check_installed()
-    return found
+    return linked
