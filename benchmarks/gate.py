@@ -10,6 +10,8 @@ from datetime import date
 from pathlib import Path
 from random import Random
 
+sys.path.append(str(Path(__file__).parents[1]))
+
 from pytest_icbench.gate.against import Comparer
 from pytest_icbench.gate.entry import entry_of
 from pytest_icbench.gate.judge import Policy, judge
@@ -20,6 +22,7 @@ from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.stats.intervals import median_over_launches
 from pytest_icbench.store.baselines import load, save
+from tests.measurements import measurement
 
 CASES = 5000
 LAUNCHES = 8
@@ -39,8 +42,6 @@ def treatment(version: str) -> dict[str, object]:
 
 def measured(case: Case, random: Random, factor: float, version: str) -> Measurement:
     """A measurement of a case with as many launches as usual."""
-    from tests.measurements import measurement
-
     rates = [5e6 * factor * random.gauss(1, 0.01) for _ in range(LAUNCHES)]
     found = median_over_launches(rates)
     launches = tuple(Launch(index, 0.0, 1.0, 0.1, rate, rate, 0.0, False, ()) for index, rate in enumerate(rates))
