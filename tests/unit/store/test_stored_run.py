@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_icbench.cli.main import main
+from pytest_icbench.measure.recompute import recounted
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.result import Result
 from pytest_icbench.store.read import read_run, with_windows
@@ -56,6 +58,18 @@ def test_the_windows_are_written_as_they_were() -> None:
         then = [line for line in recorded if line["type"] == "window"]
         assert as_known_then(written, then) == then
         assert len(windows) in (18, 24)
+
+
+def test_its_launches_are_counted_anew_to_the_last_digit() -> None:
+    """The bytes of frames are of a later version, which counts them from the same windows."""
+    for result in read_run(RUN).results:
+        launches = with_windows(result).per_launch
+        assert launches
+        for launch in launches:
+            anew = recounted(launch)
+            assert [pair.received_bytes > 0 for pair in anew.pairs] == [True]
+            pairs = tuple(replace(pair, received_bytes=0) for pair in anew.pairs)
+            assert replace(anew, pairs=pairs) == launch
 
 
 def test_its_figures_are_shown_as_recorded(capsys: pytest.CaptureFixture[str]) -> None:
