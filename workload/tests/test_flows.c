@@ -2,6 +2,8 @@
 /* Flows: which frame is of which one, what its header says, and what a receiver finds out about each. */
 #include "traffic/flows.h"
 
+#include <math.h>
+
 #include "check.h"
 #include "command_line.h"
 #include "io/dress.h"
@@ -246,6 +248,67 @@ static void losses_by_flow(const char *text, uint64_t frames, uint32_t dropped)
 	shape_free(&o.shape);
 }
 
+static uint64_t lost_together(const struct flows *f)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < f->shape->flows; i++)
+		sum += f->lost[i];
+	return sum;
+}
+
+/* A row of losses is what its frames are one by one. */
+static void losses_in_a_row(const char *text, const char *sizes)
+{
+	struct options o = flows_of(text, sizes);
+	struct flows row, single;
+	uint64_t random = 7;
+
+	CHECK(flows_init(&row, &o.shape) && flows_init(&single, &o.shape));
+	for (unsigned round = 0; round < 300; round++) {
+		uint64_t first = check_random(&random) >> 16, n = check_random(&random) % 5000;
+
+		flows_note_lost(&row, first, n);
+		for (uint64_t i = 0; i < n; i++)
+			flows_note_lost(&single, first + i, 1);
+	}
+	CHECK(memcmp(row.lost, single.lost, o.shape.flows * sizeof(*row.lost)) == 0);
+	flows_free(&row);
+	flows_free(&single);
+	shape_free(&o.shape);
+}
+
+/* One frame, or one end mark, of the largest number: 2^48 losses take no longer than a million. */
+static void a_leap_across_all_numbers(const char *text, const char *sizes)
+{
+	struct options o = flows_of(text, sizes);
+	struct run r = {.o = &o, .clock = {.hz = 2000000000, .ns_per_cycle = 0.5}};
+	const uint64_t last = (UINT64_C(1) << 48) - 1;
+	struct receiver rx;
+	struct json j = {0};
+
+	for (unsigned marked = 0; marked < 2; marked++) {
+		CHECK(receiver_init(&rx, &r, NULL, NULL));
+		take(&rx, 5);
+		if (marked)
+			rx.end_mark = last + 1;
+		else
+			take(&rx, last);
+		json_begin_line(&j, "summary");
+		receiver_summary(&rx, &j);
+		json_end_line(&j);
+		CHECK_EQUAL(lost_together(&rx.flows), last - 1);
+		if (o.shape.zipf && o.shape.flows == 4) {
+			double share = 1 / (1 + 1 / 2. + 1 / 3. + 1 / 4.);
+
+			CHECK(fabs((double)rx.flows.lost[0] / (double)last - share) < 1e-6);
+		}
+		json_free(&j);
+		receiver_free(&rx);
+	}
+	shape_free(&o.shape);
+}
+
 int main(void)
 {
 	in_turn("7", NULL);
@@ -276,5 +339,13 @@ int main(void)
 	losses_by_flow("10", 100, 9);
 	losses_by_flow("10", 5000000, 3);
 	losses_by_flow("1000:zipf", 3000000, 17);
+	losses_in_a_row("7", NULL);
+	losses_in_a_row("12", "64,64,64,128,128,1518,64,64,64,128,128,64");
+	losses_in_a_row("10", "64,65,66,67");
+	losses_in_a_row("10:zipf", NULL);
+	a_leap_across_all_numbers("7", NULL);
+	a_leap_across_all_numbers("12", "64,64,64,128,128,1518,64,64,64,128,128,64");
+	a_leap_across_all_numbers("4:zipf", NULL);
+	a_leap_across_all_numbers("1M:zipf", NULL);
 	return 0;
 }

@@ -59,7 +59,7 @@ static void tell(struct account *a, uint64_t word, uint64_t first, uint64_t end)
 		uint64_t sequence = first + (unsigned)__builtin_ctzll(missing);
 
 		if (sequence < end)
-			a->watcher(a->context, sequence);
+			a->watcher(a->context, sequence, 1);
 	}
 }
 
@@ -71,8 +71,9 @@ void account_finish(struct account *a, uint64_t end)
 		return;
 	for (; at < a->next; at += 64)
 		tell(a, a->map[at / 64 % MAP_WORDS], at, a->next);
-	for (at = a->next > a->retired ? a->next : a->retired; at < end; at++)
-		a->watcher(a->context, at);
+	at = a->next > a->retired ? a->next : a->retired;
+	if (at < end)
+		a->watcher(a->context, at, end - at);
 }
 
 /* Recycles the oldest words until the map reaches up to `end`; what is unset in them never came. */
@@ -89,9 +90,9 @@ static void make_room(struct account *a, uint64_t end)
 			tell(a, *word, a->retired + 64 * i, end);
 		*word = 0;
 	}
-	for (uint64_t i = words; a->watcher && i < need; i++)
-		tell(a, 0, a->retired + 64 * i, end);
-	a->gone += 64 * (need - words); /* a leap beyond the whole map: those never had a bit */
+	if (a->watcher && need > words) /* a leap beyond the whole map: those never had a bit */
+		a->watcher(a->context, a->retired + 64 * words, 64 * (need - words));
+	a->gone += 64 * (need - words);
 	a->retired += 64 * need;
 	a->prepared += 64 * need;
 }

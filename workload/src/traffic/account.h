@@ -24,8 +24,9 @@ enum account_verdict {
 struct account *account_new(void);
 void account_free(struct account *a);
 
-/* Has `gone` called for each sequence number that never came, once that is sure. */
-typedef void (*account_gone)(void *context, uint64_t sequence);
+/* Has `gone` called for n sequence numbers in a row that never came, once that is sure. A single frame can
+ * make n as large as the largest sequence number. */
+typedef void (*account_gone)(void *context, uint64_t first, uint64_t n);
 void account_watch(struct account *a, account_gone gone, void *context);
 
 /* At the end: those below `end` (one more than the last sent) that have not come are gone, too. */

@@ -38,11 +38,46 @@ bool flows_take_late(struct flows *f, uint64_t sequence)
 	return false;
 }
 
-void flows_note_lost(void *context, uint64_t sequence)
+/* Each flow, or each column of Zipf's law, lost that many frames. */
+static void lose_each(struct flows *f, uint64_t each)
+{
+	const struct shape *s = f->shape;
+
+	for (uint32_t i = 0; i < s->flows; i++) {
+		uint64_t own =
+		        s->zipf ? (uint64_t)((unsigned __int128)each * s->columns[i].limit >> 32) : each;
+
+		f->lost[i] += own;
+		if (own < each)
+			f->lost[s->columns[i].other] += each - own;
+	}
+}
+
+/* Frames of one turn, or of whole ones: all flows have as many but for the rest of a division. */
+static void lose(struct flows *f, uint64_t first, uint64_t n)
+{
+	const struct shape *s = f->shape;
+	uint64_t each = s->zipf && n <= FLOWS_EXACT ? 0 : n / s->flows;
+
+	if (each)
+		lose_each(f, each);
+	for (uint64_t i = each * s->flows; i < n; i++)
+		f->lost[shape_flow(s, first + i)]++;
+}
+
+void flows_note_lost(void *context, uint64_t first, uint64_t n)
 {
 	struct flows *f = context;
+	uint64_t turn = f->shape->turn, left = turn ? turn - first % turn : n, rest;
 
-	f->lost[shape_flow(f->shape, sequence)]++;
+	if (n <= left) {
+		lose(f, first, n);
+		return;
+	}
+	lose(f, first, left);
+	rest = (n - left) % turn;
+	lose(f, first + left, n - left - rest);
+	lose(f, first + n - rest, rest);
 }
 
 /* The flows that lost most, in their order; returns how many of them there are. */

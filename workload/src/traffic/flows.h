@@ -14,6 +14,7 @@ struct json;
 
 /* Flows that the summary names. */
 #define FLOWS_NAMED 16u
+#define FLOWS_EXACT (UINT64_C(1) << 20)
 
 struct flows {
 	const struct shape *shape;
@@ -31,8 +32,9 @@ void flows_take_run(struct flows *f, uint64_t first, unsigned n);
 /* The frame of that number came, behind one of a higher number. Whether one of its flow was such. */
 bool flows_take_late(struct flows *f, uint64_t sequence);
 
-/* The frame of that number never came. context: struct flows. */
-void flows_note_lost(void *context, uint64_t sequence);
+/* n frames from number `first` on never came. context: struct flows. Takes as long for any n beyond
+ * FLOWS_EXACT; of so many the flows of Zipf's law get what they have in the long run. */
+void flows_note_lost(void *context, uint64_t first, uint64_t n);
 
 /* flows, lossy_flows (how many lost a frame), and worst_flows: [flow, frames] of those that lost most. */
 void flows_json(const struct flows *f, struct json *j);
