@@ -52,46 +52,59 @@ void account_watch(struct account *a, account_gone gone, void *context)
 	a->context = context;
 }
 
-/* Tells of the unset bits of a word whose first number is that, below `end`. */
-static void tell(struct account *a, uint64_t word, uint64_t first, uint64_t end)
+/* Tells of the numbers from `first` (a multiple of 64) to `end` that have not come; those of words in a row
+ * of which none came together. */
+static void tell(struct account *a, uint64_t first, uint64_t end)
 {
-	for (uint64_t missing = ~word; missing; missing &= missing - 1) {
-		uint64_t sequence = first + (unsigned)__builtin_ctzll(missing);
+	uint64_t untold = first;
 
-		if (sequence < end)
-			a->watcher(a->context, sequence, 1);
+	for (uint64_t at = first; at < end; at += 64) {
+		uint64_t word = *word_of(a, at);
+
+		if (!word && at + 64 <= end)
+			continue;
+		if (untold < at)
+			a->watcher(a->context, untold, at - untold);
+		untold = at + 64;
+		for (uint64_t missing = ~word; missing; missing &= missing - 1) {
+			uint64_t sequence = at + (unsigned)__builtin_ctzll(missing);
+
+			if (sequence < end)
+				a->watcher(a->context, sequence, 1);
+		}
 	}
+	if (untold < end)
+		a->watcher(a->context, untold, end - untold);
 }
 
 void account_finish(struct account *a, uint64_t end)
 {
-	uint64_t at = a->retired;
+	uint64_t behind = a->next > a->retired ? a->next : a->retired;
 
 	if (!a->watcher)
 		return;
-	for (; at < a->next; at += 64)
-		tell(a, a->map[at / 64 % MAP_WORDS], at, a->next);
-	at = a->next > a->retired ? a->next : a->retired;
-	if (at < end)
-		a->watcher(a->context, at, end - at);
+	tell(a, a->retired, a->next);
+	if (behind < end)
+		a->watcher(a->context, behind, end - behind);
 }
 
 /* Recycles the oldest words until the map reaches up to `end`; what is unset in them never came. */
 static void make_room(struct account *a, uint64_t end)
 {
 	uint64_t need = (end - a->prepared + 63) / 64;
-	uint64_t words = need < MAP_WORDS ? need : MAP_WORDS;
+	uint64_t words = need < MAP_WORDS ? need : MAP_WORDS, behind = a->retired + 64 * words;
 
+	if (a->watcher) {
+		tell(a, a->retired, behind);
+		if (need > words) /* a leap beyond the whole map: those never had a bit */
+			a->watcher(a->context, behind, 64 * (need - words));
+	}
 	for (uint64_t i = 0; i < words; i++) {
 		uint64_t *word = word_of(a, a->retired + 64 * i);
 
 		a->gone += 64 - (unsigned)__builtin_popcountll(*word);
-		if (a->watcher && ~*word)
-			tell(a, *word, a->retired + 64 * i, end);
 		*word = 0;
 	}
-	if (a->watcher && need > words) /* a leap beyond the whole map: those never had a bit */
-		a->watcher(a->context, a->retired + 64 * words, 64 * (need - words));
 	a->gone += 64 * (need - words);
 	a->retired += 64 * need;
 	a->prepared += 64 * need;

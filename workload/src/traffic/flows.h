@@ -14,7 +14,7 @@ struct json;
 
 /* Flows that the summary names. */
 #define FLOWS_NAMED 16u
-#define FLOWS_EXACT (UINT64_C(1) << 20)
+#define FLOWS_EXACT (UINT64_C(1) << 16)
 
 struct flows {
 	const struct shape *shape;
