@@ -18,6 +18,7 @@ from typing import Any
 
 from pytest_icbench import errors
 from pytest_icbench.errors import ConnectionLost, IcbenchError, ProvisionError, UsageError, WorkloadError
+from pytest_icbench.model.codec import DamagedData, from_json
 from pytest_icbench.testbed.remote import ssh
 from pytest_icbench.version import package_version
 
@@ -31,6 +32,8 @@ CALL_S = 120.0
 SILENCE_S = 20.0
 _ALIVE_EVERY_S = 2.0
 ALIVE = "alive"
+#: The texts of an answer that is an error; ``reason`` and ``evidence`` of Invalid alone.
+_ERROR_TEXTS = ("error", "message", "reason", "evidence")
 
 #: Runs over there before anything of the package is imported: it says which version is installed.
 _FIRST = """
@@ -78,6 +81,23 @@ def other_package(theirs: str | None, why: str, option: str, python: str = "") -
     )
 
 
+def parse_reply(message: object) -> tuple[int, dict[str, Any]]:
+    """Returns the number of a call and its answer: ``result``, or ``error`` with its texts.
+
+    Raises DamagedData if the message is none: the other end is another machine.
+    """
+    where = "an answer of the remote host"
+    if not isinstance(message, str | bytes):
+        raise DamagedData(f"{where} is no text")
+    data = from_json(message, where)
+    number = data.get("id") if isinstance(data, dict) else None
+    if not isinstance(number, int) or not ("result" in data or "error" in data):
+        raise DamagedData(f"{where} lacks its number or its result")
+    if "error" in data and not all(isinstance(data.get(key, ""), str) for key in _ERROR_TEXTS):
+        raise DamagedData(f"{where}: an error is no text")
+    return number, data
+
+
 class Reply:
     """The future answer to a call."""
 
@@ -110,6 +130,7 @@ class Connection:
         self._replies: dict[int, Reply] = {}
         self._numbers = itertools.count(1)
         self._lost: str | None = None
+        self._damage = ""
         self._closing = threading.Event()
         self.wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         #: Files in memory only: they vanish with this process, however it ends.
@@ -157,12 +178,14 @@ class Connection:
 
     def _compare_versions(self) -> None:
         try:
-            answer = json.loads(self._channel.receive(CONNECT_S))
+            answer = from_json(str(self._channel.receive(CONNECT_S)), "the first answer of the remote host")
+            self.python, self.client = str(answer["python"]), str(answer["client"])
+            theirs = None if answer["package"] is None else str(answer["package"])
         except (OSError, EOFError, self._channel.TimeoutError):
             raise self._no_way() from None
-        self.python, self.client = answer["python"], str(answer["client"])
-        theirs = answer["package"]
-        if theirs is not None and theirs == package_version() and answer["protocol"] != PROTOCOL:
+        except (KeyError, TypeError):
+            raise DamagedData("the first answer of the remote host is none of pytest-icbench") from None
+        if theirs is not None and theirs == package_version() and answer.get("protocol") != PROTOCOL:
             theirs += " of another build"
         sentence = other_package(theirs, str(answer.get("error")), "--icbench-remote-python", f" {self.python}")
         if sentence is not None:
@@ -178,18 +201,25 @@ class Connection:
 
     def _hear(self, message: str | None) -> None:
         """Takes a reply, or the end of the connection (None), in execnet's thread."""
-        if message is None:
-            if self._lost is None:
-                self._lost = "closed" if self._closing.is_set() else "lost"
-            for reply in list(self._replies.values()):
+        try:
+            if message is None:
+                self._lose("closed" if self._closing.is_set() else "lost")
+            else:
+                number, data = parse_reply(message)
+                reply = self._replies.pop(number, Reply())
+                reply.data = data
                 reply.arrived.set()
-        else:
-            data = json.loads(message)
-            reply = self._replies.pop(data["id"], Reply())
-            reply.data = data
-            reply.arrived.set()
+        except DamagedData as error:
+            self._damage = str(error)
+            self._lose("lost")
         with suppress(OSError):
             os.eventfd_write(self.wake, 1)
+
+    def _lose(self, how: str) -> None:
+        """Notes that nothing more is heard, and lets all that wait for a reply go on."""
+        self._lost = self._lost or how
+        for reply in list(self._replies.values()):
+            reply.arrived.set()
 
     @property
     def live(self) -> bool:
@@ -218,7 +248,7 @@ class Connection:
         if not reply.data:
             raise self._gone()
         if "error" in reply.data:
-            raise _raised(reply.data)
+            raise raised(reply.data)
         return reply.data["result"]
 
     def call(self, name: str, *arguments: Any, timeout_s: float = CALL_S) -> Any:
@@ -226,7 +256,7 @@ class Connection:
         return self.result(self.begin(name, *arguments), timeout_s)
 
     def _gone(self) -> ConnectionLost:
-        why = ssh.why_lost(self._words())
+        why = self._damage or ssh.why_lost(self._words())
         return ConnectionLost(
             f"the connection to the remote host was lost{f' ({why})' if why else ''}: it cleans up by itself,"
             " and the next case connects anew"
@@ -251,12 +281,12 @@ class Connection:
             os.close(file)
 
 
-def _raised(data: dict[str, Any]) -> IcbenchError:
+def raised(data: dict[str, Any]) -> IcbenchError:
     """Returns the error of the other end as one of this end."""
-    message = f"on the remote host: {data['message']}"
+    message = f"on the remote host: {data.get('message', '')}"
     kind = getattr(errors, str(data["error"]), ProvisionError)
     if kind is WorkloadError:
         return WorkloadError(message, crashed=bool(data.get("crashed")))
     if kind is errors.Invalid:
-        return errors.Invalid(data["reason"], f"on the remote host: {data['evidence']}")
+        return errors.Invalid(data.get("reason", "died"), f"on the remote host: {data.get('evidence', '')}")
     return kind(message) if isinstance(kind, type) and issubclass(kind, IcbenchError) else ProvisionError(message)
