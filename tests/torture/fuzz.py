@@ -128,5 +128,6 @@ def _readers() -> dict[str, Callable[[random.Random], object]]:
     from tests.unit.host.test_entry_checks import read_hostile
     from tests.unit.store.test_hostile_run import STORED
     from tests.unit.test_hostile_inputs import READERS
+    from tests.unit.testbed.test_hostile_answers import read_answer
 
-    return {**READERS, **STORED, "journal": read_hostile}
+    return {**READERS, **STORED, "journal": read_hostile, "answer of the second host": read_answer}

@@ -20,12 +20,19 @@ from pytest_icbench.config.option_table import Options
 from pytest_icbench.config.row import Row, rows
 from pytest_icbench.config.switch_config import checked
 from pytest_icbench.config.topology import reading
+from pytest_icbench.driver.workload.asked import parse_asked
 from pytest_icbench.driver.workload.output import parse_line
+from pytest_icbench.driver.workload.pcap import PcapFollower, pcap_bytes
 from pytest_icbench.errors import UsageError
 from pytest_icbench.gate import thresholds
 from pytest_icbench.model import toml
+from pytest_icbench.model.codec import encode
+from pytest_icbench.report.trends import trends
+from pytest_icbench.store import history
 from tests.hostile import mutated_data, mutated_text, refusals
+from tests.unit.driver.test_open_loop import summary
 from tests.unit.driver.workload.test_command import CLIENT, RECEIVED_LINE, SENT, WINDOW, WINDOW_RTT
+from tests.unit.store.test_history import ENTRY
 
 THRESHOLDS = """["*"]\nmax_frame_loss_ratio = 0.9\nmax_drop = 0.05\n["ovs-64B-*"]\nmin_throughput_pps = 2_000_000
 max_rise_rtt_p99_ns = 0.2\n"""
@@ -35,6 +42,8 @@ ip = "10.0.3.10"\nnetmask = 24\nmac = "02:00:00:00:00:10"\nsocket = "sock0"
 CONFIG = 'text = "a"\nnumber = 7\ntexts = ["a", "b"]\n[table]\na = 1\nb = "c"\nd = 1.5\n'
 KINDS = {"text": "text", "number": "number", "texts": "texts", "table": "table"}
 LINES = [{**WINDOW, **RECEIVED_LINE, **SENT, "role": "client", "rtt": WINDOW_RTT}, {**CLIENT, "unanswered": 5}]
+ASKED = json.loads(summary())
+CAPTURE = pcap_bytes([bytes(range(60)), b"\xff" * 64, b"\x02" * 14])
 OPTIONS: list[tuple[Callable[[str, str], object], str]] = [
     (values.packet_sizes, "64 512 64..64..1024"),
     (values.rates, "max ndr pdr:0.5% ndr*0.5 500k 1.5M 1M..1M..20M"),
@@ -187,6 +196,36 @@ def read_line(chance: random.Random) -> None:
         parse_line(mutated_text(json.dumps(line), chance).encode(errors="surrogatepass"))
 
 
+def read_capture(chance: random.Random) -> None:
+    """Follows a capture that was changed and that comes in two parts."""
+    data = bytearray(CAPTURE)
+    for _ in range(chance.randint(1, 4)):
+        place = chance.randrange(len(data))
+        data[place : place + chance.randint(0, 4)] = chance.randbytes(chance.randint(0, 5))
+    follower, middle = PcapFollower(), chance.randrange(len(data) + 1)
+    frames = follower.feed(bytes(data[:middle])) + follower.feed(bytes(data[middle:]))
+    assert sum(map(len, frames)) <= len(data)
+
+
+def read_asked(chance: random.Random) -> None:
+    text = json.dumps(mutated_data(ASKED, chance))
+    parse_asked(text if chance.random() < 0.7 else mutated_text(json.dumps(ASKED), chance))
+
+
+def read_history(chance: random.Random) -> None:
+    """Reads a history of which one line is changed. Raises UsageError if the line is left out."""
+    entry = {"schema": history.SCHEMA, **encode(ENTRY)}
+    line = json.dumps(mutated_data(entry, chance)) if chance.random() < 0.7 else mutated_text(json.dumps(entry), chance)
+    with TemporaryDirectory(prefix="hostile-") as top:
+        path = Path(top, "h.jsonl")
+        path.write_bytes(f"{json.dumps(entry)}\n{line}\n".encode(errors="surrogatepass"))
+        entries, troubles = history.read(path)
+        trends(entries)
+    assert all(trouble.isprintable() for trouble in troubles)
+    if troubles:
+        raise UsageError(troubles[0])
+
+
 READERS: dict[str, Callable[[random.Random], object]] = {
     "thresholds": lambda chance: thresholds.parse(mutated_text(THRESHOLDS, chance), "t.toml"),
     "topology": lambda chance: reading.loads(mutated_text(TOPOLOGY, chance), "t.toml"),
@@ -195,6 +234,9 @@ READERS: dict[str, Callable[[random.Random], object]] = {
     "option of the table": read_table,
     "trace": read_trace,
     "line of the workload": read_line,
+    "summary of ask": read_asked,
+    "capture": read_capture,
+    "history": read_history,
 }
 
 
