@@ -8,11 +8,14 @@ a wrong type, is its fault: ``switch 'foo': start() raised KeyError: 'nix' (foo.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from traceback import extract_tb
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from pytest_icbench.driver.application import registry as application_registry
+from pytest_icbench.driver.application.protocol import Application, Start
 from pytest_icbench.driver.function.protocol import Function
 from pytest_icbench.driver.node.attached.node import AttachedNode
 from pytest_icbench.driver.node.protocol import Node, NodeFacts
@@ -21,6 +24,7 @@ from pytest_icbench.driver.switch.protocol import Needs, Switch
 from pytest_icbench.errors import DriverFault, IcbenchError
 from pytest_icbench.host.findings import Finding
 from pytest_icbench.host.process import Process
+from pytest_icbench.model.application import ClientFigures
 from pytest_icbench.model.codec import decode, encode
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
@@ -86,6 +90,10 @@ def _plain_facts(value: Any, arguments: tuple[Any, ...]) -> bool:  # noqa: ARG00
     return True
 
 
+def _number(value: Any, arguments: tuple[Any, ...]) -> bool:  # noqa: ARG001
+    return type(value) in (int, float) and math.isfinite(value)
+
+
 def _instance(kind: type) -> Check:
     return lambda value, _: isinstance(value, kind)
 
@@ -119,6 +127,17 @@ _FUNCTION: dict[str, tuple[Check, str] | None] = {
     "check": None,
     "counters": (_is(FunctionCounters), "FunctionCounters"),
     "stop": None,
+}
+_START = (_is(Start), "Start with texts")
+_COUNT = (_optional(_number), "a number, or None")
+_APPLICATION: dict[str, tuple[Check, str] | None] = {
+    "serve": _START,
+    "drive": _START,
+    "parse": (_is(ClientFigures), "ClientFigures of numbers"),
+    "prepare": (_listed(_instance(str)), "a tuple of texts"),
+    "served": _COUNT,
+    "told": _COUNT,
+    "tolerance": (_number, "a number"),
 }
 _NODE: dict[str, tuple[Check, str] | None] = {
     "start": (_instance(NodeFacts), "NodeFacts"),
@@ -227,6 +246,16 @@ def make_function(cls: type[Function]) -> Function:
     """Returns an instance of a function's driver whose calls are guarded. Raises DriverFault."""
     driver = f"function '{getattr(cls, 'name', cls.__name__)}'"
     return cast("Function", _Guarded(guarded(driver, "__init__", cls), driver, _FUNCTION))
+
+
+def make_application(label: str, versions: Mapping[str, str]) -> Application:
+    """Returns the application of a case's label, whose calls are guarded.
+
+    Raises UsageError for an unknown one, DriverFault.
+    """
+    driver = f"application '{label.partition(':')[0]}'"
+    made = guarded(driver, "__init__", lambda: application_registry.application(label, versions))
+    return cast("Application", _Guarded(made, driver, _APPLICATION))
 
 
 def make_node(kind: str, session: HostSession, spec: NodeSpec) -> Node:

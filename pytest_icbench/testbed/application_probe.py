@@ -10,7 +10,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_icbench.driver.application.protocol import Application, Program
-from pytest_icbench.driver.application.registry import application, applications
+from pytest_icbench.driver.application.registry import applications
+from pytest_icbench.driver.guard import make_application
 from pytest_icbench.driver.workload.executable import NAME as WORKLOAD
 from pytest_icbench.driver.workload.version import workload_version
 from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported, WorkloadError
@@ -58,9 +59,9 @@ def _workload(cls: type[Application]) -> str:
 def probed(label: str) -> Application:
     """Returns the application of a case's label, with the versions of its programs.
 
-    Raises Unsupported if one of them is not installed, UsageError for an unknown application.
+    Its calls are guarded. Raises Unsupported if one of them is not installed, UsageError for an unknown application.
     """
-    return application(label, versions(applications()[label.partition(":")[0]]))
+    return make_application(label, versions(applications()[label.partition(":")[0]]))
 
 
 def with_application(case: Case, around: Surroundings) -> tuple[Application | None, Surroundings]:

@@ -9,13 +9,16 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.driver.guard import guarded, make_node, make_switch, node_findings, node_treatment
+from pytest_icbench.driver.application import registry as application_registry
+from pytest_icbench.driver.application.protocol import Wrong
+from pytest_icbench.driver.application.redis import Redis
+from pytest_icbench.driver.guard import guarded, make_application, make_node, make_switch, node_findings, node_treatment
 from pytest_icbench.driver.node import registry
 from pytest_icbench.driver.node.netns import NetnsNode
 from pytest_icbench.driver.node.protocol import NodeSpec
 from pytest_icbench.driver.switch.kernel.linux_bridge import LinuxBridge
 from pytest_icbench.driver.switch.protocol import Needs
-from pytest_icbench.errors import DriverFault, ProvisionError, Unsupported
+from pytest_icbench.errors import DriverFault, ProvisionError, Unsupported, UsageError
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.switch_facts import Batches, Busy, PortCounters, SwitchFacts
 
@@ -154,6 +157,30 @@ def test_a_node(monkeypatch: pytest.MonkeyPatch) -> None:
         node_treatment("box")
     with pytest.raises(DriverFault, match=r"^node 'box': findings\(\) returned "):
         node_findings(box(findings=staticmethod(returning(["a"]))))
+
+
+@pytest.mark.parametrize("method", ["serve", "drive", "parse", "prepare", "served", "told", "tolerance"])
+def test_an_application(monkeypatch: pytest.MonkeyPatch, method: str) -> None:
+    def made(function: Any) -> Any:
+        broken = type("Broken", (Redis,), {method: function})
+        monkeypatch.setitem(application_registry._known, "redis", broken)
+        return getattr(make_application("redis:set", {}), method)
+
+    with pytest.raises(DriverFault, match=rf"^application 'redis': {method}\(\) raised KeyError: 'nix' \(test_guard"):
+        made(raising(KeyError("nix")))()
+    with pytest.raises(DriverFault, match=rf"^application 'redis': {method}\(\) returned .*: it has to be "):
+        made(returning(float("inf")))()
+
+
+def test_an_application_of_this_package_is_what_it_was() -> None:
+    application = make_application("redis:set", {"redis-benchmark": "7.0"})
+    output = (Path(__file__).parent / "recorded_applications" / "redis-benchmark-7.0.15.txt").read_text()
+    assert application.parse(output, 5000).operations == 5000
+    assert application.named(application.client) == "redis-benchmark 7.0"
+    with pytest.raises(Wrong, match="no line of figures"):
+        application.parse("", 5000)
+    with pytest.raises(UsageError):
+        make_application("nonsense", {})
 
 
 def test_the_place_is_the_driver_s_and_not_the_guard_s() -> None:

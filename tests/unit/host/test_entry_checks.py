@@ -180,6 +180,15 @@ def test_what_no_session_writes_is_told_and_left_alone(tmp_path: Path, kind: str
     assert "\n" not in failure
 
 
+def test_no_entry_holds_a_command_line(tmp_path: Path) -> None:
+    (tmp_path / SESSION).mkdir()
+    journal = Journal(tmp_path / SESSION / "journal", UNDO_KINDS)
+    journal.record("command", argv=["touch", str(tmp_path / "done")])
+    (failure,) = journal.undo_all()
+    assert "its kind is unknown" in failure
+    assert not (tmp_path / "done").exists()
+
+
 def test_every_kind_is_tried_here() -> None:
     assert {kind for kind, _ in RIGHT} == set(UNDO_KINDS) - {"process"}
 
