@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
  * window (255: control) and its number. The others tell how far that is from the next one: a leap to six
  * bytes, a leap by four, or near by, two with a sign.
  */
-enum frame_kind { HEADED = 1, STAMPED = 2, LEAP_BITS = 0x3c, ANYWHERE = 0, FAR = 4 };
+enum frame_kind { HEADED = 1, STAMPED = 2, LEAP_BITS = 0xfc, ANYWHERE = 0x54, FAR = 0xa8 };
 
 #define LABEL_BYTES 7u
 
