@@ -45,7 +45,7 @@ class Existing:
         forms = "docker:NAME, podman:NAME, lxc:NAME, pid:NUMBER or netns:PATH"
         if self.kind not in KINDS or not self.target:
             return f"'{self.container}' names nothing to attach to: write {forms}"
-        if self.kind == "pid" and not re.fullmatch("0*[1-9][0-9]{0,8}", self.target):
+        if self.kind == "pid" and not re.fullmatch("0{0,9}[1-9][0-9]{0,8}", self.target):
             return f"'{self.target}' is no process id: write pid:NUMBER"
         if self.kind == "netns" and not self.target.startswith("/"):
             return f"'{self.target}' is no absolute path: write netns:/run/netns/{self.target}"

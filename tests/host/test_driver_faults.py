@@ -133,3 +133,15 @@ def test_a_gigabyte_of_log(tmp_path: Path) -> None:
     said, status = outcome(tmp_path, {"faulty": ("processes", "logs a gigabyte")})
     assert status == 0, said
     assert "2 passed" in said
+
+
+def test_names_that_lead_elsewhere(tmp_path: Path) -> None:
+    """Each is a switch like others, and its files are where the others' are."""
+    directory = tmp_path / "a" / "b"
+    directory.mkdir(parents=True)
+    names = ("../../x", "/etc/x", "..", "-x", "x" * 300)
+    said, status = outcome(directory, dict.fromkeys(names, ("processes", "none")))
+    assert status == 0, said
+    assert f"{len(names) + 1} passed" in said
+    assert {path.name for path in tmp_path.rglob("*") if not path.is_relative_to(directory)} == {"a", "b"}
+    assert not Path("/etc/x").exists()

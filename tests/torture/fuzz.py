@@ -19,11 +19,9 @@ from tests.hostile import refusals
 ROOT = Path(__file__).parents[2]
 _PROGRAMS, _COMMAND = "workload/tests", "icbench "
 #: The C parsers: fuzz targets of workload/tests, built by meson.
-TARGETS = ("receive", "options", "pcap", "answers")
+TARGETS = ("answers", "pcap", "options", "receive")  # what is left of the time is the slowest one's
 #: Inputs of a parser in C for each one of a reader in Python, and for each call of a command.
 _TO_A_READER, _TO_A_COMMAND = 100, 10_000
-#: A reader's share at most of the time that is left.
-_OF_A_READER = 0.25
 #: Inputs of a reader between two looks at the clock.
 _AT_ONCE = 100
 
@@ -58,14 +56,15 @@ def run(inputs: dict[str, int], seed: int, seconds: float, tell: Callable[[str],
     with TemporaryDirectory(prefix="torture-") as directory, ProcessPoolExecutor(cpus, initializer=_yield_cpu) as pool:
         begun = []
         for left, (name, count) in zip(range(len(inputs), 0, -1), inputs.items(), strict=True):
+            share = cpus / left  # of the time: what one does not take is the later ones'
             if not name.startswith("fuzz_"):
-                begun.append(pool.submit(_reader, name, count, seed, deadline))
+                begun.append(pool.submit(_reader, name, count, seed, deadline, share))
                 continue
             trouble = _built(Path(directory))
             if trouble is not None:
                 yield trouble
                 return
-            begun.append(pool.submit(_parser, Path(directory), name, count, seed, deadline, cpus / left))
+            begun.append(pool.submit(_parser, Path(directory), name, count, seed, deadline, share))
         for done in as_completed(begun):
             said, trouble = done.result()
             tell(said)
@@ -102,9 +101,9 @@ def _parser(directory: Path, name: str, count: int, seed: int, deadline: float, 
     return said, None if done.returncode == 0 else f"{name}: {done.stderr[-2000:]}"
 
 
-def _reader(name: str, count: int, seed: int, deadline: float) -> tuple[str, str | None]:
+def _reader(name: str, count: int, seed: int, deadline: float, share: float) -> tuple[str, str | None]:
     tried = _tried(name)
-    end = time.monotonic() + max(1.0, _OF_A_READER * (deadline - time.monotonic()))
+    end = time.monotonic() + max(1.0, min(1.0, share) * (deadline - time.monotonic()))
     done = refused = 0
     wrong: dict[str, str] = {}
     while done < count and time.monotonic() < end:

@@ -39,6 +39,9 @@ max_rise_rtt_p99_ns = 0.2\n"""
 TOPOLOGY = """pairs = '1vs1'\n[[container]]\nname = "a"\napplication = ["send"]\npeer = "b"\ncpus = [2]
 ip = "10.0.3.10"\nnetmask = 24\nmac = "02:00:00:00:00:10"\nsocket = "sock0"
 [[container]]\nname = "b"\napplication = "recv"\npeer = "a"\ncpus = 4\nip = "10.0.3.11"\nnetmask = "255.255.255.0"\n"""
+ATTACHED = """[[container]]\nname = "a"\ncontainer = "pid:4711"\napplication = ["send"]\npeer = "b"
+interface = "eth0"\n[[container]]\nname = "b"\ncontainer = "docker:web"\napplication = "recv"\npeer = "a"
+socket = "/run/x"\nmac = "02:00:00:00:09:09"\n"""
 CONFIG = 'text = "a"\nnumber = 7\ntexts = ["a", "b"]\n[table]\na = 1\nb = "c"\nd = 1.5\n'
 KINDS = {"text": "text", "number": "number", "texts": "texts", "table": "table"}
 LINES = [{**WINDOW, **RECEIVED_LINE, **SENT, "role": "client", "rtt": WINDOW_RTT}, {**CLIENT, "unanswered": 5}]
@@ -229,6 +232,7 @@ def read_history(chance: random.Random) -> None:
 READERS: dict[str, Callable[[random.Random], object]] = {
     "thresholds": lambda chance: thresholds.parse(mutated_text(THRESHOLDS, chance), "t.toml"),
     "topology": lambda chance: reading.loads(mutated_text(TOPOLOGY, chance), "t.toml"),
+    "topology that attaches": lambda chance: reading.loads(mutated_text(ATTACHED, chance), "t.toml"),
     "configuration": read_config,
     "value of an option": read_option,
     "option of the table": read_table,

@@ -16,6 +16,7 @@ from pytest_icbench.model.existing import Existing
 #: A node's name holds 32 characters, of which session and rig take 16.
 NAME_MAX = 16
 _PAIRS = re.compile(r"([1-9][0-9]*)vs([1-9][0-9]*)")
+_DIGITS_MAX = 9
 _MAX_CPU = 8191
 _NAME = (
     re.compile(rf"[A-Za-z0-9](?:[A-Za-z0-9_-]{{0,{NAME_MAX - 2}}}[A-Za-z0-9])?"),
@@ -191,6 +192,6 @@ def pair_number(value: str) -> int:
         raise ValueError(
             f"'{value}' has {match[1]} on one side and {match[2]} on the other: both are the same, as 4vs4"
         )
-    if int(match[1]) > MAX_PAIRS:
-        raise ValueError(f"'{value}' are more than the {MAX_PAIRS} pairs that are supported")
+    if len(match[1]) > _DIGITS_MAX or int(match[1]) > MAX_PAIRS:
+        raise ValueError(f"'{value:.20}' are more than the {MAX_PAIRS} pairs that are supported")
     return int(match[1])

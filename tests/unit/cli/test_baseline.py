@@ -266,6 +266,7 @@ def test_baseline_lists_drops_and_thins(capsys: pytest.CaptureFixture[str]) -> N
         (("main", "*", "--session", "2023"), "add --drop"),
         (("main", "--keep", "0"), "'0' is no number of sessions"),
         (("main", "--keep", "9" * 5000), "is no number of sessions"),
+        (("main", "--keep", "0" * 5000 + "1"), "is no number of sessions"),
         (("main", "*", "--drop", "--session", "2023-11-14"), "is the newest session"),
         (("main", "*", "--drop", "--session", "1999"), "no session begins with '1999'"),
     ],

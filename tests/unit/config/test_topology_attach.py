@@ -44,6 +44,12 @@ def test_containers_that_run_already() -> None:
     assert [decode(EndpointSpec, encode(spec), "spec") for spec in specs] == specs
 
 
+@pytest.mark.parametrize("pid", ["-1", "\u0661", "", "0" * 5000 + "1"])
+def test_a_number_that_is_no_process(pid: str) -> None:
+    with pytest.raises(UsageError, match=r"is no process id|names nothing to attach to"):
+        loads(GOOD.replace("docker:web1", f"pid:{pid}"), "pods.toml")
+
+
 def test_a_result_keeps_no_address_that_is_not_the_interface_s() -> None:
     first, second = loads(GOOD, "pods.toml").treatment()["containers"]
     assert "ip" not in first
