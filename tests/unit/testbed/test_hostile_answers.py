@@ -39,7 +39,7 @@ def read_answer(chance: random.Random) -> None:
     _, data = parse_reply(text or mutated_text(json.dumps(answer), chance))
     if "error" in data:
         error = raised(data)
-        assert str(error).isprintable()
+        assert all(line.isprintable() for line in str(error).split("\n"))  # a log may follow on further lines
         raise UsageError(str(error))
     if call is not None:
         _CALLS[call].decode_result(data["result"])
