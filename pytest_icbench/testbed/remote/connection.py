@@ -211,6 +211,8 @@ class Connection:
                 reply.arrived.set()
         except DamagedData as error:
             self._damage = str(error)
+            with suppress(OSError):
+                self._channel.close()  # the other end gives its host back
             self._lose("lost")
         with suppress(OSError):
             os.eventfd_write(self.wake, 1)

@@ -9,6 +9,7 @@ import random
 import threading
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -58,6 +59,7 @@ def connection(monkeypatch: pytest.MonkeyPatch) -> Connection:
     monkeypatch.setattr(made, "_words", lambda: "", raising=False)
     made._replies, made._lost, made._damage = {1: Reply()}, None, ""
     made._closing = threading.Event()
+    made._channel = Mock()
     made.wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
     return made
 
@@ -68,6 +70,7 @@ def test_a_message_that_is_no_answer_ends_the_connection(connection: Connection,
     reply = connection._replies[1]
     connection._hear(message)
     assert not connection.live
+    connection._channel.close.assert_called_once_with()
     with pytest.raises(ConnectionLost, match="an answer of the remote host"):
         connection.result(reply, timeout_s=0.1)
     os.close(connection.wake)
