@@ -261,10 +261,10 @@ def _of(ranking: Ranking) -> str:
             text += "; each can carry more"
         elif floors:
             text += f"; {alternatives(floors).replace(' or ', ' and ')} can carry more"
-        elif any(_interval(item) for item in leaders):
-            text += "; their intervals overlap"
-        else:
+        if not any(_interval(item) for item in leaders):
             text += "; too few launches to tell"
+        elif not floors:
+            text += "; their intervals overlap"
         rest = behind
     limits = "" if is_latency(best) else _limits([best, *ranking.rivals])
     text += f". {limits}" if limits else "."

@@ -247,7 +247,11 @@ def warnings(results: Sequence[Result]) -> list[str]:
         where = "" if sharing == len(results) else f" of {sharing} of {_cases(len(results))}"
         parts.append(f"The endpoints{where} share CPUs and yield to each other: compare these only with one another.")
     numbers = [result for result in results if result.is_number]
-    if disturbed := [result for result in numbers if result.disturbed_launches or result.disturbed_windows]:
+    if disturbed := [
+        result
+        for result in numbers
+        if result.disturbed_launches or result.disturbed_windows or result.disturbed_repeated
+    ]:
         parts.append(_disturbed(disturbed, numbers))
     broken = [result for result in results if not result.is_number]
     spoiled = [result for result in broken if result.disturbed_launches or result.disturbed_repeated]
@@ -267,11 +271,13 @@ def warnings(results: Sequence[Result]) -> list[str]:
 
 
 def _disturbed(disturbed: Sequence[Result], numbers: Sequence[Result]) -> str:
-    """Returns how many launches and windows of all numbers others disturbed, and the case with most of them."""
+    """Returns how many launches and windows of all values others disturbed, and the case with most of them."""
     launches = sum(result.disturbed_launches or 0 for result in disturbed), sum(result.launches for result in numbers)
     windows = sum(result.disturbed_windows for result in disturbed), sum(result.windows for result in numbers)
     counts = (("launches", launches), ("windows", windows))
     told = " and ".join(f"{part:,} of {whole:,} {what}" for what, (part, whole) in counts if part)
+    if repeated := sum(result.disturbed_repeated or 0 for result in disturbed):
+        told += f"{', ' if told else ''}{counted(repeated, 'launch')} repeated"
     worst = max(disturbed, key=lambda result: result.disturbed_windows / max(result.windows, 1))
     most = f"; most in {_label(worst)}: {worst.disturbed_windows} of {worst.windows} windows" if windows[0] else ""
     return f"Disturbed: {told}, in {_cases(len(disturbed))}{most}."

@@ -67,6 +67,14 @@ def test_the_summary_says_it_with_the_hosts_warnings() -> None:
     assert "disturbed" not in summary([result(Case("ovs"))], [], [])
 
 
+def test_launches_that_were_repeated_count_as_on_the_terminal() -> None:
+    """What was kept of such a case is undisturbed, and the case took longer all the same."""
+    repeated = result(Case("vpp"), disturbed_repeated=3, disturbance=WORDS)
+    assert "Disturbed: 5 of 12 launches, 6 launches repeated, in 2 cases." in summary([FOUND, repeated], [], [])
+    assert "Disturbed: 3 launches repeated, in 1 case." in summary([repeated], [], [])
+    assert "disturbed, 2 cases:" in " ".join(table([FOUND, repeated]))
+
+
 def test_many_disturbed_cases_are_folded_in_the_summary_and_cut_in_the_table() -> None:
     many = [replace(FOUND, case=Case("ovs", burst=burst).id) for burst in range(1, 9)]
     text = summary(many, [], [])
