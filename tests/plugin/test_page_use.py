@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -294,3 +295,26 @@ def test_print_has_no_logs_no_controls_and_no_page_for_a_heading_alone(opened: O
     page.pdf(path=tmp_path / "page.pdf", format="A4")
     pages = len(re.findall(rb"/Type\s*/Page\b", (tmp_path / "page.pdf").read_bytes()))
     assert 2 <= pages < 10  # two hundred rows among them
+
+
+#: The labels of a horizontal axis, as the boxes in which a browser draws their characters.
+LABELS = """chart => [...document.querySelectorAll(`#ic-fig-${chart} .role-axis-label text`)].flatMap(text => {
+  const parts = [...text.querySelectorAll('tspan'), ...(text.querySelector('tspan') ? [] : [text])];
+  return parts.filter(part => part.textContent.length > 1).map(part => {
+    const box = part.getBoundingClientRect();
+    return [part.textContent, box.left, box.top, box.right, box.bottom];
+  });
+})"""
+
+
+def test_sizes_that_are_nearly_the_same_have_labels_beneath_each_other(browser: Any, tmp_path: Path) -> None:
+    page, tests = Page(), list[TestRecord]()
+    for size in (64, 1280, 1500, 1518):
+        add(page, tests, Case("ovs", Traffic(size)))
+    write_html(tmp_path / "report.html", page, tests)
+    for opened in opening(browser, tmp_path / "report.html"):
+        opened.page.locator("#ic-fig-size-0-pps").scroll_into_view_if_needed()
+        opened.page.wait_for_selector("#ic-fig-size-0-pps svg")
+        boxes = {label: box for label, *box in opened.page.evaluate(LABELS, "size-0-pps")}
+        near = [boxes[size] for size in ("1280", "1500", "1518")]
+        assert [above[3] <= below[1] for above, below in pairwise(near)] == [True, True]

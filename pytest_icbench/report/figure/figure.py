@@ -228,7 +228,8 @@ def _staggered(values: Sequence[float]) -> str:
         near = [line for line, last in enumerate(last_of_line) if log2(value / last) >= NEAR * span]
         line = near[0] if near else len(last_of_line)
         last_of_line[line : line + 1] = [value]
-        texts[f"{value:g}"] = [*[""] * line, f"{value:g}"]
+        # Vega trims a line, and a browser takes no notice of one without a character.
+        texts[f"{value:g}"] = [*["\u200b"] * line, f"{value:g}"]
     return f"({json.dumps(texts)})[toString(datum.value)]"
 
 
