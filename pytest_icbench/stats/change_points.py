@@ -14,6 +14,8 @@ has no least effect. Therefore:
   nearest first. So is a level of fewer than ``FEWEST`` points with its nearer neighbour.
 * So are neighbours whose points can lie apart by chance (Mann and Whitney's interval, ``FALSE_ALARMS`` over the places
   at which a series can change). Where results have one of two bands at random, a run of the same band is no change.
+* So are neighbours whose step is explained as well by results that depend on those before them (``level_shift``): a
+  host's mood that outlasts some runs is no change.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from pytest_icbench.errors import UsageError
+from pytest_icbench.stats.level_shift import step_log_likelihood
 from pytest_icbench.stats.quantiles import median, unpaired_ratio
 
 #: A change of the level by less than this share does not matter.
@@ -33,8 +36,11 @@ FEWEST = 3
 WINDOW = 160
 #: Neighbours on each side that an outlier is compared with, and how many of their deviations away it lies.
 NEIGHBOURS, FAR = 3, 4.0
-#: Greatest share of series of independent points with a change, and the points of a level that tell it.
+#: Greatest share of series without a change in which one is found, and the points of a level that tell it.
 FALSE_ALARMS, TOLD_BY = 0.05, 40
+#: What a step has to add to the likelihood, as in ``level_shift``: set by simulation, such that ``FALSE_ALARMS`` holds
+#: in series of 25 to 200 points whose neighbours correlate by up to 0.9 (``benchmarks/validation``).
+TELLING = 17.0
 #: Factor from the median absolute deviation of a normal distribution to its standard deviation.
 _DEVIATIONS = 1.4826
 
@@ -60,12 +66,13 @@ def levels(values: Sequence[float], least_effect: float = LEAST_EFFECT) -> list[
     """
     if not values:
         return []
-    starts = [0]
+    starts, calm = [0], list(values)
     if len(values) >= 2 * FEWEST and min(values) != max(values):
-        starts = _starts(_calmed(values))
+        calm = _calmed(values)
+        starts = _starts(calm)
     while True:
         found = _merged(values, starts, least_effect)
-        doubtful = [(before, later) for before, later in pairwise(found) if not _differ(values, before, later)]
+        doubtful = [pair for pair in pairwise(found) if not (_differ(values, *pair) and _is_step(calm, *pair))]
         if not doubtful:
             return found
         nearest = min(doubtful, key=lambda pair: _step(pair[0].value, pair[1].value))[1]
@@ -136,12 +143,24 @@ def _merged(values: Sequence[float], starts: Sequence[int], least_effect: float)
 
 def _differ(values: Sequence[float], before: Level, later: Level) -> bool:
     """Whether the points nearest to a change lie further apart than by chance."""
-    old = values[max(before.first, before.last + 1 - TOLD_BY) : before.last + 1]
-    new = values[later.first : min(later.last + 1, later.first + TOLD_BY)]
+    first, last = _nearest(before, later)
+    old, new = values[first : later.first], values[later.first : last + 1]
     if min(*old, *new) <= 0:
         return True  # no ratio
     ratio = unpaired_ratio(new, old, 1 - FALSE_ALARMS / len(values))
     return ratio.low is not None and ratio.high is not None and not ratio.low <= 1 <= ratio.high
+
+
+def _is_step(calm: Sequence[float], before: Level, later: Level) -> bool:
+    """Whether a step explains the points nearest to a change, without outliers, better than dependence alone does."""
+    first, last = _nearest(before, later)
+    near = calm[first : last + 1]
+    return min(near) != max(near) and step_log_likelihood(near, later.first - first) > TELLING
+
+
+def _nearest(before: Level, later: Level) -> tuple[int, int]:
+    """Returns the first and the last of the points that tell a change."""
+    return max(before.first, later.first - TOLD_BY), min(later.last, later.first + TOLD_BY - 1)
 
 
 def _step(before: float, after: float) -> float:
