@@ -2,13 +2,15 @@
 """A device that is known exactly, searched with MLRsearch and with a plain binary search: which is right, and how soon?
 
 The device forwards up to its capacity and loses the rest. Around that there is noise of two kinds: from trial to trial
-the capacity differs a little, and in some trials an interruption takes away some milliseconds of it.
+the capacity differs a little, and in some trials an interruption takes away some milliseconds of it. Both can last for
+some trials.
 """
 
 from __future__ import annotations
 
+import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +28,8 @@ class SimulatedDevice:
     Attributes:
         capacity_pps: what it forwards when nothing disturbs it.
         jitter: standard deviation of the capacity between trials, as a part of it.
+        correlation: of neighbouring trials: of their capacity, and of whether they are interrupted.
+        heavy: whether what changes the capacity from trial to trial is Student's with three degrees of freedom.
         stall_share: part of the trials in which an interruption occurs.
         stall_s: the longest interruption; what its queue cannot hold is lost.
         queue: frames that it holds back through an interruption.
@@ -41,18 +45,36 @@ class SimulatedDevice:
     random: random.Random = field(default_factory=random.Random)
     spent_s: float = 0.0
     trials: int = 0
+    correlation: float = 0.0
+    heavy: bool = False
+    _mood: float = 0.0
+    _interrupted: bool = False
 
     def __call__(self, duration_s: float, load_pps: float) -> Tried:
         offered = round(duration_s * load_pps)
-        capacity = self.capacity_pps * max(0.0, 1 + self.random.gauss(0.0, self.jitter))
+        capacity = self.capacity_pps * max(0.0, 1 + self._next_mood())
         lost = max(0.0, load_pps - capacity) * duration_s
-        if self.random.random() < self.stall_share:
+        if self._is_interrupted():
             missed = self.random.uniform(0.0, self.stall_s) * load_pps
             lost += max(0.0, missed - self.queue)
         self.spent_s += duration_s + OVERHEAD_S
         self.trials += 1
         effective = duration_s + (OVERHEAD_S if self.overheads_count else 0.0)
         return Tried(offered, max(0, offered - round(lost)), effective)
+
+    def _next_mood(self) -> float:
+        fresh = self.random.gauss(0.0, self.jitter)
+        if self.heavy:
+            fresh /= math.sqrt(self.random.gammavariate(1.5, 2))  # of the same variance
+        kept = self.correlation if self.trials else 0.0
+        self._mood = kept * self._mood + math.sqrt(1 - kept * kept) * fresh
+        return self._mood
+
+    def _is_interrupted(self) -> bool:
+        kept = self.correlation if self.trials else 0.0
+        if not kept or self.random.random() >= kept:
+            self._interrupted = self.random.random() < self.stall_share
+        return self._interrupted
 
     def true_rate(self, loss_ratio: float) -> float:
         """The greatest load of which no more than ``loss_ratio`` is lost while nothing disturbs it."""
@@ -102,10 +124,22 @@ def score(search: Search, goal: Goal, searches: int, seed: int = 1, **noise: Any
     met by the device and no more than a width below what it can do.
 
     Args:
-        noise: ``jitter``, ``stall_share``, ``stall_s`` of the device.
+        noise: ``jitter``, ``stall_share``, ``stall_s``, ``correlation``, ``heavy`` of the device.
     """
-    source = random.Random(seed)
     right, trials, seconds = 0, [], []
+    for found, device in searched(search, goal, searches, seed, **noise):
+        right += within_width(found, device.true_rate(goal.loss_ratio), goal.width)
+        trials.append(device.trials)
+        seconds.append(device.spent_s)
+    middle = searches // 2
+    return Score(searches, right / searches, sorted(trials)[middle], sorted(seconds)[middle])
+
+
+def searched(
+    search: Search, goal: Goal, searches: int, seed: int = 1, **noise: Any
+) -> Iterator[tuple[Bounds, SimulatedDevice]]:
+    """Searches devices as ``score`` does, and yields what was found with each."""
+    source = random.Random(seed)
     for _ in range(searches):
         device = SimulatedDevice(
             source.uniform(1e5, 9e6),
@@ -113,12 +147,7 @@ def score(search: Search, goal: Goal, searches: int, seed: int = 1, **noise: Any
             overheads_count=goal.overheads_count,
             **noise,
         )
-        found = search(goal, 1e4, 1e7, device)
-        right += within_width(found, device.true_rate(goal.loss_ratio), goal.width)
-        trials.append(device.trials)
-        seconds.append(device.spent_s)
-    middle = searches // 2
-    return Score(searches, right / searches, sorted(trials)[middle], sorted(seconds)[middle])
+        yield search(goal, 1e4, 1e7, device), device
 
 
 def within_width(found: Bounds, true_pps: float, width: float) -> bool:

@@ -59,6 +59,11 @@ class Machine:
             values.append(seen[-1] + self.launch(random))
         return values, (LEVEL if self.lasting else median(seen)) + self.offset
 
+    def course(self, random: Random) -> Iterator[float]:
+        """Launches without an end."""
+        for level in self.levels(random) if self.levels else _steady():
+            yield level + self.launch(random)
+
 
 def _steady() -> Iterator[float]:
     while True:

@@ -53,7 +53,7 @@ of the same size, it covers the truth a little less often than it should: two su
 
 The rate of false alarms of the test for two bands is simulated for flat, normal and skewed distributions.
 """
-SECONDS = 100.0
+SECONDS = 260.0
 FIGURES = {"machines": "Part of the sessions whose interval holds the truth, and the launches they took."}
 
 LEAST, MOST = 0.93, 0.97

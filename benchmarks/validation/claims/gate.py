@@ -48,7 +48,7 @@ of the baseline, and an interval over launches.
 
 Power is that of a single case of a session of {CASES}, by {POWER_SESSIONS:,} sessions.
 """
-SECONDS = 750.0
+SECONDS = 500.0
 FIGURES = {
     "alarms": "Sessions of unchanged software that accuse anything, and intervals that hold the truth.",
     "power": "Slower cases that are accused, by how much slower they are.",
@@ -168,9 +168,9 @@ class Sessions:
         if shared is None:
             host = [random.gauss(0, machine.host) + machine.drift * place for place in range(count)]
             host[-1] += math.log1p(machine.step)
-            shared = host, _own(machine, random, count)
+            shared = host, own_levels(machine, random, count)
         bands = [(_band(machine, random), _band(machine, random)) for _ in range(count)]
-        return cls(shared[0], _own(machine, random, count), shared[1], bands)
+        return cls(shared[0], own_levels(machine, random, count), shared[1], bands)
 
     def launches(
         self, machine: Machine, random: Random, place: int, *, again: bool = False
@@ -196,7 +196,8 @@ def _band(machine: Machine, random: Random) -> float:
     return -machine.apart if machine.apart and random.random() > 0.8 else 0.0
 
 
-def _own(machine: Machine, random: Random, count: int) -> list[float]:
+def own_levels(machine: Machine, random: Random, count: int) -> list[float]:
+    """The own levels of so many sessions, one after the other, on the scale of logarithms."""
     levels, now = [], random.gauss(0, 1)
     for _ in range(count):
         value = machine.own * now

@@ -48,7 +48,7 @@ looks, signed ranks over pairs of launches.
 
 The second table is the price: {POWER:,} comparisons of a slower version, by the noise of a launch and of a rig.
 """
-SECONDS = 240.0
+SECONDS = 180.0
 FIGURES = {"alarms": "Sessions of twenty comparisons that accuse unchanged software, by what rigs draw."}
 
 MARGIN, PRECISION = Margin("higher"), Lengths().precision
