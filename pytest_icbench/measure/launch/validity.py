@@ -104,14 +104,18 @@ def _waiting(window: Window) -> bool:
 
 
 def held_off(couples: Sequence[tuple[ProcessOutput, ProcessOutput]], windows: Sequence[Window]) -> str | None:
-    """Checks that each sender without a rate had a turn: at maximum load there is always a frame to send."""
+    """Checks that each sender had a turn: at maximum load there is always a frame to send, at a rate one a period."""
     for leader, _ in couples:
         command = leader.command
         of_pair = [window for window in windows if window.account == (leader.pair, command.direction)]
-        if command.rate_pps or command.trace or not of_pair or any(map(_waiting, of_pair)):
+        if command.trace or not of_pair or any(map(_waiting, of_pair)):
             continue
         seconds = sum(window.duration_ns for window in of_pair) / 1e9
-        return f"{leader.name} offered no frame in {seconds:g} s, though it should send all it can: it had no CPU"
+        due = command.rate_pps * seconds
+        if not command.rate_pps:
+            return f"{leader.name} offered no frame in {seconds:g} s, though it should send all it can: it had no CPU"
+        if due > command.burst:
+            return f"{leader.name} offered none of the {due:,.0f} frames due in {seconds:g} s: it had no CPU"
     return None
 
 

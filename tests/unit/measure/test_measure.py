@@ -321,20 +321,22 @@ def test_a_full_port_that_nothing_leaves_forwards_nothing() -> None:
     assert found.evidence == "pair 1: of 0 frames sent from a to b none arrived, and its port refused 21 calls"
 
 
+NOTHING = {"scheduled": 0, "sent": 0, "received": 0, "sequences": 0, "highest_sequence": -1, "gaps": 0, "tx_full": 0}
+
+
+def offers_nothing(index: int, line: dict[str, Any]) -> dict[str, Any]:
+    return {**line, **{name: value for name, value in NOTHING.items() if name in line}}
+
+
+@pytest.mark.parametrize(("case", "who"), [(RTT, "client"), (PACED, "send")])
+def test_a_client_that_never_gets_its_cpu_is_named_and_has_no_percentile(case: Case, who: str) -> None:
+    found = run(ScriptedRig(edit=offers_nothing), case=replace(case, burst=4))
+    assert (found.verdict, found.reason, found.rtt_p50_ns) == ("INVALID", "clock", None)
+    assert found.evidence == f"{who} of pair 1 offered none of the 60 frames due in 0.06 s: it had no CPU"
+
+
 def test_a_sender_that_offers_nothing_had_no_cpu_or_nothing_was_due() -> None:
-    nothing = {
-        "scheduled": 0,
-        "sent": 0,
-        "received": 0,
-        "sequences": 0,
-        "highest_sequence": -1,
-        "gaps": 0,
-        "tx_full": 0,
-    }
-
-    def edit(index: int, line: dict[str, Any]) -> dict[str, Any]:
-        return {**line, **{name: value for name, value in nothing.items() if name in line}}
-
+    edit = offers_nothing
     found = one(ScriptedRig(edit=edit))
     assert found.invalid == "clock"
     assert found.evidence == (

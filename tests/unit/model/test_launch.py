@@ -197,6 +197,25 @@ def test_a_path_that_goes_silent_has_stalled() -> None:
     assert (found.invalid, found.evidence) == ("stalled", "pair 1: nothing arrived in the last 4 of 6 windows")
 
 
+def test_a_server_that_answers_nothing_after_a_while_has_stalled_and_gives_no_upper_percentile() -> None:
+    """Six windows, of which two have answers: the requests of the others are slower than all that were answered."""
+    settings = Settings(warmup_s=0.0, duration_s=0.12, window_s=0.02, repeats=1)
+    answered = {"received": 2 * FRAMES, "highest_sequence": 2 * FRAMES - 1, "gaps": 0, "unanswered": 4 * FRAMES}
+
+    def edit(index: int, line: dict[str, Any]) -> dict[str, Any]:
+        if index == 0 and line["type"] == "window" and line["window"] > 2:
+            return {**line, "received": 0, "first_ns": None, "last_ns": None}
+        if index == 0 and line["type"] == "summary":
+            rtt = {**line["rtt_ns"], "count": 2 * FRAMES, "counts": [[10, 2 * FRAMES]]}
+            return {**line, **answered, "rtt_ns": rtt, "rtt_actual_ns": rtt}
+        return line
+
+    found = one(ScriptedRig(edit=edit), RTT, settings)
+    assert (found.invalid, found.evidence) == ("stalled", "pair 1: nothing arrived in the last 4 of 6 windows")
+    assert (found.rtt.count, found.rtt.lost) == (2 * FRAMES, 4 * FRAMES)
+    assert (found.rtt.percentile(0.3), found.rtt.percentile(0.5)) == (10, None)
+
+
 def test_a_process_that_dies_fails_with_its_log() -> None:
     with pytest.raises(WorkloadError, match=r"^recv of pair 1 was ended by signal 9\ntail of 1$"):
         one(ScriptedRig(exits={1: -9}))

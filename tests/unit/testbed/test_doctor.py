@@ -99,6 +99,17 @@ def test_a_virtual_machine_of_two_cores(tree: Tree) -> None:
     assert exit_code(found) == 0
 
 
+@pytest.mark.parametrize("lacks", ["constant_tsc", "nonstop_tsc"])
+def test_a_processor_that_promises_no_invariant_clock(tree: Tree, lacks: str) -> None:
+    root = tree("virtual")
+    root.write("/proc/cpuinfo", (root.read("/proc/cpuinfo") or "").replace(f" {lacks}", ""))
+    told = [finding for finding in doctor.examine(root, sample_s=0) if finding.topic == "clock"]
+    assert [finding.text for finding in told] == [
+        "the CPU does not promise an invariant time stamp counter: times may be wrong"
+    ]
+    assert "invtsc" in (told[0].remedy or "")
+
+
 def test_no_memory_for_huge_pages(tree: Tree) -> None:
     root = tree("virtual")
     root.write("/proc/meminfo", "MemTotal: 900000 kB\nMemAvailable: 500000 kB\n")
