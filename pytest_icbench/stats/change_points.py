@@ -20,6 +20,7 @@ has no least effect. Therefore:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -38,9 +39,9 @@ WINDOW = 160
 NEIGHBOURS, FAR = 3, 4.0
 #: Greatest share of series without a change in which one is found, and the points of a level that tell it.
 FALSE_ALARMS, TOLD_BY = 0.05, 40
-#: What a step has to add to the likelihood, as in ``level_shift``: set by simulation, such that ``FALSE_ALARMS`` holds
-#: in series of 25 to 200 points whose neighbours correlate by up to 0.9 (``benchmarks/validation``).
-TELLING = 17.0
+#: What a step has to add to the likelihood, as in ``level_shift``: set by simulation, such that ``FALSE_ALARMS`` holds in
+#: series of up to ``TELLING_OF`` points whose neighbours correlate by up to 0.9 (``benchmarks/validation``).
+TELLING, TELLING_OF = 17.0, 50
 #: Factor from the median absolute deviation of a normal distribution to its standard deviation.
 _DEVIATIONS = 1.4826
 
@@ -152,10 +153,14 @@ def _differ(values: Sequence[float], before: Level, later: Level) -> bool:
 
 
 def _is_step(calm: Sequence[float], before: Level, later: Level) -> bool:
-    """Whether a step explains the points nearest to a change, without outliers, better than dependence alone does."""
+    """Whether a step explains the points nearest to a change, without outliers, better than dependence alone does.
+
+    In a longer series a step can be at more places by chance, so it takes more to tell one (Bonferroni).
+    """
     first, last = _nearest(before, later)
     near = calm[first : last + 1]
-    return min(near) != max(near) and step_log_likelihood(near, later.first - first) > TELLING
+    telling = TELLING + 2 * math.log(max(len(calm) / TELLING_OF, 1.0))
+    return min(near) != max(near) and step_log_likelihood(near, later.first - first) > telling
 
 
 def _nearest(before: Level, later: Level) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from random import Random
 
 import pytest
@@ -49,7 +50,7 @@ def test_what_lasts_for_some_runs_is_no_change(correlation: float, deviation: fl
 
 def test_independence_alone_takes_what_lasts_for_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     """The test above can fail: so it would, if runs were taken for independent."""
-    monkeypatch.setattr(change_points, "TELLING", -1.0)
+    monkeypatch.setattr(change_points, "TELLING", -math.inf)
     assert changed(0.9, 0.05, 50) > 20
 
 
