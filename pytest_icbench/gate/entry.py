@@ -41,6 +41,8 @@ class CaseFacts:
         reference_pps: frames per second of the reference link at the maximum, median over launches; None without one.
         canary_ns: CPU time of a fixed piece of work, median over launches; None where it was not done.
         level: grows by one with each change that was accepted.
+        other_link_pps: frames per second of a link that shares no code with the path, when the run began; None without
+            one.
     """
 
     case: str
@@ -55,6 +57,7 @@ class CaseFacts:
     reference_pps: float | None = field(default=None, kw_only=True)
     canary_ns: float | None = field(default=None, kw_only=True)
     level: int = field(default=0, kw_only=True)
+    other_link_pps: float | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,7 @@ class Entry(CaseFacts):
             {name: value for name, value in beside.items() if value is not None and against[name]},
             self.canary_ns,
             self.level,
+            self.other_link_pps,
         )
 
     @property
@@ -146,6 +150,7 @@ def entry_of(measurement: Measurement) -> Entry | None:
         launches=measurement.launches,
         reference_pps=_reference_pps(measurement),
         canary_ns=_canary_ns(measurement),
+        other_link_pps=_other_link_pps(measurement),
         figures=figures,
         identity=measurement.identity,
         treatment=measurement.treatment,
@@ -186,6 +191,12 @@ def _canary_ns(measurement: Measurement) -> float | None:
     ]
     least = [float(min(times)) for times in by_launch if times]
     return median(least) if least else None
+
+
+def _other_link_pps(measurement: Measurement) -> float | None:
+    """Returns the rate of the link that shares no code with the path; it was measured when the run began."""
+    fitness = measurement.conditions.get("fitness") or {}
+    return (fitness.get("other_link") or {}).get("pps")
 
 
 def _reference_pps(measurement: Measurement) -> float | None:

@@ -3,10 +3,11 @@
 
 Unchanged software has another level in each session. So a change is held against how far the baseline's sessions lie
 apart (``stats.sessions``), and so is its change against the reference link that was launched beside it (the control).
-What moved both is the host, and no verdict about the software: ``host-changed``. A fixed piece of work (the canary)
-shares no code with the path and is asked last. No interval is narrower than that of the path's launches in the new
-session. What the control's launches leave unknown is in how far the sessions lie apart, of which each has as many: it
-widens nothing once more, or a control with a few odd launches would hide what the path shows to one per cent.
+What moved both is the host, and no verdict about the software: ``host-changed``. Two witnesses that share no code with
+the path are asked last: a fixed piece of work (the canary), and a link of another kind. No interval is narrower than
+that of the path's launches in the new session. What the control's launches leave unknown is in how far the sessions lie
+apart, of which each has as many: it widens nothing once more, or a control with a few odd launches would hide what the
+path shows to one per cent.
 
 Two levels of confidence: a *suspect* is worse at 95 %, by itself and against the control. It is *accused* only if one
 of both is worse at a level that all figures of a session share, so that at most ``ERROR_RATE`` of the sessions accuse
@@ -152,7 +153,7 @@ def over_sessions(
     )
     changes = [margin.change(side.change()) for side in sides]
     if all(change == "worse" for change in changes):
-        return _of_worse(judged, sides, margin, confidence, _by_canary(values, sessions, allowed), first=first)
+        return _of_worse(judged, sides, margin, confidence, _by_witness(values, sessions, allowed), first=first)
     return _of_others(judged, sides, changes, allowed)
 
 
@@ -228,11 +229,11 @@ def _of_values(estimate: Estimate, ratio: float) -> Estimate:
 
 
 def _of_worse(
-    judged: SessionVerdict, sides: list[_Side], margin: Margin, confidence: float, canary: str | None, *, first: bool
+    judged: SessionVerdict, sides: list[_Side], margin: Margin, confidence: float, witness: str | None, *, first: bool
 ) -> SessionVerdict:
     """Returns the verdict on what is worse at 95 %, by itself and against the control."""
-    if canary is not None:
-        return _with(judged, note=canary)
+    if witness is not None:
+        return _with(judged, note=witness)
     if first:
         return _with(judged, note=SUSPECT, suspect=True)
     if any(margin.change(side.change(confidence)) == "worse" for side in sides):
@@ -300,29 +301,52 @@ def _host_changed(judged: SessionVerdict) -> str:
     return f"{HOST_CHANGED}: {moved}this by {judged.ratio.value - 1:+.1%}, {beside}"
 
 
-def _by_canary(values: SessionValues, sessions: tuple[SessionValues, ...], allowed: Allowed) -> str | None:
-    """Returns the reason of a change that the fixed piece of work explains; None if it does not.
+def _by_witness(values: SessionValues, sessions: tuple[SessionValues, ...], allowed: Allowed) -> str | None:
+    """Returns the reason of a change that something explains which shares no code with the path; None if nothing does.
 
-    Work that takes no longer than sessions differ by explains nothing.
+    What takes no longer than it does from session to session explains nothing.
     """
-    canary = _side(values, sessions, lambda session: session.canary_ns)
-    if canary is None:
+
+    def canary(session: SessionValues) -> float | None:
+        return session.canary_ns
+
+    def other_link(session: SessionValues) -> float | None:
+        return 1e9 / session.other_link_pps if session.other_link_pps else None
+
+    for witness, words in (
+        (canary, "a fixed piece of work takes"),
+        (other_link, "a frame of a link that shares no code with the path takes"),
+    ):
+        slower = _explaining(witness, values, sessions, allowed)
+        if slower is not None:
+            return f"{HOST_CHANGED}: {words} {slower - 1:+.1%} longer, which explains the change"
+    return None
+
+
+def _explaining(
+    witness: Callable[[SessionValues], float | None],
+    values: SessionValues,
+    sessions: tuple[SessionValues, ...],
+    allowed: Allowed,
+) -> float | None:
+    """Returns the factor by which a witness takes longer, if without it the change may be within the margin."""
+    time = _side(values, sessions, witness)
+    if time is None:
         return None
-    slower = canary.change()
+    slower = time.change()
     if slower.low is not None and slower.low <= 1:
         return None
 
     def without(session: SessionValues) -> float | None:
-        value = session.values.get(allowed.name)
-        if value is None or not session.canary_ns:
+        value, spent = session.values.get(allowed.name), witness(session)
+        if value is None or not spent:
             return None
-        is_rate = COMPARED[allowed.name][1] == "higher"
-        return value * session.canary_ns if is_rate else value / session.canary_ns
+        return value * spent if COMPARED[allowed.name][1] == "higher" else value / spent
 
     side = _side(values, sessions, without)
     if side is None or _beyond(side.change().value, allowed.margin):
         return None
-    return f"{HOST_CHANGED}: a fixed piece of work takes {slower.value - 1:+.1%} longer, which explains the change"
+    return slower.value
 
 
 def finds(before: Entry, allowed: Allowed, shares: int) -> float | None:

@@ -25,6 +25,7 @@ class SessionValues:
         undisturbed: the figures against what the reference link did undisturbed; see ``against_undisturbed``.
         canary_ns: CPU time of a fixed piece of work, median over launches; None where it was not done.
         level: grows by one with each change that was accepted.
+        other_link_pps: rate of a link that shares no code with the path, when the session began; None without one.
     """
 
     values: dict[str, float] = field(default_factory=dict)
@@ -33,6 +34,7 @@ class SessionValues:
     undisturbed: dict[str, float] = field(default_factory=dict)
     canary_ns: float | None = None
     level: int = 0
+    other_link_pps: float | None = None
 
 
 def against_control(name: str, figure: Figure, control: Figure | None) -> tuple[float, ...]:

@@ -39,8 +39,8 @@ WINDOW = 160
 NEIGHBOURS, FAR = 3, 4.0
 #: Greatest share of series without a change in which one is found, and the points of a level that tell it.
 FALSE_ALARMS, TOLD_BY = 0.05, 40
-#: What a step has to add to the likelihood, as in ``level_shift``: set by simulation, such that ``FALSE_ALARMS`` holds in
-#: series of up to ``TELLING_OF`` points whose neighbours correlate by up to 0.9 (``benchmarks/validation``).
+#: What a step has to add to the likelihood, as in ``level_shift``: set by simulation, such that ``FALSE_ALARMS`` holds
+#: in series of up to ``TELLING_OF`` points whose neighbours correlate by up to 0.9 (``benchmarks/validation``).
 TELLING, TELLING_OF = 17.0, 50
 #: Factor from the median absolute deviation of a normal distribution to its standard deviation.
 _DEVIATIONS = 1.4826

@@ -78,6 +78,57 @@ def test_a_fixed_piece_of_work_explains_a_change_that_the_control_does_not() -> 
     assert found(beside(0.8, canary=1.0), replace(before, earlier=_with_canary(before, 1e6))).verdict == "REGRESSED"
 
 
+def linked(factor: float, link: float | None, **changed: Any) -> Entry:
+    """An entry with a reference link beside it, of a run that began with a link of another kind (in Mpps)."""
+    fitness = {"other_link": None if link is None else {"case": "veth-64B", "pps": 1e6 * link}}
+    return beside(factor, conditions={"fitness": fitness}, **changed)
+
+
+LINKS = (1.01, 0.99, 1.02, 0.98, 1.0)
+
+
+def with_links(newest: Entry, apart: Sequence[float] = LINKS) -> Entry:
+    before = with_sessions(newest)
+    kept = zip(before.earlier.items(), apart, strict=True)
+    return replace(before, earlier={at: replace(values, other_link_pps=1e6 * pps) for (at, values), pps in kept})
+
+
+def test_a_link_that_shares_no_code_with_the_path_explains_what_the_control_does_not() -> None:
+    before = with_links(linked(1.0, 1.0))
+    finding = found(linked(0.8, 0.8), before)
+    assert finding.verdict == "INCONCLUSIVE"
+    assert finding.note == (
+        "host-changed: a frame of a link that shares no code with the path takes +25.0% longer, which explains the"
+        " change"
+    )
+
+
+@pytest.mark.parametrize(
+    ("link", "apart"),
+    [
+        (1.0, LINKS),  # it is as it was
+        (0.95, LINKS),  # it is slower, but by less than the path
+        (1.2, LINKS),  # it is faster
+        (0.8, (1.3, 0.7, 1.2, 0.8, 1.0)),  # it is as slow as it often is
+        (None, LINKS),  # it was not measured
+    ],
+)
+def test_a_link_that_explains_nothing_acquits_nothing(link: float | None, apart: Sequence[float]) -> None:
+    assert found(linked(0.8, link), with_links(linked(1.0, 1.0), apart)).verdict == "REGRESSED"
+
+
+def test_a_single_session_with_such_a_link_is_a_reason_to_doubt_and_none_is_not() -> None:
+    assert found(linked(0.8, 0.8), with_sessions(linked(1.0, 1.0))).verdict == "INCONCLUSIVE"
+    assert found(linked(0.8, 0.8), with_sessions(beside())).verdict == "REGRESSED"
+
+
+def test_a_file_keeps_the_link() -> None:
+    before = with_links(linked(1.0, 1.0))
+    (again,) = read(write([before]), "file")
+    assert again == before
+    assert [values.other_link_pps for values in again.sessions] == [*(1e6 * pps for pps in LINKS), 1e6]
+
+
 def _with_canary(before: Entry, time_ns: float) -> dict[str, Any]:
     return {time: replace(values, canary_ns=time_ns) for time, values in before.earlier.items()}
 
