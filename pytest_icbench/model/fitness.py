@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_icbench.model.interference import Interference, named
+from pytest_icbench.stats.quantiles import median
 from pytest_icbench.wording import counted, percent
 
 #: CPU time of others, and of the hypervisor, from which a host is busy, as a share of the time of its measuring CPUs.
@@ -15,6 +16,10 @@ TAKEN_LIMIT, STOLEN_LIMIT = 0.05, 0.02
 CONTROL_LIMIT = 0.1
 #: A CPU below this share of its greatest frequency is slow.
 FREQUENCY_LIMIT = 0.9
+
+
+#: The link that shares no code with paths beside each.
+_OTHER = {"veth": "direct", "direct": "veth"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,30 @@ class Control:
 
 
 @dataclass(frozen=True, slots=True)
+class Link:
+    """A reference link, measured when the run began.
+
+    Attributes:
+        case: the link's case.
+        switch: its kind, ``veth`` or ``direct``.
+        launches: frames per second of each launch; there is at least one.
+    """
+
+    case: str
+    switch: str
+    launches: tuple[float, ...]
+
+    @property
+    def pps(self) -> float:
+        """The median over launches."""
+        return median(self.launches)
+
+    def beside(self, baseline: str, pps: float) -> Control:
+        """Returns the link beside the figure that a baseline has of it."""
+        return Control(self.case, baseline, tuple(round(launch / pps, 4) for launch in self.launches))
+
+
+@dataclass(frozen=True, slots=True)
 class Fitness:
     """What was found when a run began.
 
@@ -52,6 +81,7 @@ class Fitness:
         frequency_mhz: least frequency of these CPUs; None where it is not known.
         frequency_share: that over the greatest frequency that the CPU can have; None where that is not known.
         controls: control links beside the baseline's.
+        links: links of which a path of another kind shares no code.
         waited_s: seconds that the run waited for a quiet host.
         missing: what this host does not tell.
     """
@@ -60,6 +90,7 @@ class Fitness:
     frequency_mhz: float | None = None
     frequency_share: float | None = None
     controls: tuple[Control, ...] = ()
+    links: tuple[Link, ...] = ()
     waited_s: float = 0.0
     missing: tuple[str, ...] = ()
 
@@ -94,11 +125,16 @@ class Fitness:
         parts += [control.sentence for control in self.controls]
         return ", ".join(parts) or "nothing is known about other processes"
 
-    @property
-    def condition(self) -> dict[str, Any]:
-        """What each result keeps of it among its conditions."""
+    def condition(self, reference: str | None) -> dict[str, Any]:
+        """Returns what a result keeps of it among its conditions.
+
+        Args:
+            reference: the kind of the case's reference link; None without one.
+        """
         said = {"fit": self.fit, "sentence": self.sentence, "waited_s": self.waited_s}
-        return {**said, "missing": list(self.missing)}
+        other = next((link for link in self.links if link.switch == _OTHER.get(reference or "")), None)
+        beside = {} if other is None else {"other_link": {"case": other.case, "pps": other.pps}}
+        return {**said, **beside, "missing": list(self.missing)}
 
     @property
     def line(self) -> str:

@@ -144,9 +144,9 @@ class Measurement:
         axes: every axis of the case by name; a rate is a number, null for ``max``, or a text (``ndr``).
         settings: how it was measured.
         identity, treatment, conditions: facts; on two hosts the other's are in ``remote`` of each.
-            ``conditions.fitness`` has what was found when the run began: ``fit``, ``sentence``, ``waited_s``, and
-            ``missing``: what the host does not tell, and what is therefore not claimed. ``conditions.clock_step_s`` is
-            there if the clock of the day was set meanwhile, forward or (below 0) back.
+            ``conditions.fitness`` has what was found when the run began: ``fit``, ``sentence``, ``waited_s``,
+            ``missing`` (what the host does not tell, and is not claimed), ``other_link`` (``case``, ``pps``; shares no
+            code with the path). ``conditions.clock_step_s``: the day's clock was set, forward or (below 0) back.
         per_pair, per_direction: lists: pairs; the directions over all pairs, empty where side a alone sends.
         per_launch, per_reference_launch: lists: launches of the case and of the reference link.
     """

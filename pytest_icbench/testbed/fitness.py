@@ -15,7 +15,7 @@ from pytest_icbench.host.resource import perf
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.host.watch import NO_RUN_DELAY, HostWatch
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.fitness import Control, Fitness
+from pytest_icbench.model.fitness import Fitness, Link
 from pytest_icbench.model.settings import Settings
 
 if TYPE_CHECKING:
@@ -84,25 +84,23 @@ def wait_quiet(
 
 @dataclass(frozen=True, slots=True)
 class ControlLink:
-    """A control link to be measured: its rig, and the figure (frames per second) that a baseline has of it."""
+    """A reference link to be measured, and its rig."""
 
     case: Case
-    baseline: str
-    pps: float
     rig: Callable[[], Rig]
     api: str
     settings: Settings
 
 
-def measure_control(link: ControlLink) -> Control | str:
-    """Measures a control link with a few short launches; returns a sentence if that is not possible."""
+def measure_link(link: ControlLink) -> Link | str:
+    """Measures a reference link with a few short launches; returns a sentence if that is not possible."""
     from pytest_icbench.measure.launch.launch import run_launch
     from pytest_icbench.measure.launch.preflight import preflight
 
     case = replace(link.case, api=link.case.api or link.api)
     settings = replace(link.settings, **_CONTROL, window_s=min(link.settings.window_s, 0.1))
     rig = link.rig()
-    ratios = []
+    rates = []
     try:
         rig.build()
         fault = preflight(rig, case, settings)
@@ -111,11 +109,11 @@ def measure_control(link: ControlLink) -> Control | str:
         for number in range(CONTROL_LAUNCHES):
             launch = run_launch(rig, case, settings, index=number)
             if launch.invalid is None:
-                ratios.append(round(launch.throughput_pps / link.pps, 4))
+                rates.append(launch.throughput_pps)
     except IcbenchError as error:
         return f"control link {case.switch} was not measured: {str(error).splitlines()[0]}"
     finally:
         rig.close()
-    if not ratios:
+    if not rates:
         return f"control link {case.switch} was not measured: no launch of it is valid"
-    return Control(case.id, link.baseline, tuple(ratios))
+    return Link(case.id, case.switch, tuple(rates))

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pytest_icbench.measure.part import Part
     from pytest_icbench.measure.progress import OnProgress
     from pytest_icbench.measure.summary.summarize import Surroundings
-    from pytest_icbench.model.fitness import Control, Fitness
+    from pytest_icbench.model.fitness import Fitness, Link
     from pytest_icbench.model.measurement import Measurement
     from pytest_icbench.model.placement import Placement
     from pytest_icbench.model.settings import Settings
@@ -132,20 +132,18 @@ class Testbed:
         self.take_fitness(fitness)
         return fitness
 
-    def control(self, case: Case, settings: Settings, baseline: str, pps: float) -> Control | str | None:
-        """Measures the reference link of a case beside what a baseline has of it.
+    def control(self, case: Case, settings: Settings) -> Link | str | None:
+        """Measures the reference link of a case.
 
-        Returns a sentence if that fails, None for a case without such a link on one host.
+        Returns a sentence if that fails, None for a case without such a link on one host. Raises as ``placement`` does.
         """
-        from pytest_icbench.testbed.fitness import ControlLink, measure_control
+        from pytest_icbench.testbed.fitness import ControlLink, measure_link
 
         requested = self.need(case, settings).reference
         if requested is None or requested.case.remote:
             return None
         api = case.resolved_api(self.catalogue[case.switch])
-        return measure_control(
-            ControlLink(requested.case, baseline, pps, lambda: self.make_rig(requested), api, settings)
-        )
+        return measure_link(ControlLink(requested.case, lambda: self.make_rig(requested), api, settings))
 
     def take_fitness(self, fitness: Fitness) -> None:
         """Keeps what was found for the conditions of all results."""
@@ -329,17 +327,19 @@ class Testbed:
             treatment=self._treatment(rig),
             conditions={
                 **facts.conditions(self.session.root, {*rig.placement.switch, *rig.placement.local}),
-                **self._found_fit(),
+                **self._found_fit(rig.case),
                 **({"host": platform.node()} if self.options.host_names else {}),
             },
         )
 
-    def _found_fit(self) -> dict[str, Any]:
-        """What was found when the run began, for the conditions of its results."""
+    def _found_fit(self, case: Case) -> dict[str, Any]:
+        """What was found when the run began, for the conditions of a result."""
         if (fitness := self._fitness) is None:
             return {"warnings": self._warnings}
         warnings = [] if fitness.fit else [f"{fitness.line[:1].upper()}{fitness.line[1:]}"]
-        return {"warnings": [*self._warnings, *warnings], "fitness": fitness.condition}
+        twin = self._twin(case)
+        condition = fitness.condition(None if twin is None else twin.switch)
+        return {"warnings": [*self._warnings, *warnings], "fitness": condition}
 
     @cached_property
     def facts(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:

@@ -14,7 +14,7 @@ from pytest_icbench.measure.part import Part
 from pytest_icbench.measure.progress import Progress
 from pytest_icbench.model.candidate import candidate_key
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.fitness import Control, Fitness
+from pytest_icbench.model.fitness import Fitness, Link
 from pytest_icbench.model.interference import Interference
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
@@ -74,7 +74,7 @@ class FakeTestbed:
     close_error: ClassVar[BaseException | None] = None
     detail: ClassVar[str | None] = None
     fitness: ClassVar[Fitness] = Fitness(Interference(2, 0.5, taken=0.02, stolen=0.0), 2900.0)
-    controlled: ClassVar[Control | str | None] = None
+    controlled: ClassVar[Link | str | None] = None
 
     policy = "cooperative"
     warnings: tuple[str, ...] = ()
@@ -98,8 +98,9 @@ class FakeTestbed:
     def take_fitness(self, fitness: Fitness) -> None:
         self.log.append(f"fitness {fitness.sentence}")
 
-    def control(self, case: Case, _settings: Settings, baseline: str, _pps: float) -> Control | str | None:
-        self.log.append(f"control {case.id} of {baseline}")
+    def control(self, case: Case, _settings: Settings) -> Link | str | None:
+        self.placement(case)
+        self.log.append(f"control {case.id}")
         return self.controlled
 
     @property

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.fitness import Control, Fitness
+from pytest_icbench.model.fitness import Fitness, Link
 from pytest_icbench.model.interference import Interference, Taker
 from pytest_icbench.model.launch import Launch
 from tests.measurements import measurement
@@ -80,11 +80,66 @@ def test_a_control_link_stands_beside_the_baselines(inner: Runner, bench: type[F
     bench.behaviour = staticmethod(lambda case: with_reference)
     inner.write(test_x=TEST)
     inner.run("--icbench-save", "main").assert_outcomes(passed=1)
-    bench.controlled = Control("direct-64B", "main", (0.6, 0.62, 0.61))
+    bench.controlled = Link("direct-64B", "direct", (0.6 * 14.8e6, 0.62 * 14.8e6, 0.61 * 14.8e6))
     result = inner.run("--icbench-compare", "main")
     bench.behaviour = plain
     text = " ".join(line.strip() for line in result.stdout.lines)
     assert "control link direct-64B is at 61% of baseline main" in text
     assert "other host state than the baseline's, comparing makes little sense now" in text
-    assert "control ovs-64B-b32-1vs1-Rmax of main" in bench.log
+    assert "control ovs-64B-b32-1vs1-Rmax" in bench.log
     assert info(inner)["fitness"]["controls"][0]["ratios"] == [0.6, 0.62, 0.61]
+
+
+def controls(bench: type[FakeTestbed]) -> list[str]:
+    return [line.removeprefix("control ") for line in bench.log if line.startswith("control ")]
+
+
+def test_a_saved_run_begins_with_a_link_that_shares_no_code_with_its_paths(
+    inner: Runner, bench: type[FakeTestbed]
+) -> None:
+    bench.controlled = Link("veth-64B", "veth", (1e6, 3e6, 2e6))
+    inner.write(test_x=TEST)
+    inner.run("--icbench-save", "main").assert_outcomes(passed=1)
+    assert controls(bench) == ["linux-bridge-64B-b32-1vs1-Rmax"]
+    assert info(inner)["fitness"]["links"] == [{"case": "veth-64B", "switch": "veth", "launches": [1e6, 3e6, 2e6]}]
+    inner.run("--icbench-compare", "main")  # its results have no such link here, so the baseline has none
+    inner.run()
+    assert len(controls(bench)) == 1
+
+
+def test_a_run_beside_a_baseline_that_has_the_link_measures_it_again(inner: Runner, bench: type[FakeTestbed]) -> None:
+    plain, link = bench.behaviour, Link("veth-64B", "veth", (2e6,))
+    kept = {"fitness": replace(bench.fitness, links=(link,)).condition("direct")}
+    bench.behaviour = staticmethod(lambda case: measurement(case, conditions=kept, identity={"machine": "fake"}))
+    bench.controlled = link
+    inner.write(test_x=TEST)
+    inner.run("--icbench-save", "main").assert_outcomes(passed=1)
+    bench.log.clear()
+    inner.run("--icbench-compare", "main")
+    assert controls(bench) == ["linux-bridge-64B-b32-1vs1-Rmax"]
+    bench.behaviour = plain
+
+
+@pytest.mark.parametrize(
+    ("options", "measured"),
+    [
+        (["--icbench-budget=60s"], 1),
+        (["--icbench-budget=49s"], 0),  # a link takes five seconds
+        (["--icbench-max-duration=10s"], 0),
+        (["--icbench-reference=no"], 0),
+    ],
+)
+def test_a_link_joins_where_it_takes_less_than_a_tenth_of_the_time(
+    inner: Runner, bench: type[FakeTestbed], options: list[str], measured: int
+) -> None:
+    bench.controlled = Link("veth-64B", "veth", (2e6,))
+    inner.write(test_x=TEST)
+    inner.run("--icbench-save", "main", *options)
+    assert len(controls(bench)) == measured
+
+
+def test_a_link_that_the_host_cannot_run_is_left_out(inner: Runner, bench: type[FakeTestbed]) -> None:
+    bench.unsupported = {"linux-bridge": "no bridge here"}
+    inner.write(test_x=TEST)
+    inner.run("--icbench-save", "main").assert_outcomes(passed=1)
+    assert info(inner)["fitness"]["links"] == []

@@ -16,10 +16,10 @@ from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import decode, encode
-from pytest_icbench.model.fitness import Control, Fitness
+from pytest_icbench.model.fitness import Control, Fitness, Link
 from pytest_icbench.model.interference import Interference, Taker
 from pytest_icbench.testbed import fitness
-from pytest_icbench.testbed.fitness import ControlLink, examine, measure_control, wait_quiet
+from pytest_icbench.testbed.fitness import ControlLink, examine, measure_link, wait_quiet
 from tests.unit.scripted_rig import EXECUTABLE, FAST, MAX, ScriptedRig
 
 QUIET = Fitness(Interference(2, 0.5, taken=0.02, stolen=0.0), 2900.0)
@@ -152,14 +152,15 @@ def link(rig: ScriptedRig, monkeypatch: pytest.MonkeyPatch) -> ControlLink:
     monkeypatch.setattr("pytest_icbench.driver.workload.executable.workload_path", lambda: EXECUTABLE)
     monkeypatch.setitem(fitness._CONTROL, "warmup_s", 0.0)  # scripted processes begin with the first window
     settings = replace(FAST, window_s=0.02)
-    return ControlLink(MAX, "main", 50_000.0, lambda: rig, "udp", settings)  # type: ignore[arg-type, return-value]
+    return ControlLink(MAX, lambda: rig, "udp", settings)  # type: ignore[arg-type, return-value]
 
 
 def test_a_control_link_is_measured_and_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     rig = ScriptedRig()
-    found = measure_control(link(rig, monkeypatch))
-    assert isinstance(found, Control)
-    assert (found.case, found.baseline, len(found.ratios)) == (Case("veth", api="udp").id, "main", 3)
+    found = measure_link(link(rig, monkeypatch))
+    assert isinstance(found, Link)
+    assert (found.case, found.switch, found.launches) == (Case("veth", api="udp").id, "veth", (50_000.0,) * 3)
+    assert found.beside("main", 100_000.0) == Control(found.case, "main", (0.5, 0.5, 0.5))
     assert rig.log[0] == "rig build"
     assert rig.log[-1] == "rig close"
 
@@ -171,5 +172,15 @@ def test_a_control_link_that_cannot_be_built_costs_no_case(monkeypatch: pytest.M
         raise ProvisionError("no huge page is free\nmore")
 
     rig.build = build  # type: ignore[method-assign]
-    assert measure_control(link(rig, monkeypatch)) == "control link veth was not measured: no huge page is free"
+    assert measure_link(link(rig, monkeypatch)) == "control link veth was not measured: no huge page is free"
     assert rig.log[-1] == "rig close"
+
+
+def test_a_result_keeps_the_link_that_shares_no_code_with_its_path() -> None:
+    veth, direct = (Link(f"{switch}-64B", switch, (1e6, 3e6, 2e6)) for switch in ("veth", "direct"))
+    found = replace(QUIET, links=(veth, direct))
+    assert found.condition("direct")["other_link"] == {"case": "veth-64B", "pps": 2e6}
+    assert found.condition("veth")["other_link"] == {"case": "direct-64B", "pps": 2e6}
+    for reference in (None, "ovs"):
+        assert "other_link" not in found.condition(reference)
+    assert "other_link" not in replace(found, links=(direct,)).condition("direct")
