@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 
 from pytest_icbench.measure.comparing import fewest_comparing
+from pytest_icbench.measure.mlrsearch import ASKED_AGAIN
 from pytest_icbench.measure.stopping import fewest_launches
 from pytest_icbench.model.birth import FORK, Crowd
 from pytest_icbench.model.rate import MAXIMUM, Rate
@@ -107,12 +108,16 @@ def birth_estimate_s(label: str) -> float:
 
 
 def _search_s(goal: Goal, warmup_s: float) -> float:
-    """Returns the seconds of a search: short trials that come near, then a good and a bad load that decide."""
+    """Returns the seconds of a search: short trials that come near, then a good and a bad load that decide.
+
+    Some goals ask for the bad load again at the end.
+    """
     overhead = warmup_s + LAUNCH_OVERHEAD_S
     coming_near = SEARCH_STEPS * (goal.initial_trial_s + overhead)
     deciding = 2 * max(goal.duration_sum_s * (1 - goal.exceed_ratio), goal.final_trial_s)
     more = 0.0 if goal.overheads_count else 2 * overhead
-    return coming_near + deciding + more
+    again = (ASKED_AGAIN // 2 + 1) * (goal.final_trial_s + overhead) if goal.exceed_ratio else 0.0
+    return coming_near + deciding + more + again
 
 
 def launch_estimate_s(settings: Settings, *, reference: bool) -> float:

@@ -179,7 +179,7 @@ def test_the_plan_knows_what_searches_take(inner: Runner, bench: type[FakeTestbe
     inner.write(test_x=GATED)
     inner.run("--icbench-plan", "-v").stdout.fnmatch_lines(["*0:4?  test_x.py::test_a?ovs-64B-b32-1vs1-Rndr?"])
     plan = inner.run("--icbench-plan", "-v", "--icbench-search-preset=tst009", "--icbench-rate=ndr")
-    plan.stdout.fnmatch_lines(["*2:??  test_x.py::test_a?ovs-64B-b32-1vs1-Rndr?"])
+    plan.stdout.fnmatch_lines(["*4:??  test_x.py::test_a?ovs-64B-b32-1vs1-Rndr?"])
 
 
 def planned_s(inner: Runner, *options: str) -> dict[str, int]:

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from pytest_icbench.config.option_table import TABLE
 from pytest_icbench.errors import UsageError
-from pytest_icbench.measure.mlrsearch import OutOfTime, Tried, check_library, find_bounds
+from pytest_icbench.measure import mlrsearch
+from pytest_icbench.measure.mlrsearch import ASKED_AGAIN, OutOfTime, Tried, check_library, find_bounds
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.search_goal import PRESETS, Goal, goal_of
 from pytest_icbench.model.settings import Settings
@@ -126,15 +127,71 @@ def test_when_time_runs_out_what_was_proven_is_kept() -> None:
     whole = Wall(3e6)
     assert find_bounds(goal, 1e4, 1e7, whole).reached
     seen = set()
+    proving = len(whole.asked) - ASKED_AGAIN // 2 - 1
     for most in range(len(whole.asked)):
         found = find_bounds(goal, 1e4, 1e7, Wall(3e6, most))
-        assert not found.reached
+        assert found.reached is (most >= proving)  # without time to ask again the bounds stand
         for end, side in ((found.lower_pps, 1), (found.upper_pps, -1), (found.coarse[0], 1), (found.coarse[1], -1)):
             assert end is None or (3e6 / 0.995 - end) * side >= -10
         seen.add((found.lower_pps is not None, found.upper_pps is not None, None not in found.coarse))
     assert (False, False, False) in seen
     assert (False, False, True) in seen
     assert any(proven[0] or proven[1] for proven in seen)
+
+
+class Moody(Wall):
+    """Loses most of every frame for some trials, as often as it is told to."""
+
+    def __init__(self, capacity_pps: float, *moods: range) -> None:
+        super().__init__(capacity_pps)
+        self.moods = moods
+
+    def __call__(self, duration_s: float, load_pps: float) -> Tried:
+        moody = any(len(self.asked) in mood for mood in self.moods)
+        tried = super().__call__(duration_s, load_pps)
+        # A trial of a second takes 1.8 s, as starting it counts.
+        return Tried(tried.offered, tried.received // (4 if moody else 1), duration_s + 0.8)
+
+
+@pytest.mark.parametrize(
+    ("preset", "mood"), [("csit", range(12, 36)), ("csit", range(8, 24)), ("tst009", range(6, 14))]
+)
+def test_a_disturbance_that_outlasts_a_load_does_not_condemn_it(preset: str, mood: range) -> None:
+    goal = goal_of(NDR, preset)
+    assert (mlrsearch._search(goal, 1e4, 1e7, Moody(3e6, mood)).lower_pps or 0) < 0.99 * 3e6
+    found = find_bounds(goal, 1e4, 1e7, Moody(3e6, mood))
+    assert found.reached
+    assert found.lower_pps == pytest.approx(3e6, rel=0.006)
+
+
+def test_a_search_begins_anew_once() -> None:
+    """Whatever a device does then, the second search's bounds stand."""
+    first, second, end = 66, 84, 10_000
+    device = Moody(3e6, range(12, 36), range(first + 4, end))
+    found = find_bounds(goal_of(NDR, "csit"), 1e4, 1e7, device)
+    assert found.reached
+    assert found.lower_pps is None  # no load passes any more
+    assert len(device.asked) < second + 20
+
+
+def test_a_second_search_without_time_leaves_the_first_ones_bounds() -> None:
+    whole = Moody(3e6, range(12, 36))
+    mlrsearch._search(goal_of(NDR, "csit"), 1e4, 1e7, whole)
+    searched, asked_again = len(whole.asked), 2
+    device = Moody(3e6, range(12, 36))
+    device.most = searched + asked_again + 1
+    found = find_bounds(goal_of(NDR, "csit"), 1e4, 1e7, device)
+    assert (found.reached, found.lower_pps) == (True, pytest.approx(2773797, rel=1e-4))
+
+
+def test_a_goal_that_believes_every_trial_asks_for_none_again() -> None:
+    asked = []
+    for preset in ("rfc2544", "csit"):
+        device = Wall(3e6)
+        found = find_bounds(goal_of(NDR, preset), 1e4, 1e7, device)
+        asked.append([load for _, load in device.asked[-2:]].count(found.upper_pps))
+    assert asked[1] == 2
+    assert asked[0] < 2
 
 
 def test_loss_verification_tries_a_bad_load_again() -> None:
