@@ -35,6 +35,9 @@ ERROR_RATE = 0.01
 #: The rate for which the level is chosen: with Student's distribution of three degrees instead of the normal one, it is
 #: four times as much. ``benchmarks/validation`` shows both by simulation.
 NOMINAL_RATE = 0.002
+#: A search counts for as many figures: a session of it is one value, which no noise of launches brings nearer to a
+#: normal distribution. Set by simulation, such that ``ERROR_RATE`` holds with Student's three degrees too.
+SEARCH_SHARES = 8
 #: The fewest sessions of a level that tell what is normal on a host, and how surely what is normal lies within it.
 FEWEST_NORMAL, NORMAL = 5, 0.99
 #: The greatest change, as a factor, of which a gate says that it would find it.
@@ -44,12 +47,15 @@ HOST_CHANGED = "host-changed"
 SUSPECT = "a suspect, and nothing is accused before a second look"
 
 
-def strict_confidence(shares: int) -> float:
+def strict_confidence(shares: int, figure: Figure | None = None) -> float:
     """Returns the confidence at which a figure is accused.
 
     Args:
         shares: the number of tests of a session that share its error rate.
+        figure: the figure; that of a search has one launch.
     """
+    if figure is not None and len(figure.launches) == 1:
+        shares *= SEARCH_SHARES
     return 1 - 2 * NOMINAL_RATE / max(shares, 1)
 
 
@@ -142,7 +148,7 @@ def over_sessions(
         return _of_one_session(now, before, allowed, plain, of_run=of_run)
     control = _side(values, sessions, lambda session: session.control)
     sides = [plain] if beside is None else [plain, beside]
-    confidence = strict_confidence(shares * len(sides))
+    confidence = strict_confidence(shares * len(sides), figure)
     judged = SessionVerdict(
         Verdict.INCONCLUSIVE,
         plain.change(),
@@ -359,7 +365,8 @@ def finds(before: Entry, allowed: Allowed, shares: int) -> float | None:
     of_figure = by_level(sessions, lambda session: session.values.get(allowed.name))
     beside = by_level(sessions, _against(allowed.name, sessions))
     sides = [_Side(1.0, levels) for levels in (of_figure, beside) if levels]
-    return _finds(sides, allowed.margin, strict_confidence(shares * len(sides))) if sides else None
+    confidence = strict_confidence(shares * len(sides), before.figures.get(allowed.name))
+    return _finds(sides, allowed.margin, confidence) if sides else None
 
 
 def _finds(sides: list[_Side], margin: Margin, confidence: float) -> float | None:

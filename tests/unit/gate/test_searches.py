@@ -12,10 +12,12 @@ from pytest_icbench.gate.against import Comparer
 from pytest_icbench.gate.entry import Baseline, Entry, entry_of
 from pytest_icbench.gate.judge import Judgement, Policy, judge
 from pytest_icbench.gate.margins import Margins
+from pytest_icbench.gate.over_sessions import SEARCH_SHARES, strict_confidence
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.trials import Search
+from pytest_icbench.stats.noninferiority import Figure
 from pytest_icbench.store.baseline_file import read, write
 from tests.baselines import measured
 
@@ -81,6 +83,18 @@ def test_searches_that_agree_pass_and_the_bounds_of_the_new_one_widen_the_interv
     apart = judged(searched(4.8e6, throughput_pps_high=5.5e6, search=calibrated()), alike)
     assert apart.verdict == "INCONCLUSIVE"
     assert "--icbench-search-width" in apart.message()
+
+
+def test_a_search_is_accused_more_slowly_than_as_many_launches() -> None:
+    """One value has the tails of sessions; a median of launches lies nearer to a normal distribution."""
+    one, several = Figure(5e6, launches=(5e6,)), Figure(5e6, launches=(5e6,) * 6)
+    assert strict_confidence(10, several) == strict_confidence(10)
+    assert 1 - strict_confidence(10, one) == pytest.approx((1 - strict_confidence(10)) / SEARCH_SHARES)
+    alike = searches(5.00e6, 5.02e6, 4.98e6, 5.00e6, 5.02e6, 4.98e6)
+    judgement = judged(searched(4.75e6, search=calibrated()), alike)
+    assert judgement.verdict == "INCONCLUSIVE"
+    assert "not surely enough for 1 % of false alarms a session" in judgement.message()
+    assert judged(searched(4.2e6, search=calibrated()), alike).verdict == "REGRESSED"
 
 
 def test_a_search_that_was_calibrated_on_the_case_has_no_control() -> None:
