@@ -46,7 +46,7 @@ histogram has two digits, and a bucket stands for its greatest value, so shifts 
 The frames that it should have sent meanwhile leave late, and their round trips count from the moment at which they
 should have left. The same launch counted from the actual moments, which hides the stall, is beside it.
 """
-SECONDS = 170.0
+SECONDS = 150.0
 FIGURES = {
     "delay": "Shift of the median round trip less twice the forwarder's delay: each pair, and the bound.",
     "stall": "Round trips of launches with one stall, from the intended and from the actual send time, by percentile.",

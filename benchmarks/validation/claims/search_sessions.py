@@ -49,9 +49,10 @@ of its session. They have a bound everywhere.
 
 Each of {SESSIONS:,} sessions has {CASES} cases, and a baseline of {KEPT} sessions. Each session of a case has a level
 of its own, and a search for `ndr` drawn from the {SEARCHES:,} of one machine. A suspect is searched again, at the same
-level. The gate's functions decide. They are compared with the earlier rule: the brackets of two searches as intervals.
+level. All kinds of sessions stand beside the trials that correlate most, two of them beside the others. The gate's
+functions decide. They are compared with the earlier rule: the brackets of two searches as intervals.
 """
-SECONDS = 100.0
+SECONDS = 150.0
 FIGURES = {"shares": "Searches within the width, intervals that hold, and sessions that accuse unchanged software."}
 
 GOALS = {rate.typed: goal_of(rate, "csit") for rate in (Rate(loss_ratio=0.005), Rate(loss_ratio=0.0))}
