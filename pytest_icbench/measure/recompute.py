@@ -294,7 +294,7 @@ def _of_trials(search: Search, launches: Sequence[Launch], reference: Sequence[L
 
 def _tried(trial: Trial, launch: Launch) -> Tried:
     unsent = launch.total("not_offered") if trial.generator_bound else 0
-    return Tried(launch.total("scheduled"), launch.total("received"), trial.effective_s, unsent)
+    return Tried(launch.total("scheduled"), launch.total("handled"), trial.effective_s, unsent)
 
 
 def _after_the_last_of_the_case(search: Search) -> list[Trial]:

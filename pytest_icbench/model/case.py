@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol, get_args
 
 from pytest_icbench.model.codec import DamagedData, check_fields
 from pytest_icbench.model.contract import CpuContract, percents, side_by_side
+from pytest_icbench.model.denial import names_share
 from pytest_icbench.model.flows import NEW
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.rate import MAXIMUM, Rate
@@ -214,9 +215,15 @@ class Case:
         return self.function is not None and self.traffic.flows == NEW
 
     @property
+    def denies_flows(self) -> bool:
+        """Whether a share of its flows is for functions in its path to deny, as their name says."""
+        several = self.traffic.flows is not None and self.dimension == "throughput"
+        return several and self.function is not None and names_share(self.function)
+
+    @property
     def counts_hops(self) -> bool:
         """Whether its functions say of each launch how many frames they took and gave, control frames apart."""
-        return self.chain > 1 or self.new_flows
+        return self.chain > 1 or self.new_flows or self.denies_flows
 
     @property
     def rig_key(self) -> tuple[object, ...]:
@@ -231,6 +238,7 @@ class Case:
             self.function or "",
             self.chain,
             self.new_flows,
+            self.denies_flows,
             self.share or "",
             self.cap or "",
             self.pairs,

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pytest_icbench.model.denial import Denial
+
 
 def function_key(component: str) -> str:
     """Returns the key of a component's configuration beside those of switches."""
@@ -48,6 +50,7 @@ class FunctionCounters:
         evicted: sessions that had to make room for others.
         busy_polls: polls that brought frames.
         given_each: of ``given``, what the firewall of each subscriber gave out.
+        overrun: frames that it took in and lost because it was too slow.
     """
 
     pair: int
@@ -68,6 +71,7 @@ class FunctionCounters:
     evicted: int | None = None
     busy_polls: int | None = None
     given_each: tuple[int, ...] | None = None
+    overrun: int | None = None
 
     @property
     def data(self) -> tuple[int, int] | None:
@@ -88,12 +92,14 @@ class FunctionTerms:
         set_pps: frames per second that each function lets pass from side a to side b; None if it limits none.
         tolerance: share by which the rate may differ from that.
         least_cycles: busy cycles that a frame costs at least.
+        denial: the share of flows that it denies; None if it denies none.
     """
 
     function: str
     set_pps: float | None = None
     tolerance: float = 0.0
     least_cycles: int = 0
+    denial: Denial | None = None
 
 
 def jain_index(amounts: Sequence[float]) -> float | None:
@@ -198,7 +204,8 @@ class FunctionWork:
 class ChainAccount:
     """The frames of one pair from side a through its functions, over whole launches with their warm-up.
 
-    ``sent = received + sum(lost_by_hop)``. A hop is a function, counted from side a; the last hop is the receiver.
+    ``sent = received + sum(lost_by_hop) + denied``. A hop is a function, counted from side a; the last hop is the
+    receiver.
 
     Attributes:
         pair: 1, 2, ….
@@ -207,6 +214,7 @@ class ChainAccount:
         lost_before_hop: of these, the frames that this hop did not take in: lost on the link, or in its full queue.
         table_full: frames lost because a function's table of connections had no room for their session; null without
             such tables.
+        denied: frames of the flows that the functions deny, as they count them; null where none are sent.
     """
 
     pair: int
@@ -215,6 +223,7 @@ class ChainAccount:
     lost_by_hop: tuple[int, ...]
     lost_before_hop: tuple[int, ...]
     table_full: int | None = None
+    denied: int | None = None
 
     @property
     def lost(self) -> int:
@@ -230,4 +239,5 @@ class ChainAccount:
             tuple(map(sum, zip(self.lost_by_hop, other.lost_by_hop, strict=True))),
             tuple(map(sum, zip(self.lost_before_hop, other.lost_before_hop, strict=True))),
             None if self.table_full is None else self.table_full + (other.table_full or 0),
+            None if self.denied is None else self.denied + (other.denied or 0),
         )

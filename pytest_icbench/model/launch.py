@@ -45,6 +45,7 @@ class Window:
         kept: false for a discarded window.
         disturbed: whether the host took time from an endpoint (by steal, or by involuntary context switches in a
             dedicated placement), or others disturbed the whole launch.
+        denied: of ``sent``, frames of flows that the function in the path denies, and that must not arrive.
     """
 
     pair: int
@@ -86,6 +87,7 @@ class Window:
     receiver_gap_s: float | None = None
     receiver_gaps: int | None = None
     direction: Direction | None = None
+    denied: int = 0
 
     @property
     def account(self) -> tuple[int, Direction | None]:
@@ -95,7 +97,7 @@ class Window:
     @property
     def lost(self) -> int:
         """The frames of this window that had not arrived when the drain was over."""
-        return self.sent - self.received
+        return self.sent - self.denied - self.received
 
     @property
     def throughput_pps(self) -> float:
@@ -109,7 +111,8 @@ class PairCounts:
     Attributes:
         pair: 1, 2, ….
         direction: as in a window.
-        scheduled, sent, refused, received, lost, duplicated, reordered: as in a result, over the measured windows.
+        scheduled, sent, refused, received, lost, denied, duplicated, reordered: as in a result, over the measured
+            windows.
         not_offered: frames held back by the cap on catching up, or too late to be sent.
         tx_full: calls that the sender's port refused.
         late, foreign, corrupted: over the whole launch, since such a frame belongs to no window.
@@ -148,6 +151,7 @@ class PairCounts:
     receiver_busy_cycles: int | None = None
     receiver_idle_cycles: int | None = None
     received_bytes: int = 0
+    denied: int = 0
     lossy_flows: int | None = None
     worst_flows: tuple[tuple[int, int], ...] = ()
     sent_by_queue: tuple[int, ...] = ()
@@ -164,6 +168,11 @@ class PairCounts:
         """The requests that were due and have no answer: lost on the way, refused, or never sent in time."""
         return self.lost + self.refused + self.not_offered
 
+    @property
+    def handled(self) -> int:
+        """The frames that came, or were rightly denied on the way."""
+        return self.received + self.denied
+
 
 @dataclass(frozen=True, slots=True)
 class PairResult:
@@ -173,7 +182,7 @@ class PairResult:
         pair: 1, 2, ….
         direction: as in a window.
         throughput_pps, offered_pps: median over launches.
-        scheduled, sent, refused, received, lost: totals over launches.
+        scheduled, sent, refused, received, lost, denied: totals over launches.
     """
 
     pair: int
@@ -185,6 +194,7 @@ class PairResult:
     received: int
     lost: int
     direction: Direction | None = None
+    denied: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +204,7 @@ class DirectionResult:
     Attributes:
         direction: ``ab`` for frames that sides a send, ``ba`` for those of sides b.
         throughput_pps, offered_pps: median over launches.
-        scheduled, sent, refused, received, lost: totals over launches.
+        scheduled, sent, refused, received, lost, denied: totals over launches.
     """
 
     direction: Direction
@@ -205,6 +215,7 @@ class DirectionResult:
     refused: int
     received: int
     lost: int
+    denied: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,9 +78,10 @@ class Measurement:
         throughput_l1_gbps: layer 1: with preamble and inter-frame gap, 20 bytes a frame more.
         mean_frame_bytes: mean length of the frames received, with FCS; counted, for a mix.
         offered_pps: frames scheduled per second, median over launches.
-        scheduled, sent, refused, received, lost, duplicated, reordered, late, foreign, corrupted: accounts.
+        scheduled, sent, refused, received, lost, denied (of flows that a function in the path denies), duplicated,
+            reordered, late, foreign, corrupted: accounts; ``sent = received + lost + denied``.
         frame_loss_ratio: lost / sent; null when the divisor is 0.
-        trial_loss_ratio: 1 - received / scheduled; null when the divisor is 0.
+        trial_loss_ratio: 1 - (received + denied) / scheduled; null when the divisor is 0.
         generator_bound: the sender, by its own means, could not offer what was asked for.
         ratio_to_reference: throughput over the reference link's, or the reference's median RTT over the case's; of a
             search over the greatest load that the reference link sustains; with a network function over the same path
@@ -181,6 +182,7 @@ class Measurement:
     trial_loss_ratio: float | None
     generator_bound: bool
     mean_frame_bytes: float | None = None
+    denied: int = 0
     ratio_to_reference: Estimate | None = None
     rtt_mean_ns: Estimate | None = None
     rtt_p50_ns: Estimate | None = None

@@ -21,6 +21,7 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.existing import ATTACH
 from pytest_icbench.model.neighbour import L3
 from pytest_icbench.testbed.attached import why_not_attached
+from pytest_icbench.testbed.function_fit import misfit
 from pytest_icbench.testbed.neighbour import neighbour_cpus, why_not_isolated
 from pytest_icbench.testbed.probe import probe, why_no_crowd, why_not
 from pytest_icbench.testbed.remote.uplinks import check as check_uplink
@@ -312,16 +313,7 @@ class Feasibility:
                 f"network functions in the path are for the default endpoints on one host, not for {where}"
             )
         component = component_for(function, case.switch, case.resolved_port(cls))
-        if case.chain > 1 and not component.chains:
-            raise Unsupported(
-                f"{component.name} makes no chains of its function '{function}': take --icbench-chain 1, or a function"
-                " in containers"
-            )
-        if case.traffic.header is not None and not component.any_frame:
-            raise Unsupported(
-                f"function {function} is for IPv4 and UDP without a VLAN tag, not for {case.traffic.header}:"
-                " leave --icbench-header out"
-            )
+        _refuse(misfit(component, function, case))
         _refuse(self._function_reason(component, function))
         return component
 

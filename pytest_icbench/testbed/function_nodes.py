@@ -90,6 +90,7 @@ class FunctionNodes:
             None if limit is None else limit.pps,
             0.0 if limit is None else limit.tolerance,
             self.component.least_cycles(function),
+            self.component.denial(function),
         )
 
     def start_nodes(self, kind: str, name: str, sockets: Path, *, hugepages: bool) -> None:

@@ -10,13 +10,23 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from pytest_icbench.driver.function.frames import TTL, frame, routed
-from pytest_icbench.driver.function.linux_parts import FCS_BYTES, FIRST_PORT, SOURCES, Parts, accounts, ruleset, shaper
+from pytest_icbench.driver.function.linux_parts import (
+    FCS_BYTES,
+    FIRST_PORT,
+    POOL_PORTS,
+    SOURCES,
+    Parts,
+    accounts,
+    ruleset,
+    shaper,
+)
 from pytest_icbench.driver.function.protocol import Ends, Function, FunctionSpec, Probe, SetRate
 from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported
 from pytest_icbench.host.changes import Changes
 from pytest_icbench.host.namespaces import entered
 from pytest_icbench.host.net import conntrack, links
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.denial import Denial
 from pytest_icbench.model.endpoint import Address, Veth
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
 from pytest_icbench.model.switch_traits import Kind
@@ -140,6 +150,14 @@ class LinuxFunction(Function):
         if parts.shape_bits:
             return SetRate(parts.shape_bits / 8 / (frame_bytes - FCS_BYTES), _TOLERANCE)
         return None
+
+    @classmethod
+    def most_flows(cls, function: str) -> int | None:
+        return POOL_PORTS if cls._parts_of(function).nat else None
+
+    @classmethod
+    def denial(cls, function: str) -> Denial | None:
+        return cls._parts_of(function).denial
 
     def probe(self, session: HostSession, function: str) -> FunctionFacts:
         """Returns the versions of the kernel and of nft. Raises Unsupported with the package that is missing."""

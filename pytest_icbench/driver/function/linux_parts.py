@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Self
 
+from pytest_icbench.model.denial import Denial, denied_before
 from pytest_icbench.model.endpoint import Address
 from pytest_icbench.wording import THOUSANDS
 
@@ -26,7 +27,9 @@ FIRST_PORT = 10_000
 #: Addresses of a sender's flows, and the ports for them at an address that they are translated to: the kernel gives a
 #: source port below 512, as the workload's is, another one of these 511.
 SOURCES = "100.64.0.0/10"
-_POOL_PORTS = "1024-65535"
+_POOL_FIRST, _POOL_LAST = 1024, 65535
+#: Ports of the pool's address for flows.
+POOL_PORTS = _POOL_LAST - _POOL_FIRST + 1
 #: Frames of the longest queue of a shaper.
 QUEUE_FRAMES = 100
 #: A policer's burst, as a share of a second's frames, and at least this many.
@@ -109,7 +112,14 @@ class Parts:
 
     def denies(self, place: int) -> bool:
         """Whether the port at a place of the access list is denied; the denied ones are spread evenly over it."""
-        return (place + 1) * self.deny_percent // 100 > place * self.deny_percent // 100
+        return denied_before(place + 1, self.deny_percent) > denied_before(place, self.deny_percent)
+
+    @property
+    def denial(self) -> Denial | None:
+        """The share of flows that its access list denies; None if it denies all ports of it, or drops others, too."""
+        if not self.listed or self.deny_percent == 100 or self.firewall or self.police_pps or self.shape_bits:
+            return None
+        return Denial(self.deny_percent, self.listed, FIRST_PORT)
 
 
 def _number(match: re.Match[str]) -> int | None:
@@ -164,7 +174,7 @@ def ruleset(parts: Parts, pool: Address, inner: str, outer: str) -> str:
         lines += [
             "  chain leaving {",
             "    type nat hook postrouting priority 100; policy accept;",
-            f'    oifname "{outer}" ip saddr {SOURCES} udp sport < 1024 snat to {pool.ip}:{_POOL_PORTS}',
+            f'    oifname "{outer}" ip saddr {SOURCES} udp sport < 1024 snat to {pool.ip}:{_POOL_FIRST}-{_POOL_LAST}',
             f'    oifname "{outer}" snat to {pool.ip}',
             "  }",
         ]

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from pytest_icbench.driver.function.frames import frame, translated
 from pytest_icbench.driver.function.linux import pool_of
-from pytest_icbench.driver.function.linux_parts import Parts
+from pytest_icbench.driver.function.linux_parts import POOL_PORTS, Parts
 from pytest_icbench.driver.function.protocol import Ends, Function, FunctionSpec, Probe, SetRate
 from pytest_icbench.driver.switch.common.ports import VHOST_USER, VHOST_USER_PACKED
 from pytest_icbench.driver.switch.ovs.daemons import find_installation
@@ -101,6 +101,10 @@ class OvsFunction(Function):
             for port in range(_UNASKED_PORT, _UNASKED_PORT + _FRAMES):
                 back.append(Probe(False, frame(ends.follower, leader, port), None, "has to be denied: nobody asked"))
         return forth, back
+
+    @classmethod
+    def most_flows(cls, function: str) -> int | None:
+        return POOL_PORTS if _parts_of(function).nat else None
 
     @classmethod
     def set_rate(cls, function: str, frame_bytes: float) -> SetRate | None:  # noqa: ARG003 - as ``Function``

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.model.denial import Denial
 from pytest_icbench.model.endpoint import Address, Endpoint
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
 from pytest_icbench.model.switch_traits import Kind
@@ -216,6 +217,16 @@ class Function(Protocol):
     @classmethod
     def set_rate(cls, function: str, frame_bytes: float) -> SetRate | None:  # noqa: ARG003
         """Returns the rate that it lets pass at frames of so many bytes with FCS; None if it limits none. Pure."""
+        return None
+
+    @classmethod
+    def most_flows(cls, function: str) -> int | None:  # noqa: ARG003
+        """Returns for how many flows of side a there are ports, where addresses are translated; None for any. Pure."""
+        return None
+
+    @classmethod
+    def denial(cls, function: str) -> Denial | None:  # noqa: ARG003
+        """Returns the share of flows that it denies, and that measured launches then have; None without one. Pure."""
         return None
 
     @classmethod

@@ -23,6 +23,7 @@ from pytest_icbench.driver.switch.dpdk.dpdk_process import find_binary
 from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported
 from pytest_icbench.host.net import links, offloads
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.denial import Denial
 from pytest_icbench.model.endpoint import Veth
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
 from pytest_icbench.model.switch_traits import Kind
@@ -45,9 +46,13 @@ _STARTED = "Engine started"
 _PROTOCOL = "0.2"
 
 
+#: What a rule looks for in the payload, the rule's place behind it.
+_TEXT = "icbench rule "
+
+
 def _text(place: int) -> str:
     """Returns what a rule looks for in the payload; none is part of another."""
-    return f"icbench rule {place:05d}"
+    return f"{_TEXT}{place:05d}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +200,11 @@ class SuricataFunction(Function):
         return probes(True), probes(False)
 
     @classmethod
+    def denial(cls, function: str) -> Denial | None:
+        parts = cls._parts_of(function)
+        return None if parts.deny_percent == 100 else Denial(parts.deny_percent, parts.rules, _TEXT)
+
+    @classmethod
     def directories(cls, session: HostSession) -> Sequence[Path]:
         return Program.find(session).directories
 
@@ -289,6 +299,7 @@ class SuricataFunction(Function):
             given=links.statistics(outer, netns)["tx_packets"],
             denied=shown["blocked"],
             hop=spec.hop,
+            overrun=shown["dropped"],
         )
 
     def _counted(self) -> dict[str, int]:
@@ -301,9 +312,9 @@ class SuricataFunction(Function):
             raise ProvisionError(f"{spec.label} does not tell its counters: {error}{daemon.evidence()}") from None
         told = answer["message"]
         if not isinstance(told, dict):  # it says in words that they are not added up yet
-            return {"seen": 0, "blocked": 0}
+            return {"seen": 0, "blocked": 0, "dropped": 0}
         seen = told["decoder"]["pkts"] + told["capture"]["kernel_drops"]
-        return {"seen": seen, "blocked": told["ips"]["blocked"]}
+        return {"seen": seen, "blocked": told["ips"]["blocked"], "dropped": told["capture"]["kernel_drops"]}
 
     def stop(self) -> None:
         if self._daemon is not None:

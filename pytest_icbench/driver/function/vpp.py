@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from pytest_icbench.driver.function.linux import LinuxFunction, pool_of
-from pytest_icbench.driver.function.linux_parts import FCS_BYTES, FIRST_PORT, SOURCES, Parts
+from pytest_icbench.driver.function.linux_parts import FCS_BYTES, FIRST_PORT, POOL_PORTS, SOURCES, Parts
 from pytest_icbench.driver.function.protocol import Ends, Function, FunctionSpec, Probe, SetRate
 from pytest_icbench.driver.switch.common.daemon import Daemon
 from pytest_icbench.driver.switch.common.ports import MEMIF, check_socket_path, wait_for_sockets
@@ -24,6 +24,7 @@ from pytest_icbench.driver.switch.vpp.config import Sockets, startup
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.net import offloads
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.denial import Denial
 from pytest_icbench.model.endpoint import Address, Endpoint, Memif, Veth
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
 from pytest_icbench.model.switch_traits import Kind
@@ -163,6 +164,14 @@ class VppFunction(Function):
     @classmethod
     def ports_of(cls, function: str) -> tuple[str, ...]:
         return cls.ports if _WORD in function.split("+") else (MEMIF,)
+
+    @classmethod
+    def most_flows(cls, function: str) -> int | None:
+        return POOL_PORTS if _parts_of(function).nat else None
+
+    @classmethod
+    def denial(cls, function: str) -> Denial | None:
+        return _parts_of(function).denial
 
     @classmethod
     def seen(cls, function: str, ends: Ends) -> tuple[Address, Address]:

@@ -65,6 +65,7 @@ class WorkloadCommand:
         trace: ``--trace``, frames per second in each second; empty for a load that stays.
         catch_up: the largest burst with which a late sender catches up; 0 without a limit.
         awaits: whether the server of the endpoint's socket starts at the same time.
+        denied, peer_denied: ``--denied`` of the frames that it sends, and of those that it counts; None: none are.
     """
 
     application: Application
@@ -91,6 +92,8 @@ class WorkloadCommand:
     train: str | None = None
     trace: tuple[int, ...] = ()
     awaits: bool = False
+    denied: str | None = None
+    peer_denied: str | None = None
 
     @property
     def uses_dpdk(self) -> bool:
@@ -115,6 +118,8 @@ class WorkloadCommand:
             argv += [option, f"{seconds:g}"]
         if self.yield_every:
             argv += ["--yield", str(self.yield_every)]
+        for option, denied in (("--denied", self.denied), ("--peer-denied", self.peer_denied)):
+            argv += [] if denied is None else [option, denied]
         if self.train is not None:
             argv += ["--train", self.train]
         if self.trace:

@@ -64,6 +64,7 @@ class SentCounts(_Sent):
     lateness_max_ns: int
     yields: int
     bursts: int = 0
+    denied: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +124,14 @@ class WindowLine:
 
 @dataclass(frozen=True, slots=True)
 class SentTotals(_Sent):
-    """The totals of a sender over a whole launch with its warm-up. ``sequences`` frames were sent, numbered from 0."""
+    """The totals of a sender over a whole launch with its warm-up.
+
+    ``sequences`` frames were sent, numbered from 0; ``denied`` of them are of denied flows.
+    """
 
     sequences: int
     sent_by_queue: tuple[int, ...] = ()
+    denied: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +139,8 @@ class ReceivedTotals(_Received):
     """The totals of a receiver over a whole launch with its warm-up.
 
     ``highest_sequence`` is None, or -1, if nothing arrived. ``lossy_flows`` lost frames; ``worst_flows`` are those that
-    lost most, each with how many; None and empty for a single flow.
+    lost most, each with how many; None and empty for a single flow. ``peer_denied`` frames up to ``highest_sequence``
+    are of denied flows, and in no other counter; ``denied_passed`` of them came all the same.
     """
 
     highest_sequence: int | None
@@ -145,6 +151,8 @@ class ReceivedTotals(_Received):
     lossy_flows: int | None = None
     worst_flows: tuple[tuple[int, int], ...] = ()
     received_by_queue: tuple[int, ...] = ()
+    peer_denied: int = 0
+    denied_passed: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,8 @@ def commands(rig: MeasuredRig, case: Case, settings: Settings, launch: int = 0) 
             for way in (path.direction(index), path.direction(path.peer(index)))
         )
         api = natural_api(case.api, endpoints[index])
+        denial = rig.terms[path.pair(index) - 1].denial if case.denies_flows and rig.terms else None
+        denied = None if denial is None else denial.label
         by_index[index] = WorkloadCommand(
             application=leading if leads else following,
             endpoint=endpoints[index],
@@ -77,6 +79,8 @@ def commands(rig: MeasuredRig, case: Case, settings: Settings, launch: int = 0) 
             blocking=case.blocking,
             touch=case.touch,
             train=settings.train if sends else None,
+            denied=denied if sends else None,
+            peer_denied=denied if case.directions > 1 or not sends else None,
             awaits=_connects(endpoints[index], endpoints[path.peer(index)]),
         )
     return by_index

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
+from pytest_icbench.measure.launch.processes import ProcessOutput
+from pytest_icbench.model.case import Case
 from pytest_icbench.model.function_facts import ChainAccount, FunctionCounters
 from pytest_icbench.model.launch import Launch
 
@@ -31,13 +33,14 @@ def at_rest(read: Callable[[], Counters]) -> Counters:
 
 
 def accounts(
-    before: Counters, after: Counters, ends: Mapping[int, tuple[int, int]]
+    before: Counters, after: Counters, ends: Mapping[int, tuple[int, int]], *, denies: bool = False
 ) -> tuple[tuple[ChainAccount, ...] | None, str | None]:
     """Returns the account of each pair, and a sentence if counters contradict each other.
 
     Args:
         before, after: the functions' counters before and after the launch.
         ends: by pair, the frames that were sent and those that were received, without control frames.
+        denies: whether the functions have a share of the frames from side a to deny, and count nothing else as denied.
 
     Returns:
         None for the accounts where a function does not tell control frames from data.
@@ -47,18 +50,23 @@ def accounts(
     for pair, (sent, received) in ends.items():
         ports = [sent]  # what left each hop, after what it took in
         full: int | None = None
+        denied: list[int] = []
         for item in sorted((item for item in after if item.pair == pair), key=lambda item: item.hop):
             earlier = old.get((pair, item.hop))
             if earlier is None or (first := earlier.data) is None or (last := item.data) is None:
                 return None, None
             ports += [last[0] - first[0], last[1] - first[1]]
+            denied.append((item.denied or 0) - (earlier.denied or 0) if denies else 0)
             if item.table_full is not None:
                 full = (full or 0) + _data_without_room(earlier, item)
         ports.append(received)
         names = ["the sender", *(f"function {hop}'s {way}" for hop in range(1, len(ports) // 2) for way in _WAYS)]
-        for (name, came), (next_name, left) in pairwise(zip([*names, "the receiver"], ports, strict=True)):
-            if left > came:
-                return None, f"pair {pair}: {name} counted {came:,} frames, and {next_name} {left:,}"
+        steps = pairwise(zip([*names, "the receiver"], ports, strict=True))
+        for place, ((name, came), (next_name, left)) in enumerate(steps):
+            dropped = denied[place // 2] if place % 2 else 0
+            if left > came - dropped:
+                said = f", {dropped:,} of them denied" if dropped else ""
+                return None, f"pair {pair}: {name} counted {came:,} frames{said}, and {next_name} {left:,}"
         given = [*ports[::2], received]
         taken = [*ports[1::2]]
         accounts.append(
@@ -66,15 +74,40 @@ def accounts(
                 pair,
                 sent,
                 received,
-                tuple(a - b for a, b in pairwise(given)),
+                tuple(a - b - dropped for (a, b), dropped in zip(pairwise(given), [*denied, 0], strict=True)),
                 tuple(a - b for a, b in zip(given, taken, strict=False)),
                 full,
+                sum(denied) if denies else None,
             )
         )
         if full is not None and full > accounts[-1].lost:
             lost = accounts[-1].lost
             return None, f"pair {pair}: tables without room are said to have cost {full:,} of {lost:,} frames"
     return tuple(accounts), None
+
+
+def of_launch(
+    readings: Sequence[Counters], case: Case, couples: Sequence[tuple[ProcessOutput, ProcessOutput]]
+) -> tuple[tuple[ChainAccount, ...] | None, str | None]:
+    """Returns ``accounts`` of a launch.
+
+    Args:
+        readings: before and after it; none where nobody reads them.
+        couples: the leader and the follower of each pair.
+
+    Returns:
+        None for the accounts also where functions deny frames of both sides, whose counters they do not keep apart.
+    """
+    if not readings or (case.denies_flows and case.directions > 1):
+        return None, None
+    ends: dict[int, tuple[int, int]] = {}
+    for number, (sender, receiver) in zip(case.path.numbers, couples, strict=True):
+        sent = sender.summary.sent if sender.summary else None
+        received = receiver.summary.received if receiver.summary else None
+        if sent is not None and received is not None:
+            ends[number] = sent.sequences, received.received
+    denies = any(sender.command.denied for sender, _ in couples)
+    return accounts(readings[0], readings[-1], ends, denies=denies)
 
 
 def full_tables_explain(before: Counters, after: Counters, lost: int) -> bool:

@@ -10,19 +10,19 @@ import itertools
 import logging
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, NoReturn
 
 from pytest_icbench.driver.workload.command import NO_INVARIANT_CLOCK, exit_meaning
 from pytest_icbench.errors import Invalid, WorkloadError
-from pytest_icbench.measure.launch import hops, ports, round_trips, validity
+from pytest_icbench.measure.launch import denials, hops, ports, round_trips, validity
 from pytest_icbench.measure.launch import windows as assemble
 from pytest_icbench.measure.launch.commands import commands, launch_plan
 from pytest_icbench.measure.launch.culprit import switch_first
 from pytest_icbench.measure.launch.disturbance import why_disturbed
 from pytest_icbench.measure.launch.freezing import Freezing
-from pytest_icbench.measure.launch.processes import LaunchOutput, ProcessOutput, both_ways, workload_error
+from pytest_icbench.measure.launch.processes import LaunchOutput, both_ways, workload_error
 from pytest_icbench.measure.launch.stationarity import Settling, SettlingTimes
 from pytest_icbench.measure.launch.steal import StealTrack
 from pytest_icbench.measure.launch.stream import WindowStream
@@ -30,7 +30,6 @@ from pytest_icbench.measure.launch.switch_work import WorkTrack
 from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import DamagedData
-from pytest_icbench.model.function_facts import ChainAccount
 from pytest_icbench.model.interference import Interference
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.settings import Settings
@@ -344,10 +343,12 @@ class Run:
         )
         awaited = list(filter(self.freezing.awaits, windows))
         invalid = validity.judge_launch(outputs, windows, awaited, asked_ns=asked_ns, warmup_s=self.settings.warmup_s)
-        chains, contradiction = self._chains(self.case.path.by_pair(outputs))
+        chains, contradiction = hops.of_launch(self.hops, self.case, self.case.path.by_pair(outputs))
         if invalid is not None and invalid[0] in ("no-forwarding", "stalled") and self.hops:
             lost = sum(pair.lost for pair in pairs)
             invalid = None if hops.full_tables_explain(self.hops[0], self.hops[-1], lost) else invalid
+        if (fault := self._wrongly_denied(couples)) is not None:
+            invalid = "function", fault
         if invalid is None and contradiction is not None:
             invalid = "accounts", contradiction
         throughput = sum(pair.throughput_pps for pair in pairs)
@@ -386,14 +387,11 @@ class Run:
             disturbed=disturbed,
         )
 
-    def _chains(
-        self, couples: Sequence[tuple[ProcessOutput, ProcessOutput]]
-    ) -> tuple[tuple[ChainAccount, ...] | None, str | None]:
-        """Returns where frames were lost in the chains of functions, and a sentence if counters contradict."""
-        ends: dict[int, tuple[int, int]] = {}
-        for number, (sender, receiver) in zip(self.case.path.numbers, couples, strict=True):
-            sent = sender.summary.sent if sender.summary else None
-            received = receiver.summary.received if receiver.summary else None
-            if sent is not None and received is not None:
-                ends[number] = sent.sequences, received.received
-        return hops.accounts(self.hops[0], self.hops[-1], ends) if self.hops else (None, None)
+    def _wrongly_denied(self, couples: denials.Couples) -> str | None:
+        """Returns a sentence if a function let a denied frame pass, or miscounted them."""
+        if not self.case.denies_flows:
+            return None
+        passed = denials.passed(self.rig.terms, couples)
+        if passed is not None or not self.hops:
+            return passed
+        return denials.miscounted(self.rig.terms, couples, self.hops[0], self.hops[-1])

@@ -161,7 +161,7 @@ class SearchStrategy(Strategy):
             self.settings = whole
         spent = time.monotonic() - began - (self.repeated_s - repeated_s)  # what does not count proves nothing
         (self.gathered.launches if phase == "case" else self.gathered.reference).append(launch)
-        scheduled, received, missing = (launch.total(name) for name in ("scheduled", "received", "not_offered"))
+        scheduled, received, missing = (launch.total(name) for name in ("scheduled", "handled", "not_offered"))
         short = load_pps is not None and self.goal.falls_short(missing, scheduled + missing)
         # A path that loses too much of a lesser load would not have passed the whole load either.
         bound = short and self.goal.accepts(Tried(scheduled, received, 0.0, 0).loss_ratio)

@@ -35,6 +35,7 @@ _COUNTERS = (
     "refused",
     "received",
     "lost",
+    "denied",
     "duplicated",
     "reordered",
     "late",
@@ -278,7 +279,7 @@ def _counters(launches: Sequence[Launch]) -> dict[str, Any]:
     return {
         **totals,
         "frame_loss_ratio": totals["lost"] / sent if sent else None,
-        "trial_loss_ratio": (scheduled - totals["received"]) / scheduled if scheduled else None,
+        "trial_loss_ratio": (scheduled - totals["received"] - totals["denied"]) / scheduled if scheduled else None,
     }
 
 
@@ -310,7 +311,7 @@ def _account(launches: Sequence[Sequence[PairCounts]]) -> dict[str, Any]:
         return [sum(getattr(counts, name) for counts in launch) for launch in launches]
 
     rates = {name: median(totals(name)) for name in ("throughput_pps", "offered_pps")}
-    return rates | {name: sum(totals(name)) for name in ("scheduled", "sent", "refused", "received", "lost")}
+    return rates | {name: sum(totals(name)) for name in ("scheduled", "sent", "refused", "received", "lost", "denied")}
 
 
 def _fairness(launches: Sequence[Launch]) -> dict[str, Any]:

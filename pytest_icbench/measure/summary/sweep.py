@@ -51,12 +51,12 @@ def with_sweep(
 
 
 def _point(rate: Rate, launch: Launch, pairs: int) -> SweepPoint:
-    scheduled, received = launch.total("scheduled"), launch.total("received")
+    scheduled, handled = launch.total("scheduled"), launch.total("handled")
     return SweepPoint(
         load_pps=(rate.pps or 0) * pairs,
         offered_pps=launch.offered_pps,
         throughput_pps=launch.throughput_pps,
-        trial_loss_ratio=1 - received / scheduled if scheduled else None,
+        trial_loss_ratio=1 - handled / scheduled if scheduled else None,
         generator_bound=launch.generator_bound,
     )
 
@@ -66,7 +66,7 @@ def _limit(case: Case, swept: Swept, best: Rate, launches: Sequence[Launch], aro
     above = [launch for rate, launch in swept if (rate.pps or 0) >= (best.pps or 0)]
     above += launches
     offered = sum(launch.total("scheduled") for launch in above)
-    missed = offered - sum(launch.total("received") for launch in above)
+    missed = offered - sum(launch.total("handled") for launch in above)
     short = any(launch.generator_bound for launch in above)
     if missed <= NEGLIGIBLE_LOSS * offered and not short:
         return Bottleneck("unknown", "all of the greatest load arrived: a greater one may give more", True)

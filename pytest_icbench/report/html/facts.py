@@ -98,6 +98,7 @@ def _frames(result: Result) -> str:
         "refused": result.refused,
         "received": result.received,
         "lost": result.lost,
+        **({"denied": result.denied} if result.denied else {}),
         "duplicated": result.duplicated,
         "reordered": result.reordered,
     }

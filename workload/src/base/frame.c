@@ -174,6 +174,11 @@ void frame_set_source_port(uint8_t *l2, const struct frame_header *h, uint16_t p
 	put16(l2 + frame_l4_offset(h), port);
 }
 
+void frame_set_target_port(uint8_t *l2, const struct frame_header *h, uint16_t port)
+{
+	put16(l2 + frame_l4_offset(h) + 2, port);
+}
+
 void frame_set_source_mac(uint8_t *l2, const uint8_t mac[6])
 {
 	memcpy(l2 + 6, mac, 6);
@@ -209,7 +214,8 @@ unsigned frame_checks(
 		checks[n++] = (struct frame_check){(uint8_t)(ip + 6), 2, 0x3fff, 0};
 		checks[n++] = (struct frame_check){(uint8_t)(ip + 9), 1, 0xff, protocol(h)};
 	}
-	checks[n++] = (struct frame_check){(uint8_t)(l4 + 2), 2, 0xffff, port};
+	if (port)
+		checks[n++] = (struct frame_check){(uint8_t)(l4 + 2), 2, 0xffff, port};
 	if (h->tcp)
 		/* No options, and of an open connection: a reset comes from a kernel that was not asked. */
 		checks[n++] = (struct frame_check){(uint8_t)(l4 + 12), 2, 0xf007, 0x5000};

@@ -65,6 +65,7 @@ void window_tx_add(struct window_tx *total, const struct window_tx *w)
 	total->lateness_max_ns = larger(total->lateness_max_ns, w->lateness_max_ns);
 	total->yields += w->yields;
 	total->bursts += w->bursts;
+	total->denied += w->denied;
 	total->involuntary_switches += w->involuntary_switches;
 	add_cycles(&total->cycles, &w->cycles);
 }
@@ -107,6 +108,7 @@ void window_tx_json(struct json *j, const struct window_tx *w)
 	json_u64(j, "lateness_max_ns", w->lateness_max_ns);
 	json_u64(j, "yields", w->yields);
 	json_u64(j, "bursts", w->bursts);
+	json_u64(j, "denied", w->denied);
 }
 
 void window_rx_json(struct json *j, const struct window_rx *w)

@@ -37,6 +37,7 @@ struct window_tx {
 	uint64_t lateness_p99_ns, lateness_max_ns;
 	uint64_t yields, involuntary_switches;
 	uint64_t bursts; /* hand-overs of which the port took something */
+	uint64_t denied; /* of those sent: of denied flows */
 	struct meter_cycles cycles;
 };
 

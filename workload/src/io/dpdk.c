@@ -95,7 +95,7 @@ static struct io *dpdk_open(const struct options *o, int eal_argc, char **eal_ar
 		return NULL;
 	}
 	memset(io, 0, sizeof(*io));
-	io->ours = frame_match(&o->ends.header, o->ends.udp_port);
+	io->ours = frame_match(&o->ends.header, options_heard_port(o));
 	io->payload_len = o->shape.cycle ? 0 : (uint16_t)frame_payload_bytes(&o->ends.header, o->packet_size);
 	if (frame_is_plain(&o->ends.header))
 		io->match = make_match(o);

@@ -2,6 +2,8 @@
 #include "io/dress.h"
 
 #include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/frame.h"
 
@@ -75,12 +77,44 @@ void dress_frames(const struct options *o, const struct io_ops *ops, struct io *
 	}
 }
 
+/* place: of the list; UINT32_MAX: the frame is not denied. */
+static void set_denied(const struct options *o, uint8_t *payload, uint32_t place)
+{
+	const struct denied *d = &o->denied;
+	const bool denied = place != UINT32_MAX;
+	char text[DENIED_TEXT_MAX + DENIED_DIGITS + 1];
+
+	if (d->port)
+		frame_set_target_port(payload - frame_header_bytes(&o->ends.header), &o->ends.header,
+		        denied ? (uint16_t)(d->port + place) : o->ends.udp_port);
+	if (!d->text)
+		return;
+	snprintf(text, sizeof(text), "%.*s%05u", (int)DENIED_TEXT_MAX, d->text, place % DENIED_PLACES_MAX);
+	if (denied)
+		memcpy(payload + FRAME_STAMP_BYTES, text, strlen(text));
+	else if (memcmp(payload + FRAME_STAMP_BYTES, text, strlen(d->text)) == 0)
+		memset(payload + FRAME_STAMP_BYTES, 0, strlen(text));
+}
+
+void dress_denied(const struct options *o, uint8_t *payload[], unsigned n, uint64_t first)
+{
+	struct shape_place at = denied_start(&o->shape, first);
+
+	for (unsigned i = 0; i < n; i++) {
+		uint32_t place = denied_next_place(&o->denied, &o->shape, &at);
+
+		set_denied(o, payload[i], denied_place(&o->denied, place) ? place : UINT32_MAX);
+	}
+}
+
 void dress_control(const struct options *o, const struct io_ops *ops, struct io *io, uint8_t *payload)
 {
 	if (o->shape.cycle)
 		set_size(o, ops, io, payload, 0, o->packet_size);
 	if (shape_has_flows(&o->shape) && ops->sees_l2)
 		set_flow(o, payload - frame_header_bytes(&o->ends.header), 0);
+	if (o->denied.percent)
+		set_denied(o, payload, UINT32_MAX);
 }
 
 void dress_seal(const struct options *o, const struct io_ops *ops, uint8_t *payload)
@@ -88,5 +122,5 @@ void dress_seal(const struct options *o, const struct io_ops *ops, uint8_t *payl
 	const struct frame_header *h = &o->ends.header;
 
 	if (ops->sees_l2 && (o->touch || frame_needs_seal(h)))
-		frame_seal(payload - frame_header_bytes(h), h, !o->touch);
+		frame_seal(payload - frame_header_bytes(h), h, !o->touch && !o->denied.text);
 }

@@ -16,7 +16,11 @@ static inline bool dress_needed(const struct options *o)
 void dress_frames(const struct options *o, const struct io_ops *ops, struct io *io, uint8_t *payload[],
         unsigned n, uint64_t first);
 
-/* The same for one control frame, which has the packet size and is of flow 0. */
+/* Gives those of them that are of denied flows (base/denied.h) what they are denied for, and takes it from
+ * the others. After all that fills payloads. */
+void dress_denied(const struct options *o, uint8_t *payload[], unsigned n, uint64_t first);
+
+/* The same for one control frame, which has the packet size, is of flow 0, and is not denied. */
 void dress_control(const struct options *o, const struct io_ops *ops, struct io *io, uint8_t *payload);
 
 /* Gives a stamped frame its UDP or TCP checksum, with --touch or where it needs one. */

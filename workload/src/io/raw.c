@@ -33,11 +33,11 @@ static void add_check(
 }
 
 /* The kernel drops all but frames with our headers before they cost a copy. It has taken a tag off. */
-static bool attach_filter(int fd, const struct frame_ends *ends)
+static bool attach_filter(int fd, const struct frame_ends *ends, uint16_t port)
 {
 	struct frame_header bare = {ends->header.ipv6, ends->header.tcp, 0};
 	struct frame_check checks[FRAME_CHECKS_MAX];
-	unsigned count = frame_checks(&bare, ends->udp_port, checks), n = 0;
+	unsigned count = frame_checks(&bare, port, checks), n = 0;
 	struct sock_filter code[CODE_MAX];
 	struct sock_fprog program = {.filter = code};
 
@@ -74,7 +74,8 @@ static bool bind_interface(struct sock *s, const struct options *o, char *err, s
 		return false;
 	/* Ours come back only to ETH_P_ALL sockets; asked for all the same, since kernels may change that. */
 	setsockopt(s->fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof(on));
-	if (!attach_filter(s->fd, &o->ends) || bind(s->fd, (struct sockaddr *)&link, sizeof(link)) < 0) {
+	if (!attach_filter(s->fd, &o->ends, options_heard_port(o)) ||
+	        bind(s->fd, (struct sockaddr *)&link, sizeof(link)) < 0) {
 		snprintf(err, err_len, "raw socket on %s: %s", o->raw_interface, strerror(errno));
 		return false;
 	}
@@ -104,7 +105,7 @@ static struct io *raw_open(const struct options *o, int eal_argc, char **eal_arg
 	(void)eal_argc;
 	(void)eal_argv;
 	if (io)
-		io->match = frame_match(&o->ends.header, o->ends.udp_port);
+		io->match = frame_match(&o->ends.header, options_heard_port(o));
 	return io;
 }
 

@@ -127,7 +127,7 @@ static struct io *xdp_open(const struct options *o, int eal_argc, char **eal_arg
 		return NULL;
 	}
 	io->blocking = o->blocking;
-	io->match = frame_match(&o->ends.header, o->ends.udp_port);
+	io->match = frame_match(&o->ends.header, options_heard_port(o));
 	if (xdp_port_open(&io->port, o, err, err_len))
 		return io;
 	free(io);

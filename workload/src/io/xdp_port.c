@@ -204,10 +204,13 @@ static bool hand_out_chunks(struct xdp_port *p, const struct options *o, char *e
 
 bool xdp_port_open(struct xdp_port *p, const struct options *o, char *err, size_t err_len)
 {
+	struct frame_ends heard = o->ends;
+
+	heard.udp_port = options_heard_port(o);
 	*p = (struct xdp_port){.filter = {-1, -1, -1, false}, .control = {.fd = -1}};
 	if (choose_sizes(p, o, err, err_len) && open_control(p, o, err, err_len) &&
 	        has_one_queue(p, err, err_len) && share_memory(p, err, err_len) &&
-	        xdp_filter_open(&p->filter, o->xdp_interface, &o->ends, err, err_len) &&
+	        xdp_filter_open(&p->filter, o->xdp_interface, &heard, err, err_len) &&
 	        hand_out_chunks(p, o, err, err_len) && open_socket(p, err, err_len))
 		return true;
 	xdp_port_close(p);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/frame.h"
+#include "option/denied.h"
 #include "option/header.h"
 #include "option/table.h"
 
@@ -265,7 +266,8 @@ static bool check_sockets(const struct options *o, struct failure *f)
 /* What no single row can say. */
 static bool check_together(const struct options *o, struct failure *f)
 {
-	if ((o->app->any_frame && !check_any_frame(o, f)) || !header_fits(o, f->text, f->size))
+	if ((o->app->any_frame && !check_any_frame(o, f)) || !header_fits(o, f->text, f->size) ||
+	        !denied_fits(o, f->text, f->size))
 		return false;
 	if (!o->app->any_frame && o->duration_s / o->window_s > FRAME_WINDOW_LAST)
 		snprintf(f->text, f->size,

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/denied.h"
 #include "base/frame.h"
 #include "base/shape.h"
 #include "option/application.h"
@@ -43,9 +44,11 @@ struct options {
 	struct frame_ends ends;
 	double rate_pps; /* 0: maximum */
 	double trace[TRACE_MAX];
-	uint32_t trace_seconds; /* rates in it, each for a second; 0: the rate stays */
-	uint32_t packet_size;   /* bytes, with FCS; of the longest frame */
-	struct shape shape;     /* with --sizes */
+	uint32_t trace_seconds;    /* rates in it, each for a second; 0: the rate stays */
+	uint32_t packet_size;      /* bytes, with FCS; of the longest frame */
+	struct shape shape;        /* with --sizes */
+	struct denied denied;      /* of the frames that it sends */
+	struct denied peer_denied; /* of those that it counts */
 	uint32_t burst;
 	const char *raw_interface; /* the last one given */
 	const char *raw_interfaces[FORWARD_PORTS_MAX];
@@ -86,6 +89,12 @@ static inline bool io_is_socket(const struct options *o)
 static inline uint16_t options_counted_stream(const struct options *o)
 {
 	return o->peer_stream ? o->peer_stream : o->stream_id;
+}
+
+/* The port that frames have to be for; 0 is any: a denied one that passed may be for another. */
+static inline uint16_t options_heard_port(const struct options *o)
+{
+	return o->peer_denied.port ? 0 : o->ends.udp_port;
 }
 
 enum options_outcome {

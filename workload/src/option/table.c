@@ -24,6 +24,12 @@ const struct option_row OPTION_TABLE[] = {
         {0, "header", "NAME[+vlanN]", KIND_HEADER, AT(ends.header), 1, FRAME_VLAN_LAST,
                 "headers before the stamp: udp4 (default), tcp4, udp6 or tcp6, and a VLAN tag; not over UDP "
                 "sockets"},
+        {0, "denied", "PERCENT:PLACES:MARK", KIND_DENIED, AT(denied), 1, 99,
+                "a sender: a function in the path denies this share of flows, spread over so many places of "
+                "its list; the mark is the port of the first place or a text for payloads; not over UDP "
+                "sockets"},
+        {0, "peer-denied", "PERCENT:PLACES:MARK", KIND_DENIED, AT(peer_denied), 1, 99,
+                "a receiver: the --denied of the frames that it counts; none of these has to come"},
         {'b', "burst", "FRAMES", KIND_U32, AT(burst), 1, IO_BURST_MAX, "frames handed over at once"},
         {'R', "raw", "IF", KIND_INTERFACE, AT(raw_interface), 0, 0,
                 "AF_PACKET raw socket on interface IF instead of UDP (socket applications), the last of "

@@ -23,6 +23,7 @@ enum option_kind {
 	KIND_FLOWS,
 	KIND_PROTOCOL,
 	KIND_HEADER,
+	KIND_DENIED,
 };
 
 struct option_row {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "option/denied.h"
 #include "option/header.h"
 #include "option/table.h"
 
@@ -209,6 +210,13 @@ void option_expectation(const struct option_row *row, char *text, size_t size)
 		        "udp4, tcp4, udp6 or tcp6, and +vlan%.15g to +vlan%.15g behind it or not", row->min,
 		        row->max);
 		break;
+	case KIND_DENIED:
+		snprintf(text, size,
+		        "PERCENT:PLACES:MARK, %.15g to %.15g of up to %u places, at least one, and a port or "
+		        "a "
+		        "text",
+		        row->min, row->max, DENIED_PLACES_MAX);
+		break;
 	case KIND_SIZES:
 		snprintf(text, size, "up to %u whole numbers from %.15g to %.15g with commas between",
 		        SHAPE_CYCLE_MAX, row->min, row->max);
@@ -257,6 +265,8 @@ bool option_store(const struct option_row *row, const char *text, struct options
 		return parse_flows(row, text, o);
 	case KIND_HEADER:
 		return header_store(row, text, field);
+	case KIND_DENIED:
+		return denied_store(row, text, field);
 	default:
 		break;
 	}

@@ -5,9 +5,10 @@
 
 #include "base/json.h"
 
-bool flows_init(struct flows *f, const struct shape *shape)
+bool flows_init(struct flows *f, const struct shape *shape, const struct denied *denied)
 {
 	*f = (struct flows){.shape = shape,
+	        .denied = denied,
 	        .next = calloc(shape->flows, sizeof(*f->next)),
 	        .lost = calloc(shape->flows, sizeof(*f->lost))};
 	return f->next && f->lost;
@@ -80,6 +81,14 @@ void flows_note_lost(void *context, uint64_t first, uint64_t n)
 	lose(f, first + n - rest, rest);
 }
 
+/* The frames that a flow misses: of a denied one none. */
+static uint64_t missed(const struct flows *f, uint32_t flow)
+{
+	const struct denied *d = f->denied;
+
+	return d->percent && denied_place(d, flow % d->places) ? 0 : f->lost[flow];
+}
+
 /* The flows that lost most, in their order; returns how many of them there are. */
 static unsigned worst(const struct flows *f, uint32_t flows[FLOWS_NAMED])
 {
@@ -88,9 +97,9 @@ static unsigned worst(const struct flows *f, uint32_t flows[FLOWS_NAMED])
 	for (uint32_t flow = 0; flow < f->shape->flows; flow++) {
 		unsigned place = n;
 
-		while (place && f->lost[flow] > f->lost[flows[place - 1]])
+		while (place && missed(f, flow) > missed(f, flows[place - 1]))
 			place--;
-		if (!f->lost[flow] || place == FLOWS_NAMED)
+		if (!missed(f, flow) || place == FLOWS_NAMED)
 			continue;
 		n += n < FLOWS_NAMED;
 		for (unsigned i = n - 1; i > place; i--)
@@ -107,14 +116,14 @@ void flows_json(const struct flows *f, struct json *j)
 	unsigned n = worst(f, named);
 
 	for (uint32_t flow = 0; flow < f->shape->flows; flow++)
-		lossy += f->lost[flow] != 0;
+		lossy += missed(f, flow) != 0;
 	json_u64(j, "flows", f->shape->flows);
 	json_u64(j, "lossy_flows", lossy);
 	json_open(j, "worst_flows", '[');
 	for (unsigned i = 0; i < n; i++) {
 		json_open(j, NULL, '[');
 		json_u64(j, NULL, named[i]);
-		json_u64(j, NULL, f->lost[named[i]]);
+		json_u64(j, NULL, missed(f, named[i]));
 		json_close(j, ']');
 	}
 	json_close(j, ']');

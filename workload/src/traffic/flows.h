@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/denied.h"
 #include "base/shape.h"
 
 struct json;
@@ -18,12 +19,13 @@ struct json;
 
 struct flows {
 	const struct shape *shape;
-	uint64_t *next; /* by flow: one more than the highest sequence number seen */
-	uint64_t *lost; /* by flow */
+	const struct denied *denied; /* of their frames none is missed */
+	uint64_t *next;              /* by flow: one more than the highest sequence number seen */
+	uint64_t *lost;              /* by flow */
 };
 
 /* False if memory is short. shape_flows_recur(). */
-bool flows_init(struct flows *f, const struct shape *shape);
+bool flows_init(struct flows *f, const struct shape *shape, const struct denied *denied);
 void flows_free(struct flows *f);
 
 /* n frames have come, numbers first and on, later than all before. */

@@ -19,7 +19,7 @@ bool receiver_init(struct receiver *rx, struct run *r, receiver_window on_window
 	if (!shape_flows_recur(&r->o->shape))
 		return true;
 	account_watch(rx->account, flows_note_lost, &rx->flows);
-	return flows_init(&rx->flows, &r->o->shape);
+	return flows_init(&rx->flows, &r->o->shape, &r->o->peer_denied);
 }
 
 void receiver_free(struct receiver *rx)
@@ -121,10 +121,24 @@ static bool intact(const struct receiver *rx, const struct io_frame *f, uint64_t
 	       (!f->l2 || frame_checksums_ok(f->l2, &o->ends.header));
 }
 
+/* Frames of denied flows among the first `end`. */
+static uint64_t denied_before(const struct receiver *rx, uint64_t end)
+{
+	const struct options *o = rx->r->o;
+	struct denied_walk walk = rx->denied;
+
+	if (!o->peer_denied.percent)
+		return 0;
+	denied_walk(&walk, &o->peer_denied, &o->shape, end);
+	return walk.denied;
+}
+
 static void take_control(struct receiver *rx, uint64_t sequence)
 {
-	if (sequence)
-		rx->end_mark = sequence;
+	if (!sequence)
+		return;
+	rx->end_mark = sequence;
+	rx->denied_due = denied_before(rx, sequence - 1);
 }
 
 void receiver_take(
@@ -132,6 +146,7 @@ void receiver_take(
 {
 	const uint64_t stream = rx->stream;
 	const bool touch = rx->r->o->touch;
+	const struct denied *denied = rx->r->o->peer_denied.percent ? &rx->r->o->peer_denied : NULL;
 	struct run_length s = {0};
 
 	if (!rx->deadline) {
@@ -150,6 +165,11 @@ void receiver_take(
 		head = be64toh(head);
 		sequence = (head & UINT32_MAX) << 16 | be16toh(low);
 		tag = head & ~(uint64_t)UINT32_MAX;
+		if (denied && (tag ^ stream) >> 48 == 0 && (uint16_t)(tag >> 32) != FRAME_WINDOW_CONTROL &&
+		        denied_frame(denied, &rx->r->o->shape, sequence)) {
+			rx->denied_passed++;
+			goto not_ours;
+		}
 		if (touch && !intact(rx, f, tag, sequence) && (tag ^ stream) >> 48 == 0) {
 			rx->corrupted++;
 			goto not_ours;
@@ -180,6 +200,8 @@ void receiver_take(
 	}
 	if (s.n)
 		account_stretch(rx, &s, now, verdicts);
+	if (denied)
+		denied_walk(&rx->denied, denied, &rx->r->o->shape, account_next(rx->account));
 }
 
 void receiver_begin_drain(struct receiver *rx, uint64_t now, const char *reason)
@@ -202,7 +224,7 @@ bool receiver_done(struct receiver *rx, uint64_t now)
 	}
 	if (__builtin_expect(rx->end_mark != 0, 0)) {
 		receiver_begin_drain(rx, now, "end");
-		if (rx->received >= rx->end_mark - 1)
+		if (rx->received + rx->denied_due >= rx->end_mark - 1)
 			return true;
 	}
 	return rx->deadline && now >= rx->deadline;
@@ -228,7 +250,7 @@ void receiver_summary(struct receiver *rx, struct json *j)
 		window_rx_add(&total, &rx->windows[i]);
 	window_rx_json(j, &total);
 	json_i64(j, "highest_sequence", (int64_t)account_next(rx->account) - 1);
-	json_u64(j, "gaps", account_gaps(rx->account));
+	json_u64(j, "gaps", account_gaps(rx->account) - rx->denied.denied);
 	if (rx->flows.shape) {
 		account_finish(rx->account, rx->end_mark ? rx->end_mark - 1 : 0);
 		flows_json(&rx->flows, j);
@@ -236,4 +258,6 @@ void receiver_summary(struct receiver *rx, struct json *j)
 	json_u64(j, "late", rx->late);
 	json_u64(j, "foreign", rx->foreign);
 	json_u64(j, "corrupted", rx->corrupted);
+	json_u64(j, "peer_denied", rx->denied.denied);
+	json_u64(j, "denied_passed", rx->denied_passed);
 }

@@ -28,8 +28,11 @@ struct receiver {
 	uint32_t around;           /* bytes of a packet size that are no payload */
 	uint64_t received;         /* distinct frames over all windows */
 	uint64_t foreign, late, corrupted;
-	uint64_t end_mark; /* n > 0: the sender says it sent n-1 frames */
-	uint64_t deadline; /* cycles; 0 until draining begins */
+	uint64_t denied_passed;    /* frames of denied flows that came, counted nowhere else */
+	struct denied_walk denied; /* up to account_next() */
+	uint64_t end_mark;         /* n > 0: the sender says it sent n-1 frames */
+	uint64_t denied_due;       /* of denied flows among these */
+	uint64_t deadline;         /* cycles; 0 until draining begins */
 	uint64_t involuntary_before;
 	uint16_t current, highest; /* the window of the newest frames; the highest seen */
 	const char *ended;         /* own reason for ending, once draining has begun */

@@ -144,6 +144,8 @@ static void stamp(struct sender *s, uint8_t *payload[], unsigned n, uint64_t int
 			frame_fill(payload[i], size - around, sequence);
 		}
 	}
+	if (o->denied.percent)
+		dress_denied(o, payload, n, s->next_sequence);
 	if (s->r->ops->sees_l2 && (o->touch || frame_needs_seal(&o->ends.header)))
 		for (unsigned i = 0; i < n; i++)
 			dress_seal(o, s->r->ops, payload[i]);
@@ -154,6 +156,17 @@ static void stamp(struct sender *s, uint8_t *payload[], unsigned n, uint64_t int
 			s->sent_at[(s->next_sequence + i) % ACCOUNT_HORIZON] =
 			        sender_sent_at(now, i == 0 && !s->begun);
 	}
+}
+
+static void note_denied(struct sender *s)
+{
+	const struct options *o = s->r->o;
+	uint64_t before = s->denied.denied;
+
+	if (!o->denied.percent)
+		return;
+	denied_walk(&s->denied, &o->denied, &o->shape, s->next_sequence);
+	s->now.denied += s->denied.denied - before;
 }
 
 /* Offers n frames that were due at `intended`. False on an I/O error. */
@@ -178,6 +191,7 @@ static bool offer(struct sender *s, unsigned n, uint64_t intended)
 	s->now.refused += again ? 0 : n - (unsigned)taken;
 	s->now.sent += (unsigned)taken;
 	s->next_sequence += (unsigned)taken;
+	note_denied(s);
 	s->since_yield += (unsigned)taken;
 	s->moved = (unsigned)taken;
 	s->now.bursts += taken > 0 && !s->begun;

@@ -24,6 +24,7 @@ struct sender {
 	        spacing; /* ns by which the time between two bursts differed from what it should have been */
 	uint64_t last_lateness_ns;
 	uint64_t next_sequence;
+	struct denied_walk denied; /* up to that */
 	uint64_t involuntary_before;
 	uint32_t since_yield;
 	uint16_t windows;  /* measured ones that have ended */

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The share of flows that a network function denies, as sender, function and receiver know it. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+#: A part of a function's name that says which share of flows it denies.
+_PART = re.compile(r"(?:^|\+)deny[1-9]\d*(?:\+|$)", re.ASCII)
+#: Digits of a place behind a text; the workload's DENIED_DIGITS.
+_DIGITS = 5
+
+
+def names_share(function: str) -> bool:
+    """Whether a function's name says which share of flows it denies: ``acl1000+deny30``."""
+    return _PART.search(function) is not None
+
+
+def denied_before(place: int, percent: int) -> int:
+    """Returns how many of the places before this one are denied: they are spread evenly."""
+    return place * percent // 100
+
+
+@dataclass(frozen=True, slots=True)
+class Denial:
+    """What the frames of denied flows have for a function to find. The workload's ``--denied``.
+
+    A flow has a place in the function's list: its number modulo that of the places.
+
+    Attributes:
+        percent: share of the places that is denied, rounded down; 1 to 99, of which at least one place is.
+        places: places of the list, 1 to 50,000.
+        mark: the UDP port of the first place, each further one has the next; or a text in the payload, the place's
+            number behind it.
+    """
+
+    percent: int
+    places: int
+    mark: int | str
+
+    @property
+    def label(self) -> str:
+        """The value of the workload's option."""
+        return f"{self.percent}:{self.places}:{self.mark}"
+
+    def of_flows(self, flows: int) -> int:
+        """Returns how many of so many flows are denied."""
+        rounds, rest = divmod(flows, self.places)
+        return rounds * denied_before(self.places, self.percent) + denied_before(rest, self.percent)
+
+    @property
+    def text_bytes(self) -> int:
+        """The bytes that it takes in a payload behind the stamp."""
+        return len(self.mark) + _DIGITS if isinstance(self.mark, str) else 0
+
+    @property
+    def least_flows(self) -> int:
+        """The least number of flows of which one is denied."""
+        return -(-100 // self.percent)

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Cases of which a network function could make nothing, or whose figures would prove nothing. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from pytest_icbench.model import flows
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.traffic import FCS_BYTES, STAMP_BYTES
+from pytest_icbench.wording import counted
+
+if TYPE_CHECKING:
+    from pytest_icbench.driver.function.protocol import Function
+
+
+def misfit(component: type[Function], function: str, case: Case) -> str | None:
+    """Returns a sentence if a component cannot do a function for a case, or could not prove it; None if it can.
+
+    Args:
+        function: one of the case's.
+    """
+    return next(_misfits(component, function, case), None)
+
+
+def _misfits(component: type[Function], function: str, case: Case) -> Iterator[str]:
+    if case.chain > 1 and not component.chains:
+        yield (
+            f"{component.name} makes no chains of its function '{function}': take --icbench-chain 1, or a function"
+            " in containers"
+        )
+    if case.traffic.header is not None and not component.any_frame:
+        yield (
+            f"function {function} is for IPv4 and UDP without a VLAN tag, not for {case.traffic.header}:"
+            " leave --icbench-header out"
+        )
+    number = flows.number(case.traffic.flows)
+    most = component.most_flows(function)
+    if most is not None and most < number and case.traffic.flows != flows.NEW:
+        yield (
+            f"function {function} has {most:,} ports for flows at its pool's address, not for {number:,}:"
+            f" take at most {most:,} with --icbench-flows"
+        )
+    if case.dimension == "throughput":
+        yield from _idle_limits(component, function, case)
+    if case.denies_flows:
+        yield from _nothing_denied(component, function, case, number)
+
+
+def _idle_limits(component: type[Function], function: str, case: Case) -> Iterator[str]:
+    limit, rate = component.set_rate(function, case.traffic.mean_bytes), case.rate.pps
+    if limit is not None and rate is not None and rate < limit.pps * (1 + limit.tolerance):
+        yield (
+            f"function {function} lets {limit.pps:,.0f} frames/s pass, and {rate:,} are sent, so it would never limit"
+            " any: set a lower limit, or a greater rate"
+        )
+
+
+def _nothing_denied(component: type[Function], function: str, case: Case, number: int) -> Iterator[str]:
+    denial = component.denial(function)
+    if denial is None:
+        return
+    if not denial.of_flows(number):
+        yield (
+            f"function {function} denies none of {counted(number, 'flow')}, so their accounts would prove nothing:"
+            f" take {denial.least_flows} or more with --icbench-flows"
+        )
+    needed = case.traffic.headers_bytes + STAMP_BYTES + denial.text_bytes + FCS_BYTES
+    if denial.text_bytes and min(case.traffic.sizes) < needed:
+        yield (
+            f"function {function} looks for a text that {min(case.traffic.sizes)} bytes do not hold behind headers and"
+            f" stamp: take frames of {needed} or more"
+        )
