@@ -4,16 +4,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from pytest_icbench.errors import Invalid
+from pytest_icbench.measure.bursts import burst_case, burst_settings, wrong_burst
+from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.model import flows
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionTerms, FunctionWork
 from pytest_icbench.model.launch import Launch, Window
+from pytest_icbench.model.settings import Settings
 
 #: A sender that is later than this leaves a gap that a policer's burst does not make up for.
 LATE_NS = 2_000_000
+#: Launches of trains, at most, until one is valid.
+_TRIES = 3
 
 
 class FunctionTrack:
@@ -26,6 +32,7 @@ class FunctionTrack:
     def __init__(self, rig: MeasuredRig, case: Case) -> None:
         self._rig, self._case = rig, case
         self._before: Sequence[FunctionCounters] | None = None
+        self._policed = False
         self.work: tuple[FunctionWork, ...] | None = None
 
     def begin(self) -> None:
@@ -34,6 +41,24 @@ class FunctionTrack:
             return
         self._prove("before the first launch")
         self._before = self._rig.functions()
+
+    def police(self, settings: Settings, executable: Path | None) -> None:
+        """Proves the bursts of policers by a launch of its own, once. Raises Invalid, and as ``run_launch``."""
+        case = self._case
+        if self._policed or case.function is None or case.dimension != "throughput" or case.directions > 1:
+            return
+        self._policed = True
+        trains = burst_settings(settings, self._rig.terms)
+        if trains is None or case.blocking:
+            return
+        for left in reversed(range(_TRIES)):
+            launch = run_launch(self._rig, burst_case(case), trains, executable=executable)
+            if launch.invalid is None:
+                break
+            if not left:
+                raise Invalid(launch.invalid, launch.evidence or "")
+        if (fault := wrong_burst(self._rig.terms, launch)) is not None:
+            raise Invalid("function", fault)
 
     def finish(self, launches: Sequence[Launch]) -> None:
         """Proves the functions again and judges what they did in the launches. Raises Invalid."""

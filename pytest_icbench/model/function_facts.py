@@ -93,6 +93,7 @@ class FunctionTerms:
         tolerance: share by which the rate may differ from that.
         least_cycles: busy cycles that a frame costs at least.
         denial: the share of flows that it denies; None if it denies none.
+        burst: frames that it lets pass at once behind a rest; None if it limits none, or has no such bound.
     """
 
     function: str
@@ -100,6 +101,7 @@ class FunctionTerms:
     tolerance: float = 0.0
     least_cycles: int = 0
     denial: Denial | None = None
+    burst: int | None = None
 
 
 def jain_index(amounts: Sequence[float]) -> float | None:

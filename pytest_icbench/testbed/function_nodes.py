@@ -91,6 +91,7 @@ class FunctionNodes:
             0.0 if limit is None else limit.tolerance,
             self.component.least_cycles(function),
             self.component.denial(function),
+            None if limit is None else limit.burst,
         )
 
     def start_nodes(self, kind: str, name: str, sockets: Path, *, hugepages: bool) -> None:

@@ -146,7 +146,7 @@ class LinuxFunction(Function):
         """Returns the policer's rate, or the shaper's at frames of that size, whose FCS the kernel does not count."""
         parts = cls._parts_of(function)
         if parts.police_pps:
-            return SetRate(parts.police_pps, _TOLERANCE)
+            return SetRate(parts.police_pps, _TOLERANCE, parts.police_burst)
         if parts.shape_bits:
             return SetRate(parts.shape_bits / 8 / (frame_bytes - FCS_BYTES), _TOLERANCE)
         return None

@@ -115,6 +115,11 @@ class Parts:
         return denied_before(place + 1, self.deny_percent) > denied_before(place, self.deny_percent)
 
     @property
+    def police_burst(self) -> int:
+        """The frames that its policer lets pass at once."""
+        return max(_BURST_LEAST, round(self.police_pps * _BURST_SHARE))
+
+    @property
     def denial(self) -> Denial | None:
         """The share of flows that its access list denies; None if it denies all ports of it, or drops others, too."""
         if not self.listed or self.deny_percent == 100 or self.firewall or self.police_pps or self.shape_bits:
@@ -147,8 +152,7 @@ def ruleset(parts: Parts, pool: Address, inner: str, outer: str) -> str:
         lines += ["  chain refused { counter name denied drop; }"]
     rules: list[str] = []
     if parts.police_pps:
-        burst = max(_BURST_LEAST, round(parts.police_pps * _BURST_SHARE))
-        limit = f"limit rate over {parts.police_pps}/second burst {burst} packets"
+        limit = f"limit rate over {parts.police_pps}/second burst {parts.police_burst} packets"
         rules.append(f'iifname "{inner}" {limit} counter name denied drop')
     rules += [
         f"udp dport {FIRST_PORT + place} {'goto refused' if parts.denies(place) else 'accept'}"

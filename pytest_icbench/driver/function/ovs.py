@@ -109,7 +109,7 @@ class OvsFunction(Function):
     @classmethod
     def set_rate(cls, function: str, frame_bytes: float) -> SetRate | None:  # noqa: ARG003 - as ``Function``
         pps = _parts_of(function).police_pps
-        return SetRate(pps, _TOLERANCE) if pps else None
+        return SetRate(pps, _TOLERANCE, _burst(pps)) if pps else None
 
     def probe(self, session: HostSession, function: str) -> FunctionFacts:  # noqa: ARG002
         """Returns the version of Open vSwitch. Raises Unsupported without it."""
@@ -123,8 +123,8 @@ class OvsFunction(Function):
         parts = _parts_of(spec.function)
         pps, meter = parts.police_pps, ""
         if pps:
-            burst = max(1, round(pps * _BURST_SHARE))
-            meter = f"meter={spec.pair},pktps,burst,stats,bands=type=drop,rate={pps},burst_size={burst}"
+            bands = f"bands=type=drop,rate={pps},burst_size={_burst(pps)}"
+            meter = f"meter={spec.pair},pktps,burst,stats,{bands}"
             self._switch.ofctl("add-meter", meter)
         if parts.sessions:
             self._switch.daemons.appctl("dpctl/ct-set-limits", f"zone={spec.pair},limit={parts.sessions}")
@@ -200,6 +200,11 @@ class OvsFunction(Function):
 
     def stop(self) -> None:
         """Does nothing: the flows end with the switch."""
+
+
+def _burst(pps: int) -> int:
+    """Returns the frames that a policer lets pass at once."""
+    return max(1, round(pps * _BURST_SHARE))
 
 
 def _cookie(pair: int, kind: int) -> str:

@@ -148,10 +148,12 @@ class SetRate:
     Attributes:
         pps: frames per second from side a to side b.
         tolerance: share by which the rate of a launch may differ.
+        burst: frames that pass at once behind a rest; None where there is no such bound.
     """
 
     pps: float
     tolerance: float
+    burst: int | None = None
 
 
 class Function(Protocol):

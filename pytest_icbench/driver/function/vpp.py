@@ -100,6 +100,11 @@ def access_list(parts: Parts) -> list[dict[str, Any]]:
     return [*ports, rule(True, 0, 0, 65535)]
 
 
+def _burst_bytes(pps: int, frame_bytes: float) -> int:
+    """Returns a policer's burst."""
+    return max(_BURST_LEAST, math.ceil(pps * (frame_bytes - FCS_BYTES) * _BURST_S))
+
+
 def commands(parts: Parts, ends: Ends, inner: str, outer: str, frame_bytes: float) -> list[str]:
     """Returns the lines of VPP's command line that make the function. Pure.
 
@@ -127,7 +132,7 @@ def commands(parts: Parts, ends: Ends, inner: str, outer: str, frame_bytes: floa
         ]
     if parts.police_pps:
         rate = parts.police_pps * (frame_bytes - FCS_BYTES)  # bytes per second
-        burst = max(_BURST_LEAST, math.ceil(rate * _BURST_S))
+        burst = _burst_bytes(parts.police_pps, frame_bytes)
         lines += [
             f"policer add name {_POLICER} rate kbps cir {round(rate * 8 / 1000)} cb {burst} {_TWO_COLORS}",
             f"policer input name {_POLICER} {inner}",
@@ -184,9 +189,10 @@ class VppFunction(Function):
         return LinuxFunction.proof(_plain(function), ends)
 
     @classmethod
-    def set_rate(cls, function: str, frame_bytes: float) -> SetRate | None:  # noqa: ARG003 - as ``Function``
+    def set_rate(cls, function: str, frame_bytes: float) -> SetRate | None:
         pps = _parts_of(function).police_pps
-        return SetRate(pps, _TOLERANCE) if pps else None
+        burst = int(_burst_bytes(pps, frame_bytes) / (frame_bytes - FCS_BYTES))
+        return SetRate(pps, _TOLERANCE, burst) if pps else None
 
     @classmethod
     def directories(cls, session: HostSession) -> Sequence[Path]:

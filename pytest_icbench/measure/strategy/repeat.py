@@ -266,6 +266,8 @@ class Strategy:
                 self.seen.add(id(rig))
             elif not self._another_try(*fault):
                 raise Invalid(fault[0], _with_fault(rig, *fault))
+        if rig is self.rig:
+            self._asked(lambda: self.functions.police(self.settings, self.executable))
 
     def _is_tried_again(self, rig: MeasuredRig, error: WorkloadError) -> bool:
         """Whether an endpoint's failure may be the harness's. Raises Invalid if a fault of the path explains it."""
