@@ -78,10 +78,9 @@ class Measurement:
         throughput_l1_gbps: layer 1: with preamble and inter-frame gap, 20 bytes a frame more.
         mean_frame_bytes: mean length of the frames received, with FCS; counted, for a mix.
         offered_pps: frames scheduled per second, median over launches.
-        scheduled, sent, refused, received, lost, denied (of flows that a function in the path denies), duplicated,
-            reordered, late, foreign, corrupted: accounts; ``sent = received + lost + denied``.
-        frame_loss_ratio: lost / sent; null when the divisor is 0.
-        trial_loss_ratio: 1 - (received + denied) / scheduled; null when the divisor is 0.
+        scheduled, sent, refused, received, lost, duplicated, reordered, late, foreign, corrupted: accounts.
+        denied: frames of flows that a function in the path denies: ``sent = received + lost + denied``.
+        frame_loss_ratio, trial_loss_ratio: lost / sent; 1 - (received + denied) / scheduled; null for a divisor of 0.
         generator_bound: the sender, by its own means, could not offer what was asked for.
         ratio_to_reference: throughput over the reference link's, or the reference's median RTT over the case's; of a
             search over the greatest load that the reference link sustains; with a network function over the same path
@@ -127,8 +126,7 @@ class Measurement:
         dependence: how launches depend on those before them by the main value: ``correlation`` of neighbours (-1 to 1),
             ``probability`` of any dependence, ``widening`` of the interval (1 or more); null below six launches.
         drift: change of the main value from first to last launch over its level, if it drifted along a line; else null.
-        discarded_s: traffic of all launches before it was stationary, without the warm-up's fixed part.
-        unsettled_launches: launches that did not become stationary in time.
+        discarded_s, unsettled_launches: traffic before it was stationary, fixed warm-up apart; launches never so in time.
         disturbed_windows: measured windows in which the host took time from an endpoint, and all of a disturbed launch.
         disturbed_launches: disturbed launches behind the values; null where not known, as in older results.
         disturbance: what took most, in words: processes by their names alone; null if nothing did.
