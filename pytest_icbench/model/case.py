@@ -217,7 +217,7 @@ class Case:
     @property
     def denies_flows(self) -> bool:
         """Whether a share of its flows is for functions in its path to deny, as their name says."""
-        several = self.traffic.flows is not None and self.dimension == "throughput"
+        several = (self.traffic.flows is not None or self.traffic.both) and self.dimension == "throughput"
         return several and self.function is not None and names_share(self.function)
 
     @property

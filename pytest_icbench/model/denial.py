@@ -6,6 +6,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from pytest_icbench.model.path import Direction
+
 #: A part of a function's name that says which share of flows it denies.
 _PART = re.compile(r"(?:^|\+)deny[1-9]\d*(?:\+|$)", re.ASCII)
 #: Digits of a place behind a text; the workload's DENIED_DIGITS.
@@ -33,11 +35,29 @@ class Denial:
         places: places of the list, 1 to 50,000.
         mark: the UDP port of the first place, each further one has the next; or a text in the payload, the place's
             number behind it.
+        ways: whose frames are denied: of several flows those of both sides; or of side b's single flow alone, of which
+            each frame has a place.
     """
 
     percent: int
     places: int
     mark: int | str
+    ways: tuple[Direction, ...] = ("ab", "ba")
+
+    def of(self, way: Direction, *, flows: bool, both: bool) -> str | None:
+        """Returns the value of the workload's option for frames of one way; None if none of them is denied.
+
+        Args:
+            flows: whether each side has several flows.
+            both: whether both sides send.
+        """
+        applies = both and not flows if self.unasked else flows
+        return self.label if applies and way in self.ways else None
+
+    @property
+    def unasked(self) -> bool:
+        """Whether frames of side b are denied that nobody asked for."""
+        return self.ways == ("ba",)
 
     @property
     def label(self) -> str:

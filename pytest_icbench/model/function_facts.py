@@ -51,6 +51,7 @@ class FunctionCounters:
         busy_polls: polls that brought frames.
         given_each: of ``given``, what the firewall of each subscriber gave out.
         overrun: frames that it took in and lost because it was too slow.
+        taken_back: frames that came in from side b.
     """
 
     pair: int
@@ -72,6 +73,7 @@ class FunctionCounters:
     busy_polls: int | None = None
     given_each: tuple[int, ...] | None = None
     overrun: int | None = None
+    taken_back: int | None = None
 
     @property
     def data(self) -> tuple[int, int] | None:

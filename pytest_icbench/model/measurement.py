@@ -126,7 +126,7 @@ class Measurement:
         dependence: how launches depend on those before them by the main value: ``correlation`` of neighbours (-1 to 1),
             ``probability`` of any dependence, ``widening`` of the interval (1 or more); null below six launches.
         drift: change of the main value from first to last launch over its level, if it drifted along a line; else null.
-        discarded_s, unsettled_launches: traffic before it was stationary, fixed warm-up apart; launches never so in time.
+        discarded_s, unsettled_launches: traffic before launches were stationary; launches that were not so in time.
         disturbed_windows: measured windows in which the host took time from an endpoint, and all of a disturbed launch.
         disturbed_launches: disturbed launches behind the values; null where not known, as in older results.
         disturbance: what took most, in words: processes by their names alone; null if nothing did.

@@ -44,7 +44,6 @@ def _misfits(component: type[Function], function: str, case: Case) -> Iterator[s
         )
     if case.dimension == "throughput":
         yield from _idle_limits(component, function, case)
-    if case.denies_flows:
         yield from _nothing_denied(component, function, case, number)
 
 
@@ -60,6 +59,17 @@ def _idle_limits(component: type[Function], function: str, case: Case) -> Iterat
 def _nothing_denied(component: type[Function], function: str, case: Case, number: int) -> Iterator[str]:
     denial = component.denial(function)
     if denial is None:
+        return
+    if denial.unasked:
+        if not case.traffic.both:
+            yield (
+                f"function {function} denies frames of side b, which sends none, so their accounts would prove nothing:"
+                " take --icbench-direction both"
+            )
+        elif case.traffic.flows is not None:
+            yield f"function {function} would deny all of side b's flows: leave --icbench-flows out"
+        return
+    if case.traffic.flows is None:
         return
     if not denial.of_flows(number):
         yield (

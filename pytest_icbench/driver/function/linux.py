@@ -15,6 +15,7 @@ from pytest_icbench.driver.function.linux_parts import (
     FIRST_PORT,
     POOL_PORTS,
     SOURCES,
+    UNASKED_PORT,
     Parts,
     accounts,
     ruleset,
@@ -40,7 +41,7 @@ _ONLINK = 4
 _PACKAGES = {"nft": "nftables", "tc": "iproute2"}
 #: Frames of a proof that are in no access list, and at most so many of those at the beginning of it, beside its last.
 _FREE_FRAMES, _LISTED_FRAMES = 20, 100
-_FREE_PORT, _UNASKED_PORT = 1024, 5000
+_FREE_PORT = 1024
 #: How far the accepted rate may lie from the one that is set.
 _TOLERANCE = 0.02
 _POOL_AT = 16
@@ -81,7 +82,7 @@ class LinuxFunction(Function):
     ports = ("veth",)
     help = (
         "parts joined by +, each once: route, nat, firewall (stateful), tableN with these two (sessions, 1k to 2M),"
-        " aclN or setN (rules or a set, N ports) with denyP (percent of them, at least one),"
+        " aclN or setN (rules or a set, N ports) with denyP (percent of them, at least one; also with firewall),"
         " policeN (frames/s, 5k to 10M), shapeNMbit (2Mbit to 40000Mbit)"
     )
     chains = True
@@ -132,7 +133,7 @@ class LinuxFunction(Function):
             out = routed(sent, ends.outer.mac, ends.follower.mac, source_ip=pool, hops=ends.hops)
             forth.append(Probe(True, sent, None if denied else out, "has to be denied" if denied else to_b))
         for number in range(_FREE_FRAMES if parts.firewall else 0):
-            sent = frame(ends.follower, seen_by_follower, _UNASKED_PORT + number)
+            sent = frame(ends.follower, seen_by_follower, UNASKED_PORT + number)
             back.append(Probe(False, sent, None, "has to be denied: nobody asked"))
         for number in range(_FREE_FRAMES):
             sent = frame(ends.follower, seen_by_follower, _FREE_PORT + number)
@@ -243,6 +244,7 @@ class LinuxFunction(Function):
             spec.pair,
             taken=links.statistics(inner, self._netns)["rx_packets"],
             given=links.statistics(outer, self._netns)["tx_packets"],
+            taken_back=links.statistics(outer, self._netns)["rx_packets"],
             denied=denied,
             hop=spec.hop,
             control_taken=control.get("taken"),

@@ -24,6 +24,8 @@ _RANGES = {
 _SHAPE_BITS = (2_000_000, 40_000_000_000)
 #: The UDP port of the first rule; the workload's own, 9, is in none.
 FIRST_PORT = 10_000
+#: The first UDP port of frames of side b that nobody asked for, and the workload's own.
+UNASKED_PORT, OWN_PORT = 5000, 9
 #: Addresses of a sender's flows, and the ports for them at an address that they are translated to: the kernel gives a
 #: source port below 512, as the workload's is, another one of these 511.
 SOURCES = "100.64.0.0/10"
@@ -46,7 +48,8 @@ class Parts:
         nat: whether sources are translated to the pool's address.
         rules: rules of the access list, one after the other.
         elements: elements of the access list as a set.
-        deny_percent: share of rules or elements that deny, rounded down; the others accept.
+        deny_percent: share of rules or elements that deny, rounded down; the others accept. Of a firewall without them,
+            the share of side b's frames that nobody asked for.
         police_pps: frames per second from side a that pass.
         shape_bits: bits per second towards side b, without FCS.
         firewall: whether side b may only answer.
@@ -83,7 +86,11 @@ class Parts:
             numbers[match["word"]] = number
         lists = {"acl", "set"} & numbers.keys()
         stateful = {"nat", "firewall"} & set(words)
-        if len(lists) > 1 or ("deny" in numbers and not lists) or {"police", "shape"} <= numbers.keys():
+        if (
+            len(lists) > 1
+            or ("deny" in numbers and not lists and "firewall" not in words)
+            or {"police", "shape"} <= numbers.keys()
+        ):
             return None
         if "table" in numbers and not stateful:
             return None
@@ -121,9 +128,11 @@ class Parts:
 
     @property
     def denial(self) -> Denial | None:
-        """The share of flows that its access list denies; None if it denies all ports of it, or drops others, too."""
-        if not self.listed or self.deny_percent == 100 or self.firewall or self.police_pps or self.shape_bits:
+        """The share of flows that it denies; None if its name does not say, or if it drops other frames, too."""
+        if self.deny_percent == 100 or self.police_pps or self.shape_bits or (self.firewall and self.listed):
             return None
+        if self.firewall:
+            return Denial(self.deny_percent, 100, UNASKED_PORT, ("ba",))
         return Denial(self.deny_percent, self.listed, FIRST_PORT)
 
 
@@ -168,9 +177,12 @@ def ruleset(parts: Parts, pool: Address, inner: str, outer: str) -> str:
         lines += ["  chain forward {", "    type filter hook forward priority 0; policy accept;"]
         lines += [*(f"    {rule}" for rule in rules), "  }"]
     if parts.firewall:
+        # A receiver's announcement is none of the denied frames that a launch accounts for.
+        apart = f'    iifname "{outer}" ct state new,invalid udp dport {OWN_PORT} drop'
         lines += [
             "  chain entering {",
             "    type filter hook prerouting priority 0; policy accept;",
+            *([] if parts.denial is None else [apart]),
             f'    iifname "{outer}" ct state new,invalid counter name denied drop',
             "  }",
         ]

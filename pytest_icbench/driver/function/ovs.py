@@ -13,24 +13,26 @@ from typing import ClassVar
 
 from pytest_icbench.driver.function.frames import frame, translated
 from pytest_icbench.driver.function.linux import pool_of
-from pytest_icbench.driver.function.linux_parts import POOL_PORTS, Parts
+from pytest_icbench.driver.function.linux_parts import OWN_PORT, POOL_PORTS, UNASKED_PORT, Parts
 from pytest_icbench.driver.function.protocol import Ends, Function, FunctionSpec, Probe, SetRate
 from pytest_icbench.driver.switch.common.ports import VHOST_USER, VHOST_USER_PACKED
 from pytest_icbench.driver.switch.ovs.daemons import find_installation
 from pytest_icbench.driver.switch.ovs.switch import OpenVSwitch
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.denial import Denial
 from pytest_icbench.model.endpoint import Address
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
 from pytest_icbench.model.switch_traits import Kind
 
-#: Frames of a proof, and UDP ports of those that nobody inside has asked for.
-_FRAMES, _FIRST_PORT, _UNASKED_PORT = 20, 1024, 5000
+#: Frames of a proof, and the first one's UDP port.
+_FRAMES, _FIRST_PORT = 20, 1024
 #: A policer's burst, as a share of a second's frames.
 _BURST_SHARE = 0.005
 _TOLERANCE = 0.02
-#: Cookies of a pair's flows: what comes in from side a, what is denied, and what found no room in the table.
-_TAKEN, _DENIED, _FULL = 1, 2, 3
+#: Cookies of a pair's flows: what comes in from side a, what is denied, what found no room in the table, and what comes
+#: in from side b.
+_TAKEN, _DENIED, _FULL, _TAKEN_BACK = 1, 2, 3, 4
 _SESSIONS = re.compile(r"count=(\d+)")
 _BAND_PACKETS = re.compile(r"packet_count:(\d+)")
 
@@ -42,7 +44,7 @@ def _parts(function: str) -> Parts | None:
         return None
     able = (
         Parts(police_pps=parts.police_pps),
-        Parts(firewall=True, sessions=parts.sessions),
+        Parts(firewall=True, sessions=parts.sessions, deny_percent=parts.deny_percent),
         Parts(nat=True, sessions=parts.sessions),
     )
     return parts if parts in able else None
@@ -62,7 +64,7 @@ class OvsFunction(Function):
     name = "ovs"
     ports = (VHOST_USER, VHOST_USER_PACKED)
     in_switch = "ovs"
-    help = "firewall (stateful), nat, each with +tableN (sessions, 1k to 2M), policeN (frames/s, 5k to 10M)"
+    help = "firewall (stateful, with denyP), nat, each with +tableN (sessions, 1k to 2M), policeN (frames/s, 5k to 10M)"
     config_keys: ClassVar[Mapping[str, Kind]] = {"flows": "texts"}
 
     def __init__(self) -> None:
@@ -98,9 +100,13 @@ class OvsFunction(Function):
             out = translated(sent, target_ip=ends.leader.ip if pool else None)
             back.append(Probe(False, sent, out, f"has to reach {ends.leader.ip}"))
         if parts.stateful:
-            for port in range(_UNASKED_PORT, _UNASKED_PORT + _FRAMES):
+            for port in range(UNASKED_PORT, UNASKED_PORT + _FRAMES):
                 back.append(Probe(False, frame(ends.follower, leader, port), None, "has to be denied: nobody asked"))
         return forth, back
+
+    @classmethod
+    def denial(cls, function: str) -> Denial | None:
+        return _parts_of(function).denial
 
     @classmethod
     def most_flows(cls, function: str) -> int | None:
@@ -153,15 +159,20 @@ class OvsFunction(Function):
                 f"table=2,priority=20,in_port={inside},ip,ct_mark=1,actions=output:{outside}",
                 f"cookie={_cookie(spec.pair, _FULL)},table=2,priority=10,in_port={inside},ip,actions=drop",
             ]
+        back, apart = "", []
+        if parts.denial is not None:  # announcements are none of the denied frames that a launch accounts for
+            back = f"cookie={_cookie(spec.pair, _TAKEN_BACK)},"
+            apart = [f"table=1,priority=15,in_port={outside},udp,tp_dst={OWN_PORT},actions=drop"]
         return [
             f"{taken},priority=20,in_port={inside},ip,actions=ct(table=1,{zone}{nat})",
-            f"priority=20,in_port={outside},ip,actions=ct(table=1,{zone}{nat})",
+            f"{back}priority=20,in_port={outside},ip,actions=ct(table=1,{zone}{nat})",
             f"table=1,priority=20,in_port={inside},ip,ct_state=+trk+new,actions={commit}",
             f"table=1,priority=20,in_port={inside},ip,ct_state=+trk+est,actions=output:{outside}",
             f"table=1,priority=20,in_port={outside},ip,ct_state=+trk+est,actions=output:{inside}",
             f"{denied},table=1,priority=10,in_port={outside},ip,actions=drop",
             f"{denied},table=1,priority=10,in_port={inside},ip,actions=drop",
             *limited,
+            *apart,
         ]
 
     def facts(self) -> FunctionFacts:
@@ -184,15 +195,18 @@ class OvsFunction(Function):
         assert spec is not None
         taken, denied = (switch.packets_by_cookie(_cookie(spec.pair, kind)) for kind in (_TAKEN, _DENIED))
         parts = _parts_of(spec.function)
+        back = None if parts.denial is None else switch.packets_by_cookie(_cookie(spec.pair, _TAKEN_BACK))
         if parts.police_pps:
             match = _BAND_PACKETS.search(switch.ofctl("meter-stats", f"meter={spec.pair}"))
             denied = int(match[1]) if match else 0
         if not parts.sessions:
-            return FunctionCounters(spec.pair, taken=taken, denied=denied)
+            return FunctionCounters(spec.pair, taken=taken, denied=denied, taken_back=back)
         entries = _SESSIONS.search(switch.daemons.appctl("dpctl/ct-get-limits", f"zone={spec.pair}"))
         full = switch.packets_by_cookie(_cookie(spec.pair, _FULL))
         sessions = int(entries[1]) if entries else None
-        return FunctionCounters(spec.pair, taken=taken, denied=denied, sessions=sessions, table_full=full)
+        return FunctionCounters(
+            spec.pair, taken=taken, denied=denied, sessions=sessions, table_full=full, taken_back=back
+        )
 
     def forget(self) -> None:
         if self._spec is not None and _parts_of(self._spec.function).stateful:

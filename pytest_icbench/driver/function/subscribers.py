@@ -39,7 +39,7 @@ def _parsed(function: str) -> Subscribers | None:
     parts = None if subscribers is None else Parts.of(subscribers.each)
     if parts is None or replace(parts, rules=0, elements=0, deny_percent=100, firewall=False) != Parts():
         return None
-    return subscribers if parts.firewall or parts.listed else None
+    return subscribers if parts.listed or (parts.firewall and parts.deny_percent == 100) else None
 
 
 def client(ends: Ends, number: int) -> Address:

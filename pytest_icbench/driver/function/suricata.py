@@ -297,6 +297,7 @@ class SuricataFunction(Function):
             spec.pair,
             taken=links.statistics(inner, netns)["rx_packets"],
             given=links.statistics(outer, netns)["tx_packets"],
+            taken_back=links.statistics(outer, netns)["rx_packets"],
             denied=shown["blocked"],
             hop=spec.hop,
             overrun=shown["dropped"],

@@ -318,6 +318,7 @@ class VppFunction(Function):
                 spec.pair,
                 taken=stats["/if/rx"][:, inner].sum_packets(),
                 given=stats["/if/tx"][:, outer].sum_packets(),
+                taken_back=stats["/if/rx"][:, outer].sum_packets(),
                 denied=denied,
                 hop=spec.hop,
                 **sessions,

@@ -51,8 +51,6 @@ def commands(rig: MeasuredRig, case: Case, settings: Settings, launch: int = 0) 
             for way in (path.direction(index), path.direction(path.peer(index)))
         )
         api = natural_api(case.api, endpoints[index])
-        denial = rig.terms[path.pair(index) - 1].denial if case.denies_flows and rig.terms else None
-        denied = None if denial is None else denial.label
         by_index[index] = WorkloadCommand(
             application=leading if leads else following,
             endpoint=endpoints[index],
@@ -79,11 +77,19 @@ def commands(rig: MeasuredRig, case: Case, settings: Settings, launch: int = 0) 
             blocking=case.blocking,
             touch=case.touch,
             train=settings.train if sends else None,
-            denied=denied if sends else None,
-            peer_denied=denied if case.directions > 1 or not sends else None,
+            denied=_denied(rig, case, index) if sends else None,
+            peer_denied=_denied(rig, case, path.peer(index)) if case.directions > 1 or not sends else None,
             awaits=_connects(endpoints[index], endpoints[path.peer(index)]),
         )
     return by_index
+
+
+def _denied(rig: MeasuredRig, case: Case, index: int) -> str | None:
+    """Returns which of an endpoint's frames the function in its path denies, as the workload's option has it."""
+    denial = rig.terms[case.path.pair(index) - 1].denial if case.denies_flows and rig.terms else None
+    if denial is None:
+        return None
+    return denial.of(case.path.direction(index), flows=case.traffic.flows is not None, both=case.directions > 1)
 
 
 def _connects(endpoint: Endpoint, peer: Endpoint) -> bool:

@@ -9,8 +9,8 @@ from pytest_icbench.measure.launch.processes import ProcessOutput
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionTerms
 from pytest_icbench.wording import counted
 
-#: Control frames that a sender sends at most: its end mark, and two more of it.
-_CONTROL_MOST = 3
+#: Control frames that a side sends at most: its end mark, and two more of it; where both send, an announcement, too.
+_CONTROL_MOST = 4
 
 Couples = Sequence[tuple[ProcessOutput, ProcessOutput]]
 
@@ -40,8 +40,7 @@ def miscounted(
 ) -> str | None:
     """Returns a sentence if functions counted more denied frames than were sent to them, or did not count some of them.
 
-    Frames may be lost on the way to a function. How many from side a were is known; a function does not tell from side
-    b, so that what side b sent bounds the counter from above alone.
+    Frames may be lost on the way to a function, but no more of a side than it did not take in.
 
     Args:
         before, after: the functions' counters before and after the launch; functions that count none are not judged.
@@ -57,24 +56,33 @@ def miscounted(
             continue
         denied = sum(totals.denied for totals in sent)
         seen = sum((last.denied or 0) - (first.denied or 0) for first, last in row)
-        astray = _astray(*row[0], sent[0].sequences) + sum(totals.denied for totals in sent[1:])
+        ways = (("taken", "control_taken"), ("taken_back", None))
+        astray = sum(
+            min(_astray(*row[0], totals.sequences, *way), totals.denied)
+            for way, totals in zip(ways, sent, strict=False)
+        )
         if seen > denied or denied - seen > astray:
             unseen = f", and at most {astray:,} of them did not get as far" if seen < denied else ""
             return f"{_named(terms, pair)}: it counted {seen:,} denied frames, and {denied:,} were sent to it{unseen}"
     return None
 
 
-def _astray(first: FunctionCounters, last: FunctionCounters, sent: int) -> int:
-    """Returns how many frames of side a, at most, were lost before a function could look whether to deny them."""
+def _astray(first: FunctionCounters, last: FunctionCounters, sent: int, came: str, control: str | None) -> int:
+    """Returns how many frames of a side, at most, were lost before a function could look whether to deny them.
+
+    Args:
+        came: the counter of what came in from that side.
+        control: the counter of the control frames among these; None if there is none.
+    """
 
     def difference(name: str) -> int | None:
         earlier, later = getattr(first, name), getattr(last, name)
         return None if earlier is None or later is None else later - earlier
 
-    taken, control = difference("taken"), difference("control_taken")
+    taken, told = difference(came), None if control is None else difference(control)
     if taken is None:
         return sent
-    missing = sent - (taken - (_CONTROL_MOST if control is None else control))
+    missing = sent - (taken - (_CONTROL_MOST if told is None else told))
     return max(missing, 0) + (difference("overrun") or 0) + (difference("table_full") or 0)
 
 

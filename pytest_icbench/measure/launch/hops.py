@@ -98,7 +98,8 @@ def of_launch(
     Returns:
         None for the accounts also where functions deny frames of both sides, whose counters they do not keep apart.
     """
-    if not readings or (case.denies_flows and case.directions > 1):
+    denies = any(sender.command.denied or receiver.command.denied for sender, receiver in couples)
+    if not readings or (denies and case.directions > 1):
         return None, None
     ends: dict[int, tuple[int, int]] = {}
     for number, (sender, receiver) in zip(case.path.numbers, couples, strict=True):
@@ -106,7 +107,6 @@ def of_launch(
         received = receiver.summary.received if receiver.summary else None
         if sent is not None and received is not None:
             ends[number] = sent.sequences, received.received
-    denies = any(sender.command.denied for sender, _ in couples)
     return accounts(readings[0], readings[-1], ends, denies=denies)
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from pytest_icbench.driver.workload.output import ReceivedTotals, SentTotals
 from pytest_icbench.measure.launch import hops, validity
+from pytest_icbench.measure.launch.commands import commands
 from pytest_icbench.measure.launch.denials import miscounted
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.model.case import Case
@@ -201,7 +202,7 @@ def test_any_launch_adds_up_and_no_wrong_counter_does(
     assert sent.sequences == received.received + accounts[0].lost + (accounts[0].denied or 0)
     astray = sent.sequences - ((counters.taken or 0) - 3)
     told = miscounted(TERMS, [ends], [ZERO], [replace(counters, denied=(counters.denied or 0) + wrong)])
-    assert (told is not None) == (sent.denied > 0 and not 0 <= missed - wrong <= astray)
+    assert (told is not None) == (sent.denied > 0 and not 0 <= missed - wrong <= min(astray, sent.denied))
 
 
 @given(launches(), st.integers(1, 5))
@@ -218,12 +219,40 @@ def test_functions_that_do_not_tell_control_frames_have_room_for_an_end_mark() -
     unknown = FunctionCounters(1, 0, 0, 0)
     assert miscounted(TERMS, [ends], [unknown], [FunctionCounters(1, 103, 73, 30)]) is None
     assert miscounted(TERMS, [ends], [unknown], [FunctionCounters(1, 98, 73, 25)]) is None
-    told = miscounted(TERMS, [ends], [unknown], [FunctionCounters(1, 101, 73, 27)])
+    told = miscounted(TERMS, [ends], [unknown], [FunctionCounters(1, 102, 73, 27)])
     assert told == (
         "function acl1000+deny30 of pair 1: it counted 27 denied frames, and 30 were sent to it, and at most 2 of them"
         " did not get as far"
     )
-    assert miscounted(TERMS, [ends], [unknown], [FunctionCounters(1, 101, 73, 27, overrun=1)]) is not None
-    slow, slower = FunctionCounters(1, 0, 0, 0, overrun=5), FunctionCounters(1, 101, 73, 27, overrun=6)
+    assert miscounted(TERMS, [ends], [unknown], [FunctionCounters(1, 102, 73, 27, overrun=1)]) is not None
+    slow, slower = FunctionCounters(1, 0, 0, 0, overrun=5), FunctionCounters(1, 102, 73, 27, overrun=6)
     assert miscounted(TERMS, [ends], [slow], [slower]) is None
     assert miscounted(TERMS, [ends], [FunctionCounters(1)], [FunctionCounters(1)]) is None
+
+
+FIREWALL = Denial(30, 100, 5000, ("ba",))
+
+
+def test_of_a_firewall_side_b_has_the_denied_frames() -> None:
+    case = Case("veth", api="raw", function="firewall+deny30", traffic=replace(Traffic(), both=True))
+    rig = DenyingRig(terms=(FunctionTerms("firewall+deny30", denial=FIREWALL),))
+    leader, follower = (command.argv(EXECUTABLE) for command in list(commands(rig, case, FAST).values())[:2])
+    assert "--denied" not in leader
+    assert leader[leader.index("--peer-denied") + 1] == "30:100:5000"
+    assert follower[follower.index("--denied") + 1] == "30:100:5000"
+    assert "--peer-denied" not in follower
+    one_way = replace(case, traffic=Traffic())
+    assert not any("denied" in " ".join(command.argv(EXECUTABLE)) for command in commands(rig, one_way, FAST).values())
+
+
+@pytest.mark.parametrize(
+    ("taken_back", "denied", "right"),
+    [(104, 30, True), (104, 29, False), (103, 29, True), (101, 26, False), (50, 0, True), (200, 31, False)],
+)
+def test_what_a_firewall_did_not_take_in_it_need_not_count(taken_back: int, denied: int, right: bool) -> None:
+    nothing = ReceivedTotals(*(100, 0, 0, 0, 0, 0, 99, 0, 0, 0, 0))
+    there = couple(SentTotals(100, 100, 0, 0, 0, 100), nothing)
+    back = couple(SentTotals(100, 100, 0, 0, 0, 100, (), 30), nothing)
+    after = FunctionCounters(1, 104, 100, denied, taken_back=taken_back)
+    told = miscounted(TERMS, [there, back], [FunctionCounters(1, 0, 0, 0, taken_back=0)], [after])
+    assert (told is None) is right, told

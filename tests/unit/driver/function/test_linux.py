@@ -24,6 +24,7 @@ ENDS = Ends.of(3, Address.of(3, "a"), Address.of(3, "b"))
         ("nat+acl10+deny30", Parts(nat=True, rules=10, deny_percent=30)),
         ("set1000", Parts(elements=1000)),
         ("acl100+deny1", Parts(rules=100, deny_percent=1)),
+        ("firewall+deny30", Parts(firewall=True, deny_percent=30)),
         ("police2M", Parts(police_pps=2_000_000)),
         ("firewall", Parts(firewall=True)),
         ("nat+firewall+table100k", Parts(nat=True, firewall=True, sessions=100_000)),
@@ -39,7 +40,7 @@ def test_a_name_has_its_parts(function: str, parts: Parts) -> None:
     "function",
     [
         *("", "nat+nat", "acl0", "acl10k", "acl20000", "acl10+acl20", "acl10+set10", "deny30", "acl10+deny101"),
-        *("acl1+deny30", "set9+deny11", "nat+acl99+deny1"),
+        *("route+deny30", "nat+deny30", "acl1+deny30", "set9+deny11", "nat+acl99+deny1"),
         *("police4k", "police20M", "police1Mbit", "shape1Mbit", "shape10", "shape10M", "police10k+shape10Mbit"),
         *("wire", "nat+swap", "table10k", "route+table10k", "nat+table999", "nat+table3M", "nat+table1k+table2k"),
     ],
@@ -124,3 +125,24 @@ def test_functions_of_ovs_are_a_bump_in_the_wire() -> None:
     )
     assert OvsFunction.seen("firewall", ENDS) == (ENDS.follower, ENDS.leader)
     assert OvsFunction.seen("nat", ENDS)[1] == Address("198.18.3.16", ENDS.leader.mac)
+
+
+def test_what_is_denied_in_launches_is_what_the_rules_deny() -> None:
+    denial = LinuxFunction.denial("nat+acl1000+deny30")
+    assert denial is not None
+    assert denial.label == "30:1000:10000"
+    rules = ruleset(Parts.of("acl1000+deny30") or Parts(), pool_of(ENDS), "a", "b")
+    refused = [line for line in rules.splitlines() if "goto" in line]
+    assert len(refused) == denial.of_flows(1000)
+    assert f"udp dport {10000 + 3} goto refused" in refused[0]
+    for function in ("acl10", "route", "nat", "acl10+deny30+police5k", "firewall+acl10+deny30", "firewall"):
+        assert LinuxFunction.denial(function) is None
+
+
+def test_a_firewall_counts_announcements_apart_where_launches_account_for_denied_frames() -> None:
+    denial = LinuxFunction.denial("firewall+deny30")
+    assert denial is not None
+    assert (denial.label, denial.ways) == ("30:100:5000", ("ba",))
+    rules = ruleset(Parts.of("firewall+deny30") or Parts(), pool_of(ENDS), "a", "b")
+    assert rules.index('iifname "b" ct state new,invalid udp dport 9 drop') < rules.index("counter name denied drop")
+    assert "dport 9" not in ruleset(Parts.of("firewall") or Parts(), pool_of(ENDS), "a", "b")
