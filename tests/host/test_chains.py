@@ -14,8 +14,8 @@ from pytest_icbench.measure.measure import measure
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
+from tests.host.function_tools import SHORT, in_place, through
 from tests.host.node_tools import clean, session
-from tests.host.test_functions import SHORT, in_place, through
 
 __all__ = ["clean", "session"]  # fixtures
 

@@ -14,9 +14,9 @@ from pytest_icbench.measure.measure import measure
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.trace import Trace
+from tests.host.function_tools import SHORT, through
 from tests.host.node_tools import clean, cpu_ticks, session
 from tests.host.rig_tools import built
-from tests.host.test_functions import SHORT, through
 
 __all__ = ["clean", "session"]  # fixtures
 

@@ -19,8 +19,8 @@ from pytest_icbench.model.flows import NEW
 from pytest_icbench.model.function_facts import FunctionFacts
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
+from tests.host.function_tools import SHORT, Wire, in_place, through
 from tests.host.node_tools import clean, session
-from tests.host.test_functions import SHORT, Wire, in_place, through
 
 __all__ = ["clean", "session"]  # fixtures
 
@@ -101,6 +101,7 @@ class WireForVpp(Wire, VppFunction):
         ("vpp+route", "frame 1 of 20 from a .* with TTL 63 .* arrived as .* TTL 64"),
         ("vpp+nat", "frame 1 of 20 from a to b .* has to leave from 198.18.1.16 .* arrived as 198.18.1.1:1024"),
         ("vpp+acl10", "frame 1 of 30 from a to b .* but arrived as"),
+        ("vpp+police20k", "frame 1 of 20 from a .* with TTL 63 .* arrived as .* TTL 64"),
     ],
 )
 def test_a_wire_in_the_place_of_vpp_is_found(session: HostSession, function: str, words: str) -> None:

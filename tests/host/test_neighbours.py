@@ -20,9 +20,9 @@ from pytest_icbench.model.rate import Rate
 from pytest_icbench.testbed import neighbour
 from pytest_icbench.testbed.placement import plan
 from pytest_icbench.testbed.rig import Rig
+from tests.host.function_tools import SHORT
 from tests.host.node_tools import clean, require, session
 from tests.host.rig_tools import NodeOption
-from tests.host.test_functions import SHORT
 
 __all__ = ["clean", "session"]  # fixtures
 

@@ -15,9 +15,9 @@ from pytest_icbench.model.case import Case, Dimension
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.testbed.placement import plan
 from pytest_icbench.testbed.rig import Rig
+from tests.host.function_tools import SHORT
 from tests.host.node_tools import clean, require, session
 from tests.host.rig_tools import NodeOption, running
-from tests.host.test_functions import SHORT
 
 __all__ = ["clean", "session"]  # fixtures
 

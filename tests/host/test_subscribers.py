@@ -14,8 +14,8 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.traffic import Traffic
+from tests.host.function_tools import through
 from tests.host.node_tools import clean, session
-from tests.host.test_functions import through
 
 __all__ = ["clean", "session"]  # fixtures
 

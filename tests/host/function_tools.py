@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What tests of network functions share: running rigs with them, and a wire in their place."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pytest_icbench.driver.function import registry
+from pytest_icbench.driver.function.forwarder import ForwarderFunction
+from pytest_icbench.driver.function.protocol import Function, FunctionSpec
+from pytest_icbench.driver.function.registry import component_for
+from pytest_icbench.driver.switch.registry import builtin_switches
+from pytest_icbench.errors import Unsupported
+from pytest_icbench.host.resource.cpu import Topology
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
+from pytest_icbench.model.settings import Settings
+from pytest_icbench.testbed.placement import plan
+from pytest_icbench.testbed.rig import Rig
+from tests.host.node_tools import require
+from tests.host.rig_tools import NodeOption, running
+
+SHORT = Settings(warmup_s=0.1, duration_s=0.4, window_s=0.05, drain_s=0.3, repeats=2, reference=False)
+
+
+@contextmanager
+def through(session: HostSession, case: Case) -> Iterator[Rig]:
+    """A running rig with its functions. Skips where the host cannot have it."""
+    require("lxc")
+    cls = builtin_switches()[case.switch]
+    assert case.function is not None
+    try:
+        cls().probe(session, None)
+        component = component_for(case.function, case.switch, case.resolved_port(cls))
+        component().probe(session, case.function)
+        workers = cls().needs(case.path.wires_count, case.resolved_cores(cls)).pollers
+        pollers = case.pairs * case.chain if component.polls else 0
+        count = len(case.path.endpoints)
+        placement = plan(Topology.read(session.root), workers=workers, endpoints=count + pollers, policy="auto")
+    except Unsupported as reason:
+        pytest.skip(str(reason))
+    placement = replace(placement, endpoints=placement.endpoints[:count], functions=placement.endpoints[count:])
+    with running(Rig(case, placement, session, NodeOption())) as rig:
+        yield rig
+
+
+@contextmanager
+def in_place(cls: type[Function]) -> Iterator[None]:
+    """A component that is asked before all others."""
+    before = dict(registry._components)
+    registry._components.clear()
+    registry._components.update({cls.name: cls, **before})
+    try:
+        yield
+    finally:
+        registry.bring(())
+
+
+class Wire(Function):
+    """A wire in the place of a function, which has the other one's name and proof."""
+
+    def __init__(self) -> None:
+        self._wire = ForwarderFunction()
+
+    def start(self, session: HostSession, spec: FunctionSpec) -> None:
+        self._wire.start(session, replace(spec, function="wire", yield_every=1))
+
+    def facts(self) -> FunctionFacts:
+        return self._wire.facts()
+
+    def check(self) -> None:
+        self._wire.check()
+
+    def forget(self) -> None:
+        self._wire.forget()
+
+    def counters(self) -> FunctionCounters:
+        return self._wire.counters()
+
+    def stop(self) -> None:
+        self._wire.stop()
+
+
+def suricata() -> dict[str, Path]:
+    """The program that a test of it takes, where it is not on PATH."""
+    named = os.environ.get("ICBENCH_TEST_SURICATA")
+    return {"suricata": Path(named)} if named else {}
