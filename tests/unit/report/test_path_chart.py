@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from pytest_icbench.report.axes import path_of
 from pytest_icbench.report.figure.path import path_chart
 from pytest_icbench.report.figure.registry import case_charts
 from pytest_icbench.report.html.data import MOST_DRAWN, drawn_cases
+from pytest_icbench.report.html.facts import facts_of
 from tests.charts import compiled, values
 from tests.measurements import launch, result
 from tests.measurements import launch as made_launch
@@ -47,6 +49,13 @@ def stations(found: Result) -> list[dict[str, Any]]:
     chart = path_chart(found)
     assert chart is not None
     return values(chart)
+
+
+def test_denied_frames_stand_beside_lost_ones() -> None:
+    found = whole(lost=5, denied=1234)
+    assert any("received, lost 5 (0.00%), denied 1,234" in row["title"] for row in stations(found))
+    assert "lost 5, denied 1,234, duplicated" in json.dumps(facts_of(found))
+    assert "denied" not in json.dumps([stations(whole()), facts_of(whole())])
 
 
 def test_it_has_every_station_with_its_facts_and_every_arrow_with_its_frames() -> None:
