@@ -77,7 +77,7 @@ def _time(windows: Sequence[Window], before: int, behind: int) -> float | None:
     for window in windows:
         first_ns, last_ns = window.first_ns or 0, window.last_ns or 0
         # The frames of a window may take longer than it to arrive: then the path is slower than the load.
-        rate = window.received * 1e9 / max(window.duration_ns, last_ns - first_ns)
+        rate = window.handled * 1e9 / max(window.duration_ns, last_ns - first_ns)
         if rate >= due if behind > before else rate <= due:
             return (max(window.start_ns + window.duration_ns, last_ns) - windows[0].start_ns) / 1e9
     return None

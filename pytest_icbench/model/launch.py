@@ -97,7 +97,12 @@ class Window:
     @property
     def lost(self) -> int:
         """The frames of this window that had not arrived when the drain was over."""
-        return self.sent - self.denied - self.received
+        return self.sent - self.handled
+
+    @property
+    def handled(self) -> int:
+        """The frames that came, or were rightly denied on the way."""
+        return self.received + self.denied
 
     @property
     def throughput_pps(self) -> float:

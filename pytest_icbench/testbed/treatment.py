@@ -73,12 +73,13 @@ def function_treatment(rig: Rig, user: Mapping[str, TomlFile]) -> dict[str, Any]
     if not rig.function_facts:
         return {}
     first = rig.function_facts[0]
+    denied = [terms.denial.label for terms in rig.terms if rig.case.denies_flows and terms.denial is not None]
     file = user.get(first.component)
     return {
         "function": {
             "component": first.component,
             "version": first.version,
-            "config": dict(first.config),
+            "config": {**first.config, **({"denied": denied} if denied else {})},
             "user_config": None if file is None else {"file": file.path.name, "sha256": file.sha256},
             "cpus": list(rig.placement.functions),
         }

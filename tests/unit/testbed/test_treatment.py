@@ -8,10 +8,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+from pytest_icbench.driver.function.linux import LinuxFunction
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.function_facts import FunctionFacts, FunctionTerms
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.switch_facts import SwitchFacts
+from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.testbed.rig import Rig
-from pytest_icbench.testbed.treatment import rig_treatment
+from pytest_icbench.testbed.treatment import function_treatment, rig_treatment
 
 
 def switch_treatment(program: Path | None) -> dict[str, Any]:
@@ -34,3 +38,19 @@ def test_two_builds_of_one_version_are_told_apart(tmp_path: Path) -> None:
 
 def test_the_kernel_s_switches_have_no_program() -> None:
     assert switch_treatment(None)["binary"] is None
+
+
+def test_flows_that_a_function_denies_are_a_treatment() -> None:
+    """The id of a case is the same as before its launches had any."""
+
+    def config(function: str, flows: str | None) -> Any:
+        rig = SimpleNamespace(
+            function_facts=[FunctionFacts("linux", config={"nft": "rules"})],
+            terms=(FunctionTerms(function, denial=LinuxFunction.denial(function)),),
+            case=Case("veth", function=function, traffic=Traffic().with_labels(flows, None)),
+            placement=SimpleNamespace(functions=()),
+        )
+        return function_treatment(cast("Rig", rig), {})["function"]["config"]
+
+    assert config("acl10+deny30", "100") == {"nft": "rules", "denied": ["30:10:10000"]}
+    assert config("acl10+deny30", None) == config("acl10", "100") == {"nft": "rules"}
