@@ -36,7 +36,7 @@ def launch(*received: int, late_ns: int = 0) -> Any:
     for number, frames in enumerate(received, start=1):
         start_ns = 7 + (number - 1) * SECOND_NS // 2
         times = {"first_ns": start_ns + late_ns, "last_ns": start_ns + SECOND_NS // 2 - 1 + late_ns}
-        counts = {"pair": 1, "number": number, "kept": True, "sent": 1500, "received": frames}
+        counts = {"pair": 1, "number": number, "kept": True, "sent": 1500, "received": frames, "handled": frames}
         windows.append(SimpleNamespace(start_ns=start_ns, duration_ns=SECOND_NS // 2, **counts, **times))
     return SimpleNamespace(windows=windows)
 
