@@ -100,7 +100,7 @@ def in_mid_run(rig: Rig, fails: Callable[[], None]) -> Launch:
 def test_a_function_that_is_killed_in_mid_run_makes_one_sentence(session: HostSession) -> None:
     with through(session, WIRE) as rig:
         assert rig.prove() is None
-        with pytest.raises(ProvisionError, match=r"^function wire of pair 1 was ended by signal 9"):
+        with pytest.raises(ProvisionError, match=r"^function wire of pair 1 was killed by signal 9"):
             in_mid_run(rig, lambda: os.kill(pid_of(rig), signal.SIGKILL))
 
 
@@ -127,8 +127,9 @@ def test_a_function_that_floods_in_mid_run_makes_one_sentence(session: HostSessi
             with entered(facts.netns), socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as port:
                 port.bind(("eth1", 0))
                 while not over.is_set():
-                    with suppress(BlockingIOError):
-                        port.send(data)
+                    for _ in range(20):
+                        with suppress(BlockingIOError):
+                            port.send(data)
                     over.wait(0.001)
 
         thread = threading.Thread(target=flood)
@@ -143,7 +144,7 @@ def test_a_function_that_floods_in_mid_run_makes_one_sentence(session: HostSessi
 
 def test_a_function_that_answers_by_icmp_in_mid_run_makes_one_sentence(session: HostSession) -> None:
     """The proof passes it, and then a quota ends, behind which the kernel answers each frame that it is unreachable."""
-    quota = "table ip full { chain f { type filter hook forward priority 1; quota over 200 kbytes reject; } }"
+    quota = "table ip full { chain f { type filter hook forward priority 1; quota over 200 kbytes reject\n } }"
     session.configs = {"function:linux": {"nft": quota}}
     case = Case("veth", function="route", api="udp-mmsg", rate=Rate(20_000))
     with through(session, case) as rig:
