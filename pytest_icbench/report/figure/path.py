@@ -217,8 +217,7 @@ def _arrows(result: Result) -> tuple[str, str]:
     lost = f"lost {_count(result.lost)}"
     if result.sent:
         lost += f" ({result.lost / result.sent:.2%})" if result.lost else ""
-    if result.denied:
-        lost += f", denied {_count(result.denied)}"
+    lost += f", denied {_count(result.denied)}" if result.denied else ""
     if pps is None:
         return refused, lost
     sent = pps * result.sent / result.received if result.received else pps

@@ -174,11 +174,6 @@ void frame_set_source_port(uint8_t *l2, const struct frame_header *h, uint16_t p
 	put16(l2 + frame_l4_offset(h), port);
 }
 
-void frame_set_target_port(uint8_t *l2, const struct frame_header *h, uint16_t port)
-{
-	put16(l2 + frame_l4_offset(h) + 2, port);
-}
-
 void frame_set_source_mac(uint8_t *l2, const uint8_t mac[6])
 {
 	memcpy(l2 + 6, mac, 6);

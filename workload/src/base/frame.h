@@ -172,8 +172,14 @@ void frame_set_size(uint8_t *l2, const struct frame_header *h, uint32_t packet_s
 void frame_set_source_ip(uint8_t *l2, const struct frame_header *h, struct in_addr ip);
 void frame_set_source_port(uint8_t *l2, const struct frame_header *h, uint16_t port);
 void frame_set_source_mac(uint8_t *l2, const uint8_t mac[6]);
+
 /* Makes such a frame one for another port, no checksum. */
-void frame_set_target_port(uint8_t *l2, const struct frame_header *h, uint16_t port);
+static inline void frame_set_target_port(uint8_t *l2, const struct frame_header *h, uint16_t port)
+{
+	uint16_t port_be = htobe16(port);
+
+	memcpy(l2 + frame_l4_offset(h) + 2, &port_be, sizeof(port_be));
+}
 
 /* Puts a VLAN tag that the kernel took off back between the addresses and what followed them. Returns where
  * the frame then begins: FRAME_VLAN_BYTES before l2, which must be there. */
