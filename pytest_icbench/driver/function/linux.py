@@ -185,7 +185,8 @@ class LinuxFunction(Function):
         self._session, self._spec, self._netns = session, spec, spec.node_facts.netns
         self._parts = parts = self._parts_of(spec.function)
         self._rules = ruleset(parts, pool_of(spec.ends), inner.interface, outer.interface)
-        rules = self._rules + str(spec.config.get("nft", ""))
+        own = str(spec.config.get("nft", "")).rstrip("\n")
+        rules = self._rules + (f"{own}\n" if own else "")  # nft wants a line to end
         make_router(self._netns, spec.ends, inner.interface, outer.interface)
         counting = accounts(inner.interface, outer.interface) if spec.counts_control else ""
         if rules or counting:
