@@ -264,7 +264,7 @@ static void losses_in_a_row(const char *text, const char *sizes)
 	struct flows row, single;
 	uint64_t random = 7;
 
-	CHECK(flows_init(&row, &o.shape) && flows_init(&single, &o.shape));
+	CHECK(flows_init(&row, &o.shape, &o.denied) && flows_init(&single, &o.shape, &o.denied));
 	for (unsigned round = 0; round < 300; round++) {
 		uint64_t first = check_random(&random) >> 16, n = check_random(&random) % 5000;
 
