@@ -141,6 +141,22 @@ def test_a_path_that_lies_is_named_by_the_accounts(session: HostSession, monkeyp
     assert lost <= came[0] - given[1] <= lost + END_MARKS
 
 
+JOINS = {"gro": "true", "udp-gro": "true", "threaded-napi": "true"}
+
+
+@pytest.mark.parametrize("configured", [("route", {"offloads": JOINS})], indirect=True)
+def test_a_path_that_joins_datagrams_is_named_by_the_accounts(configured: HostSession) -> None:
+    """Raw sockets get several datagrams as one. For UDP sockets the kernel parts them, and the accounts are right."""
+    raw = Case("route", api="raw-mmsg", packet_size=500, touch=True)
+    with built(configured, raw, node="netns") as rig:
+        joined = one_way(rig, raw, 20_000)
+        assert_passes(lambda: one_way(rig, replace(raw, api="udp-mmsg"), 5000))
+    assert joined.invalid == "corrupted"
+    assert joined.evidence is not None
+    assert "datagrams longer than any that was sent" in joined.evidence
+    assert "rx-udp-gro-forwarding off" in joined.evidence
+
+
 #: Builds a rig of each path that this kernel has, says so, and waits to be killed.
 HARNESS = """
 import os, sys, time

@@ -248,6 +248,91 @@ static void sizes_of_a_mix(void)
 	receiver_free(&rx);
 }
 
+/* A train of our datagrams that arrives as one, as GRO would leave it: its lengths and one stamp agree. */
+static void put_joined(
+        struct io_frame *f, uint8_t *buffer, const struct options *o, uint32_t size, uint32_t there)
+{
+	const struct frame_match match = frame_match(&o->ends.header, o->ends.udp_port);
+
+	frame_write_headers(buffer, &o->ends, size);
+	frame_stamp(buffer + match.header_bytes, (struct frame_label){o->stream_id, 1, 3}, 1);
+	*f = (struct io_frame){.l2 = buffer, .frame_len = (uint16_t)size, .l2_len = (uint16_t)there};
+	if (there == size - FRAME_FCS_BYTES)
+		f->payload = frame_parse(buffer, there, &match, &f->payload_len);
+}
+
+static void take_joined(const struct options *o)
+{
+	struct run r = run_for(o);
+	struct receiver rx;
+	struct io_frame f;
+	uint8_t buffer[4096] = {0}, verdict;
+	const uint32_t whole = 3 * o->packet_size;
+
+	CHECK(receiver_init(&rx, &r, NULL, NULL));
+	put_joined(&f, buffer, o, whole, whole - FRAME_FCS_BYTES);
+	CHECK(f.payload);
+	receiver_take(&rx, &f, 1, 10, &verdict);
+	CHECK_EQUAL(rx.joined, 1);
+	/* Of this one the port has the beginning alone. */
+	put_joined(&f, buffer, o, 60000, 2048);
+	receiver_take(&rx, &f, 1, 10, &verdict);
+	CHECK_EQUAL(rx.joined, 2);
+	CHECK_EQUAL(rx.corrupted, 2);
+	CHECK_EQUAL(verdict, RECEIVER_NOT_OURS);
+	/* Nothing tells whose it is where even its stamp is cut. */
+	f.l2_len = (uint16_t)(rx.match.header_bytes + FRAME_STAMP_BYTES - 1);
+	receiver_take(&rx, &f, 1, 10, &verdict);
+	/* A long frame to another port, or of another stream, is of others. */
+	put_joined(&f, buffer, o, 60000, 2048);
+	buffer[rx.match.header_bytes] ^= 1;
+	receiver_take(&rx, &f, 1, 10, &verdict);
+	put_joined(&f, buffer, o, 60000, 2048);
+	buffer[frame_l4_offset(&o->ends.header) + 3] ^= 1;
+	receiver_take(&rx, &f, 1, 10, &verdict);
+	CHECK_EQUAL(rx.foreign, 3);
+	/* What stands behind a datagram of the right length is padding. */
+	put_joined(&f, buffer, o, o->packet_size, o->packet_size - FRAME_FCS_BYTES);
+	f.frame_len += 6;
+	f.l2_len += 6;
+	receiver_take(&rx, &f, 1, 10, &verdict);
+	CHECK_EQUAL(rx.received, 1);
+	CHECK_EQUAL(rx.joined, 2);
+	CHECK_EQUAL(rx.foreign, 3);
+	receiver_free(&rx);
+}
+
+static void joined_datagrams(void)
+{
+	struct options o = OPTIONS;
+
+	o.touch = false;
+	for (unsigned kind = 0; kind < 4; kind++) {
+		o.ends.header = (struct frame_header){.ipv6 = kind & 1, .vlan = kind & 2 ? 5 : 0};
+		take_joined(&o);
+	}
+}
+
+/* UDP sockets show no headers. */
+static void joined_without_headers(void)
+{
+	struct run r = run_for(&OPTIONS);
+	struct receiver rx;
+	uint8_t payload[512] = {0};
+	struct io_frame f = {.payload = payload, .payload_len = 400, .frame_len = 446};
+
+	CHECK(receiver_init(&rx, &r, NULL, NULL));
+	frame_stamp(payload, (struct frame_label){OPTIONS.stream_id, 1, 3}, 1);
+	receiver_take(&rx, &f, 1, 10, NULL);
+	CHECK_EQUAL(rx.joined, 1);
+	/* One that did not fit into its buffer is not looked at. */
+	f.payload = NULL;
+	receiver_take(&rx, &f, 1, 10, NULL);
+	CHECK_EQUAL(rx.joined, 1);
+	CHECK_EQUAL(rx.foreign, 1);
+	receiver_free(&rx);
+}
+
 static void told_to_stop(void)
 {
 	struct run r = run_for(&OPTIONS);
@@ -274,6 +359,8 @@ int main(void)
 	windows_and_end();
 	earlier_launch();
 	sizes_of_a_mix();
+	joined_datagrams();
+	joined_without_headers();
 	told_to_stop();
 	return 0;
 }

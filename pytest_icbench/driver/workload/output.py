@@ -139,8 +139,9 @@ class ReceivedTotals(_Received):
     """The totals of a receiver over a whole launch with its warm-up.
 
     ``highest_sequence`` is None, or -1, if nothing arrived. ``lossy_flows`` lost frames; ``worst_flows`` are those that
-    lost most, each with how many; None and empty for a single flow. ``peer_denied`` frames up to ``highest_sequence``
-    are of denied flows, and in no other counter; ``denied_passed`` of them came all the same.
+    lost most, each with how many; None and empty for a single flow. ``joined`` of the ``corrupted`` were several
+    datagrams that arrived as one. ``peer_denied`` frames up to ``highest_sequence`` are of denied flows, and in no other
+    counter; ``denied_passed`` of them came all the same.
     """
 
     highest_sequence: int | None
@@ -148,6 +149,7 @@ class ReceivedTotals(_Received):
     late: int
     foreign: int
     corrupted: int
+    joined: int = 0
     lossy_flows: int | None = None
     worst_flows: tuple[tuple[int, int], ...] = ()
     received_by_queue: tuple[int, ...] = ()

@@ -138,9 +138,15 @@ def no_forwarding(windows: Sequence[Window]) -> str | None:
 
 
 def corrupted(outputs: Sequence[ProcessOutput]) -> str | None:
-    """Checks that no process received a damaged frame."""
+    """Checks that no process received a damaged frame, or several datagrams as one."""
     for output in outputs:
         totals = output.summary.received if output.summary else None
+        if totals and totals.joined:
+            return (
+                f"{output.name} received {totals.joined} datagrams longer than any that was sent, beside"
+                f" {totals.received} good ones: the path joins several (GRO) and does not part them again; turn off its"
+                f" udp-gro (ethtool -K LINK rx-udp-gro-forwarding off)"
+            )
         if totals and totals.corrupted:
             return f"{output.name} received {totals.corrupted} damaged frames beside {totals.received} good ones"
     return None

@@ -175,6 +175,11 @@ def test_vectors_per_call_come_from_between_the_samples() -> None:
     [
         (ScriptedRig(path=lambda sent: 0), "no-forwarding", "pair 1: of 3000 frames sent from a to b none arrived"),
         (ScriptedRig(edit=spoil("summary", corrupted=2)), "corrupted", "recv of pair 1 received 2 damaged frames"),
+        (
+            ScriptedRig(edit=spoil("summary", corrupted=9, joined=7)),
+            "corrupted",
+            "recv of pair 1 received 7 datagrams longer",
+        ),
         (ScriptedRig(edit=spoil("summary", foreign=500)), "flooded", "received 500 frames of others beside 3000"),
         (ScriptedRig(edit=spoil("summary", gaps=1)), "accounts", "sent 3000 frames, but recv of pair 1 received 3000"),
         (ScriptedRig(edit=spoil("summary", 0, refused=1)), "accounts", "scheduled 3000 frames, but sent 3000 and was"),
@@ -182,7 +187,7 @@ def test_vectors_per_call_come_from_between_the_samples() -> None:
         (ScriptedRig(edit=spoil("window", 1, received=1001)), "accounts", "received 1001 frames of 1000 sent"),
         (ScriptedRig(edit=spoil("window", 1, first_ns=1)), "clock", "before its window"),
     ],
-    ids=["silence", "damage", "flood", "gaps", "scheduled", "sequences", "window", "clock"],
+    ids=["silence", "damage", "joined", "flood", "gaps", "scheduled", "sequences", "window", "clock"],
 )
 def test_what_is_no_number_says_why(rig: ScriptedRig, reason: str, evidence: str) -> None:
     found = one(rig)

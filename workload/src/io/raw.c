@@ -20,6 +20,9 @@ struct io {
 	struct frame_match match;
 };
 
+/* What a kernel link hands over unsegmented can be longer than any frame: as much of it as can be told. */
+#define LONGEST (UINT16_MAX - FRAME_FCS_BYTES - FRAME_VLAN_BYTES)
+
 /* Three checks for a tag and those of the other headers, then yes and no. */
 #define CODE_MAX (3 * (3 + FRAME_CHECKS_MAX) + 2)
 
@@ -135,16 +138,20 @@ static int raw_rx_poll(struct io *io, struct io_frame *frames, unsigned n)
 
 	for (int i = 0; i < got; i++) {
 		uint8_t *l2 = rx->vectors[i].iov_base;
-		size_t length = rx->messages[i].msg_len, whole = length <= rx->capacity ? length : 0;
+		size_t length = rx->messages[i].msg_len < LONGEST ? rx->messages[i].msg_len : LONGEST;
+		size_t whole = length <= rx->capacity ? length : 0;
+		size_t there = whole ? whole : rx->capacity;
 		struct io_frame *f = &frames[i];
 
 		if (vlan) { /* the filter has seen which it was */
 			l2 = frame_put_tag(l2, ETHERTYPE_VLAN, vlan);
 			length += FRAME_VLAN_BYTES;
 			whole += whole ? FRAME_VLAN_BYTES : 0;
+			there += FRAME_VLAN_BYTES;
 		}
 		f->l2 = l2;
 		f->frame_len = (uint16_t)(length + FRAME_FCS_BYTES);
+		f->l2_len = (uint16_t)there;
 		f->payload = frame_parse(l2, (uint32_t)whole, &io->match, &f->payload_len);
 	}
 	return got;

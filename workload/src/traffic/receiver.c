@@ -11,6 +11,7 @@ bool receiver_init(struct receiver *rx, struct run *r, receiver_window on_window
 	*rx = (struct receiver){.r = r, .on_window = on_window, .context = context};
 	rx->stream = frame_tag(options_counted_stream(r->o), 0);
 	rx->around = frame_around_bytes(&r->o->ends.header);
+	rx->match = frame_match(&r->o->ends.header, r->o->ends.udp_port);
 	rx->account = account_new();
 	rx->windows = calloc(WINDOW_COUNT, sizeof(*rx->windows));
 	rx->involuntary_before = run_involuntary_switches();
@@ -133,6 +134,24 @@ static uint64_t denied_before(const struct receiver *rx, uint64_t end)
 	return walk.denied;
 }
 
+/* Whether it is longer than all that was sent: several datagrams that the path has put together (GRO) and not
+ * parted again. Our buffer may hold its beginning alone. */
+static bool is_joined(const struct receiver *rx, const struct io_frame *f)
+{
+	const uint8_t *payload = f->payload;
+	uint16_t length = f->payload_len;
+	uint64_t head;
+
+	if (f->l2 && f->l2_len < rx->match.header_bytes + FRAME_STAMP_BYTES)
+		return false;
+	if (f->l2)
+		payload = frame_parse(f->l2, UINT32_MAX, &rx->match, &length);
+	if (!payload || length + rx->around <= rx->r->o->packet_size)
+		return false;
+	memcpy(&head, payload, sizeof(head));
+	return (be64toh(head) ^ rx->stream) >> 48 == 0;
+}
+
 static void take_control(struct receiver *rx, uint64_t sequence)
 {
 	if (!sequence)
@@ -147,6 +166,7 @@ void receiver_take(
 	const uint64_t stream = rx->stream;
 	const bool touch = rx->r->o->touch;
 	const struct denied *denied = rx->r->o->peer_denied.percent ? &rx->r->o->peer_denied : NULL;
+	const uint32_t longest = rx->r->o->packet_size;
 	struct run_length s = {0};
 
 	if (!rx->deadline) {
@@ -158,6 +178,11 @@ void receiver_take(
 		uint64_t head, sequence, tag;
 		uint16_t low;
 
+		if (__builtin_expect(f->frame_len > longest, 0) && is_joined(rx, f)) {
+			rx->joined++;
+			rx->corrupted++;
+			goto not_ours;
+		}
 		if (__builtin_expect(!f->payload || f->payload_len < FRAME_STAMP_BYTES, 0))
 			goto foreign;
 		memcpy(&head, f->payload, sizeof(head));
@@ -260,4 +285,5 @@ void receiver_summary(struct receiver *rx, struct json *j)
 	json_u64(j, "corrupted", rx->corrupted);
 	json_u64(j, "peer_denied", rx->denied.denied);
 	json_u64(j, "denied_passed", rx->denied_passed);
+	json_u64(j, "joined", rx->joined);
 }

@@ -26,8 +26,10 @@ struct receiver {
 	struct window_rx *windows; /* WINDOW_COUNT of them; 0 is the warm-up */
 	uint64_t stream;           /* whose frames are counted, as frame_tag() has it */
 	uint32_t around;           /* bytes of a packet size that are no payload */
+	struct frame_match match;  /* our headers */
 	uint64_t received;         /* distinct frames over all windows */
 	uint64_t foreign, late, corrupted;
+	uint64_t joined;           /* of the corrupted: several datagrams that arrived as one */
 	uint64_t denied_passed;    /* frames of denied flows that came, counted nowhere else */
 	struct denied_walk denied; /* up to account_next() */
 	uint64_t end_mark;         /* n > 0: the sender says it sent n-1 frames */
