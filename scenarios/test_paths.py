@@ -13,7 +13,7 @@ from pytest_icbench.api import Icbench
 
 SIZES = [64, 1500]
 #: A path that this kernel lacks is skipped with the option that it needs.
-KERNEL = ["veth", "linux-bridge", "macvlan", "ipvlan", "netkit", "xdp", "tc-redirect", "route", "vxlan"]
+KERNEL = ["veth", "linux-bridge", "macvlan", "ipvlan", "netkit", "xdp", "tc-redirect", "route", "vxlan", "ovs-kernel"]
 #: Each path takes those that it has.
 VARIANTS = ["default", "vepa", "skb", "peer"]
 #: Ports by which a switch in user space reaches containers of the kernel.

@@ -86,7 +86,7 @@ machine() {
 	ip link set lo up
 	if [ "$NAME" = paths ]; then
 		# netkit is built in.
-		for module in veth bridge macvlan ipvlan vxlan tun sch_ingress cls_u32 cls_bpf act_mirred; do modprobe "$module"; done
+		for module in veth bridge macvlan ipvlan vxlan openvswitch tun sch_ingress cls_u32 cls_bpf act_mirred; do modprobe "$module"; done
 		return
 	fi
 	must modprobe igb
@@ -108,7 +108,7 @@ if [ "$NAME" = paths ]; then
 	else
 		check "every mode of every path, offloads, a path that lies, what SIGKILL leaves" run_pytest tests/host/test_kernel_paths.py -m ""
 		check "what the paths do with frames" run_pytest tests/sriov/test_conformance.py -m "not icbench_long" \
-			--icbench-switch "ipvlan netkit macvlan xdp tc-redirect route vxlan" --icbench-node netns --icbench-strict
+			--icbench-switch "ipvlan netkit ovs-kernel macvlan xdp tc-redirect route vxlan" --icbench-node netns --icbench-strict
 	fi
 	[ -z "$failed" ] || end FAIL
 	end PASS

@@ -18,6 +18,7 @@ from pytest_icbench.driver.switch.kernel.tc_redirect import TcRedirect
 from pytest_icbench.driver.switch.kernel.veth import VethLink
 from pytest_icbench.driver.switch.kernel.vxlan import Vxlan
 from pytest_icbench.driver.switch.kernel.xdp import Xdp
+from pytest_icbench.driver.switch.ovs.kernel_datapath import OvsKernel
 from pytest_icbench.driver.switch.ovs.switch import OpenVSwitch
 from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.driver.switch.snabb.switch import Snabb
@@ -46,6 +47,7 @@ def builtin_switches() -> dict[str, type[Switch]]:
         TcRedirect,
         Route,
         Vxlan,
+        OvsKernel,
         Attach,
     )
     return {driver.name: driver for driver in drivers}

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import shutil
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_icbench.driver.switch.common.daemon import Daemon
 from pytest_icbench.driver.switch.dpdk import dpdk_process
-from pytest_icbench.driver.switch.ovs.output import parse_versions
+from pytest_icbench.driver.switch.ovs.output import parse_table, parse_versions
 from pytest_icbench.driver.switch.ovs.unixctl import ask, asked
 from pytest_icbench.driver.switch.protocol import SwitchSpec
 from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported
@@ -37,7 +37,7 @@ class Installation:
 
     Attributes:
         version: of Open vSwitch.
-        dpdk: version of the DPDK in it.
+        dpdk: version of the DPDK in it; empty: it was built without.
     """
 
     vswitchd: Path
@@ -50,14 +50,16 @@ class Installation:
     dpdk: str
 
 
-def find_installation(session: HostSession, given: Path | None) -> Installation:
+def find_installation(session: HostSession, given: Path | None, *, needs_dpdk: bool = True) -> Installation:
     """Returns the daemon with its tools, those of the same prefix first. Changes nothing.
 
-    Raises Unsupported with the remedy if something is missing, or if the daemon was built without DPDK. Raises
+    Raises Unsupported with the remedy if something is missing, or if a daemon that needs DPDK was built without. Raises
     ProvisionError if the daemon is killed, or hangs, while it tells its version.
     """
     daemon = dpdk_process.find_binary(session, "ovs", given, _DAEMONS, _REMEDY)
     version, dpdk = _versions(session, daemon)
+    if needs_dpdk and not dpdk:
+        raise Unsupported(f"{daemon} was built without DPDK: {_REMEDY}, or name one with it: --icbench-binary ovs=PATH")
     prefix = daemon.parent.parent
 
     def tool(name: str) -> Path:
@@ -92,9 +94,7 @@ def _versions(session: HostSession, daemon: Path) -> tuple[str, str]:
     version, dpdk = parse_versions(shown.stdout)
     if version is None:
         raise Unsupported(f"{daemon} is not Open vSwitch: name an ovs-vswitchd with --icbench-binary ovs=PATH")
-    if dpdk is None:
-        raise Unsupported(f"{daemon} was built without DPDK: {_REMEDY}, or name one with it: --icbench-binary ovs=PATH")
-    return version, dpdk
+    return version, dpdk or ""
 
 
 def _serves(path: Path) -> bool:
@@ -201,6 +201,16 @@ class OvsDaemons:
             *arguments,
         ]
         return self._tool(argv, timeout_s)
+
+    def check_ports(self, numbers: Mapping[str, int]) -> None:
+        """Raises ProvisionError if a port could not be made: ovs-vsctl succeeds all the same, the database shows it."""
+        rows = parse_table(self.vsctl("--format=json", "--columns=name,ofport,error", "list", "Interface"))
+        for row in rows:
+            if row["name"] in numbers and (row["error"] or row["ofport"] != numbers[row["name"]]):
+                reason = row["error"] or "no port number"
+                raise ProvisionError(
+                    f"Open vSwitch could not make the port {row['name']} ({reason}){self.switch.evidence()}"
+                )
 
     def appctl(self, *arguments: str, timeout_s: float = _TOOL_S) -> str:
         """Returns the private daemon's answer, as to ``ovs-appctl``. Raises ProvisionError with the daemon's log."""

@@ -197,7 +197,7 @@ class OpenVSwitch(DaemonSwitch):
             cpu = spec.worker_cpus[len(attachments) % len(spec.worker_cpus)]
             commands += _uplink_port(spec.uplink, spec.mtu, cpu)
         daemons.vsctl(*commands, timeout_s=int(START_S))
-        self._check_ports(daemons, numbers)
+        daemons.check_ports(numbers)
         # They do the same as the one NORMAL flow of a bridge without a controller, but count by port: a vhost port that
         # OVS serves has no counters. The datapath's flows match on the port anyway.
         flows = [
@@ -210,17 +210,6 @@ class OpenVSwitch(DaemonSwitch):
         self._has_user_flows = bool(user_flows)
         daemons.ofctl("add-flows", _BRIDGE, "-", text="\n".join([*flows, *user_flows]))
         return kernel_ports.endpoints(session, spec, daemons.netns, attachments) if to_kernel else endpoints
-
-    @staticmethod
-    def _check_ports(daemons: OvsDaemons, numbers: Mapping[str, int]) -> None:
-        """Raises ProvisionError if a port could not be made: ovs-vsctl succeeds all the same, the database shows it."""
-        rows = parse_table(daemons.vsctl("--format=json", "--columns=name,ofport,error", "list", "Interface"))
-        for row in rows:
-            if row["name"] in numbers and (row["error"] or row["ofport"] != numbers[row["name"]]):
-                reason = row["error"] or "no port number"
-                raise ProvisionError(
-                    f"Open vSwitch could not make the port {row['name']} ({reason}){daemons.switch.evidence()}"
-                )
 
     def add_flows(self, flows: Sequence[str]) -> None:
         """Adds flows of a network function, which take frames from the flows that count by port.

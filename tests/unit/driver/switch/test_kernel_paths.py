@@ -27,7 +27,7 @@ PATHS = [name for name, cls in builtin_switches().items() if issubclass(cls, ker
 
 
 def test_the_paths_are_selected_by_name() -> None:
-    assert PATHS == ["macvlan", "ipvlan", "netkit", "xdp", "tc-redirect", "route", "vxlan"]
+    assert PATHS == ["macvlan", "ipvlan", "netkit", "xdp", "tc-redirect", "route", "vxlan", "ovs-kernel"]
     assert all(builtin_switches()[name].by_name_only for name in PATHS)
 
 
