@@ -34,3 +34,11 @@ def test_more_applications(icbench: Icbench) -> None:
 def test_response_times_at_a_fixed_rate(icbench: Icbench) -> None:
     """How long do answers take over this path at 2,000 requests per second, from when they were due?"""
     icbench.gate(icbench.measure())
+
+
+@pytest.mark.icbench(
+    switch="all", app=["netpipe:1B", "netpipe", "netpipe:1000B", "netpipe:10000B", "netpipe:100000B"], **SHORT
+)
+def test_message_sizes(icbench: Icbench) -> None:
+    """How does the time of a message there and back over TCP grow with its size, as NetPIPE tells it?"""
+    icbench.gate(icbench.measure())

@@ -42,8 +42,10 @@ def _version(cls: type[Application], program: Program) -> str:
         remedy = program.remedy or f"apt install {program.package}"
         raise Unsupported(f"{cls.name} needs the program {program.name}, which is not installed: {remedy}")
     try:
-        told = run([path, *program.version_argv], timeout_s=_VERSION_S, check=False)
+        told = run(program.version_command or [path, *program.version_argv], timeout_s=_VERSION_S, check=False)
     except NotStarted as error:
+        if program.version_command:
+            return "unknown"
         raise Unsupported(f"{cls.name}: {str(error).splitlines()[0]}") from None
     match = re.search(program.version_pattern, told.stdout + told.stderr)
     return match[1] if match else "unknown"

@@ -25,6 +25,7 @@ from pytest_icbench.measure.launch.preflight import preflight
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.rate import Rate
+from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.host import snapshot, test_switches
 from tests.host.node_tools import clean, session, tidy_snapshot
@@ -147,7 +148,7 @@ JOINS = {"gro": "true", "udp-gro": "true", "threaded-napi": "true"}
 @pytest.mark.parametrize("configured", [("route", {"offloads": JOINS})], indirect=True)
 def test_a_path_that_joins_datagrams_is_named_by_the_accounts(configured: HostSession) -> None:
     """Raw sockets get several datagrams as one. For UDP sockets the kernel parts them, and the accounts are right."""
-    raw = Case("route", api="raw-mmsg", packet_size=500, touch=True)
+    raw = Case("route", api="raw-mmsg", traffic=Traffic(500), touch=True)
     with built(configured, raw, node="netns") as rig:
         joined = one_way(rig, raw, 20_000)
         assert_passes(lambda: one_way(rig, replace(raw, api="udp-mmsg"), 5000))

@@ -27,6 +27,7 @@ class Program:
         version_argv: arguments that make it tell its version.
         version_pattern: regular expression whose first group is the version in that output.
         remedy: what to do where it is missing; empty: install the package.
+        version_command: another command that tells its version, where it does not do so itself.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Program:
     version_argv: tuple[str, ...] = ("--version",)
     version_pattern: str = r"(\d+\.\d+(?:\.\d+)*\S*)"
     remedy: str = ""
+    version_command: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

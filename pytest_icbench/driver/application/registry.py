@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from pytest_icbench.driver.application.dns import Dns
 from pytest_icbench.driver.application.iperf3 import Iperf3
 from pytest_icbench.driver.application.memcached import Memcached
+from pytest_icbench.driver.application.netpipe import NetPipe
 from pytest_icbench.driver.application.nginx import Nginx, Tls
 from pytest_icbench.driver.application.open_loop import HttpOpen, MemcachedOpen, RedisOpen, TcpRr, UdpRr
 from pytest_icbench.driver.application.protocol import Application
@@ -23,6 +24,7 @@ _BUILTIN: tuple[type[Application], ...] = (
     Nginx,
     Tls,
     Sockperf,
+    NetPipe,
     Dns,
     TcpRr,
     UdpRr,

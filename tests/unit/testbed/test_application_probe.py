@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import pytest
 
+from pytest_icbench.driver.application.protocol import Program
+from pytest_icbench.driver.application.redis import Redis
 from pytest_icbench.measure.summary.summarize import Gathered, Surroundings, summarize
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.settings import Settings
@@ -22,3 +24,13 @@ def test_a_result_without_any_launch_has_the_metric_of_its_application(
     assert around.treatment == {"application": {"redis-server": "7.0"}}
     gathered = Gathered(launches=[], invalid=("process-died", "the server could not be started"))
     assert summarize(case, Settings(), gathered, around).metric == metric
+
+
+@pytest.mark.parametrize(("command", "told"), [(("echo", "3.7.2-8"), "3.7.2-8"), (("icbench-none",), "unknown")])
+def test_a_program_that_does_not_tell_its_version_has_another_tell_it(command: tuple[str, ...], told: str) -> None:
+    program = Program("true", "coreutils", version_command=command)
+
+    class Silent(Redis):
+        server = client = program
+
+    assert application_probe.versions(Silent) == {"true": told}

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.driver.switch.common import kernel_ports
+from pytest_icbench.driver.switch.common import kernel, kernel_ports
 from pytest_icbench.driver.switch.ovs import kernel_datapath
 from pytest_icbench.driver.switch.ovs.daemons import find_installation
 from pytest_icbench.driver.switch.ovs.kernel_datapath import OvsKernel, probe_datapath
 from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.net import offloads
 from pytest_icbench.host.net.links import End
 from tests.unit.driver.switch.test_ovs import Host, commands, host, session
 from tests.unit.recording_host import attachments_of, spec_of
@@ -49,9 +50,9 @@ class Links:
 def links(monkeypatch: pytest.MonkeyPatch) -> Links:
     made = Links()
     monkeypatch.setattr(kernel_ports, "links", made)
-    monkeypatch.setattr(kernel_ports.offloads, "apply", made.apply)
-    monkeypatch.setattr(kernel_ports.offloads, "read", made.read)
-    monkeypatch.setattr(kernel_ports.kernel, "remove_ends", lambda attachments: None)
+    monkeypatch.setattr(offloads, "apply", made.apply)
+    monkeypatch.setattr(offloads, "read", made.read)
+    monkeypatch.setattr(kernel, "remove_ends", lambda attachments: None)
     return made
 
 

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``netpipe``: NetPIPE over TCP, a message of one size there and back, as often as NetPIPE finds enough."""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar
+
+from pytest_icbench.driver.application.protocol import Application, Ask, Program, Start, unreadable
+from pytest_icbench.model.application import Bounds, ClientFigures
+
+_PACKAGE = "netpipe-tcp"
+#: It does not tell its version.
+_VERSION = ("dpkg-query", "--show", "--showformat=${Version}", _PACKAGE)
+_NETPIPE = Program("NPtcp", _PACKAGE, version_command=_VERSION)
+#: NetPIPE makes each measurement so often and tells the best one.
+_TRIALS = 3
+_LINE = re.compile(r"^ *0: +(\d+) bytes +(\d+) times --> +[\d.]+ Mbps in +([\d.]+) usec", re.MULTILINE)
+
+
+class NetPipe(Application):
+    """NPtcp at one message size.
+
+    Its receiver ends with the transmitter, and listens at every address of its node. NetPIPE decides how long it takes.
+    """
+
+    name: ClassVar[str] = "netpipe"
+    summary: ClassVar[str] = "NetPIPE over TCP: a message there and back"
+    server: ClassVar[Program] = _NETPIPE
+    client: ClassVar[Program] = _NETPIPE
+    port: ClassVar[int] = 5002
+    serves_once: ClassVar[bool] = True
+    message_bytes: ClassVar[Bounds | None] = Bounds(64, 1, 1_000_000)
+
+    @property
+    def _common(self) -> tuple[str, ...]:
+        """What has to be the same at both ends: one size, and none a little beside it."""
+        size = str(self.load.message_bytes)
+        return ("-P", str(self.port), "-l", size, "-u", size, "-p", "0", "-o", "/dev/null")
+
+    def serve(self, address: str) -> Start:
+        return Start(("NPtcp", *self._common))
+
+    def drive(self, address: str, *, seconds: float, operations: int) -> Start:
+        # Figures are on its standard error.
+        return Start(("sh", "-c", 'exec NPtcp "$@" 2>&1', "sh", "-h", address, *self._common))
+
+    def prepare(self, ask: Ask) -> tuple[str, ...]:
+        return ("NetPIPE's two ends agreed on sizes and repeats, and waited for each message whole",)
+
+    def parse(self, output: str, operations: int) -> ClientFigures:
+        line = _LINE.search(output)
+        if line is None or int(line[1]) != self.load.message_bytes or not float(line[3]):
+            raise unreadable(self.client, f"line of {self.load.message_bytes} bytes with its time", output)
+        round_trip_ns = 2e3 * float(line[3])  # it tells half of it
+        round_trips = _TRIALS * int(line[2])
+        return ClientFigures(round_trips, round_trips * round_trip_ns / 1e9, mean_ns=round_trip_ns)
