@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -36,6 +37,7 @@ from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 #: Ours within this of theirs, by the whole interval.
 WITHIN = (0.9, 1.1)
 _START_S = 10.0
+_CGROUPS = Path("/sys/fs/cgroup")
 _NGINX = """daemon off; master_process off; user root root; pid DIR/pid; error_log DIR/log error;
 events { }
 http { access_log off; keepalive_requests 1000000000; client_body_temp_path DIR/1; proxy_temp_path DIR/2;
@@ -83,6 +85,21 @@ class Containers:
     def _output(self, argv: Sequence[str]) -> str:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=60 + self.seconds, check=False)
         return done.stdout + done.stderr
+
+
+def entered(pid: int, cpu: int) -> list[str]:
+    """Words before a command that start it in the network and the control groups of a container, on its CPU.
+
+    The kernel shares CPUs out by group: in another one a program would have another part of a busy CPU.
+    """
+    joined = []
+    for line in Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8").splitlines():
+        _, controllers, group = line.split(":", 2)
+        mounts = [_CGROUPS / controllers.removeprefix("name=")] if controllers else [_CGROUPS, _CGROUPS / "unified"]
+        files = [Path(f"{mount}{group}", "cgroup.procs") for mount in mounts]
+        joined += [f"echo $$ >{shlex.quote(str(file))}" for file in files if file.exists()]
+    line = "; ".join([*joined, f'exec nsenter --net --target {pid} taskset --cpu-list {cpu} "$@"'])
+    return ["sh", "-c", line, "sh"]
 
 
 def redis(where: Containers) -> float:
@@ -137,10 +154,7 @@ def compared(session: HostSession, label: str, arguments: argparse.Namespace) ->
     rig.build()
     try:
         inits = [vars(rig.host)["_inits"][index] for index in (0, 1)]
-        client, server = (
-            ["nsenter", "--net", "--target", str(pid), "taskset", "--cpu-list", str(cpu)]
-            for pid, cpu in zip(inits, placement.endpoints, strict=True)
-        )
+        client, server = (entered(pid, cpu) for pid, cpu in zip(inits, placement.endpoints, strict=True))
         where = Containers(client, server, rig.endpoints[1].address.ip, seconds)
 
         def ours() -> float:

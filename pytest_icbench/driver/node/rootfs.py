@@ -54,6 +54,8 @@ def skeleton(session: HostSession, program: Path) -> Skeleton:
     # Servers that drop root's rights, or are told to keep them, look their user up.
     (path / "etc/passwd").write_text("root:x:0:0:root:/tmp:/usr/sbin/nologin\n", encoding="ascii")
     (path / "etc/group").write_text("root:x:0:\n", encoding="ascii")
+    # NetPIPE looks the number of TCP up.
+    (path / "etc/protocols").write_text("ip 0 IP\ntcp 6 TCP\nudp 17 UDP\n", encoding="ascii")
     programs = [program, *(path for name, path in session.binaries.items() if name.startswith(f"{WORKLOAD}:"))]
     # The target of a symlink may be in another directory.
     for directory in (parent for file in programs for parent in (file.parent, file.resolve().parent)):
