@@ -59,7 +59,7 @@ test-dpdk: install ## the workload against the DPDK of Debian 12, 13 and unstabl
 test-sriov: install ## sriov in a QEMU guest with an emulated card; cgroup v2; minutes; make test says when it last ran; needs root, Debian
 	ARGS="$(ARGS)" scripts/test-sriov.sh
 
-test-paths: install ## the kernel's paths in the same guest, whose kernel has netkit and ipvlan: right or wrong, never how fast; minutes; needs root, Debian
+test-paths: install ## the kernel's paths in the same guest, whose kernel has netkit, ipvlan and OVS: right or wrong, never how fast; minutes; needs root, Debian
 	LANE=paths ARGS="$(ARGS)" scripts/test-sriov.sh
 
 lint: install ## ruff, mypy --strict, import-linter, clang-format, cppcheck, clang --analyze, gcc -fanalyzer

@@ -40,11 +40,19 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(100_000)
 
 
-def pytest_report_header() -> str:
-    """When the lane last ran that needs minutes and a guest, so that nobody takes its tests for part of these."""
+#: What each lane in a guest proves.
+_LANES = {"sriov": "sriov is", "paths": "netkit, ipvlan and ovs-kernel are"}
+
+
+def pytest_report_header() -> list[str]:
+    """When the lanes last ran that need minutes and a guest, so that nobody takes their tests for part of these."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return [_last_run(cache / f"icbench/{lane}.stamp", lane) for lane in _LANES]
+
+
+def _last_run(stamp: Path, lane: str) -> str:
     try:
-        verdict, when, took, version = (cache / "icbench/sriov.stamp").read_text(encoding="utf-8").strip().split("|")
+        verdict, when, took, version = stamp.read_text(encoding="utf-8").strip().split("|")
     except (OSError, ValueError):
-        return "test-sriov: has not run here; sriov is proved by `make test-sriov`"
-    return f"test-sriov: {verdict} at {when} on {version}, in {took} s"
+        return f"test-{lane}: has not run here; {_LANES[lane]} proved by `make test-{lane}`"
+    return f"test-{lane}: {verdict} at {when} on {version}, in {took} s"

@@ -92,7 +92,12 @@ def test_a_test_run_says_when_the_lane_last_ran(
     if stamp is not None:
         (tmp_path / "icbench").mkdir()
         (tmp_path / "icbench/sriov.stamp").write_text(stamp + "\n")
-    assert pytest_report_header().startswith(said)
+    sriov, paths = pytest_report_header()
+    assert sriov.startswith(said)
+    assert paths == "test-paths: has not run here; netkit, ipvlan and ovs-kernel are proved by `make test-paths`"
+    (tmp_path / "icbench").mkdir(exist_ok=True)
+    (tmp_path / "icbench/paths.stamp").write_text("PASS|2026-11-21T13:00:00Z|97|abc1234\n")
+    assert pytest_report_header()[1] == "test-paths: PASS at 2026-11-21T13:00:00Z on abc1234, in 97 s"
 
 
 @pytest.mark.parametrize("name", ["test-sriov.sh", "sriov/guest.sh", "sriov/init", "setup/debian.sh"])
