@@ -148,7 +148,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			uint32_t length;
 
 			buffers[n] = next_frame(e, &data, &size, &length);
-			frames[n] = (struct io_frame){.l2 = buffers[n], .frame_len = (uint16_t)length};
+			frames[n] = (struct io_frame){
+			        .l2 = buffers[n], .frame_len = (uint16_t)length, .l2_len = (uint16_t)length};
 			frames[n].payload =
 			        frame_parse(buffers[n], length, &e->match, &frames[n].payload_len);
 			assert(!frames[n].payload || frames[n].payload_len <= length - e->match.header_bytes);
