@@ -144,7 +144,7 @@ def test_a_function_that_floods_in_mid_run_makes_one_sentence(session: HostSessi
 
 def test_a_function_that_answers_by_icmp_in_mid_run_makes_one_sentence(session: HostSession) -> None:
     """The proof passes it, and then a quota ends, behind which the kernel answers each frame that it is unreachable."""
-    quota = "table ip full { chain f { type filter hook forward priority 1; quota over 200 kbytes reject; } }"
+    quota = "table ip full { chain f { type filter hook forward priority 1; quota over 200 kbytes reject; }; }"
     session.configs = {"function:linux": {"nft": quota}}
     case = Case("veth", function="route", api="udp-mmsg", rate=Rate(20_000))
     with through(session, case) as rig:

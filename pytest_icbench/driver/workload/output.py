@@ -140,8 +140,8 @@ class ReceivedTotals(_Received):
 
     ``highest_sequence`` is None, or -1, if nothing arrived. ``lossy_flows`` lost frames; ``worst_flows`` are those that
     lost most, each with how many; None and empty for a single flow. ``joined`` of the ``corrupted`` were several
-    datagrams that arrived as one. ``peer_denied`` frames up to ``highest_sequence`` are of denied flows, and in no other
-    counter; ``denied_passed`` of them came all the same.
+    datagrams that arrived as one. ``peer_denied`` frames up to ``highest_sequence`` are of denied flows, and in no
+    other counter; ``denied_passed`` of them came all the same.
     """
 
     highest_sequence: int | None

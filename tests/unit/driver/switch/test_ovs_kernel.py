@@ -15,7 +15,7 @@ from pytest_icbench.driver.switch.ovs.kernel_datapath import OvsKernel, probe_da
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.net import offloads
 from pytest_icbench.host.net.links import End
-from tests.unit.driver.switch.test_ovs import Host, commands, host, session
+from tests.unit.driver.switch.ovs_host import Host, commands, host, session
 from tests.unit.recording_host import attachments_of, spec_of
 
 __all__ = ["host", "session"]  # fixtures
