@@ -10,7 +10,7 @@ NEEDS=(
 	"AF_XDP sockets: libraries and headers|libxdp-dev libbpf-dev"
 	"Open vSwitch with DPDK|openvswitch-switch-dpdk"
 	"LXC with headers|lxc lxc-dev"
-	"tools that measurements and tests are compared with|sockperf iperf3 tcpdump iproute2 ethtool"
+	"tools that measurements and tests are compared with, and neighbours|sockperf iperf3 stress-ng tcpdump iproute2 ethtool"
 	"static analysis of the C program|cppcheck"
 	"second C compiler with libFuzzer, for the fuzz tests|clang @libfuzzer"
 	"OpenSSH: the way to a second host, and in the tests such a host's server|openssh-client openssh-server"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from collections.abc import Callable
 from dataclasses import replace
@@ -34,6 +35,9 @@ def measured(
 ) -> Measurement:
     """A case of two pairs of launches; ``then`` is called with the number of each that began beside the neighbour."""
     require(kind)
+    program = neighbour.COMMANDS[case.neighbour or ""][0]
+    if program == "stress-ng" and shutil.which(program) is None:
+        pytest.skip("stress-ng is not installed: apt install stress-ng")
     placement = plan(Topology.read(session.root), workers=1, endpoints=2, policy="cooperative")
     placement = replace(placement, switch=(), neighbour=placement.switch)
     rig = Rig(case, placement, session, NodeOption(kind))
