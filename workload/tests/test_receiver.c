@@ -307,6 +307,7 @@ static void joined_datagrams(void)
 	struct options o = OPTIONS;
 
 	o.touch = false;
+	o.ends.udp_port = 7001; /* 0 is any */
 	for (unsigned kind = 0; kind < 4; kind++) {
 		o.ends.header = (struct frame_header){.ipv6 = kind & 1, .vlan = kind & 2 ? 5 : 0};
 		take_joined(&o);
