@@ -100,7 +100,8 @@ def report(arguments: argparse.Namespace) -> int:
     runs = [read_run(Path(directory)) for directory in arguments.runs]
     if not any(run.results or run.tests for run in runs):
         raise UsageError(f"{arguments.runs[0]} holds no result yet: nothing was written")
-    recomputations = [item for run in runs for item in anew(run)]
+    whole = [item for run in runs for item in anew(run)]
+    recomputations = _standing(whole)
     several = len(runs) > 1
     results = [Result.of(item.measurement, item.run.name if several else None) for item in recomputations]
     if len({run.name for run in runs}) == 2 == len(runs):
@@ -123,7 +124,18 @@ def report(arguments: argparse.Namespace) -> int:
         if arguments.history:
             add_history(page, Path(arguments.history))
         write_html(Path(arguments.html), page, _tests(runs, recomputations))
-    return _print_differences(recomputations)
+    return _print_differences(whole)
+
+
+def _standing(recomputations: Sequence[Anew]) -> list[Anew]:
+    """Leaves out first looks at suspects that were measured again: the second look is the result."""
+    last = {(item.run.directory, item.stored.test, item.stored.measurement.case): item for item in recomputations}
+    standing = set(map(id, last.values()))
+    return [
+        item
+        for item in recomputations
+        if id(item) in standing or not any(finding.suspect for finding in item.stored.measurement.findings)
+    ]
 
 
 def _sentences(results: Sequence[Result]) -> list[str]:

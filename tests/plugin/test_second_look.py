@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from pytest_icbench.cli.main import main as cli
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import EXIT_STATUS
@@ -85,6 +87,15 @@ def test_a_suspect_is_measured_again_when_all_others_are_over(files: Runner, ben
         ("ovs-512B-b32-1vs1-Rmax]", "passed", 1),
         ("ovs-64B-b32-1vs1-Rmax]", "failed", 2),
     ]
+
+
+def test_a_report_made_later_has_the_second_look_alone(files: Runner, bench: type[FakeTestbed]) -> None:
+    bench.behaviour = staticmethod(looks(0.8, 0.8))
+    files.run("--icbench-compare=main")
+    table = files.path / "table.csv"
+    cli(["report", str(files.path / "reports" / "latest"), "-q", "--csv", str(table)])
+    rows = list(csv.DictReader(table.read_text().splitlines()))
+    assert sorted(row["verdict"] for row in rows) == ["PASS", "PASS", "REGRESSED"]
 
 
 def test_the_second_look_has_fresh_rigs(files: Runner, bench: type[FakeTestbed]) -> None:
