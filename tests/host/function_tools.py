@@ -88,6 +88,17 @@ class Wire(Function):
         self._wire.stop()
 
 
+class WireWithoutProgram(Wire):
+    """In the place of a function with a program, which need not be there."""
+
+    @classmethod
+    def directories(cls, session: HostSession) -> tuple[Path, ...]:
+        return ()
+
+    def probe(self, session: HostSession, function: str) -> FunctionFacts:
+        return self._wire.probe(session, "wire")
+
+
 def suricata() -> dict[str, Path]:
     """The program that a test of it takes, where it is not on PATH."""
     named = os.environ.get("ICBENCH_TEST_SURICATA")

@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -18,10 +17,9 @@ from pytest_icbench.driver.function.suricata import SuricataFunction
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.function_facts import FunctionFacts
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
-from tests.host.function_tools import SHORT, Wire, in_place, through
+from tests.host.function_tools import SHORT, Wire, WireWithoutProgram, in_place, through
 from tests.host.node_tools import clean, session
 
 __all__ = ["clean", "session"]  # fixtures
@@ -85,17 +83,10 @@ class WireForLinux(Wire, LinuxFunction):
     name = "sham"
 
 
-class WireForSuricata(Wire, SuricataFunction):
+class WireForSuricata(WireWithoutProgram, SuricataFunction):
     """Suricata's functions, without its program."""
 
     name = "sham"
-
-    @classmethod
-    def directories(cls, session: HostSession) -> tuple[Path, ...]:
-        return ()
-
-    def probe(self, session: HostSession, function: str) -> FunctionFacts:
-        return self._wire.probe(session, "wire")
 
 
 @pytest.mark.parametrize(

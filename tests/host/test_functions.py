@@ -14,10 +14,9 @@ from pytest_icbench.measure.launch.preflight import preflight
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.flows import NEW
-from pytest_icbench.model.function_facts import FunctionFacts
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
-from tests.host.function_tools import SHORT, Wire, in_place, suricata, through
+from tests.host.function_tools import SHORT, WireWithoutProgram, in_place, suricata, through
 from tests.host.node_tools import clean, session
 
 __all__ = ["clean", "session"]  # fixtures
@@ -121,17 +120,10 @@ def test_a_function_of_ovs_does_its_work(session: HostSession, function: str) ->
         assert preflight(rig, case, SHORT) is None
 
 
-class WireForL3fwd(Wire, L3fwdFunction):
+class WireForL3fwd(WireWithoutProgram, L3fwdFunction):
     """l3fwd's route."""
 
     name = "sham"
-
-    @classmethod
-    def directories(cls, session: HostSession) -> tuple[Path, ...]:
-        return ()
-
-    def probe(self, session: HostSession, function: str) -> FunctionFacts:
-        return self._wire.probe(session, "wire")
 
 
 @pytest.mark.slow

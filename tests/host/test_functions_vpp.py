@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -16,10 +15,9 @@ from pytest_icbench.measure.launch.preflight import preflight
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.flows import NEW
-from pytest_icbench.model.function_facts import FunctionFacts
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
-from tests.host.function_tools import SHORT, Wire, in_place, through
+from tests.host.function_tools import SHORT, WireWithoutProgram, in_place, through
 from tests.host.node_tools import clean, session
 
 __all__ = ["clean", "session"]  # fixtures
@@ -82,17 +80,10 @@ def test_a_table_of_vpp_has_as_many_sessions_as_it_is_set_to(session: HostSessio
     assert (work.table_full or 0) >= found.lost > 0
 
 
-class WireForVpp(Wire, VppFunction):
+class WireForVpp(WireWithoutProgram, VppFunction):
     """VPP's functions, without VPP."""
 
     name = "sham"
-
-    @classmethod
-    def directories(cls, session: HostSession) -> tuple[Path, ...]:
-        return ()
-
-    def probe(self, session: HostSession, function: str) -> FunctionFacts:
-        return self._wire.probe(session, "wire")
 
 
 @pytest.mark.parametrize(

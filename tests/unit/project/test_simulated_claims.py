@@ -3,28 +3,11 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from importlib import import_module
-from pathlib import Path
 from random import Random
 from statistics import correlation
 from typing import Any
 
 import pytest
-
-ROOT = Path(__file__).parents[3]
-
-
-@pytest.fixture(scope="module")
-def load() -> Iterator[Any]:
-    if not (ROOT / "benchmarks" / "validation").exists():
-        pytest.skip("the benchmarks are part of the source tree only")
-    sys.path.insert(0, str(ROOT / "benchmarks"))
-    try:
-        yield import_module
-    finally:
-        sys.path.remove(str(ROOT / "benchmarks"))
 
 
 def test_only_the_last_results_of_a_series_are_slower_and_a_change_counts_where_it_is(load: Any) -> None:
