@@ -37,7 +37,7 @@ def test_different_costs(icbench: Icbench) -> None:
     functions="wire:cost100:cost1000:cost10000",
     api="raw-mmsg",
     packet_size=128,
-    rate="100k",
+    rate="50k",
     repeats=6,
     duration=1,
     reference=False,
@@ -53,14 +53,14 @@ def test_four_costs(icbench: Icbench) -> None:
 @pytest.mark.icbench(
     switch="veth",
     functions=["cost20000:cost100000", "cost100000:cost20000"],
-    share=[50, 70, 30],
+    share=[50, 70],
     api="raw-mmsg",
     burst=8,
     rate="150k",
     repeats=3,
-    warmup=1,
+    warmup=0.8,
     duration=1,
-    drain=2,
+    drain=1,
 )
 def test_different_shares(icbench: Icbench) -> None:
     """Functions of different cost with shares of a core; the error is that of the first, against it alone.

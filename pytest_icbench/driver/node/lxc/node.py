@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import resource
 import signal
 import time
 import warnings
@@ -78,7 +79,9 @@ def _start(container: Any, command: tuple[str, ...]) -> str | None:
         code = 1
         try:
             os.setsid()
-            # close_fds: the monitor is a fork too, and would keep open files, the session's lock included.
+            # The monitor is a fork too, and would keep open files, the session's lock included. liblxc's ``close_fds``
+            # reads the directory of descriptors anew for each of them, and every container adds one to this process.
+            os.closerange(3, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
             if container.start(useinit=False, daemonize=True, close_fds=True, cmd=command):
                 code = 0
         finally:
