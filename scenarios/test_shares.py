@@ -81,7 +81,7 @@ def test_yields(icbench: Icbench) -> None:
 @pytest.mark.icbench(
     switch=["testpmd", "ovs"],
     functions=["wire+ring128", "wire+ring1024"],
-    function_count=[1, 5],
+    function_count=[1, 5, 10],
     packet_size=128,
     repeats=6,
     duration=1,
