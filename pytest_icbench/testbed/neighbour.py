@@ -67,6 +67,16 @@ def neighbour_cpus(case: Case) -> int:
     return 0 if neighbour is None else neighbour.cpus
 
 
+def check_found(case: Case) -> None:
+    """Raises Invalid if the program of a case's neighbour is not installed; nothing is started."""
+    kind = (case.neighbour or "").partition(":")[0]
+    if kind in COMMANDS and shutil.which(program := _program(COMMANDS[kind])) is None:
+        raise Invalid(
+            "neighbour",
+            f"neighbour {case.neighbour} cannot be found: {program} is not installed (package {KINDS[kind]})",
+        )
+
+
 def cache_parts(case: Case, placement: Placement) -> dict[str, tuple[int, ...]]:
     """Returns the parts of a case that get ways of the cache, with their CPUs: by the number of ways it names.
 
@@ -152,12 +162,7 @@ class RunningNeighbour:
         self._mark()
 
     def _start(self, kind: str) -> None:
-        package, argv = KINDS[kind], COMMANDS[kind]
-        program = _program(argv)
-        if shutil.which(program) is None:
-            raise Invalid(
-                "neighbour", f"neighbour {self.label} cannot be found: {program} is not installed (package {package})"
-            )
+        check_found(self._case)
         directory = self._session.dir / "neighbour"
         directory.mkdir(exist_ok=True)
         spec = NodeSpec(self._session.name("neighbour"), self._placement.neighbour, sockets=[directory])
@@ -166,7 +171,7 @@ class RunningNeighbour:
         for cpu in self._placement.neighbour:
             cpu_directory = directory / str(cpu)
             cpu_directory.mkdir(exist_ok=True)
-            words = [word.format(cpu=cpu, dir=cpu_directory) for word in argv]
+            words = [word.format(cpu=cpu, dir=cpu_directory) for word in COMMANDS[kind]]
             log = self._session.dir / f"neighbour-{cpu}.log"
             self._processes.append(node.spawn(words, cpus=[cpu], log=log))
         time.sleep(SETTLE_S)
