@@ -105,7 +105,10 @@ def why_not_isolated(case: Case, placement: Placement, root: Root) -> str | None
     if all(parts.values()) and len(set(cpus)) == len(cpus):
         return None
     named = ", ".join(f"{name} {'-'.join(map(str, cpus)) or 'none'}" for name, cpus in parts.items())
-    return f"{case.isolation} splits the cache by CPUs, and the parts have none of their own (CPUs: {named})"
+    return (
+        f"{case.isolation} splits the cache by CPUs, and the parts have none of their own (CPUs: {named}): take fewer"
+        " parts, or a host with more CPUs"
+    )
 
 
 class RunningNeighbour:

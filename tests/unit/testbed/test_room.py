@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -104,19 +106,68 @@ def test_a_rig_without_room_makes_nothing(tmp_path: Path, monkeypatch: pytest.Mo
     assert not (session.dir / "r1").exists()
 
 
-def test_a_case_without_room_is_refused_before_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def feasible(cases: Sequence[Case], root: Root, monkeypatch: pytest.MonkeyPatch) -> Feasibility:
+    """What a host with every switch and function can run."""
     monkeypatch.setattr(Feasibility, "_probe", lambda *_: None)
-    cases = [Case("linux-bridge", pairs=pairs) for pairs in (40, 65)]
-    feasibility = Feasibility(
+    monkeypatch.setattr(Feasibility, "_why_no_function", lambda *_: None)
+    return Feasibility(
         SWITCHES,
-        Options(),
+        Options(placement="cooperative"),
         cases,
         binaries={},
         unsupported=dict.fromkeys(cases),
         user_topology=None,
         remote=None,
-        session=HostSession.probing(root=host(tmp_path, 640)),
+        session=HostSession.probing(root=root),
     )
+
+
+def test_a_case_without_room_is_refused_before_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = [Case("linux-bridge", pairs=pairs) for pairs in (40, 65)]
+    feasibility = feasible(cases, host(tmp_path, 640), monkeypatch)
     assert len(feasibility.placement(cases[0]).endpoints) == 80
     with pytest.raises(Unsupported, match=TOO_MANY):
         feasibility.placement(cases[1])
+
+
+@pytest.mark.parametrize(
+    ("case", "shortage"),
+    [
+        (
+            Case("direct", port="memif", function="wire"),
+            "2 containers and 50 functions of forwarder want about 816 MiB of memory besides 7936 MiB for huge pages",
+        ),
+        (Case("veth", function="wire"), "2 containers and 50 functions of forwarder want about 816 MiB of memory, and"),
+        (Case("veth", function="acl10", api="raw"), "2 containers and 50 functions of linux want about 416 MiB"),
+    ],
+    ids=lambda value: value.id if isinstance(value, Case) else "",
+)
+def test_a_chain_that_is_too_long_is_refused_with_the_sum_and_shorter_ones_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: Case, shortage: str
+) -> None:
+    cases = [replace(case, chain=chain) for chain in (1, 2, 50)]
+    few = 400 if case.function == "acl10" else 640
+    feasibility = feasible(cases, host(tmp_path, few), monkeypatch)
+    for shorter in cases[:-1]:
+        assert feasibility.placement(shorter).policy == "cooperative"
+    with pytest.raises(Unsupported) as refused:
+        feasibility.placement(cases[-1])
+    assert str(refused.value).startswith(shortage)
+    assert str(refused.value).endswith(
+        f" the host has {few} MiB: run fewer pairs or subscribers, take shorter chains, or free memory"
+    )
+
+
+def test_ways_of_the_cache_without_resctrl_skip_their_cases_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beside = Case("linux-bridge", dimension="latency", neighbour="stream")
+    cases = [replace(beside, isolation=isolation) for isolation in (None, "cat:11.1")]
+    feasibility = feasible(cases, host(tmp_path, 640), monkeypatch)
+    assert len(feasibility.placement(cases[0]).neighbour) == 1
+    with pytest.raises(Unsupported) as refused:
+        feasibility.placement(cases[1])
+    assert str(refused.value) == (
+        "ways of the L3 cache cannot be given here; missing: the CPU's flag cat_l3 (a hypervisor may hide it), the"
+        " kernel's option CONFIG_X86_CPU_RESCTRL"
+    )
