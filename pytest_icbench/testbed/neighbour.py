@@ -199,7 +199,11 @@ class RunningNeighbour:
 
     def _idle(self, wanted: float, when: str) -> None:
         cpus = "CPU" if len(self._processes) == 1 else f"{len(self._processes)} CPUs"
-        raise Invalid("neighbour", f"neighbour {self.label} is not busy: {wanted:.0%} of the time of its {cpus} {when}")
+        raise Invalid(
+            "neighbour",
+            f"neighbour {self.label} is not busy: {wanted:.0%} of the time of its {cpus} {when}; see whether its"
+            " program works here, or take another neighbour",
+        )
 
     def _check_alive(self) -> None:
         for process in self._processes:

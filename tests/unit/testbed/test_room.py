@@ -14,6 +14,7 @@ import pytest
 from pytest_icbench.config.options import Options
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.resource.hugepages import HugePages
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import HostSession
@@ -25,6 +26,7 @@ from pytest_icbench.testbed.feasibility import Feasibility
 from pytest_icbench.testbed.host_rig import HostRig
 from pytest_icbench.testbed.room import HostRoom, RigMemory, check_room
 from tests.unit.recorded import expand
+from tests.unit.testbed.test_placement import machine
 
 SWITCHES = builtin_switches()
 TOO_MANY = r"^130 containers want about 1040 MiB of memory, and the host has 640 MiB: run fewer pairs"
@@ -171,3 +173,22 @@ def test_ways_of_the_cache_without_resctrl_skip_their_cases_alone(
         "ways of the L3 cache cannot be given here; missing: the CPU's flag cat_l3 (a hypervisor may hide it), the"
         " kernel's option CONFIG_X86_CPU_RESCTRL"
     )
+
+
+def test_what_takes_a_cpu_of_its_own_is_named_where_there_are_too_few(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Topology, "read", lambda _: machine(cores=2))
+    one = Case("linux-bridge", neighbour="stream")
+    two, alone = replace(one, neighbour="stream:2"), replace(one, switch="ovs", switch_cores=2)
+    shares = Case("ovs", function="wire", share="50:50", pairs=2)
+    feasibility = feasible([one, two, alone, shares], host(tmp_path, 640), monkeypatch)
+    assert len(feasibility.placement(one).neighbour) == 1
+    for case, words in (
+        (two, "neighbour stream:2 takes 2 CPUs that nothing else of the case has, and this host has fewer beside the"),
+        (alone, "cooperative placement needs 3 CPUs on one NUMA node (2 switch workers + 1"),
+        (shares, "functions on one CPU count as a switch worker more: cooperative placement needs 3 CPUs"),
+    ):
+        with pytest.raises(Unsupported) as refused:
+            feasibility.placement(case)
+        assert str(refused.value).startswith(words)
