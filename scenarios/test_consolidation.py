@@ -2,8 +2,8 @@
 """How many network functions fit on a core, and what is left of its rate when each has an equal part of it?
 
 All functions are on one CPU that nothing else of the case has, each with the same share of it, and together they are
-offered more than it can do. A core that loses nothing to their number passes as much through 36 as through six; the
-errors of the goodput say how even it is. Their senders share the other CPU, so the functions are dear.
+offered more than it can do. A core that loses nothing to their number passes as much through 36 as through six;
+``fairness`` says how even it is. Their senders share the other CPU, so the functions are dear.
 """
 
 from __future__ import annotations

@@ -37,13 +37,27 @@ def test_different_costs(icbench: Icbench) -> None:
     functions="wire:cost100:cost1000:cost10000",
     api="raw-mmsg",
     packet_size=128,
-    rate="100k",
+    rate="30k",
     repeats=6,
     duration=1,
+    drain=1,
     reference=False,
 )
 def test_four_costs(icbench: Icbench) -> None:
     """Functions of four costs, for which a core just suffices.
+
+    Reproduces: E8
+    """
+    icbench.gate(icbench.throughput())
+
+
+@pytest.mark.icbench(
+    switch="direct",
+    functions=[f"wire:{others}xcost{cycles}" for others in (4, 9, 29) for cycles in (100, 1_000, 10_000)],
+    packet_size=128,
+)
+def test_costs_as_published(icbench: Icbench) -> None:
+    """A cheap function beside 4, 9 and 29 dear ones that poll rings, all offered what their senders can.
 
     Reproduces: E8
     """

@@ -32,7 +32,7 @@ def test_a_statement_about_functions_stands_beside_one_switch() -> None:
         ({"functions": "acl10", "chain": 50, "packet_size": 256, "dimension": "latency"}, "E7"),
         ({"functions": "wire:25xcost100000", "packet_size": 128, "dimension": "latency"}, "E8"),
         ({"functions": "wire:cost10000", "packet_size": 128}, "E8"),
-        ({"functions": "wire+ring128", "function_count": 10, "packet_size": 128, "switch": "testpmd"}, "E8"),
+        ({"functions": "wire+ring128", "function_count": 10, "packet_size": 128, "switch": "ovs"}, "E8"),
         ({"functions": "subscribers1000+firewall+acl10", "packet_size": 1518, "active": 1000}, "E13"),
         ({"neighbour": "memory", "isolation": "cat:3-3-3-3", "dimension": "latency"}, "E10"),
     ],
