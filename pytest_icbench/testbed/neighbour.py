@@ -28,7 +28,7 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.model.calls import Call
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.neighbour import KINDS, Neighbour, NeighbourUse, cache_ways
+from pytest_icbench.model.neighbour import KINDS, MEMORY_MIB, Neighbour, NeighbourUse, cache_ways
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.rig import LaunchPlan
 from pytest_icbench.testbed.rig import Rig
@@ -44,12 +44,12 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "cpu": [*_STRESS_NG, "--cpu", "1", "--cpu-method", "int64"],
     "cache": [*_STRESS_NG, "--cache", "1"],
     "stream": [*_STRESS_NG, "--stream", "1"],
-    "memory": [*_STRESS_NG, "--vm", "1", "--vm-bytes", "256M", "--vm-keep"],
-    "memtester": ["memtester", "256M"],
+    "memory": [*_STRESS_NG, "--vm", "1", "--vm-bytes", f"{MEMORY_MIB['memory']}M", "--vm-keep"],
+    "memtester": ["memtester", f"{MEMORY_MIB['memtester']}M"],
     # What DPDK's guide calls a noisy neighbour: it looks up and changes memory for each frame of a port without a peer.
     "noisy": [
         *("env", "RUNTIME_DIRECTORY={dir}", "dpdk-testpmd", "--lcores", "0@{cpu},1@{cpu}"),
-        *("--no-pci", "--no-huge", "--no-shconf", "--no-telemetry", "-m", "512"),
+        *("--no-pci", "--no-huge", "--no-shconf", "--no-telemetry", "-m", str(MEMORY_MIB["noisy"])),
         *("--vdev=net_null0", "--vdev=net_null1"),
         *("--", "--auto-start", "--nb-cores=1", "--total-num-mbufs=4096", "--forward-mode=noisy"),
         *("--noisy-lkup-memory=200", "--noisy-lkup-num-reads=50", "--noisy-lkup-num-writes=50"),

@@ -78,6 +78,16 @@ def test_functions_are_summed_with_the_containers_at_their_ends() -> None:
     assert "fewer pairs or subscribers" in str(subscribers.shortage(0, 1008 + 2 * 8 - 1))
 
 
+def test_what_a_neighbour_holds_is_summed_with_the_containers() -> None:
+    beside = memory(Case("linux-bridge", neighbour="memtester:4"))
+    assert beside.shortage(0, 4 * 256 + 16) is None
+    assert str(beside.shortage(0, 4 * 256 + 15)) == (
+        "2 containers and neighbour memtester:4 want about 1040 MiB of memory, and the host has 1039 MiB: run fewer"
+        " pairs or subscribers, take shorter chains or a neighbour of fewer CPUs, or free memory"
+    )
+    assert memory(Case("linux-bridge", neighbour="cpu:4")).shortage(0, 16) is None
+
+
 def test_huge_pages_are_those_of_the_switch_all_endpoints_and_all_functions() -> None:
     case = Case("direct", port="memif", function="wire", chain=5, pairs=2)
     assert memory(case).functions_mib == 10 * 160
