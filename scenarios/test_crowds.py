@@ -37,10 +37,9 @@ def test_different_costs(icbench: Icbench) -> None:
     functions="wire:cost100:cost1000:cost10000",
     api="raw-mmsg",
     packet_size=128,
-    rate="30k",
+    rate="100k",
     repeats=6,
     duration=1,
-    drain=1,
     reference=False,
 )
 def test_four_costs(icbench: Icbench) -> None:
