@@ -2,8 +2,9 @@
 """How many network functions fit on a core, and what is left of its rate when each has an equal part of it?
 
 All functions are on one CPU that nothing else of the case has, each with the same share of it, and together they are
-offered more than it can do. A core that loses nothing to their number passes as much through 36 as through six; the
-errors of the goodput say how even it is. Their senders share the other CPU, so the functions are dear.
+offered more than it can do. A core that loses nothing to their number passes as much through 36 as through six;
+``fairness`` says how even it is. Their senders share the other CPU, so the functions are dear. The warm-up is as long
+as it takes to fill the queues of all functions, and the drain as long as it takes to empty them.
 """
 
 from __future__ import annotations
@@ -20,16 +21,15 @@ def parts(functions: int) -> str:
 
 @pytest.mark.icbench(
     switch="veth",
-    functions="cost100000",
+    functions="cost10000",
     share=[parts(6), parts(12), parts(24), parts(36)],
     api="raw-mmsg",
     packet_size=256,
     burst=8,
-    rate="6k",
     repeats=3,
-    warmup=1,
+    warmup=4,
     duration=1,
-    drain=1,
+    drain=4,
     reference=False,
 )
 def test_functions_on_one_core(icbench: Icbench) -> None:

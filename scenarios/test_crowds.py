@@ -51,6 +51,19 @@ def test_four_costs(icbench: Icbench) -> None:
 
 
 @pytest.mark.icbench(
+    switch="direct",
+    functions=[f"wire:{others}xcost{cycles}" for others in (4, 9, 29) for cycles in (100, 1_000, 10_000)],
+    packet_size=128,
+)
+def test_costs_as_published(icbench: Icbench) -> None:
+    """A cheap function beside 4, 9 and 29 dear ones that poll rings, all offered what their senders can.
+
+    Reproduces: E8
+    """
+    icbench.gate(icbench.throughput())
+
+
+@pytest.mark.icbench(
     switch="veth",
     functions=["cost20000:cost100000", "cost100000:cost20000"],
     share=[50, 70],

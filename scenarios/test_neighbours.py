@@ -33,7 +33,8 @@ def test_neighbours(icbench: Icbench) -> None:
 @pytest.mark.icbench(
     switch="linux-bridge",
     functions=["acl10", "route"],
-    packet_size=[64, 1518],
+    packet_size=[64, 256, 1024, 1518],
+    mix="simple",
     rate="ndr*1.0",
     dimension="latency",
     neighbour=["memory", "memtester"],

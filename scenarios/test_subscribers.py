@@ -66,3 +66,21 @@ def test_a_thousand_subscribers(icbench: Icbench) -> None:
     Reproduces: E13
     """
     icbench.gate(icbench.throughput())
+
+
+@pytest.mark.icbench(
+    dimension="latency",
+    switch="veth",
+    functions="subscribers1000+firewall+acl10",
+    active=[250, 500, 1000],
+    api="raw-mmsg",
+    packet_size=1518,
+    burst=1,
+    rate="10Mbit",
+)
+def test_round_trips_of_a_thousand(icbench: Icbench) -> None:
+    """What so many clients add to a round trip: 60 ms for a thousand in the literature.
+
+    Reproduces: E13
+    """
+    icbench.gate(icbench.latency())

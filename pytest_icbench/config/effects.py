@@ -33,6 +33,17 @@ def without_effect(options: Options, cases: _Cases) -> list[str]:
         (options.blocking, "blocking", lambda: any(case.blocking for case in cases), "no selected case has sockets"),
         (options.app, "app", lambda: any(case.app for case in cases), "no selected case has an application"),
         (options.birth, "birth", lambda: any(case.birth for case in cases), "no selected case creates containers"),
+        (options.function, "function", lambda: _has_frames(cases), "no selected case sends frames of the workload"),
+        (options.neighbour, "neighbour", lambda: _has_frames(cases), "no selected case sends frames of the workload"),
+        *(
+            (
+                getattr(options, name),
+                name.replace("_", "-"),
+                lambda: any(case.function for case in cases),
+                "no selected case has a network function",
+            )
+            for name in ("function_count", "chain", "share", "cap")
+        ),
         (options.pf, "pf", lambda: "sriov" in switches, "no selected case is of sriov"),
         (options.uplink, "uplink", lambda: any(case.remote for case in cases), "no selected case is on two hosts"),
         *(
@@ -55,3 +66,7 @@ def without_effect(options: Options, cases: _Cases) -> list[str]:
         for given, name, has_effect, reason in checks
         if cases and given and not has_effect()
     ]
+
+
+def _has_frames(cases: _Cases) -> bool:
+    return any(case.app is None and case.birth is None for case in cases)

@@ -22,6 +22,8 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "noisy": "dpdk",
     }
 )
+#: The memory of one process of those that hold much, in MiB.
+MEMORY_MIB: Mapping[str, int] = MappingProxyType({"memory": 256, "memtester": 256, "noisy": 512})
 #: The most CPUs of a neighbour.
 MOST_CPUS = 64
 #: Isolation by CPUs of another L3 domain.
@@ -44,6 +46,11 @@ class Neighbour:
         if match is None or int(match[2] or 1) > MOST_CPUS:
             return None
         return cls(match[1], int(match[2] or 1))
+
+    @property
+    def memory_mib(self) -> int:
+        """The memory of all its processes in MiB; 0 for kinds that hold little."""
+        return MEMORY_MIB.get(self.kind, 0) * self.cpus
 
     @property
     def label(self) -> str:

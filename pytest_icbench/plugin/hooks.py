@@ -13,7 +13,7 @@ import pytest
 
 from pytest_icbench.config import options as option_module
 from pytest_icbench.config.option_table import SETTINGS, TABLE
-from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
+from pytest_icbench.errors import Invalid, ProvisionError, Unsupported, UsageError
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.plugin.session import Session
 from pytest_icbench.plugin.usage import usage_errors
@@ -257,6 +257,8 @@ def icbench(request: pytest.FixtureRequest, case: Case) -> Icbench:
         skip(str(error), strict=run.options.strict)
     except ProvisionError as error:  # the second host is out of reach, or a version probe was killed
         pytest.fail(str(error), pytrace=False)
+    except Invalid as error:  # its neighbour cannot be found
+        pytest.fail(f"{Verdict.INVALID}: {error}", pytrace=False)
     measuring = Icbench(request.node, benchmark, run)
     request.node.stash[_FIXTURE] = measuring
     return measuring

@@ -161,9 +161,15 @@ class Run:
             self.budget.begin(self._places[nodeid])
 
     def prepare(self, case: Case) -> None:
-        """Checks that this host can run the case. Raises Unsupported with the reason and its remedy."""
+        """Checks that this host can run the case, before anything is made for it.
+
+        Raises Unsupported with the reason and its remedy, Invalid if its neighbour cannot be found.
+        """
+        from pytest_icbench.testbed.neighbour import check_found
+
         self.progress.next_case()
         self.testbed.placement(case)
+        check_found(case)
 
     def measure(self, case: Case, settings: Settings) -> Measurement:
         """Measures a case. Its rigs stay for the next one unless an error occurs.

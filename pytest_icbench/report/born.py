@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from pytest_icbench.model.birth import Crowd
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.axes import number, short
 from pytest_icbench.stats.quantiles import median
@@ -10,6 +11,12 @@ from pytest_icbench.stats.quantiles import median
 
 def _ms(time_ns: float | None) -> str:
     return "" if time_ns is None else short(time_ns / 1e6)
+
+
+def just_in_time(result: Result) -> bool:
+    """Whether clients call for the containers of a result."""
+    crowd = Crowd.of(result.point.birth or "")
+    return crowd is not None and crowd.every_ms is not None
 
 
 def each(result: Result) -> str:

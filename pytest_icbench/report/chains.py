@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pytest_icbench.model.function_facts import FunctionWork
 from pytest_icbench.model.result import Result
@@ -12,8 +12,8 @@ from pytest_icbench.report import remarks
 from pytest_icbench.report.axes import short
 from pytest_icbench.wording import counted
 
-#: The most hops that are named.
-_FEW = 3
+#: The most hops that are named, and the most functions with a part of a CPU that are.
+_FEW, _FEW_FUNCTIONS = 3, 4
 
 
 def losses(result: Result) -> str:
@@ -59,27 +59,37 @@ def side_by_side(result: Result) -> str:
     point, works = result.point, result.functions or ()
     if not point.one_cpu or not works or not result.is_number:
         return ""
-    texts = []
-    kinds: dict[str, list[FunctionWork]] = {}
+    kinds: dict[tuple[object, ...], list[FunctionWork]] = {}
+    apart = bool(point.contracts) and len(works) <= _FEW_FUNCTIONS
     for name, work in zip(point.functions, works, strict=False):
-        kinds.setdefault(name if point.mixed and not point.contracts else f"{name} {work.pair}", []).append(work)
-    for name, alike in kinds.items():
-        first = alike[0]
-        parts = [f"{word} {value} %" for word, value in (("share", first.share), ("cap", first.cap)) if value]
-        text = (f"{len(alike)} x " if len(alike) > 1 else "") + name + (f" ({', '.join(parts)})" if parts else "")
-        if first.goodput_pps is not None:
-            text += f" {short(sum(work.goodput_pps or 0 for work in alike))} frames/s"
-        if first.goodput_error is not None and first.alone_pps is not None:
-            text += f" of {short(first.alone_pps)} alone, error {first.goodput_error:+.1%}"
-            if first.goodput_error_low is not None and first.goodput_error_high is not None:
-                text += f" ({first.goodput_error_low:+.1%} to {first.goodput_error_high:+.1%})"
-        shares = [work.cpu_share for work in alike]
-        if None not in shares:
-            text += f", {sum(share or 0 for share in shares):.0%} of the CPU time"
-        texts.append(text)
+        key: tuple[object, ...] = (f"{name} {work.pair}",) if apart else (name, work.share, work.cap)
+        kinds.setdefault(key, []).append(work)
+    texts = [_got(str(key[0]), alike) for key, alike in kinds.items()]
     pinged = _pinged(result) if point.mixed else ""
     weak = ". Each has a CPU group of its own, in which its yields are weaker" if point.contracts else ""
     return f"on one CPU: {'; '.join(texts)}{pinged}{weak}"
+
+
+def _got(name: str, alike: Sequence[FunctionWork]) -> str:
+    """Returns what functions got of their CPU, of several with the same name and contract their sum."""
+    first = alike[0]
+    parts = [f"{word} {value} %" for word, value in (("share", first.share), ("cap", first.cap)) if value]
+    text = (f"{len(alike)} x " if len(alike) > 1 else "") + name + (f" ({', '.join(parts)})" if parts else "")
+    if first.goodput_pps is not None:
+        text += f" {short(sum(work.goodput_pps or 0 for work in alike))} frames/s"
+    errors = [work.goodput_error for work in alike if work.goodput_error is not None]
+    if errors and first.alone_pps is not None:
+        if len(alike) > 1:
+            text += f", {short(first.alone_pps)} alone, errors {min(errors):+.1%} to {max(errors):+.1%}"
+        else:
+            text += f" of {short(first.alone_pps)} alone, error {errors[0]:+.1%}"
+            if first.goodput_error_low is not None and first.goodput_error_high is not None:
+                text += f" ({first.goodput_error_low:+.1%} to {first.goodput_error_high:+.1%})"
+    shares = [work.cpu_share for work in alike]
+    if None not in shares:
+        text += f", {sum(share or 0 for share in shares):.0%} of the CPU time"
+    batches = [work.batch_size for work in alike if work.batch_size is not None]
+    return text + (f", {short(sum(batches) / len(batches))} frames at a time" if batches else "")
 
 
 def _pinged(result: Result) -> str:

@@ -357,7 +357,7 @@ COLUMNS = (
         for name, phase in (("prepare", 0), ("process", 1), ("network", 2), ("answer", 3))
     ),
     Column("growth", "", born.growth, In.BIRTH),
-    Column("first p50", "", lambda result: born.first_trip(result, 0.5), In.BIRTH),
+    Column("first", "", lambda result: born.first_trip(result, 0.5), In.BIRTH),
     Column("p90", "", lambda result: born.first_trip(result, 0.9), In.BIRTH),
     Column("remove", "", born.removal, In.BIRTH),
     Column("idle", "MB", born.memory, In.BIRTH | In.PAGE, phrase="{text} MB each"),

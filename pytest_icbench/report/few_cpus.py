@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from math import inf
 from typing import NamedTuple
 
+from pytest_icbench.model.case import Case
 from pytest_icbench.model.result import Result
 
 #: The most CPUs of a host of which this is said.
@@ -40,6 +41,12 @@ _KINDS = (
         "different functions on one CPU",
         "who gets the CPU and how long a ping waits",
         "that at the published rates, since all senders share the other CPU",
+    ),
+    _Kind(
+        lambda result: _alike(result.point),
+        "functions side by side",
+        "what each further one takes from the total",
+        "what they pass on cores of their own, since their senders and receivers share these CPUs",
     ),
     _Kind(
         lambda result: result.point.rate.trace is not None,
@@ -76,6 +83,12 @@ def sentences(results: Sequence[Result]) -> list[str]:
         for kind in _KINDS
         if any(kind.of(result) for result in few)
     ]
+
+
+def _alike(case: Case) -> bool:
+    """Whether equal functions stand side by side, a pair each, without parts of a CPU, at a load that stays."""
+    several = case.function is not None and case.pairs > 1 and case.chain == 1
+    return several and not case.one_cpu and case.rate.trace is None
 
 
 def _cpus(result: Result) -> float:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pytest_icbench.model.result import Result
+from pytest_icbench.report import born
 from pytest_icbench.report.axes import host_legend, hosts_apart, number
 from pytest_icbench.report.columns import In, columns
 from pytest_icbench.report.labels import label, shared
@@ -15,30 +16,35 @@ from pytest_icbench.wording import printable, wrapped
 
 #: Widest line of a table.
 WIDTH = 100
-#: The table of each dimension.
-_TABLES = {"latency": In.LATENCY, "application": In.APPLICATION, "birth": In.BIRTH}
-#: What follows a dimension in the title of its table, which says what its columns mean.
+#: The table of each dimension; containers that clients call for have one of their own.
+_TABLES = {"latency": In.LATENCY, "application": In.APPLICATION, "birth": In.BIRTH, "just in time": In.BIRTH}
+#: The title of a dimension's table, which says what its columns mean.
 _TITLES = {
-    "application": "{dimension} ({metric})",
+    "application": "{kind} ({metric})",
     "birth": "birth: time to create a container in ms, median; growth: last tenth over first",
+    "just in time": "birth, just in time: ms to create a container, median; first, p90: first round trips of clients",
 }
 
 
 def table(results: Sequence[Result]) -> list[str]:
-    """Returns a table for each dimension and metric, one host after the other, then notes on their results."""
+    """Returns a table for each dimension and metric, one host after the other, then notes on their results.
+
+    Containers for which clients call have a table of their own.
+    """
     apart = with_plain(hosts_apart(results))
     hosts = list(dict.fromkeys(result.host for result in apart))
     groups: dict[tuple[str, str, str | None], list[Result]] = {}
     for result in sorted(apart, key=lambda result: hosts.index(result.host)):
-        key = result.dimension, result.metric, result.host
+        kind = "just in time" if born.just_in_time(result) else result.dimension
+        key = kind, result.metric, result.host
         groups.setdefault(key, []).append(result)
     lines: list[str] = []
-    for (dimension, metric, host), group in groups.items():
+    for (kind, metric, host), group in groups.items():
         if lines:
             lines.append("")
         on = f" on {host}" if host else ""
-        kind = _TITLES.get(dimension, "{dimension}").format(dimension=dimension, metric=metric)
-        lines += _group(kind + on, metric, group, _TABLES.get(dimension, In.THROUGHPUT))
+        title = _TITLES.get(kind, "{kind}").format(kind=kind, metric=metric)
+        lines += _group(title + on, metric, group, _TABLES.get(kind, In.THROUGHPUT))
         if varied := [result for result in group if number(result, result.pdv_p50_ns) is not None]:
             lines += ["", *_group(f"delay variation (RFC 5481){on}", metric, varied, In.VARIATION)]
     legend = [line for text in host_legend(results) for line in wrapped(text, WIDTH)]
@@ -48,9 +54,9 @@ def table(results: Sequence[Result]) -> list[str]:
 
 
 def _group(name: str, metric: str, group: Sequence[Result], where: In) -> list[str]:
-    common = _common(group)
+    common = () if where is In.BIRTH else _common(group)
     title = name + (f", all with {' '.join(common)}" if common else "")
-    kept = [("case", [label(result.case, common) for result in group], False)]
+    kept = [("case", [_name(result, common) for result in group], False)]
     for column in columns(where):
         cells = [column.text(result) for result in group]
         if where in column.always or any(cells):
@@ -66,6 +72,11 @@ def _group(name: str, metric: str, group: Sequence[Result], where: In) -> list[s
         ]
         lines.append("  ".join(shown).rstrip())
     return lines
+
+
+def _name(result: Result, common: Sequence[str]) -> str:
+    """Returns the name of a row: of containers the part of the case's id that tells them apart."""
+    return label(result.case, common) if result.point.birth is None else printable(result.point.birth)
 
 
 def _common(group: Sequence[Result]) -> tuple[str, ...]:

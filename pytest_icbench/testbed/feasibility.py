@@ -27,6 +27,7 @@ from pytest_icbench.testbed.probe import probe, why_no_crowd, why_not
 from pytest_icbench.testbed.remote.uplinks import check as check_uplink
 from pytest_icbench.testbed.remote.uplinks import uplinks_of
 from pytest_icbench.testbed.room import HostRoom, RigMemory
+from pytest_icbench.wording import counted
 
 if TYPE_CHECKING:
     from pytest_icbench.config.topology.model import Topology as UserTopology
@@ -244,8 +245,15 @@ class Feasibility:
                 "isolation l3 puts the neighbour on CPUs of another L3 cache, and no unused core of one is left on this"
                 " host: take cat:11-1, or none"
             )
-        # The neighbour has its CPUs as a switch has those of its workers, and the endpoints share the rest.
-        here = self._place_path(case, policy, count)
+        self._place_path(case, policy)  # a path without room for itself says so
+        try:
+            # The neighbour has its CPUs as a switch has those of its workers, and the endpoints share the rest.
+            here = self._place_path(case, policy, count)
+        except Unsupported:
+            raise Unsupported(
+                f"neighbour {case.neighbour} takes {counted(count, 'CPU')} that nothing else of the case has, and this"
+                " host has fewer beside the path's: take a neighbour of fewer CPUs, or a larger machine"
+            ) from None
         return replace(here, switch=here.switch[:-count], neighbour=here.switch[-count:])
 
     def _place_path(self, case: Case, policy: Literal["auto", "dedicated", "cooperative"], more: int = 0) -> Placement:
@@ -260,7 +268,10 @@ class Feasibility:
         if cpus := [cpu for index, cpu in given.items() if index not in away]:
             here = plan_given(self._topology, workers=workers, endpoints=cpus, policy=policy)
         elif case.one_cpu:
-            here = plan(self._topology, workers=workers + 1, endpoints=count, policy=policy)
+            try:
+                here = plan(self._topology, workers=workers + 1, endpoints=count, policy=policy)
+            except Unsupported as error:
+                raise Unsupported(f"functions on one CPU count as a switch worker more: {error}") from None
             here = replace(here, switch=here.switch[:-1], functions=here.switch[-1:] * case.pairs)
         else:
             here = plan(self._topology, workers=workers, endpoints=count + pollers, policy=policy)

@@ -28,7 +28,7 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.model.calls import Call
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.neighbour import KINDS, Neighbour, NeighbourUse, cache_ways
+from pytest_icbench.model.neighbour import KINDS, MEMORY_MIB, Neighbour, NeighbourUse, cache_ways
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.rig import LaunchPlan
 from pytest_icbench.testbed.rig import Rig
@@ -44,12 +44,12 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "cpu": [*_STRESS_NG, "--cpu", "1", "--cpu-method", "int64"],
     "cache": [*_STRESS_NG, "--cache", "1"],
     "stream": [*_STRESS_NG, "--stream", "1"],
-    "memory": [*_STRESS_NG, "--vm", "1", "--vm-bytes", "256M", "--vm-keep"],
-    "memtester": ["memtester", "256M"],
+    "memory": [*_STRESS_NG, "--vm", "1", "--vm-bytes", f"{MEMORY_MIB['memory']}M", "--vm-keep"],
+    "memtester": ["memtester", f"{MEMORY_MIB['memtester']}M"],
     # What DPDK's guide calls a noisy neighbour: it looks up and changes memory for each frame of a port without a peer.
     "noisy": [
         *("env", "RUNTIME_DIRECTORY={dir}", "dpdk-testpmd", "--lcores", "0@{cpu},1@{cpu}"),
-        *("--no-pci", "--no-huge", "--no-shconf", "--no-telemetry", "-m", "512"),
+        *("--no-pci", "--no-huge", "--no-shconf", "--no-telemetry", "-m", str(MEMORY_MIB["noisy"])),
         *("--vdev=net_null0", "--vdev=net_null1"),
         *("--", "--auto-start", "--nb-cores=1", "--total-num-mbufs=4096", "--forward-mode=noisy"),
         *("--noisy-lkup-memory=200", "--noisy-lkup-num-reads=50", "--noisy-lkup-num-writes=50"),
@@ -65,6 +65,16 @@ def neighbour_cpus(case: Case) -> int:
     """Returns the number of CPUs of a case's neighbour; those of the control are left idle."""
     neighbour = None if case.neighbour is None else Neighbour.of(case.neighbour)
     return 0 if neighbour is None else neighbour.cpus
+
+
+def check_found(case: Case) -> None:
+    """Raises Invalid if the program of a case's neighbour is not installed; nothing is started."""
+    kind = (case.neighbour or "").partition(":")[0]
+    if kind in COMMANDS and shutil.which(program := _program(COMMANDS[kind])) is None:
+        raise Invalid(
+            "neighbour",
+            f"neighbour {case.neighbour} cannot be found: {program} is not installed (package {KINDS[kind]})",
+        )
 
 
 def cache_parts(case: Case, placement: Placement) -> dict[str, tuple[int, ...]]:
@@ -95,7 +105,10 @@ def why_not_isolated(case: Case, placement: Placement, root: Root) -> str | None
     if all(parts.values()) and len(set(cpus)) == len(cpus):
         return None
     named = ", ".join(f"{name} {'-'.join(map(str, cpus)) or 'none'}" for name, cpus in parts.items())
-    return f"{case.isolation} splits the cache by CPUs, and the parts have none of their own (CPUs: {named})"
+    return (
+        f"{case.isolation} splits the cache by CPUs, and the parts have none of their own (CPUs: {named}): take fewer"
+        " parts, or a host with more CPUs"
+    )
 
 
 class RunningNeighbour:
@@ -152,12 +165,7 @@ class RunningNeighbour:
         self._mark()
 
     def _start(self, kind: str) -> None:
-        package, argv = KINDS[kind], COMMANDS[kind]
-        program = _program(argv)
-        if shutil.which(program) is None:
-            raise Invalid(
-                "neighbour", f"neighbour {self.label} cannot be found: {program} is not installed (package {package})"
-            )
+        check_found(self._case)
         directory = self._session.dir / "neighbour"
         directory.mkdir(exist_ok=True)
         spec = NodeSpec(self._session.name("neighbour"), self._placement.neighbour, sockets=[directory])
@@ -166,7 +174,7 @@ class RunningNeighbour:
         for cpu in self._placement.neighbour:
             cpu_directory = directory / str(cpu)
             cpu_directory.mkdir(exist_ok=True)
-            words = [word.format(cpu=cpu, dir=cpu_directory) for word in argv]
+            words = [word.format(cpu=cpu, dir=cpu_directory) for word in COMMANDS[kind]]
             log = self._session.dir / f"neighbour-{cpu}.log"
             self._processes.append(node.spawn(words, cpus=[cpu], log=log))
         time.sleep(SETTLE_S)
@@ -191,7 +199,11 @@ class RunningNeighbour:
 
     def _idle(self, wanted: float, when: str) -> None:
         cpus = "CPU" if len(self._processes) == 1 else f"{len(self._processes)} CPUs"
-        raise Invalid("neighbour", f"neighbour {self.label} is not busy: {wanted:.0%} of the time of its {cpus} {when}")
+        raise Invalid(
+            "neighbour",
+            f"neighbour {self.label} is not busy: {wanted:.0%} of the time of its {cpus} {when}; see whether its"
+            " program works here, or take another neighbour",
+        )
 
     def _check_alive(self) -> None:
         for process in self._processes:

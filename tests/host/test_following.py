@@ -12,6 +12,7 @@ from pytest_icbench.driver.node.cgroups import SessionGroup
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.trace import Trace
 from tests.host.function_tools import SHORT, through
@@ -21,18 +22,48 @@ from tests.host.rig_tools import built
 __all__ = ["clean", "session"]  # fixtures
 
 TRACE = Trace("test", ((200, 1000, 200),))
+WINDOW_S = 0.1
+#: What a frame costs a forwarder that passes some hundred a second.
+CYCLES = 4_000_000
 
 
 @pytest.mark.slow
 def test_a_change_arrives_after_the_delay_of_the_path(session: HostSession) -> None:
     case = Case("forward-raw", mode="delay200000us", burst=1, rate=Rate(trace=TRACE))
     with built(session, case) as rig:
-        found = measure(rig, None, case, replace(SHORT, repeats=1, window_s=0.1, drain_s=1.0).following(TRACE))
+        found = measure(rig, None, case, replace(SHORT, repeats=1, window_s=WINDOW_S, drain_s=1.0).following(TRACE))
     assert (found.verdict, found.evidence, found.metric) == (None, None, "trace")
     assert found.followed is not None
     assert [(one.second, one.from_pps, one.to_pps) for one in found.followed] == [(1, 200, 1000), (2, 1000, 200)]
     # No frame is kept for less than the delay, and a busy host may keep some for longer.
     assert all(one.follow_s is not None and one.follow_s >= 0.29 for one in found.followed)
+    quiet(found)
+    assert all(one.follow_s is not None and one.follow_s <= 0.3 + WINDOW_S for one in found.followed)
+
+
+@pytest.mark.slow
+def test_the_time_to_follow_is_that_of_the_queue_before_a_known_capacity(session: HostSession) -> None:
+    step = Trace("step", ((200, 1200, 200, 200, 200),))
+    case = Case("forward-raw", mode=f"cost{CYCLES}", burst=1, rate=Rate(trace=step))
+    with built(session, case) as rig:
+        found = measure(rig, None, case, replace(SHORT, repeats=1, window_s=WINDOW_S, drain_s=1.0).following(step))
+    assert (found.verdict, found.evidence, found.lost) == (None, None, 0)
+    (launch,) = found.per_launch
+    assert launch.tsc_hz is not None
+    capacity = launch.tsc_hz / CYCLES
+    assert 200 < capacity < 1150, "the step is beyond it, and what follows is not"
+    assert found.followed is not None
+    up, down = found.followed
+    assert up.follow_s is None
+    quiet(found)
+    # For a second frames came faster than it passes them. Those sent later wait for them.
+    assert down.follow_s == pytest.approx((1200 - capacity) / capacity, abs=WINDOW_S)
+
+
+def quiet(found: Measurement) -> None:
+    """Skips what a busy host makes later."""
+    if any(launch.disturbed is not None for launch in found.per_launch):
+        pytest.skip("others took the CPUs, so that frames come later than the path lets them")
 
 
 def test_functions_are_frozen_and_thawed_and_a_frozen_one_ends(session: HostSession) -> None:

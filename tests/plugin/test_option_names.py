@@ -99,6 +99,8 @@ def test_what_could_only_do_nothing_is_refused(
     [
         ("--icbench-blocking", "--icbench-blocking has no effect: no selected case has sockets"),
         ("--icbench-search-width=1%", "--icbench-search-width has no effect: no selected case searches for ndr or pdr"),
+        ("--icbench-chain=1 5", "--icbench-chain has no effect: no selected case has a network function"),
+        ("--icbench-share=70", "--icbench-share has no effect: no selected case has a network function"),
         ("--icbench-pf=eth0", "--icbench-pf has no effect: no selected case is of sriov"),
         (
             "--icbench-switch=ovs testpmd forward",

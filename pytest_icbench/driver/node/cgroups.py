@@ -34,8 +34,10 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.contract import CpuContract
 
 _POLL_S = 0.002
-#: The period of a quota: short, so that a capped function is away for milliseconds only.
+#: The period of a quota: short, so that a capped function is away for milliseconds only; longer below the least quota.
 _PERIOD_US = 10_000
+#: The least quota that the kernel takes.
+_LEAST_QUOTA_US = 1000
 #: v1's shares for one per cent: the whole is 10 times the default of 1024, beside which rounding is no matter.
 _SHARES = 100
 
@@ -202,11 +204,12 @@ def _cpu_files(contract: CpuContract, *, unified: bool) -> Iterator[tuple[str, s
     if contract.share is not None:
         yield ("cpu.weight", str(contract.share)) if unified else ("cpu.shares", str(contract.share * _SHARES))
     if contract.cap is not None:
-        quota = contract.cap * _PERIOD_US // 100
+        period = max(_PERIOD_US, -(-100 * _LEAST_QUOTA_US // contract.cap))
+        quota = contract.cap * period // 100
         if unified:
-            yield "cpu.max", f"{quota} {_PERIOD_US}"
+            yield "cpu.max", f"{quota} {period}"
         else:
-            yield "cpu.cfs_period_us", str(_PERIOD_US)
+            yield "cpu.cfs_period_us", str(period)
             yield "cpu.cfs_quota_us", str(quota)
 
 

@@ -38,9 +38,12 @@ def why_not_ways(root: Root, ways: Sequence[int]) -> str | None:
     most, least = _mask(root).bit_count(), root.read_int(f"{_INFO}/min_cbm_bits") or 1
     shown = "-".join(map(str, ways))
     if sum(ways) > most:
-        return f"cat:{shown} is {sum(ways)} ways of the L3 cache, and this CPU has {most}: they would overlap"
+        return (
+            f"cat:{shown} is {sum(ways)} ways of the L3 cache, and this CPU has {most}: they would overlap, so take"
+            f" {most} or fewer together"
+        )
     if min(ways) < least:
-        return f"cat:{shown} has a part of {min(ways)} ways, and a part of this CPU's L3 cache is {least} at least"
+        return f"cat:{shown} has a part of {min(ways)} ways: give each {least} at least, as this CPU's L3 cache demands"
     used = sum(1 for name in root.list(BASE) if root.exists(f"{BASE}/{name}/schemata"))
     groups = (root.read_int(f"{_INFO}/num_closids") or len(ways) + 1) - 1 - used
     if len(ways) > groups:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_icbench.config.options import Options
-from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
+from pytest_icbench.errors import Invalid, ProvisionError, Unsupported, UsageError
 from pytest_icbench.gate.against import Comparer
 from pytest_icbench.measure.estimate import launch_estimate_s
 from pytest_icbench.model.case import Case
@@ -99,6 +99,8 @@ def plan(
         hosts: the number of hosts that would share them.
         by_case: a line for each case, not for each switch of a test.
     """
+    from pytest_icbench.testbed.neighbour import check_found
+
     cases, total_s, soak_s = benchmarks(items), options.budget, options.soak_duration
     forecast = estimates(testbed, cases, soak_s, budgeted=total_s is not None)
     allotted: list[float] | list[None] = [None] * len(forecast)
@@ -117,8 +119,9 @@ def plan(
         reason, fails = None, False
         try:
             testbed.placement(benchmark.case)
-        except (Unsupported, ProvisionError) as error:
-            reason, fails = str(error), isinstance(error, ProvisionError)
+            check_found(benchmark.case)
+        except (Unsupported, ProvisionError, Invalid) as error:
+            reason, fails = str(error), not isinstance(error, Unsupported)
         planned.append(Planned(item.nodeid, least_s, reason, allotted_s, fails))
     lines = plan_lines(planned, testbed.policy, total_s, hosts, by_case=by_case)
     if options.compare is None:

@@ -26,11 +26,11 @@ _COLUMNS = (
 )
 
 
-_MARKS = "Dashed: the load; diamonds: when a change had arrived."
+_MARKS = "Dashed: the load; thin: what was offered; thick: what arrived of it; diamonds: when a change had arrived."
 
 
 def following_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
-    """Returns a chart for each case whose load changed: of each pair the load and, from change to change, what arrived.
+    """Returns a chart for each case whose load changed: of each pair the load, offered and received.
 
     Args:
         results: results of all dimensions.
@@ -85,17 +85,20 @@ def _spec(rows: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
                 "mark": {"type": "rule", "strokeDash": [5, 3], "strokeWidth": 1.2},
                 "encoding": {"x": x, "x2": {"field": "end"}, "y": {**y, "field": "load"}, "color": colour},
             },
-            {
-                "transform": [{"filter": "isValid(datum.received)"}],
-                "mark": {"type": "rule", "strokeWidth": 3, "opacity": 0.7},
-                "encoding": {
-                    "x": x,
-                    "x2": {"field": "end"},
-                    "y": {**y, "field": "received"},
-                    "color": colour,
-                    "tooltip": tooltip,
-                },
-            },
+            *(
+                {
+                    "transform": [{"filter": f"isValid(datum.{name})"}],
+                    "mark": {"type": "rule", "strokeWidth": width, "opacity": 0.7},
+                    "encoding": {
+                        "x": x,
+                        "x2": {"field": "end"},
+                        "y": {**y, "field": name},
+                        "color": colour,
+                        "tooltip": tooltip,
+                    },
+                }
+                for name, width in (("offered", 1), ("received", 3))
+            ),
             {
                 "transform": [{"filter": "isValid(datum.arrived)"}],
                 "mark": {"type": "point", "shape": "diamond", "filled": True, "size": 70, "opacity": 1},

@@ -98,7 +98,7 @@ def stated(result: Result) -> list[Stated]:
 def statements(results: Iterable[Result]) -> list[tuple[str, str, str]]:
     """Returns the publications' statements on experiments as rows: row, text, source.
 
-    The results have to be of two switches, or of two kinds of containers, or more.
+    A statement about switches, or about kinds of containers, compares: the results have to be of two or more of them.
     """
     matches = []
     all_results = list(results)
@@ -109,6 +109,8 @@ def statements(results: Iterable[Result]) -> list[tuple[str, str, str]]:
             for result in all_results
             if all((_axis(result, name) or False) in values for name, values in axes.items())
         ]
-        if len({(result.switch, str(_axis(result, "birth")).partition(":")[0]) for result in matching}) >= 2:
+        kinds = {(result.switch, str(_axis(result, "birth")).partition(":")[0]) for result in matching}
+        compares = "switch" in entry["at"] or entry["at"].get("dimension") == ["birth"]
+        if len(kinds) >= (2 if compares else 1):
             matches.append((entry["row"], entry["text"], _data()["sources"][entry["row"][0]]))
     return matches

@@ -135,7 +135,14 @@ SECTIONS = (
         "Chains: round trip against length",
         lambda page: latency.by_length(page.results, page.order),
     ),
-    Section("shares", "Parts of a CPU", lambda page: shares.share_figures(page.rates, page.order)),
+    Section(
+        "shares",
+        "Parts of a CPU",
+        lambda page: (
+            *shares.share_figures(page.rates, page.order),
+            *shares.totals_by_number(page.rates, page.order),
+        ),
+    ),
     Section(
         "latency",
         "Round trip against packet size",

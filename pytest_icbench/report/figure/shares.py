@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Errors of goodput against the part of a CPU that a function was promised: a point a function. Pure."""
+"""Functions with parts of a CPU: errors of their goodput, a point each, and the total of more and more. Pure."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ from pytest_icbench.report.figure.figure import (
     tooltips,
     with_own,
 )
-from pytest_icbench.report.figure.figures import scaled
+from pytest_icbench.report.figure.figures import rate_chart, row, scaled
 
+_NUMBER = Column("functions", "functions on one CPU")
+_TOTAL = Column("rate", "rate of all, Mpps")
 _ERROR = Column("error", "error of the goodput, %")
 #: The published bound of the error in per cent (E5).
 _PUBLISHED = 3.5
@@ -47,6 +49,38 @@ def share_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figur
             if rows := tuple(sorted(_rows(kept, name), key=lambda line: (line[1], line[2]))):
                 figures.append(_figure(f"shares-{place}-{name}", name, key.say(), rows, order))
     return figures
+
+
+def totals_by_number(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
+    """Returns charts of E4: the rate of all functions with equal parts of a CPU against their number.
+
+    Args:
+        results: results of throughput.
+        order: all series of the page.
+    """
+    figures = []
+    equal = [result for result in results if len(set(result.point.contracts)) == 1]
+    for place, (key, group) in enumerate(grouped(equal, lambda item: traffic(item)._replace(pairs=0)).items()):
+        lines = (row(result, result.point.pairs, result.throughput_pps, 1e-6) for result in group)
+        kept = zip(group, lines, strict=True)
+        rows = tuple(
+            sorted(
+                ((line[0], _with_equal_parts(result), *line[2:]) for result, line in kept if line is not None),
+                key=lambda line: (line[1], line[2]),
+            )
+        )
+        if len({line[2] for line in rows}) > 1:
+            title = f"Rate of functions with equal parts of one CPU: {key.say('pairs')}"
+            names = with_own(order, rows)
+            figures.append(rate_chart(f"totals-{place}", "shares", title, rows, names, (_NUMBER, _TOTAL)))
+    return figures
+
+
+def _with_equal_parts(result: Result) -> str:
+    """Returns the path's name without the per cents of the parts, which follow from their number."""
+    point = result.point
+    kinds = " and ".join(f"{name}s" for name in ("share", "cap") if getattr(point, name) is not None)
+    return f"{path_of(replace(result, axes={**result.axes, 'share': None, 'cap': None}))}, equal {kinds}"
 
 
 def _rows(group: Sequence[Result], name: str) -> list[tuple[Any, ...]]:

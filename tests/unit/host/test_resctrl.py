@@ -103,7 +103,11 @@ def test_what_the_kernel_refuses_leaves_nothing(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.parametrize(
     ("tree", "ways", "words"),
     [
-        ("resctrl/intel", (11, 2), "cat:11-2 is 13 ways of the L3 cache, and this CPU has 12: they would overlap"),
+        (
+            "resctrl/intel",
+            (11, 2),
+            "cat:11-2 is 13 ways of the L3 cache, and this CPU has 12: they would overlap, so take 12 or fewer",
+        ),
         ("resctrl/amd", (4, 4, 4, 4), "cat:4-4-4-4 takes 4 groups of resctrl, and 2 are free"),
     ],
 )
@@ -114,7 +118,7 @@ def test_ways_that_a_cpu_does_not_have_are_told(tree: str, ways: tuple[int, ...]
 def test_a_part_has_the_fewest_ways_at_least(tmp_path: Path) -> None:
     root = expand("resctrl/intel", tmp_path)
     (tmp_path / "sys/fs/resctrl/info/L3/min_cbm_bits").write_text("2\n")
-    assert "a part of 1 ways, and a part of this CPU's L3 cache is 2 at least" in (why_not_ways(root, (11, 1)) or "")
+    assert "cat:11-1 has a part of 1 ways: give each 2 at least" in (why_not_ways(root, (11, 1)) or "")
 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:

@@ -82,6 +82,38 @@ def test_frames_that_arrive_late_are_a_change_that_is_followed_late() -> None:
     assert [one.follow_s for one in found] == pytest.approx([0.7, 0.7])
 
 
+def queued(step: tuple[int, ...], capacity: float) -> Any:
+    """What followed the rates of a forwarder that passes so many frames a second and queues all others, by tenths."""
+    windows, free_s, number = [], 0.0, 0
+    for second, rate in enumerate(step):
+        for tenth in range(10):
+            number += 1
+            begin_s, frames = second + tenth / 10, rate // 10
+            arrivals = []
+            for place in range(frames):
+                free_s = max(free_s, begin_s + place / rate) + 1 / capacity
+                arrivals.append(round(free_s * SECOND_NS))
+            times = {"first_ns": arrivals[0], "last_ns": arrivals[-1]}
+            counts = {"pair": 1, "number": number, "kept": True, "sent": frames, "received": frames, "handled": frames}
+            start_ns = round(begin_s * SECOND_NS)
+            windows.append(SimpleNamespace(start_ns=start_ns, duration_ns=SECOND_NS // 10, **counts, **times))
+    measured: Any = SimpleNamespace(windows=windows)
+    return followed(replace(CASE, rate=Rate(trace=Trace("step", (step,)))), [measured])
+
+
+@pytest.mark.parametrize("capacity", [1500, 2000, 2500, 2700])
+def test_the_time_to_follow_is_that_of_the_queue_before_a_known_capacity_to_a_window(capacity: int) -> None:
+    up, down = queued((500, 3000, 500, 500, 500), capacity)
+    assert up.follow_s is None, "95 % of the change is more than it passes"
+    waiting_s = (3000 - capacity) / capacity
+    assert down.follow_s is not None
+    assert waiting_s <= down.follow_s <= max(waiting_s, 0.1) + 0.1
+
+
+def test_a_step_within_the_capacity_is_followed_by_the_first_window() -> None:
+    assert [one.follow_s for one in queued((500, 3000, 500), 4000)] == pytest.approx([0.1, 0.1], abs=0.01)
+
+
 def test_a_change_beyond_the_capacity_is_not_followed() -> None:
     found = followed(CASE, [launch(500, 500, 1000, 1000, 1000, 1000, 500, 500)])
     assert found is not None
@@ -125,6 +157,9 @@ def test_a_trace_is_a_rate_that_results_keep_whole(tmp_path: Path) -> None:
     [
         ("0,1\n2,1\n", "line 2: second 2 is where 1 belongs: a trace has every second, from 0"),
         ("0,1\n1,-1\n", "line 2: '-1' is no number of frames per second"),
+        ("0,1\n1,nan\n", "line 2: 'nan' is no number of frames per second: write SECOND,RATE (0 to 999999999)"),
+        ("0,1\n1,1e3\n", "line 2: '1e3' is no number of frames per second"),
+        ("0,1\n1,0.5\n", "line 2: '0.5' is no number of frames per second"),
         ("0,1\n1\n", "line 2: 0 rates, and each second needs 1"),
         ("0,1,2\n1,1\n", "line 2: 1 rates, and each second needs 2"),
         ("0\n", "line 1: 0 rates, and each second needs one at least"),

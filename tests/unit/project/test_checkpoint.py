@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The benchmark of checkpoint and restore, over a stand-in for CRIU that ends a process and starts it again."""
+"""The scenario of checkpoint and restore, over a stand-in for CRIU that ends a process and starts it again."""
 
 from __future__ import annotations
 
 import stat
 import sys
 import time
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from benchmarks.checkpoint import SKIPPED, main, measure
+from scenarios import test_checkpoint as scenario
 
 CRIU = """#!{python}
 import os, pathlib, subprocess, sys, time
@@ -53,7 +57,7 @@ def lives(pid: int) -> bool:
 def test_a_process_that_is_put_back_answers_again(tmp_path: Path) -> None:
     images = tmp_path / "images"
     images.mkdir()
-    times = measure(stand_in(tmp_path), images)
+    times = scenario.measure(stand_in(tmp_path), images)
     assert times.image_bytes == 5000, "without the log"
     assert times.answer_s > times.restore_s >= 0.05, "the answer is counted from the restore's begin"
     pid = int((images / "pid").read_text(encoding="ascii"))
@@ -63,29 +67,41 @@ def test_a_process_that_is_put_back_answers_again(tmp_path: Path) -> None:
     assert not lives(pid)
 
 
-def test_the_medians_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["2", "--criu", stand_in(tmp_path)]) == 0
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
+    """Runs the scenario twice over a program; returns the properties of its test."""
+    monkeypatch.setattr(scenario, "TIMES", 2)
+    terminal: Any = SimpleNamespace(disabled=nullcontext)
+
+    def running(criu: str) -> dict[str, Any]:
+        monkeypatch.setattr(scenario, "CRIU", criu)
+        told: dict[str, Any] = {}
+        scenario.test_checkpoint_and_restore(tmp_path, told.__setitem__, terminal)
+        return told
+
+    return running
+
+
+def test_the_medians_are_told(tmp_path: Path, run: Callable[[str], Any], capsys: pytest.CaptureFixture[str]) -> None:
+    told = run(stand_in(tmp_path))
     said = capsys.readouterr().out
     assert "images 0.01 MB" in said
     assert said.endswith("(medians of 2)\n")
+    assert list(told) == [f"icbench.{name}" for name in ("checkpoint_s", "image_bytes", "restore_s", "answer_s")]
+    assert told["icbench.image_bytes"] == 5000
+    assert told["icbench.answer_s"] > told["icbench.restore_s"] >= 0.05
 
 
-def test_where_criu_refuses_its_own_words_are_the_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_where_criu_refuses_its_own_words_are_the_reason(tmp_path: Path, run: Callable[[str], Any]) -> None:
     words = "Warn  (criu/kerndat.c:1): old\nError (criu/vdso.c:381): vdso: Unexpected rt vDSO area bounds"
-    assert main(["--criu", stand_in(tmp_path, words, 1)]) == SKIPPED
-    assert capsys.readouterr().out == (
-        "skipped: criu check: Error (criu/vdso.c:381): vdso: Unexpected rt vDSO area bounds\n"
-    )
-    assert main(["--criu", str(tmp_path / "none")]) == SKIPPED
-    assert "is not installed (apt-get install criu)" in capsys.readouterr().out
+    with pytest.raises(pytest.skip.Exception) as skipped:
+        run(stand_in(tmp_path, words, 1))
+    assert str(skipped.value) == "criu check: Error (criu/vdso.c:381): vdso: Unexpected rt vDSO area bounds"
+    with pytest.raises(pytest.skip.Exception, match=r"is not installed \(apt-get install criu\)"):
+        run(str(tmp_path / "none"))
 
 
-def test_a_checkpoint_that_fails_has_the_words_of_its_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--criu", stand_in(tmp_path, dump="(00.01) Error (criu/sk-inet.c:9): no such socket\n")]) == 1
-    assert capsys.readouterr().err.endswith("dump: (00.01) Error (criu/sk-inet.c:9): no such socket\n")
-
-
-def test_no_times_measure_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["0"])
-    assert "0 times measure nothing: ask for 1 or more" in capsys.readouterr().err
+def test_a_checkpoint_that_fails_has_the_words_of_its_log(tmp_path: Path, run: Callable[[str], Any]) -> None:
+    with pytest.raises(pytest.fail.Exception) as failed:
+        run(stand_in(tmp_path, dump="(00.01) Error (criu/sk-inet.c:9): no such socket\n"))
+    assert str(failed.value).endswith("dump: (00.01) Error (criu/sk-inet.c:9): no such socket")

@@ -51,7 +51,7 @@ def test_the_table_has_phases_growth_and_memory_in_its_width() -> None:
     assert lines[0].startswith("birth: time to create a container in ms, median; growth: last tenth over first")
     head, row = lines[1].split(), lines[2].split()
     assert head == ["case", "each", "prepare", "process", "network", "growth", "remove", "idle", "MB", "verdict"]
-    assert row == ["veth-birth:netns:1000", "8", "2", "2", "4", "1.00", "2", "0.30", "-"]
+    assert row == ["netns:1000", "8", "2", "2", "4", "1.00", "2", "0.30", "-"]
     assert "…" not in text, "names are whole"
     assert max(map(len, lines)) <= WIDTH
 
@@ -106,9 +106,24 @@ def test_first_round_trips_are_drawn_as_a_distribution() -> None:
     assert trips.rows[-1][2:] == (99.0, 99.0), "one had no answer"
     assert trips.text == "netns every 25 ms: half within 50 ms."
     assert trips.spec["layer"][0]["encoding"]["y"]["scale"] == {"domain": [0, 100], "nice": False}
-    head, row = table([arriving])[1:3]
-    assert "first p50   p90" in head
+    title, head, row = table([arriving])[:3]
+    assert title.endswith("; first, p90: first round trips of clients")
+    assert "first   p90" in head
     assert row.split()[6:8] == ["50.5", "90.1"]
+
+
+def test_every_row_has_its_name_beside_containers_that_clients_call_for() -> None:
+    called = []
+    for kind, trip_ms in (("netns", 897), ("lxc", 2820)):
+        plain = result(kind, 200, 34.4)
+        assert plain.births is not None
+        births = replace(plain.births, first_trip_ns=(trip_ms * 1_000_000,) * 200)
+        called.append(replace(plain, births=births, axes={**plain.axes, "birth": f"{kind}:200:100ms"}))
+    created = result("fork", 1000, 2.544), result("netns", 1000, 16.84)
+    lines = table([called[0], *created, called[1]])
+    names = [line.split()[0] for line in lines if line[:1].islower()]
+    assert names == ["birth,", "case", "netns:200:100ms", "lxc:200:100ms", "birth:", "case", "fork:1000", "netns:1000"]
+    assert max(map(len, lines)) <= WIDTH
 
 
 def test_containers_of_silent_clients_are_told_with_the_time_of_their_removal() -> None:

@@ -201,6 +201,9 @@ def test_a_load_that_changes_has_each_change_and_when_it_arrived() -> None:
         ("pair 2", 3, 8.0, 4_000, 3.1),
     ]
     assert [row["received"] for row in values(chart)] == [None, 29_000, 5_000, None, 4_000]
+    assert [row["offered"] for row in values(chart)] == [None, 29_990, 5_000, None, 4_000]
+    drawn_fields = [layer["encoding"]["y"]["field"] for layer in chart.spec["layer"]]
+    assert drawn_fields == ["load", "offered", "received", "received"]
     assert "2 of 3 changes" in chart.text
 
 
@@ -292,3 +295,19 @@ def test_errors_of_goodput_stand_against_shares_and_caps_and_not_against_both_at
     ]
     assert shares.text.startswith("Greatest error: -5 % at 70 %, veth-via:cost1000.")
     assert [(row["cap"], row["error"]) for row in values(caps)] == [(30, 10), (70, 50)]
+
+
+def test_the_rate_of_functions_with_equal_parts_stands_against_their_number() -> None:
+    case = Case("veth", function="cost9", rate=Rate(6000))
+    results = [
+        result(replace(case, pairs=number, share=":".join([str(100 // number)] * number)), **at(pps))
+        for number, pps in ((6, 0.0215e6), (12, 0.0211e6), (36, 0.0192e6))
+    ]
+    uneven = result(replace(case, pairs=2, share="70:30"), **at(2e4))
+    (chart,) = charts([*results, uneven], "shares")
+    assert [row[1:4] for row in chart.rows] == [
+        ("veth-via:cost9, equal shares", 6, 0.0215),
+        ("veth-via:cost9, equal shares", 12, 0.0211),
+        ("veth-via:cost9, equal shares", 36, 0.0192),
+    ]
+    assert charts([results[0], uneven], "shares") == []

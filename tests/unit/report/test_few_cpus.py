@@ -21,7 +21,12 @@ SHARES = Case("veth", function="cost1000", pairs=2, share="70:30")
         (CHAIN, "two CPUs show of chains what a hop adds"),
         (SHARES, "two CPUs show of parts of a CPU how functions split one CPU; not what they do beside I/O"),
         (Case("veth", function="wire:cost10000", pairs=2), "two CPUs show of different functions on one CPU who"),
+        (Case("veth", function="cost1000+noyield", pairs=5), "two CPUs show of functions side by side what each"),
         (Case("veth", rate=Rate.from_json("trace:steps:20k")), "two CPUs show of loads that change how soon"),
+        (
+            Case("veth", function="wire", pairs=4, rate=Rate.from_json("trace:freeze:2k")),
+            "two CPUs show of loads that change how soon",
+        ),
         (Case("veth", neighbour="stream"), "two CPUs show of neighbours what memory"),
         (Case("veth", dimension="birth", birth="netns:10"), "two CPUs show of creation of containers the time"),
         (Case("veth", function="subscribers10+firewall", pairs=1), "two CPUs show of subscribers how evenly"),

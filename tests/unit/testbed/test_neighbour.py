@@ -80,7 +80,7 @@ def test_ways_for_parts_without_cpus_of_their_own_are_told(tmp_path: Path) -> No
     three = replace(CASE, isolation="cat:7.4.1")
     assert why_not_isolated(three, placement, root) == (
         "cat:7.4.1 splits the cache by CPUs, and the parts have none of their own (CPUs: switch none, rest 1-2,"
-        " neighbour 3)"
+        " neighbour 3): take fewer parts, or a host with more CPUs"
     )
     shared = replace(placement, functions=(1,))
     assert "functions 1, rest 1-2" in (why_not_isolated(three, shared, root) or "")

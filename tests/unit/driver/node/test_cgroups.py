@@ -240,6 +240,21 @@ def test_a_contract_is_a_weight_and_a_maximum_in_v2_where_no_node_then_shares_a_
     assert (parent / "cgroup.subtree_control").read_text() == "cpu"
 
 
+@pytest.mark.parametrize("cap", [1, 3, 7, 9, 10, 33, 100])
+@pytest.mark.parametrize("tree", [NESTED, V2], ids=["v1", "v2"])
+def test_the_kernel_takes_the_quota_of_every_cap(tmp_path: Path, tree: Mapping[str, str], cap: int) -> None:
+    """It refuses quotas and periods below a millisecond, and periods above a second."""
+    session_group(host(tmp_path, tree)).contract("fn", CpuContract(cap=cap))
+    (own,) = (path for path in tmp_path.rglob("fn") if path.is_dir() and any(path.glob("cpu.*")))
+    if tree is V2:
+        quota, period = map(int, (own / "cpu.max").read_text().split())
+    else:
+        quota, period = (int((own / f"cpu.cfs_{name}_us").read_text()) for name in ("quota", "period"))
+    assert 1000 <= quota <= period
+    assert 1000 <= period <= 1_000_000
+    assert quota / period == pytest.approx(cap / 100, rel=0.01)
+
+
 @pytest.mark.parametrize("end", [SessionGroup.forget, SessionGroup.remove])
 def test_a_contract_ends_with_its_node(tmp_path: Path, end: Callable[[SessionGroup, str], None]) -> None:
     group = session_group(host(tmp_path, V2))

@@ -1,28 +1,28 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How long do checkpoint and restore of a process take, how large are the images, and when does it answer again? (E12)
+"""How long do checkpoint and restore of a process take, how large are the images, and when does it answer again?
 
-``python benchmarks/checkpoint.py [TIMES]`` (10) lets CRIU take a process that answers datagrams out of memory and put
-it back. It needs root, and a CRIU that works on this kernel: where ``criu check`` finds that it does not, nothing is
-measured, its words are printed, and the exit code is 77. The literature has 30 ms for a checkpoint and 20 ms for a
-restore of a small virtual machine.
+CRIU takes a process that answers datagrams out of memory and puts it back (experiment E12). It needs root, and a CRIU
+that works on this kernel: where ``criu check`` finds that it does not, the test is skipped with its words. The
+literature has 30 ms for a checkpoint and 20 ms for a restore of a small virtual machine.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-SKIPPED = 77
+import pytest
+
+#: The program, and how many times it takes a process out of memory.
+CRIU, TIMES = "criu", 10
 #: How long the process may take to answer, in seconds.
 ANSWER_S = 5.0
 #: How long a call of CRIU may take, in seconds.
@@ -40,7 +40,7 @@ class Times(NamedTuple):
     """One checkpoint and restore: seconds, and bytes of the images. The answer's time is from the restore's begin."""
 
     checkpoint_s: float
-    image_bytes: int
+    image_bytes: float
     restore_s: float
     answer_s: float
 
@@ -124,32 +124,26 @@ def measure(criu: str, directory: Path) -> Times:
             process.wait()
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Prints the medians. The exit code is 77 where CRIU does not work, and 1 where it fails."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("times", nargs="?", type=int, default=10)
-    parser.add_argument("--criu", default="criu", help="its program")
-    options = parser.parse_args(arguments)
-    if options.times < 1:
-        parser.error(f"{options.times} times measure nothing: ask for 1 or more")
-    if (reason := refusal(options.criu)) is not None:
-        print(f"skipped: {reason}")
-        return SKIPPED
+def test_checkpoint_and_restore(
+    tmp_path: Path, record_property: Callable[[str, object], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Prints the medians, which JUnit's file has, too."""
+    if (reason := refusal(CRIU)) is not None:
+        pytest.skip(reason)
     found = []
-    for _ in range(options.times):
-        with tempfile.TemporaryDirectory() as directory:
-            try:
-                found.append(measure(options.criu, Path(directory)))
-            except CriuError as error:
-                print(error, file=sys.stderr)
-                return 1
-    checkpoint_s, octets, restore_s, answer_s = (median(column) for column in zip(*found, strict=True))
-    print(
-        f"checkpoint {checkpoint_s * 1e3:.1f} ms, images {octets / 1e6:.2f} MB, restore {restore_s * 1e3:.1f} ms,"
-        f" first answer {answer_s * 1e3:.1f} ms after the restore was begun (medians of {len(found)})"
-    )
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    for number in range(TIMES):
+        directory = tmp_path / f"images-{number}"
+        directory.mkdir()
+        try:
+            found.append(measure(CRIU, directory))
+        except CriuError as error:
+            pytest.fail(str(error), pytrace=False)
+    medians = Times(*(median(column) for column in zip(*found, strict=True)))
+    for name, value in medians._asdict().items():
+        record_property(f"icbench.{name}", value)
+    with capsys.disabled():
+        print(
+            f"\ncheckpoint {medians.checkpoint_s * 1e3:.1f} ms, images {medians.image_bytes / 1e6:.2f} MB, restore"
+            f" {medians.restore_s * 1e3:.1f} ms, first answer {medians.answer_s * 1e3:.1f} ms after the restore was"
+            f" begun (medians of {TIMES})"
+        )

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Options of functions and neighbours that change nothing for the selected cases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pytest_icbench.config.effects import without_effect
+from pytest_icbench.config.options import Options
+from pytest_icbench.model.case import Case
+
+BIRTH = Case("veth", dimension="birth", birth="netns:10")
+REDIS = Case("veth", dimension="application", app="redis")
+PLAIN, WIRE = Case("veth"), Case("veth", function="wire")
+
+
+@pytest.mark.parametrize(
+    ("given", "silent", "heard"),
+    [
+        ({"neighbour": ("stream",)}, (BIRTH, REDIS), PLAIN),
+        ({"function": ("wire",)}, (BIRTH, REDIS), PLAIN),
+        ({"chain": (5,)}, (PLAIN, REDIS), WIRE),
+        ({"share": ("50:50",)}, (PLAIN, BIRTH), WIRE),
+        ({"cap": ("50:50",)}, (PLAIN, BIRTH), WIRE),
+        ({"function_count": (2,)}, (PLAIN, REDIS), WIRE),
+    ],
+)
+def test_it_is_told_unless_one_case_has_a_use_for_it(
+    given: dict[str, Any], silent: tuple[Case, ...], heard: Case
+) -> None:
+    name = next(iter(given)).replace("_", "-")
+    (said,) = without_effect(Options(**given), silent)
+    assert said.startswith(f"--icbench-{name} has no effect: no selected case ")
+    assert without_effect(Options(**given), [*silent, heard]) == []
+    assert without_effect(Options(**given), []) == []
