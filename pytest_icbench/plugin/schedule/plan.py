@@ -13,7 +13,7 @@ from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
 from pytest_icbench.gate.against import Comparer
 from pytest_icbench.measure.estimate import launch_estimate_s
 from pytest_icbench.model.case import Case
-from pytest_icbench.plugin.foresight import foreseen
+from pytest_icbench.plugin.foresight import foreseen, history_foreseen
 from pytest_icbench.plugin.items import Benchmark, benchmarks
 from pytest_icbench.plugin.plan import Planned, plan_lines
 from pytest_icbench.plugin.schedule.budget import Budget, Entry
@@ -89,6 +89,17 @@ def _kept_back_s(options: Options, budget: Budget) -> float:
     return wanted_s if budget.least_s <= budget.total_s - wanted_s else 0.0
 
 
+def no_second_looks(options: Options, budget: Budget) -> str | None:
+    """Returns a sentence if a comparison's budget keeps nothing back for second looks; None if it does, or has none."""
+    total_s = options.budget
+    if options.compare is None or total_s is None or budget.total_s < total_s or budget.least_s > total_s:
+        return None
+    return (
+        f"budget {clock(total_s)}: no time for second looks, without which nothing is accused: give"
+        f" {clock(budget.least_s / (1 - SECOND_LOOKS))}, or select fewer cases"
+    )
+
+
 def plan(
     testbed: Testbed, options: Options, items: Sequence[pytest.Item], hosts: int, *, by_case: bool = False
 ) -> list[str]:
@@ -102,16 +113,12 @@ def plan(
     cases, total_s, soak_s = benchmarks(items), options.budget, options.soak_duration
     forecast = estimates(testbed, cases, soak_s, budgeted=total_s is not None)
     allotted: list[float] | list[None] = [None] * len(forecast)
-    no_second_look = None
+    sentences = history_foreseen(options)
     if total_s is not None:
-        budget = budget_of(testbed, total_s, cases, soak_s, hosts)
-        kept_back_s = _kept_back_s(options, budget)
-        allotted = budget_of(testbed, total_s - kept_back_s, cases, soak_s, hosts).allotments()
-        if options.compare is not None and not kept_back_s and budget.least_s <= total_s:
-            no_second_look = (
-                f"budget {clock(total_s)}: no time for second looks, without which nothing is accused: give"
-                f" {clock(budget.least_s / (1 - SECOND_LOOKS))}, or select fewer cases"
-            )
+        kept_back_s = _kept_back_s(options, budget_of(testbed, total_s, cases, soak_s, hosts))
+        budget = budget_of(testbed, total_s - kept_back_s, cases, soak_s, hosts)
+        allotted = budget.allotments()
+        sentences += filter(None, [no_second_looks(options, budget)])
     planned = []
     for item, least_s, allotted_s, benchmark in zip(items, forecast, allotted, cases, strict=True):
         reason, fails = None, False
@@ -121,10 +128,7 @@ def plan(
             reason, fails = str(error), isinstance(error, ProvisionError)
         planned.append(Planned(item.nodeid, least_s, reason, allotted_s, fails))
     lines = plan_lines(planned, testbed.policy, total_s, hosts, by_case=by_case)
-    if options.compare is None:
-        return lines
-    baseline = load_baseline(options.baselines, options.compare)
-    sentences = foreseen(testbed, cases, Comparer(baseline, options.incomparable))
-    if no_second_look is not None:
-        sentences = [no_second_look, *sentences]
+    if options.compare is not None:
+        baseline = load_baseline(options.baselines, options.compare)
+        sentences += foreseen(testbed, cases, Comparer(baseline, options.incomparable))
     return lines + [line for sentence in sentences for line in wrapped(printable(sentence))]
