@@ -2,17 +2,17 @@
 """Sessions of the gate as a CI runs them, each of its own process: what shows whom it accuses, and what it finds.
 
 A session is pytest over the cases of `gate_cases.py`, in rounds as the gate's recipes have them, within five minutes.
-A host begins with six that make a baseline. Blocks of seven follow, each in an order of its own: without a change,
-alone and beside ``stress-ng``, which is there for twenty seconds of forty, and with a forwarder that is 10 % or 5 %
-slower: another program under the same name, as a new version is. A session without a change and without load adds to
-the baseline, as a CI's run of its main branch does. Those beside load do not: they would widen what the quiet ones are
-held against.
+A host begins with six that make a baseline. Blocks of eight follow, each in an order of its own: without a change,
+alone and beside ``stress-ng``, which is there for twenty seconds of forty, and with a forwarder that is 10 % slower,
+alone and beside a busy CPU, or 5 %: another program under the same name, as a new version is. A session without a
+change and without load adds to the baseline, as a CI's run of its main branch does. Those beside load do not: they
+would widen what the quiet ones are held against.
 
 A session of the baseline has four minutes, since it compares nothing: as much for its cases as those that keep a fifth
 back for a second look. There is no option for less. The fewest launches of the cases take 3:09, and in less than five
 minutes no suspect finds the time to be measured again, so that nothing could be accused, and nothing be shown.
 
-``python -m validation.pools.gate_sessions`` appends thirteen sessions, an hour, to the record of this host. Each host
+``python -m validation.pools.gate_sessions`` appends fourteen sessions, an hour, to the record of this host. Each host
 has its own, in `gate_records/`, and the claim is about all of them. A record is never begun anew: where the baseline is
 lost that its sessions were compared with, ``--new`` begins another one. Whatever else runs on the host meanwhile is
 part of what is shown: what others took stands in each session's line.
@@ -52,12 +52,23 @@ RECORDS = Path(__file__).with_name("gate_records")
 CASES = Path(__file__).with_name("gate_cases.py")
 BASELINE, ALONE = "baseline", "same"
 #: What a kind of session has beside it, and by how much its forwarder is slower.
-BESIDE = {"same-beside-cpu": ["--cpu", "1"], "same-beside-memory": ["--stream", "1"]}
-SLOWER = {"slower-10": 0.10, "slower-5": 0.05}
-UNCHANGED = (ALONE, *BESIDE)
+BESIDE = {
+    "same-beside-cpu": ["--cpu", "1"],
+    "same-beside-memory": ["--stream", "1"],
+    "slower-10-beside-cpu": ["--cpu", "1"],
+}
+SLOWER = {"slower-10": 0.10, "slower-10-beside-cpu": 0.10, "slower-5": 0.05}
+UNCHANGED = tuple(kind for kind in (ALONE, *BESIDE) if kind not in SLOWER)
 BASELINE_SESSIONS = 6
 #: Sessions of each kind in a block.
-BLOCK = {ALONE: 2, "same-beside-cpu": 1, "same-beside-memory": 1, "slower-10": 2, "slower-5": 1}
+BLOCK = {
+    ALONE: 2,
+    "same-beside-cpu": 1,
+    "same-beside-memory": 1,
+    "slower-10": 2,
+    "slower-10-beside-cpu": 1,
+    "slower-5": 1,
+}
 BUDGET = {True: "4m", False: "5m"}  # of a session of the baseline, and of any other
 ROUNDS = 3
 AN_HOUR = BASELINE_SESSIONS + sum(BLOCK.values())
@@ -243,8 +254,8 @@ def run(kind: str, work: Path) -> Session:
     work.mkdir(parents=True, exist_ok=True)
     forwarder(work / "forward", SLOWER.get(kind, 0.0))
     kept, before = work / "baselines" / "all", work / "baselines" / "main"
-    if before.exists():  # what a session that was cut off has saved belongs to no line of the record
-        shutil.rmtree(kept, ignore_errors=True)
+    shutil.rmtree(kept, ignore_errors=True)  # what a session that was cut off has saved belongs to no line
+    if before.exists():
         shutil.copytree(before, kept)
     load, at = os.getloadavg()[0], time.time()
     stress = None
