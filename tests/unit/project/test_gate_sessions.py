@@ -294,6 +294,28 @@ def test_sessions_are_compared_and_saved_as_a_ci_does(pool: Any, tmp_path: Path)
     assert all("--icbench-rounds=3" in argv for argv in told.values())
 
 
+def test_the_gate_itself_has_records_of_its_own_and_runs_as_its_recipes_do(
+    pool: Any, record: Any, tmp_path: Path
+) -> None:
+    short, full = (pool.record_of(tmp_path, "aa", new=False, full=full) for full in (False, True))
+    assert (short.file.name, short.full, full.file.name, full.full) == ("aa-1.jsonl", False, "aa-full-1.jsonl", True)
+    full.append(next(session for session in record.sessions if session.kind == "same-beside-cpu"))
+    assert pool.record_of(tmp_path, "aa", new=False).file == short.file
+    assert pool.record_of(tmp_path, "aa", new=False, full=True) == full
+    argv = " ".join(pool.command("same", tmp_path, full=True))
+    assert "scenarios/test_gate.py" in argv
+    assert "--icbench-rounds=3 --icbench-budget 9m" in argv
+    assert "forward" not in argv
+    recipe = (pool.ROOT / "docs" / "how-to" / "ci" / "Jenkinsfile").read_text()
+    assert "scenarios/test_gate.py --icbench-rounds 3 --icbench-budget 9m " in recipe
+
+
+def test_the_gate_itself_has_no_slower_forwarder(pool: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        pool.main(["--full", "--kinds", "same,slower-5", "--records", str(tmp_path)])
+    assert "--full has no slower forwarder: choose --kinds from same, " in capsys.readouterr().err
+
+
 def test_the_rounds_are_those_of_the_recipes(pool: Any) -> None:
     recipes = [file.read_text() for file in sorted((pool.ROOT / "docs" / "how-to" / "ci").iterdir())]
     assert all(f"--icbench-rounds {pool.ROUNDS}" in text for text in recipes)
