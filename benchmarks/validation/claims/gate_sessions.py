@@ -39,8 +39,8 @@ METHOD = f"""
 A session is pytest of its own over five cases in three rounds, within five minutes, or over the gate itself in nine:
 what a CI runs, with rigs built anew. Each host has a record of its own, which begins with {BASELINE_SESSIONS} sessions
 that make its baseline. Blocks follow, each in an order of its own: without a change, alone and beside `stress-ng` (one
-busy CPU, or one that streams through memory) that is there for twenty seconds of forty, and with a forwarder that is 10
-% slower, alone and beside a busy CPU, or 5 %, which is another program under the same name, as a new version is. Each
+busy CPU, or one that streams through memory) that is there for twenty seconds of forty, and with a forwarder that is
+10 % slower, alone and beside a busy CPU, or 5 %, which is another program under the same name, as a new version is. Each
 session without a change and without load is added to the baseline for those after it. The claim is about the sessions
 after the baseline, of all hosts together. Nothing is left out, whatever else ran.
 
