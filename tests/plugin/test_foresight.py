@@ -120,3 +120,30 @@ def test_a_budget_without_time_for_second_looks_is_said(told: Told) -> None:
         assert sentence in text
     for text in told(COMPARE, f"--icbench-budget={1.4 * least_s:.0f}"):
         assert sentence not in text
+
+
+@pytest.mark.parametrize(
+    ("factor", "control", "verdict"),
+    [(0.8, 1.0, "REGRESSED: throughput_pps 4M 20 % lower than 5M of main"), (0.8, 0.8, "INCONCLUSIVE: ")],
+)
+def test_a_run_tells_the_host_from_the_path_and_which_loss_it_finds(
+    inner: Runner,
+    bench: type[FakeTestbed],
+    monkeypatch: pytest.MonkeyPatch,
+    factor: float,
+    control: float,
+    verdict: str,
+) -> None:
+    monkeypatch.setattr(bench, "facts", (HOST, {}))
+    inner.write(test_x=CASE)
+    baselines.save(inner.path / "baselines", "main", [with_sessions(saved())])
+    beside = tuple(launch(2 * pps, index) for index, pps in enumerate(scaled(control)))
+    bench.behaviour = staticmethod(
+        lambda case: measured(case, scaled(factor), per_reference_launch=beside, started_at=time.time())
+    )
+    text = joined(inner.run(COMPARE).stdout.lines)
+    assert verdict in text
+    moved = "host-changed: the control changed by -20.0%, this by -20.0%, +0.0% against it"
+    assert (moved in text) is (control < 1)
+    for shown in (text, (inner.path / "reports" / "latest" / "summary.md").read_text()):
+        assert "this gate accuses in half of all sessions: " in shown
