@@ -316,6 +316,33 @@ def test_the_gate_itself_has_no_slower_forwarder(pool: Any, tmp_path: Path, caps
     assert "--full has no slower forwarder: choose --kinds from same, " in capsys.readouterr().err
 
 
+def test_a_session_is_read_from_its_run_and_what_was_cut_off_joins_no_baseline(
+    pool: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored = pool.ROOT / "tests" / "unit" / "store" / "stored_run"
+    saves = "from pathlib import Path\nd = Path('baselines/all')\nd.mkdir(parents=True, exist_ok=True)\n"
+    saves += "(d / str(len(list(d.iterdir())))).touch()\n"
+
+    def command(kind: str, _work: Path, *, full: bool) -> list[str]:
+        says = f"print('reports: {stored}')" if kind != "same-without-results" else "print('no')"
+        return [pool.sys.executable, "-c", (saves if kind in ("baseline", "same") else "") + says]
+
+    monkeypatch.setattr(pool, "command", command)
+    every, main = tmp_path / "baselines" / "all", tmp_path / "baselines" / "main"
+    every.mkdir(parents=True)
+    (every / "cut off").touch()
+    first = pool.run("baseline", tmp_path)
+    assert (first.kind, first.exit, len(first.cases)) == ("baseline", 0, 2)
+    assert all(each.launches for each in first.cases.values())
+    assert [file.name for file in main.iterdir()] == ["0"]
+    (every / "cut off").touch()
+    pool.run("slower-10", tmp_path)
+    pool.run("same", tmp_path)
+    assert sorted(file.name for file in main.iterdir()) == ["0", "1"]
+    with pytest.raises(SystemExit, match="the session has no results"):
+        pool.run("same-without-results", tmp_path)
+
+
 def test_the_rounds_are_those_of_the_recipes(pool: Any) -> None:
     recipes = [file.read_text() for file in sorted((pool.ROOT / "docs" / "how-to" / "ci").iterdir())]
     assert all(f"--icbench-rounds {pool.ROUNDS}" in text for text in recipes)
