@@ -96,7 +96,8 @@ def _of_sessions(of: str, kept: Sequence[tuple[PlannedCase, Entry]], now: str) -
     if stale:
         sentences.append(
             f"{of}: {counted(len(stale), 'case')} last saved more than {gap.days} days ago ({max(stale)[:10]}), and the"
-            " host may have changed since: save a session of the old version, --icbench-save"
+            " host may have changed since: add a session of the old version (--icbench-save, or icbench accept"
+            " --unchanged of its run)"
         )
     return sentences
 
