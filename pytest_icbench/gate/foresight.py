@@ -85,7 +85,7 @@ def _of_sessions(of: str, kept: Sequence[tuple[PlannedCase, Entry]], now: str) -
             f"{of}: {counted(without, 'case')} without the reference link beside, so a change of the host is not told"
             " from one of the software: save sessions anew"
         )
-    later = [entry.measured for _, entry in kept if entry.measured > now]
+    later = [moment for _, entry in kept for moment in (*entry.earlier, entry.measured) if moment > now]
     if later:
         sentences.append(
             f"{of}: a session of {max(later)} lies ahead of the clock, which went back: set it right, or drop the"

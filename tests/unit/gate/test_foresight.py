@@ -57,6 +57,9 @@ def test_a_control_that_is_missing() -> None:
 def test_a_clock_that_went_back() -> None:
     (told,) = sentences(with_sessions(beside(started_at=2e9)))
     assert "a session of 2033-05-18T03:33:20Z lies ahead of the clock, which went back" in told
+    kept = with_sessions(beside())
+    (told,) = sentences(replace(kept, earlier={**kept.earlier, "2033-05-18T03:33:20Z": kept.values}))
+    assert "a session of 2033-05-18T03:33:20Z lies ahead" in told  # saved before the clock was set right
 
 
 def test_a_gap() -> None:
