@@ -91,7 +91,7 @@ class Run:
         self._dimension = "throughput"
         self._width: tuple[float | None, int] = (None, 0)
         self.budget = make_budget(testbed, options, benchmarks(items), hosts_of(config))
-        untold = None if self.budget is None else no_second_looks(options, self.budget)
+        untold = None if self.budget is None else no_second_looks(options, self.budget, benchmarks(items))
         hindrances = [*history_foreseen(options), *filter(None, [untold])]
         self._places = {item.nodeid: place for place, item in enumerate(items)}
         self._exchange: tuple[Rig, Exchange] | None = None
