@@ -40,9 +40,9 @@ A session is pytest of its own over five cases in three rounds, within five minu
 what a CI runs, with rigs built anew. Each host has a record of its own, which begins with {BASELINE_SESSIONS} sessions
 that make its baseline. Blocks follow, each in an order of its own: without a change, alone and beside `stress-ng` (one
 busy CPU, or one that streams through memory) that is there for twenty seconds of forty, and with a forwarder that is
-10 % slower, alone and beside a busy CPU, or 5 %, which is another program under the same name, as a new version is. Each
-session without a change and without load is added to the baseline for those after it. The claim is about the sessions
-after the baseline, of all hosts together. Nothing is left out, whatever else ran.
+10 % slower, alone and beside a busy CPU, or 5 %: another program under the same name, as a new version is. Each session
+without a change and without load is added to the baseline for those after it. The claim is about the sessions after the
+baseline, of all hosts together. Nothing is left out, whatever else ran.
 
 A session shows something if its cases were judged. NO_BASELINE, INCOMPARABLE and INVALID are no judgement, nor is a
 case without a result: such a session does not count as one that accuses nobody, and is told with its number. One that
@@ -55,18 +55,21 @@ An interval agrees if it holds the median of the values of all other sessions wi
 the baseline among them. Beside that stands the rule that takes launches as independent, on the same launches.
 
 Sessions are recorded before, an hour or two at a time, on whatever host there is (`benchmarks/README.md`). Until there
-are as many as the claim asks for, what was found is told without a bound, unless it breaks one.
+are as many as the claim asks for, what was found is told without a bound, unless a single session breaks it.
 """
 SECONDS = 1.0
 FIGURES = {
-    "verdicts": "Every verdict, in the order of the sessions; a line parts two records.",
+    "verdicts": "Every verdict, in the order of the sessions, and what was beside or slower; a line parts two records.",
     "intervals": "Every interval over the median of all sessions without a change on its host.",
 }
 LEAST_HOLDING = 0.9
+HOLDING = f"at least {LEAST_HOLDING:.0%}"
 #: Sessions that the claim asks for: without a change, of these beside load, and on a quiet host with the slower one.
 LEAST_UNCHANGED, LEAST_BESIDE, LEAST_SLOWER = 30, 15, 15
 #: Those with a forwarder that is slower by less, of which nothing is claimed.
 LEAST_TOLD = 10
+#: An interval is drawn up to so many times the median.
+MOST_DRAWN = 4.0
 #: The longest session, in seconds.
 MOST_S = 600.0
 ACCUSED, PASSED = "REGRESSED", "PASS"
@@ -104,7 +107,8 @@ def assemble(known: Sequence[Record]) -> Found:
         if number < least:
             notes.append(f"Not shown yet, {what}: {number} of {least}.")
     if notes:
-        rows = [Row(row.what, row.value) if row.held else row for row in rows]
+        # A share of few sessions says little; what no session may do is told of the first that does.
+        rows = [Row(row.what, row.value) if row.held or row.bound == HOLDING else row for row in rows]
     slightly = sum(session.kind == _LEAST and on_forwarder(session) in JUDGED for session, _ in every)
     if slightly < LEAST_TOLD:
         notes.append(f"Few yet, sessions with a forwarder {SLOWER[_LEAST]:.0%} slower: {slightly} of {LEAST_TOLD}.")
@@ -227,8 +231,7 @@ def agreement(hosts: Sequence[Sequence[Session]]) -> list[Row]:
     now, before, number = (sum(column) for column in zip(*counts.values(), strict=True))
     share = now / number if number else 0.0
     value = f"{share:.1%} of {number} (as if independent: {before / max(number, 1):.1%})"
-    bound = f"at least {LEAST_HOLDING:.0%}"
-    return [Row("intervals that hold the others' median", value, bound, share >= LEAST_HOLDING), *rows]
+    return [Row("intervals that hold the others' median", value, HOLDING, share >= LEAST_HOLDING), *rows]
 
 
 def value_of(judged: Judged) -> float | None:
@@ -337,8 +340,12 @@ def draw(name: str, figure: Figure, data: Mapping[str, Any]) -> None:
         axes.scatter(xs, ys, marker="sx"[again], s=14, color=drawing.COLOURS[colour], label=verdict)
     for border in borders(data):
         axes.axvline(border, **drawing.LIMIT)
-    axes.set_yticks(range(len(cases)), cases, fontsize=7)
-    axes.set(xlabel="session", ylim=(-0.8, len(cases) + 0.4))
+    kinds = {place: each["kind"] for case in cases for place, each in points(data, case)}
+    for row, among in ((-1, SLOWER), (-2, BESIDE)):
+        xs = [place for place, kind in kinds.items() if kind in among]
+        axes.scatter(xs, [row] * len(xs), marker="|", s=40, color="#555555")
+    axes.set_yticks(range(-2, len(cases)), ["beside load", "slower forwarder", *cases], fontsize=7)
+    axes.set(xlabel="session", ylim=(-2.8, len(cases) + 0.4))
     axes.legend(fontsize=7, ncols=len(verdicts), loc="upper center")
 
 
@@ -356,7 +363,8 @@ def draw_intervals(figure: Figure, cases: Sequence[str], data: Mapping[str, Any]
         axis.axhline(1, **drawing.LIMIT)
         for border in borders(data):
             axis.axvline(border, **drawing.LIMIT)
-        axis.set(ylim=(0.5, 1.5))
+        ends = [end for _, each in points(data, case) for end in each["value"] if end is not None]
+        axis.set(ylim=(min([0.5, *ends]), min(max([1.5, *ends]), MOST_DRAWN)))
         axis.set_title(case, fontsize=8)
     grid[-1].set(xlabel="session")
     for number, kind in enumerate(kinds):

@@ -168,6 +168,7 @@ def test_too_few_sessions_show_nothing_but_break_a_bound(claim: Any, record: Any
     assert bounds(claim, few) == []
     assert "Not shown yet, sessions without a change whose cases were judged: 4 of 30." in claim.assemble([few]).notes
     assert len(bounds(claim, changed(few, "same", CASES[0], verdict="REGRESSED"))) == 1
+    assert bounds(claim, changed(few, "same", CASES[0], 2, value=[2e6, 1.99e6, 2.01e6])) == []  # a share of few
 
 
 def test_records_of_several_hosts_are_one_claim(claim: Any, record: Any) -> None:
