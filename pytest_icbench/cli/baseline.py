@@ -37,6 +37,9 @@ def add_commands(commands: Any) -> None:
     accept.add_argument("case", metavar="CASE", nargs="*", help="pattern (*, ?, [...]) over case ids")
     accept.add_argument("--all", action="store_true", help="all cases of the run")
     accept.add_argument("--run", metavar="RUN", default=NEWEST, help=f"directory or results.jsonl (default: {NEWEST})")
+    accept.add_argument(
+        "--unchanged", action="store_true", help="a further session of unchanged software: earlier values stay right"
+    )
     accept.set_defaults(command=accept_command)
 
     waive = commands.add_parser("waive", help="keep a case's verdict from failing tests until a day")
@@ -76,7 +79,10 @@ def accept_command(arguments: argparse.Namespace) -> int:
     for measurement in results:
         if any(fnmatchcase(measurement.case, pattern) for pattern in patterns):
             entry = entry_of(measurement)
-            if entry is None:
+            if entry is not None and arguments.unchanged and measurement.verdict == Verdict.REGRESSED:
+                accepted.pop((str(entry.identity), entry.key), None)  # the first look at the suspect
+                refused.append(f"{measurement.dimension} {measurement.case}: not added: REGRESSED is not unchanged")
+            elif entry is None:
                 reason = (
                     measurement.reason
                     if measurement.verdict == Verdict.INVALID
@@ -85,9 +91,9 @@ def accept_command(arguments: argparse.Namespace) -> int:
                 refused.append(f"{measurement.dimension} {measurement.case}: not accepted: {reason}")
             else:
                 accepted[(str(entry.identity), entry.key)] = entry
-    files = save(Path(arguments.baselines), name, accepted.values(), accepted=True)
+    files = save(Path(arguments.baselines), name, accepted.values(), accepted=not arguments.unchanged)
     for entry in accepted.values():
-        print(printable(f"{entry.key}: accepted"))
+        print(printable(f"{entry.key}: {'added' if arguments.unchanged else 'accepted'}"))
     for line in refused:
         print(printable(line))
     for path in files:

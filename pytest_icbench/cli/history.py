@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_icbench.config import values
+from pytest_icbench.gate.foresight import GAP_S
 from pytest_icbench.report.trends import Change, Trend, trends
 from pytest_icbench.stats.change_points import LEAST_EFFECT
 from pytest_icbench.store import history
@@ -22,8 +23,6 @@ from pytest_icbench.wording import counted, plain_name, printable, quantity
 SCHEMA = 1
 #: The number of a trend's changes that the text shows.
 SHOWN = 5
-#: Seconds without a result from which on a history has a gap.
-GAP_S = 14 * 86400.0
 
 
 def add_to(commands: Any) -> None:

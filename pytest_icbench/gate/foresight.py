@@ -5,12 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 from pytest_icbench.gate.entry import Baseline, Entry
 from pytest_icbench.gate.session_values import by_level
 from pytest_icbench.model import circumstances
-from pytest_icbench.wording import counted
+from pytest_icbench.wording import counted, span
+
+#: From this time on, in seconds, a history has a gap in which the host may have become another.
+GAP_S = 14 * 86400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +85,46 @@ def _of_sessions(of: str, kept: Sequence[tuple[PlannedCase, Entry]], now: str) -
             f"{of}: {counted(without, 'case')} without the reference link beside, so a change of the host is not told"
             " from one of the software: save sessions anew"
         )
-    later = [entry.measured for _, entry in kept if entry.measured > now]
+    later = [moment for _, entry in kept for moment in (*entry.earlier, entry.measured) if moment > now]
     if later:
         sentences.append(
             f"{of}: a session of {max(later)} lies ahead of the clock, which went back: set it right, or drop the"
             " session (icbench baseline)"
         )
+    gap = timedelta(seconds=GAP_S)
+    stale = [entry.measured for _, entry in kept if entry.measured < utc(datetime.fromisoformat(now) - gap)]
+    if stale:
+        sentences.append(
+            f"{of}: {counted(len(stale), 'case')} last saved more than {gap.days} days ago ({max(stale)[:10]}), and the"
+            " host may have changed since: add a session of the old version (--icbench-save, or icbench accept"
+            " --unchanged of its run)"
+        )
     return sentences
+
+
+def of_history(name: str, newest: float, now: float) -> str | None:
+    """Returns a sentence on what keeps a history from telling where a change lies; None if nothing does.
+
+    Args:
+        name: of its file.
+        newest: the time of its newest result; like ``now`` in seconds since the epoch.
+    """
+    if newest > now:
+        return (
+            f"history {name}: a result lies {span(newest - now)} ahead of the clock, which went back: set it right, or"
+            " the results of this run stand before it"
+        )
+    if now - newest > GAP_S:
+        return (
+            f"history {name}: {(now - newest) / 86400:.0f} days without a result, so a change that this run shows may"
+            " lie anywhere in them: icbench bisect tells an old version from this one"
+        )
+    return None
+
+
+def utc(moment: datetime) -> str:
+    """Returns a time in UTC as entries have it: ``2026-01-31T12:00:00Z``."""
+    return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _differing(identity: Mapping[str, Any], entry: Entry, patterns: Sequence[str]) -> list[str]:

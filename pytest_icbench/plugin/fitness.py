@@ -42,15 +42,22 @@ class HostCheck:
         self._testbed = testbed
         self._told_at: float | None = None
 
-    def run(self, benchmarks: Sequence[Benchmark], comparer: Comparer | None) -> Fitness:
-        """Returns whether the host is fit, after a wait if one was asked for; the testbed keeps it for all results."""
+    def run(
+        self, benchmarks: Sequence[Benchmark], comparer: Comparer | None, hindrances: Sequence[str] = ()
+    ) -> Fitness:
+        """Returns whether the host is fit, after a wait if one was asked for; the testbed keeps it for all results.
+
+        Args:
+            hindrances: sentences on what keeps the run from telling something, beside those on its baseline.
+        """
+        foreseen_too = [] if comparer is None else foreseen(self._testbed, benchmarks, comparer)
+        for sentence in (*hindrances, *foreseen_too):
+            self._say(sentence)
         limit_s = self._options.wait_quiet
         fitness = self._testbed.examine(limit_s, self._wait)
         if limit_s and not fitness.quiet:
             self._say(f"the host did not become quiet within {span(limit_s)}; the run goes on")
         if comparer is not None:
-            for sentence in foreseen(self._testbed, benchmarks, comparer):
-                self._say(sentence)
             fitness = self._with_controls(fitness, benchmarks, comparer)
         fitness = self._with_links(fitness, benchmarks, comparer)
         self._say(fitness.line)

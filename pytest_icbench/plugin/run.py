@@ -23,12 +23,13 @@ from pytest_icbench.model.codec import encode
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.plugin.fitness import HostCheck
+from pytest_icbench.plugin.foresight import history_foreseen
 from pytest_icbench.plugin.items import Benchmark, benchmarks, judged_cases
 from pytest_icbench.plugin.judging import judging_by, keep_baseline
 from pytest_icbench.plugin.progress import ProgressLine
 from pytest_icbench.plugin.run_info import gather
 from pytest_icbench.plugin.schedule.forecast import estimates, second_look_settings
-from pytest_icbench.plugin.schedule.plan import hosts_of, is_adaptive, make_budget
+from pytest_icbench.plugin.schedule.plan import hosts_of, is_adaptive, make_budget, no_second_looks
 from pytest_icbench.plugin.schedule.schedule import Schedule
 from pytest_icbench.store.history import append, entry_of
 from pytest_icbench.store.raw import raw_directory, write_hlog, write_raw
@@ -90,6 +91,8 @@ class Run:
         self._dimension = "throughput"
         self._width: tuple[float | None, int] = (None, 0)
         self.budget = make_budget(testbed, options, benchmarks(items), hosts_of(config))
+        untold = None if self.budget is None else no_second_looks(options, self.budget, benchmarks(items))
+        hindrances = [*history_foreseen(options), *filter(None, [untold])]
         self._places = {item.nodeid: place for place, item in enumerate(items)}
         self._exchange: tuple[Rig, Exchange] | None = None
         self._lines = 0
@@ -111,7 +114,8 @@ class Run:
             undo.enter_context(guard)
             testbed.hold()
             undo.callback(testbed.close)
-            info = replace(info, fitness=HostCheck(config, options, testbed).run(benchmarks(items), self.comparer))
+            check = HostCheck(config, options, testbed)
+            info = replace(info, fitness=check.run(benchmarks(items), self.comparer, hindrances))
             self.directory = create_run(directory.parent, directory.name)
             try:
                 write_info(self.directory, info)

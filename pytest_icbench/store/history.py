@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 #: Version of a line. A reader reports newer ones and leaves them out.
 SCHEMA = 1
+
+#: How much of a file's end is read to find its newest result, in bytes.
+_END = 1 << 16
 
 #: Figures that a line keeps, by dimension: name, and whether less is better. The first one is shown by default.
 FIGURES: Mapping[str, tuple[tuple[str, bool], ...]] = {
@@ -135,6 +139,27 @@ def append(file: Path, entries: Iterable[Entry]) -> int:
     except OSError as error:
         raise ProvisionError(f"the history {file} cannot be written ({error.strerror})") from None
     return len(lines)
+
+
+def newest_at(file: Path) -> float | None:
+    """Returns when the newest of the last results was measured, seconds since the epoch; None without any.
+
+    Raises UsageError if the file cannot be read.
+    """
+    if not file.exists():
+        return None
+    try:
+        with file.open("rb") as stream:
+            size = stream.seek(0, os.SEEK_END)
+            stream.seek(max(size - _END, 0))
+            lines = stream.read().split(b"\n")
+    except OSError as error:
+        raise UsageError(f"the history {file} cannot be read ({error.strerror})") from None
+    times = []
+    for line in lines[size > _END :]:
+        with suppress(DamagedData):
+            times.append(_entry(line, str(file)).at)
+    return max(times, default=None)
 
 
 def read(file: Path) -> tuple[list[Entry], list[str]]:

@@ -2,17 +2,19 @@
 """Sessions of the gate as a CI runs them, each of its own process: what shows whom it accuses, and what it finds.
 
 A session is pytest over the cases of `gate_cases.py`, in rounds as the gate's recipes have them, within five minutes.
-A host begins with six that make a baseline. Blocks of seven follow, each in an order of its own: without a change,
-alone and beside ``stress-ng``, which is there for twenty seconds of forty, and with a forwarder that is 10 % or 5 %
-slower: another program under the same name, as a new version is. A session without a change and without load adds to
-the baseline, as a CI's run of its main branch does. Those beside load do not: they would widen what the quiet ones are
-held against.
+A host begins with six that make a baseline. Blocks of eight follow, each in an order of its own: without a change,
+alone and beside ``stress-ng``, which is there for twenty seconds of forty, and with a forwarder that is 10 % slower,
+alone and beside a busy CPU, or 5 %: another program under the same name, as a new version is. A session without a
+change and without load adds to the baseline, as a CI's run of its main branch does. Those beside load do not: they
+would widen what the quiet ones are held against.
 
 A session of the baseline has four minutes, since it compares nothing: as much for its cases as those that keep a fifth
 back for a second look. There is no option for less. The fewest launches of the cases take 3:09, and in less than five
 minutes no suspect finds the time to be measured again, so that nothing could be accused, and nothing be shown.
 
-``python -m validation.pools.gate_sessions`` appends thirteen sessions, an hour, to the record of this host. Each host
+``--full`` records the gate itself, with the cases and the budget of its recipes, without a slower forwarder.
+
+``python -m validation.pools.gate_sessions`` appends fourteen sessions, an hour, to the record of this host. Each host
 has its own, in `gate_records/`, and the claim is about all of them. A record is never begun anew: where the baseline is
 lost that its sessions were compared with, ``--new`` begins another one. Whatever else runs on the host meanwhile is
 part of what is shown: what others took stands in each session's line.
@@ -50,14 +52,28 @@ from validation.pools.detection import cost_of, host
 ROOT = Path(__file__).parents[3]
 RECORDS = Path(__file__).with_name("gate_records")
 CASES = Path(__file__).with_name("gate_cases.py")
+GATE, GATE_BUDGET = ROOT / "scenarios" / "test_gate.py", "9m"
+#: Stands in the names of the records of the gate itself.
+FULL = "full"
 BASELINE, ALONE = "baseline", "same"
 #: What a kind of session has beside it, and by how much its forwarder is slower.
-BESIDE = {"same-beside-cpu": ["--cpu", "1"], "same-beside-memory": ["--stream", "1"]}
-SLOWER = {"slower-10": 0.10, "slower-5": 0.05}
-UNCHANGED = (ALONE, *BESIDE)
+BESIDE = {
+    "same-beside-cpu": ["--cpu", "1"],
+    "same-beside-memory": ["--stream", "1"],
+    "slower-10-beside-cpu": ["--cpu", "1"],
+}
+SLOWER = {"slower-10": 0.10, "slower-10-beside-cpu": 0.10, "slower-5": 0.05}
+UNCHANGED = tuple(kind for kind in (ALONE, *BESIDE) if kind not in SLOWER)
 BASELINE_SESSIONS = 6
 #: Sessions of each kind in a block.
-BLOCK = {ALONE: 2, "same-beside-cpu": 1, "same-beside-memory": 1, "slower-10": 2, "slower-5": 1}
+BLOCK = {
+    ALONE: 2,
+    "same-beside-cpu": 1,
+    "same-beside-memory": 1,
+    "slower-10": 2,
+    "slower-10-beside-cpu": 1,
+    "slower-5": 1,
+}
 BUDGET = {True: "4m", False: "5m"}  # of a session of the baseline, and of any other
 ROUNDS = 3
 AN_HOUR = BASELINE_SESSIONS + sum(BLOCK.values())
@@ -132,6 +148,11 @@ class Record:
         return self.file.with_suffix(".work")
 
     @property
+    def full(self) -> bool:
+        """Whether its sessions are the gate itself."""
+        return f"-{FULL}-" in self.file.name
+
+    @property
     def later(self) -> list[Session]:
         """The sessions that were held against a whole baseline."""
         return [session for session in self.sessions if session.kind != BASELINE]
@@ -157,9 +178,10 @@ def host_digest() -> str:
     return hashlib.sha256(facts.encode()).hexdigest()[:12]
 
 
-def record_of(directory: Path, digest: str, *, new: bool) -> Record:
+def record_of(directory: Path, digest: str, *, new: bool, full: bool = False) -> Record:
     """The newest record of this host, or a new one. Raises SystemExit for one whose baseline is lost."""
-    files = sorted(directory.glob(f"{digest}-*.jsonl"), key=number_of)
+    digest = f"{digest}-{FULL}" if full else digest
+    files = sorted(directory.glob(f"{digest}-[0-9]*.jsonl"), key=number_of)
     if files and not new:
         known = Record.read(files[-1])
         check_baseline(known)
@@ -228,23 +250,24 @@ exec "{workload_path()}" "$@"
     place.chmod(0o755)
 
 
-def command(kind: str, work: Path) -> list[str]:
+def command(kind: str, work: Path, *, full: bool = False) -> list[str]:
     """The command of a session, with its baselines and runs below ``work``."""
-    argv = [sys.executable, "-m", "pytest", str(CASES), "-p", "no:cacheprovider", f"--icbench-rounds={ROUNDS}"]
-    argv += ["--icbench-budget", BUDGET[kind == BASELINE], "--icbench-binary", f"forward={work / 'forward'}"]
+    argv = [sys.executable, "-m", "pytest", str(GATE if full else CASES), "-p", "no:cacheprovider"]
+    argv += [f"--icbench-rounds={ROUNDS}", "--icbench-budget", GATE_BUDGET if full else BUDGET[kind == BASELINE]]
+    argv += [] if full else ["--icbench-binary", f"forward={work / 'forward'}"]
     argv += ["--icbench-baselines", str(work / "baselines"), "--icbench-reports", str(work / "runs")]
     argv += ["--icbench-compare", "main"] if kind != BASELINE else []
     argv += ["--icbench-save", "all"] if kind in (BASELINE, ALONE) else []
     return argv
 
 
-def run(kind: str, work: Path) -> Session:
+def run(kind: str, work: Path, *, full: bool = False) -> Session:
     """One session of that kind."""
     work.mkdir(parents=True, exist_ok=True)
     forwarder(work / "forward", SLOWER.get(kind, 0.0))
     kept, before = work / "baselines" / "all", work / "baselines" / "main"
-    if before.exists():  # what a session that was cut off has saved belongs to no line of the record
-        shutil.rmtree(kept, ignore_errors=True)
+    shutil.rmtree(kept, ignore_errors=True)  # what a session that was cut off has saved belongs to no line
+    if before.exists():
         shutil.copytree(before, kept)
     load, at = os.getloadavg()[0], time.time()
     stress = None
@@ -253,7 +276,7 @@ def run(kind: str, work: Path) -> Session:
         turns = f"while :; do stress-ng {words} --timeout {STRESS_S} --quiet; sleep {STRESS_S}; done"
         stress = subprocess.Popen(["sh", "-c", turns], start_new_session=True)
     try:
-        ended = subprocess.run(command(kind, work), cwd=work, capture_output=True, text=True, check=False)
+        ended = subprocess.run(command(kind, work, full=full), cwd=work, capture_output=True, text=True, check=False)
     finally:
         if stress is not None:
             os.killpg(stress.pid, signal.SIGTERM)
@@ -327,22 +350,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--kinds",
         type=kinds_of,
-        default=list(BLOCK),
         metavar="KIND,...",
         help=f"some of {', '.join(BLOCK)} (default: all); the baseline comes first whatever is asked for",
     )
+    parser.add_argument("--full", action="store_true", help="the gate itself, ten minutes a session")
     parser.add_argument("--new", action="store_true", help="begin another record of this host, with its own baseline")
     parser.add_argument("--records", type=Path, default=RECORDS, help="where records are (default: %(default)s)")
     parser.add_argument("--pause", type=float, default=0.0, help="seconds between two sessions (default: %(default)s)")
     options = parser.parse_args(arguments)
-    if any(kind in BESIDE for kind in options.kinds) and shutil.which("stress-ng") is None:
+    kinds = options.kinds or list(UNCHANGED if options.full else BLOCK)
+    if options.full and not set(kinds) <= set(UNCHANGED):
+        parser.error(f"--full has no slower forwarder: choose --kinds from {', '.join(UNCHANGED)}")
+    if any(kind in BESIDE for kind in kinds) and shutil.which("stress-ng") is None:
         parser.error("no stress-ng on PATH: install it, or leave out --kinds with 'beside'")
-    record = record_of(options.records.absolute(), host_digest(), new=options.new)
-    coming = following(record.sessions, record.file.stem, options.kinds)
+    record = record_of(options.records.absolute(), host_digest(), new=options.new, full=options.full)
+    coming = following(record.sessions, record.file.stem, kinds)
     for number in range(options.sessions):
         if number:
             time.sleep(options.pause)
-        session = run(next(coming), record.work)
+        session = run(next(coming), record.work, full=record.full)
         record.append(session)
         verdicts = ", ".join(f"{verdict} {count}" for verdict, count in counted(session).items())
         told = f"{session.kind}, {session.seconds:.0f} s, exit status {session.exit}: {verdicts}"

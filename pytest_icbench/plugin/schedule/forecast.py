@@ -127,3 +127,9 @@ def second_look_least_s(settings: Settings, rate: Rate) -> float:
         return estimate_s(settings, reference=settings.reference, rate=rate)
     fresh = replace(settings, fresh=True)
     return (fresh.min_launches + 1) * launch_estimate_s(fresh, reference=fresh.reference)
+
+
+def quickest_look_s(planned: Sequence[Benchmark]) -> float:
+    """Returns the seconds of the quickest second look at a suspect of these cases; 0 if none is compared."""
+    compared = [one for one in planned if one.case.candidate is None and one.measures is None]
+    return min((second_look_least_s(one.settings, one.case.rate) for one in compared), default=0.0)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -13,11 +14,11 @@ from pytest_icbench.errors import Invalid, ProvisionError, Unsupported, UsageErr
 from pytest_icbench.gate.against import Comparer
 from pytest_icbench.measure.estimate import launch_estimate_s
 from pytest_icbench.model.case import Case
-from pytest_icbench.plugin.foresight import foreseen
+from pytest_icbench.plugin.foresight import foreseen, history_foreseen
 from pytest_icbench.plugin.items import Benchmark, benchmarks
 from pytest_icbench.plugin.plan import Planned, plan_lines
 from pytest_icbench.plugin.schedule.budget import Budget, Entry
-from pytest_icbench.plugin.schedule.forecast import estimates, has_neighbour
+from pytest_icbench.plugin.schedule.forecast import estimates, has_neighbour, quickest_look_s
 from pytest_icbench.store.baselines import load as load_baseline
 from pytest_icbench.wording import clock, counted, printable, wrapped
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from pytest_icbench.model.settings import Settings
     from pytest_icbench.testbed.testbed import Testbed
 
-#: The share of a budget that is kept back to measure suspects again, where the cases leave it.
+#: The share of a budget that is kept back to measure suspects again, at least a second look, where the cases leave it.
 SECOND_LOOKS = 0.2
 
 
@@ -79,14 +80,28 @@ def make_budget(testbed: Testbed, options: Options, planned: Sequence[Benchmark]
             f"--icbench-budget: {take} at least {clock(budget.least_s)}{over}, more than"
             f" {clock(budget.total_s)}; give more time, or select fewer cases"
         )
-    kept_back_s = _kept_back_s(options, budget)
+    kept_back_s = _kept_back_s(options, budget, planned)
     return budget_of(testbed, options.budget - kept_back_s, planned, options.soak_duration, hosts)
 
 
-def _kept_back_s(options: Options, budget: Budget) -> float:
+def _kept_back_s(options: Options, budget: Budget, planned: Sequence[Benchmark]) -> float:
     """Returns the seconds of a budget that are kept back to measure suspects again; 0 where the cases leave none."""
-    wanted_s = SECOND_LOOKS * budget.total_s if options.compare is not None else 0.0
+    if options.compare is None:
+        return 0.0
+    wanted_s = max(SECOND_LOOKS * budget.total_s, quickest_look_s(planned))
     return wanted_s if budget.least_s <= budget.total_s - wanted_s else 0.0
+
+
+def no_second_looks(options: Options, budget: Budget, planned: Sequence[Benchmark]) -> str | None:
+    """Returns a sentence if a comparison's budget keeps nothing back for second looks; None if it does, or has none."""
+    total_s = options.budget
+    if options.compare is None or total_s is None or budget.total_s < total_s or budget.least_s > total_s:
+        return None
+    enough_s = max(budget.least_s / (1 - SECOND_LOOKS), budget.least_s + quickest_look_s(planned))
+    return (
+        f"budget {clock(total_s)}: no time for second looks, without which nothing is accused: give"
+        f" {clock(math.ceil(enough_s))}, or select fewer cases"
+    )
 
 
 def plan(
@@ -104,16 +119,12 @@ def plan(
     cases, total_s, soak_s = benchmarks(items), options.budget, options.soak_duration
     forecast = estimates(testbed, cases, soak_s, budgeted=total_s is not None)
     allotted: list[float] | list[None] = [None] * len(forecast)
-    no_second_look = None
+    sentences = history_foreseen(options)
     if total_s is not None:
-        budget = budget_of(testbed, total_s, cases, soak_s, hosts)
-        kept_back_s = _kept_back_s(options, budget)
-        allotted = budget_of(testbed, total_s - kept_back_s, cases, soak_s, hosts).allotments()
-        if options.compare is not None and not kept_back_s and budget.least_s <= total_s:
-            no_second_look = (
-                f"budget {clock(total_s)}: no time for second looks, without which nothing is accused: give"
-                f" {clock(budget.least_s / (1 - SECOND_LOOKS))}, or select fewer cases"
-            )
+        kept_back_s = _kept_back_s(options, budget_of(testbed, total_s, cases, soak_s, hosts), cases)
+        budget = budget_of(testbed, total_s - kept_back_s, cases, soak_s, hosts)
+        allotted = budget.allotments()
+        sentences += filter(None, [no_second_looks(options, budget, cases)])
     planned = []
     for item, least_s, allotted_s, benchmark in zip(items, forecast, allotted, cases, strict=True):
         reason, fails = None, False
@@ -124,10 +135,7 @@ def plan(
             reason, fails = str(error), not isinstance(error, Unsupported)
         planned.append(Planned(item.nodeid, least_s, reason, allotted_s, fails))
     lines = plan_lines(planned, testbed.policy, total_s, hosts, by_case=by_case)
-    if options.compare is None:
-        return lines
-    baseline = load_baseline(options.baselines, options.compare)
-    sentences = foreseen(testbed, cases, Comparer(baseline, options.incomparable))
-    if no_second_look is not None:
-        sentences = [no_second_look, *sentences]
+    if options.compare is not None:
+        baseline = load_baseline(options.baselines, options.compare)
+        sentences += foreseen(testbed, cases, Comparer(baseline, options.incomparable))
     return lines + [line for sentence in sentences for line in wrapped(printable(sentence))]

@@ -61,6 +61,24 @@ def test_accept_takes_the_cases_named(capsys: pytest.CaptureFixture[str]) -> Non
     assert found["veth-64B-b32-1vs1-Rmax"] == 5e6
 
 
+def test_a_run_of_unchanged_software_is_a_further_session_but_not_what_regressed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    baselines.save(Path("baselines"), "main", [entry(), entry(BIG)])
+    now = [measured(launches=scaled(factor), started_at=1.8e9, verdict="PASS") for factor in (0.5, 0.99)]  # two looks
+    fell = [measured(BIG, launches=scaled(0.5), started_at=1.8e9, verdict=v) for v in ("INCONCLUSIVE", "REGRESSED")]
+    run_of("latest", [*now, *fell])
+    code, out, _ = call(capsys, "accept", "main", "ovs-64B-*", "ovs-1500B-*", "--unchanged")
+    assert code == 1
+    assert "throughput ovs-64B-b32-1vs1-Rmax dedicated: added" in out
+    assert "throughput ovs-1500B-b32-1vs1-Rmax: not added: REGRESSED is not unchanged" in out
+    kept = {each.case: each for each in baselines.load(Path("baselines"), "main").entries}
+    added, left = kept["ovs-64B-b32-1vs1-Rmax"], kept["ovs-1500B-b32-1vs1-Rmax"]
+    assert [session.level for session in added.sessions] == [0, 0]
+    assert added.figures["throughput_pps"].value == pytest.approx(4.95e6)
+    assert len(left.sessions) == 1
+
+
 def test_accept_refuses_what_is_no_number_and_what_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     run_of("latest", [measured(verdict="INVALID", reason="died"), measured(BIG)])
     code, out, _ = call(capsys, "accept", "main", "*")

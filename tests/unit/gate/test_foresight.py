@@ -6,14 +6,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pytest_icbench.gate.entry import Baseline, Entry
-from pytest_icbench.gate.foresight import PlannedCase, foresee
+from pytest_icbench.gate.foresight import PlannedCase, foresee, of_history
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.power import power
 from tests.baselines import HOST, entry, measured, with_sessions
 from tests.unit.gate.test_over_sessions import beside, found
 
 CASE = PlannedCase("throughput", "ovs-64B-b32-1vs1-Rmax", "dedicated", controlled=True)
-NOW = "2026-01-31T12:00:00Z"
+NOW = "2023-11-20T12:00:00Z"
 
 
 def sentences(*entries: Entry, case: PlannedCase = CASE, patterns: tuple[str, ...] = ("identity.*",)) -> list[str]:
@@ -30,7 +30,7 @@ def test_a_baseline_that_can_tell_is_not_mentioned() -> None:
 def test_one_session() -> None:
     (told,) = sentences(beside())
     assert told == "baseline main: 1 case with one session, which accuses nobody: save more, --icbench-save"
-    accepted = replace(beside(started_at=1.75e9), level=1, earlier=with_sessions(beside()).earlier)
+    accepted = replace(beside(started_at=1.7001e9), level=1, earlier=with_sessions(beside()).earlier)
     (told,) = sentences(accepted)
     assert "with one session" in told
 
@@ -57,6 +57,24 @@ def test_a_control_that_is_missing() -> None:
 def test_a_clock_that_went_back() -> None:
     (told,) = sentences(with_sessions(beside(started_at=2e9)))
     assert "a session of 2033-05-18T03:33:20Z lies ahead of the clock, which went back" in told
+    kept = with_sessions(beside())
+    (told,) = sentences(replace(kept, earlier={**kept.earlier, "2033-05-18T03:33:20Z": kept.values}))
+    assert "a session of 2033-05-18T03:33:20Z lies ahead" in told  # saved before the clock was set right
+
+
+def test_a_gap() -> None:
+    day = 86400.0
+    assert sentences(with_sessions(beside(started_at=1.7e9 - 8 * day))) == []
+    (told,) = sentences(with_sessions(beside(started_at=1.7e9 - 9 * day)))
+    assert "1 case last saved more than 14 days ago (2023-11-05), and the host may have changed since" in told
+
+
+def test_a_history_with_a_gap_or_ahead_of_the_clock() -> None:
+    day = 86400.0
+    assert of_history("h", 1.7e9, 1.7e9) is of_history("h", 1.7e9, 1.7e9 + 14 * day) is None
+    gap, ahead = (str(of_history("h", 1.7e9, 1.7e9 + later)) for later in (15 * day, -3 * 3600))
+    assert gap.startswith("history h: 15 days without a result, so a change that this run shows may lie anywhere in")
+    assert ahead.startswith("history h: a result lies 3 h ahead of the clock, which went back: set it right")
 
 
 def test_the_power_of_a_gate_is_one_sentence() -> None:

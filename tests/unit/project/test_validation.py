@@ -272,6 +272,19 @@ def test_searches_are_repeated_and_their_spread_is_told(
     assert rows["flat out beside them, cost4000: greatest rate over least"] == "5.05% more"
 
 
+@pytest.mark.parametrize(
+    ("interval", "told"),
+    [((0.98, 1.03), "yes: from 0.980 to 1.030 of it"), ((1.01, 1.03), "no: from 1.010 to 1.030 of it")],
+)
+def test_time_tells_whether_few_seconds_hold_the_level_of_minutes(
+    validation: Any, interval: tuple[float, float], told: str
+) -> None:
+    time = validation("validation.claims.time")
+    outcome = time.Outcome("throughput x", 1e6, 0.01, 370.0, 0.009, 20.0, 12, "precision", False, interval)
+    rows = {row.what: row.value for row in time.assemble([outcome], []).rows}
+    assert rows["throughput x: its interval holds the level of the six"] == told
+
+
 @pytest.mark.parametrize("correlation", [0.6, 0.9])
 def test_coverage_has_machines_that_the_earlier_rule_fails_on(validation: Any, correlation: float) -> None:
     coverage, machines = validation("validation.claims.coverage"), validation("validation.machines")

@@ -18,7 +18,7 @@ from pytest_icbench.cli.history import render
 from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.report.trends import trends
 from pytest_icbench.stats.change_points import FEWEST, levels
-from pytest_icbench.store.history import Entry, append, entry_of, host_key, read
+from pytest_icbench.store.history import Entry, append, entry_of, host_key, newest_at, read
 from tests.measurements import measurement
 
 ENTRY = Entry(
@@ -84,6 +84,18 @@ def test_a_line_that_cannot_be_read_is_named(tmp_path: Path, line: str, sentence
     found, troubles = read(file)
     assert found == [ENTRY]
     assert troubles == [f"{file} line 2: {sentence}; the line is left out"]
+
+
+def test_the_newest_result_is_that_of_the_last_lines(tmp_path: Path) -> None:
+    file = tmp_path / "history.jsonl"
+    assert newest_at(file) is None
+    file.write_text("nonsense\n")
+    assert newest_at(file) is None
+    append(file, [replace(ENTRY, at=9e9), *[replace(ENTRY, at=float(at)) for at in range(1000)], replace(ENTRY, at=7)])
+    assert file.stat().st_size > 1 << 17
+    assert newest_at(file) == 999
+    with pytest.raises(UsageError, match="cannot be read"):
+        newest_at(tmp_path)
 
 
 def test_a_figure_that_is_none_is_named(tmp_path: Path) -> None:
