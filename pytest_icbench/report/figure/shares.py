@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import grouped, path_of, short, traffic
+from pytest_icbench.report.axes import Traffic, grouped, path_of, rate_text, short, traffic
 from pytest_icbench.report.figure import theme
 from pytest_icbench.report.figure.figure import (
     AT_LEAST,
@@ -54,13 +54,15 @@ def share_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figur
 def totals_by_number(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
     """Returns charts of E4: the rate of all functions with equal parts of a CPU against their number.
 
+    All of a chart are offered the same together.
+
     Args:
         results: results of throughput.
         order: all series of the page.
     """
     figures = []
     equal = [result for result in results if len(set(result.point.contracts)) == 1]
-    for place, (key, group) in enumerate(grouped(equal, lambda item: traffic(item)._replace(pairs=0)).items()):
+    for place, (key, group) in enumerate(grouped(equal, _together).items()):
         lines = (row(result, result.point.pairs, result.throughput_pps, 1e-6) for result in group)
         kept = zip(group, lines, strict=True)
         rows = tuple(
@@ -74,6 +76,13 @@ def totals_by_number(results: Sequence[Result], order: Sequence[str]) -> list[Fi
             names = with_own(order, rows)
             figures.append(rate_chart(f"totals-{place}", "shares", title, rows, names, (_NUMBER, _TOTAL)))
     return figures
+
+
+def _together(result: Result) -> Traffic:
+    """Returns the traffic of all pairs together: of a fixed rate that of all."""
+    rate = result.axes.get("rate")
+    of_all = f"{rate_text(rate * result.point.pairs)} together" if isinstance(rate, int) else traffic(result).rate
+    return traffic(result)._replace(pairs=0, rate=of_all)
 
 
 def _with_equal_parts(result: Result) -> str:

@@ -298,13 +298,16 @@ def test_errors_of_goodput_stand_against_shares_and_caps_and_not_against_both_at
 
 
 def test_the_rate_of_functions_with_equal_parts_stands_against_their_number() -> None:
-    case = Case("veth", function="cost9", rate=Rate(6000))
-    results = [
-        result(replace(case, pairs=number, share=":".join([str(100 // number)] * number)), **at(pps))
-        for number, pps in ((6, 0.0215e6), (12, 0.0211e6), (36, 0.0192e6))
-    ]
-    uneven = result(replace(case, pairs=2, share="70:30"), **at(2e4))
-    (chart,) = charts([*results, uneven], "shares")
+    case = Case("veth", function="cost9")
+
+    def equal(number: int, pps: float, rate: int) -> Result:
+        share = ":".join([str(100 // number)] * number)
+        return result(replace(case, pairs=number, share=share, rate=Rate(rate)), **at(pps))
+
+    results = [equal(6, 0.0215e6, 6000), equal(12, 0.0211e6, 3000), equal(36, 0.0192e6, 1000)]
+    uneven = result(replace(case, pairs=2, share="70:30", rate=Rate(18_000)), **at(2e4))
+    (chart,) = charts([*results, equal(12, 0.02e6, 6000), uneven], "shares")
+    assert "rate 36k together" in chart.title
     assert [row[1:4] for row in chart.rows] == [
         ("veth-via:cost9, equal shares", 6, 0.0215),
         ("veth-via:cost9, equal shares", 12, 0.0211),

@@ -93,6 +93,15 @@ def _start(container: Any, command: tuple[str, ...]) -> str | None:
     return None if os.waitpid(pid, 0)[1] == 0 else "did not start"
 
 
+def _parent(pid: int) -> int | None:
+    """Returns the pid of a process's parent; None if it has ended."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    return int(stat.rpartition(")")[2].split()[1])  # behind the name, which may hold blanks: state, parent
+
+
 def _forking(function: Callable[..., int], *args: Any, **keywords: Any) -> int:
     """Calls C code that forks, between the calls that CPython requires of the parent.
 
@@ -168,6 +177,7 @@ class LxcNode(ContainerNode):
         super().__init__(session, spec)
         self._lxc = load()
         self._container: Any = None
+        self._monitor: int | None = None
 
     def record(self) -> int:
         """See ``ContainerNode``."""
@@ -202,6 +212,7 @@ class LxcNode(ContainerNode):
         init = -1 if failure else int(container.init_pid)
         if init <= 0:
             raise ProvisionError(f"container {spec.name} {failure or 'ended at once'}{self._log_tail()}")
+        self._monitor = _parent(init)
         return init, prepared_ns
 
     def _log_tail(self) -> str:
@@ -246,7 +257,8 @@ class LxcNode(ContainerNode):
     def end(self) -> None:
         """See ``ContainerNode``. Waits for liblxc's monitor."""
         self._container = None
-        end_container(str(self.path), self.spec.name, self.group.name, self.layout, self.session.root)
+        place = str(self.path), self.spec.name, self.group.name
+        end_container(*place, self.layout, self.session.root, self._monitor)
 
 
 def undo_container(lxcpath: str, name: str, group: str) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import select
 import signal
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,15 +19,20 @@ STOP_TIMEOUT_S = 5.0
 _LOCKS = Path("/run/lxc/lock")
 
 
-def monitors(lxcpath: str, name: str) -> list[int]:
-    """Returns the pids of a container's monitors, known by the title that liblxc gives them."""
+def monitors(lxcpath: str, name: str, among: Iterable[int] | None = None) -> list[int]:
+    """Returns the pids of a container's monitors, known by the title that liblxc gives them.
+
+    Args:
+        among: the pids that can be theirs; None for those of all processes.
+    """
     title = f"[lxc monitor] {lxcpath} {name}".encode()
+    if among is None:
+        among = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
     pids = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with suppress(OSError):
-                if (entry / "cmdline").read_bytes().rstrip(b"\0 ") == title:
-                    pids.append(int(entry.name))
+    for pid in among:
+        with suppress(OSError):
+            if Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0 ") == title:
+                pids.append(pid)
     return pids
 
 
@@ -44,18 +50,19 @@ def ends(pid: int, timeout_s: float) -> bool:
         os.close(descriptor)
 
 
-def end_container(lxcpath: str, name: str, group: str, layout: Layout, root: Root) -> None:
+def end_container(lxcpath: str, name: str, group: str, layout: Layout, root: Root, monitor: int | None = None) -> None:
     """Ends a container in any state, and removes the files and cgroups that liblxc made for it. Idempotent.
 
     Args:
         lxcpath: the directory of liblxc's containers.
         group: the session's cgroup.
+        monitor: the pid of its only monitor, of a container that came up; None if it has to be looked for.
 
     Raises ProvisionError if a process or a cgroup remains.
     """
     inside, outside = f"{group}/{name}", f"{group}/{name}.monitor"
     for _ in range(3):  # a monitor that is starting may not have made its init yet
-        watching = monitors(lxcpath, name)
+        watching = monitors(lxcpath, name, None if monitor is None else [monitor])
         kill_groups(layout, root, [inside], STOP_TIMEOUT_S)
         for pid in watching:
             # A monitor removes its cgroups itself when its container ends.
