@@ -23,8 +23,8 @@ __all__ = ["clean", "session"]  # fixtures
 
 TRACE = Trace("test", ((200, 1000, 200),))
 WINDOW_S = 0.1
-#: What a frame costs a forwarder that passes some hundred a second.
-CYCLES = 4_000_000
+#: What a frame costs a forwarder that passes some thousand a second.
+CYCLES = 400_000
 
 
 @pytest.mark.slow
@@ -43,7 +43,7 @@ def test_a_change_arrives_after_the_delay_of_the_path(session: HostSession) -> N
 
 @pytest.mark.slow
 def test_the_time_to_follow_is_that_of_the_queue_before_a_known_capacity(session: HostSession) -> None:
-    step = Trace("step", ((200, 1200, 200, 200, 200),))
+    step = Trace("step", ((2000, 12_000, 2000, 2000, 2000),))
     case = Case("forward-raw", mode=f"cost{CYCLES}", burst=1, rate=Rate(trace=step))
     with built(session, case) as rig:
         found = measure(rig, None, case, replace(SHORT, repeats=1, window_s=WINDOW_S, drain_s=1.0).following(step))
@@ -51,13 +51,13 @@ def test_the_time_to_follow_is_that_of_the_queue_before_a_known_capacity(session
     (launch,) = found.per_launch
     assert launch.tsc_hz is not None
     capacity = launch.tsc_hz / CYCLES
-    assert 200 < capacity < 1150, "the step is beyond it, and what follows is not"
+    assert 2000 < capacity < 11_500, "the step is beyond it, and what follows is not"
     assert found.followed is not None
     up, down = found.followed
     assert up.follow_s is None
     quiet(found)
     # For a second frames came faster than it passes them. Those sent later wait for them.
-    assert down.follow_s == pytest.approx((1200 - capacity) / capacity, abs=WINDOW_S)
+    assert down.follow_s == pytest.approx((12_000 - capacity) / capacity, abs=WINDOW_S)
 
 
 def quiet(found: Measurement) -> None:
