@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from math import inf
 from typing import Any
 
 from pytest_icbench.model.result import Result
+from pytest_icbench.model.trace import Followed
 from pytest_icbench.report import following
 from pytest_icbench.report.axes import grouped, path_of, traffic
 from pytest_icbench.report.figure import theme
@@ -64,8 +66,19 @@ def _rows(result: Result) -> tuple[tuple[Any, ...], ...]:
         for change, end in zip(changes, ends, strict=True):
             arrived = None if change.follow_s is None else round(change.second + change.follow_s, 3)
             rates = change.to_pps, round(change.offered_pps), round(change.received_pps)
-            rows.append((result.case, name, change.second, end, *rates, arrived))
+            frozen = _frozen_from(result, change)
+            rows.append((result.case, name, change.second, min(end, frozen), *rates, arrived))
+            rows += [(result.case, name, frozen, end, 0, None, None, None)] if frozen < end else []
     return tuple(rows)
+
+
+def _frozen_from(result: Result, change: Followed) -> float:
+    """Returns the second from which the function of a pair is frozen again; inf if it is not."""
+    trace = result.point.rate.trace
+    if trace is None or not trace.freezes:
+        return inf
+    due = trace.due(change.pair, result.point.pairs)
+    return next((float(second) for second in range(change.second, len(due)) if not due[second]), inf)
 
 
 def _spec(rows: Sequence[tuple[Any, ...]]) -> dict[str, Any]:

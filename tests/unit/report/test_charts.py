@@ -207,6 +207,14 @@ def test_a_load_that_changes_has_each_change_and_when_it_arrived() -> None:
     assert "2 of 3 changes" in chart.text
 
 
+def test_a_function_that_is_frozen_again_passes_nothing_from_then_on() -> None:
+    case = Case("veth", function="wire", rate=Rate.from_json("trace:freeze:1k"), pairs=2)
+    thawed = result(case, followed=(Followed(2, 3, 0, 1000, 1000.0, 999.0, 0.2),), settings={"duration_s": 21.0})
+    (chart,) = charts([thawed], "followed")
+    drawn = [(row["series"], row["begin"], row["end"], row["load"], row["received"]) for row in values(chart)]
+    assert drawn == [("pair 2", 0, 3, 0, None), ("pair 2", 3, 18, 1000, 999), ("pair 2", 18, 21, 0, None)]
+
+
 def test_neighbours_have_a_row_for_each_value_with_its_interval() -> None:
     effect = NeighbourEffect(9, 0.9917, mean_ratio=Estimate(1.2, 1.1, 1.4), p99_ratio=Estimate(2.0, 0.9, 4.0))
     beside = result(Case("ovs", dimension="latency", neighbour="stream", rate=Rate.from_json(1000)), neighbour=effect)
