@@ -75,9 +75,14 @@ def test_a_clock_that_steps(inner: Runner, bench: type[FakeTestbed], monkeypatch
 
     def measured(case: Case) -> Measurement:
         sent: list[int] = []
+
+        def path(frames: int) -> int:
+            sent.append(frames)
+            return frames
+
         with monkeypatch.context() as patch:
             patch.setattr(time, "time", lambda: tell() - 3600 * bool(sent))
-            found: Measurement = run(ScriptedRig(path=lambda frames: sent.append(frames) or frames), case=case)
+            found: Measurement = run(ScriptedRig(path=path), case=case)
         return found
 
     bench.behaviour = staticmethod(measured)
