@@ -3,7 +3,7 @@
 
 All functions are on one CPU that nothing else of the case has, each with the same share of it. Together they are
 offered the same whatever their number, more than the CPU can do. A core that loses nothing to their number passes as
-much through 36 as through six. The warm-up is as long as it takes to fill the queues of all functions, and the drain as
+much through 24 as through six. The warm-up is as long as it takes to fill the queues of all functions, and the drain as
 long as it takes to empty them. Their senders share the other CPU, so the functions are dear.
 """
 
@@ -30,9 +30,9 @@ def on_one_core(functions: int, rate: str) -> pytest.MarkDecorator:
         burst=8,
         rate=rate,
         repeats=3,
-        warmup=2.5,
+        warmup=4,
         duration=1,
-        drain=2.5,
+        drain=4,
         reference=False,
     )
 
@@ -46,18 +46,18 @@ def test_six_functions_on_one_core(icbench: Icbench) -> None:
     icbench.gate(icbench.throughput())
 
 
-@on_one_core(18, "12k")
-def test_18_functions_on_one_core(icbench: Icbench) -> None:
-    """18 of them.
+@on_one_core(12, "18k")
+def test_twelve_functions_on_one_core(icbench: Icbench) -> None:
+    """Twelve of them.
 
     Reproduces: E4
     """
     icbench.gate(icbench.throughput())
 
 
-@on_one_core(36, "6k")
-def test_36_functions_on_one_core(icbench: Icbench) -> None:
-    """36 of them.
+@on_one_core(24, "9k")
+def test_24_functions_on_one_core(icbench: Icbench) -> None:
+    """24 of them.
 
     Reproduces: E4
     """
