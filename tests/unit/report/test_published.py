@@ -33,7 +33,7 @@ def test_a_statement_about_functions_stands_beside_one_switch() -> None:
         ({"functions": "wire:25xcost100000", "packet_size": 128, "dimension": "latency"}, "E8"),
         ({"functions": "wire:cost10000", "packet_size": 128}, "E8"),
         ({"functions": "wire:29xcost10000", "packet_size": 128}, "E8"),
-        ({"functions": "cost10000", "share": ":".join(["2"] * 36), "packet_size": 256}, "E4"),
+        ({"functions": "cost10000", "share": ":".join(["4"] * 24), "packet_size": 256}, "E4"),
         ({"functions": "cost20000:cost100000", "share": 70}, "E5"),
         ({"functions": "wire+ring128", "function_count": 10, "packet_size": 128, "switch": "ovs"}, "E8"),
         ({"functions": "subscribers1000+firewall+acl10", "packet_size": 1518, "active": 1000}, "E13"),
