@@ -99,6 +99,8 @@ class ContainerNode:
             self.group.unify_cpu()
             self.group.share_cpu(self._init, spec.name)
             self.group.check_cpus(spec.name, spec.cpus, self.layout)
+            if process_start_time(self._init) is None:
+                raise ProvisionError(f"container {spec.name} ended")
         except ProvisionError:
             ended = self._init and process_start_time(self._init) is None
             self.stop()

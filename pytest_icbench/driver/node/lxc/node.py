@@ -7,6 +7,7 @@ liblxc is imported only when a container is requested, because python-lxc is an 
 from __future__ import annotations
 
 import ctypes
+import itertools
 import os
 import resource
 import signal
@@ -62,11 +63,26 @@ def version() -> str:
     return str(_imported().version)
 
 
-def _start(container: Any, command: tuple[str, ...]) -> str | None:
+def _close_all_but(file: Path) -> None:
+    """Closes all descriptors except the standard ones and those of a file."""
+    kept = []
+    for entry in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):
+            if entry.readlink() == file:
+                kept.append(int(entry.name))
+    bounds = [2, *sorted(number for number in kept if number > 2), resource.getrlimit(resource.RLIMIT_NOFILE)[0]]
+    for before, after in itertools.pairwise(bounds):
+        os.closerange(before + 1, after)
+
+
+def _start(container: Any, command: tuple[str, ...], log: Path) -> str | None:
     """Starts a configured container from a separate process. Returns the failure, None if it runs.
 
     liblxc moves the caller of ``start`` into the monitor's cgroups. It would take this process out of its cgroups and
     leave groups that cannot be removed. It also waits without a bound while it holds Python's lock.
+
+    Args:
+        log: liblxc's, which is open and stays so.
     """
     with warnings.catch_warnings():
         # The child calls liblxc and ends. It needs no lock that another thread may have held at the fork.
@@ -81,7 +97,7 @@ def _start(container: Any, command: tuple[str, ...]) -> str | None:
             os.setsid()
             # The monitor is a fork too, and would keep open files, the session's lock included. liblxc's ``close_fds``
             # reads the directory of descriptors anew for each of them, and every container adds one to this process.
-            os.closerange(3, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+            _close_all_but(log)
             if container.start(useinit=False, daemonize=True, close_fds=True, cmd=command):
                 code = 0
         finally:
@@ -208,7 +224,7 @@ class LxcNode(ContainerNode):
             if not container.append_config_item(key, value) and not key.startswith("lxc.apparmor."):
                 raise ProvisionError(f"container {spec.name} cannot be configured: liblxc refuses {key} = {value}")
         prepared_ns = time.perf_counter_ns()
-        failure = _start(container, tuple(command))
+        failure = _start(container, tuple(command), self.log)
         init = -1 if failure else int(container.init_pid)
         if init <= 0:
             raise ProvisionError(f"container {spec.name} {failure or 'ended at once'}{self._log_tail()}")
