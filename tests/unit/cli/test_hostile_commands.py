@@ -10,6 +10,7 @@ import random
 import shutil
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
@@ -86,6 +87,10 @@ def _cards(pf: str | None, switches: Mapping[str, type[Switch]], asked: Collecti
     return list(doctor._switches({"sriov": switches["sriov"]}, [name for name in asked if name == "sriov"], pf))
 
 
+#: Made once: all calls are parsed by the same.
+_parser = cache(main.parser)
+
+
 @contextmanager
 def _harmless(top: Path) -> Iterator[None]:
     """Keeps commands off the host: nothing is launched, and of a recovery all is checked and nothing undone."""
@@ -97,6 +102,7 @@ def _harmless(top: Path) -> Iterator[None]:
         patch.setattr(session, "RUN_DIR", top / "sessions")
         patch.setattr(undo_kinds, "UNDO_KINDS", noted)
         patch.setattr(recover, "kill_session", lambda _session: None)
+        patch.setattr(main, "parser", _parser)
         yield
 
 
@@ -129,6 +135,26 @@ def _damage(name: str, top: Path, chance: random.Random) -> None:
     path.write_bytes((text[:place] + part + text[place + 2000 :]).encode(errors="surrogatepass"))
 
 
+def _state(top: Path) -> dict[str, tuple[int, bytes]]:
+    """Returns modes and contents of all that is below a directory."""
+    return {
+        str(path.relative_to(top)): (path.stat().st_mode, b"" if path.is_dir() else path.read_bytes())
+        for path in top.rglob("*")
+    }
+
+
+def _put_back(top: Path, pristine: Path, before: Mapping[str, tuple[int, bytes]]) -> None:
+    """Makes a copy of a directory what it was: most calls change one file or none."""
+    now = _state(top)
+    if {name: mode for name, (mode, _) in now.items()} != {name: mode for name, (mode, _) in before.items()}:
+        shutil.rmtree(top, ignore_errors=True)
+        shutil.copytree(pristine, top)
+        return
+    for name, (_, content) in before.items():
+        if now[name][1] != content:
+            (top / name).write_bytes(content)
+
+
 def called(argv: list[str]) -> tuple[int, str]:
     """Calls the command in this process. Returns its exit status and what it wrote."""
     written = io.StringIO()
@@ -148,10 +174,11 @@ def tried_command(name: str, tries: int, seed: int) -> tuple[int, dict[str, str]
         pristine, top = Path(directory) / "pristine", Path(directory) / "top"
         pristine.mkdir()
         _files(pristine)
+        shutil.copytree(pristine, top)
+        before = _state(top)
         for number in range(tries):
             chance = random.Random(f"{name} {seed} {number}")
-            shutil.rmtree(top, ignore_errors=True)
-            shutil.copytree(pristine, top)
+            _put_back(top, pristine, before)
             argv = list(COMMANDS[name])
             if name in _ARGUMENTS_ALONE or chance.random() < 0.3:
                 place = chance.randrange(1, len(argv))
