@@ -32,6 +32,8 @@ _DIRECTORIES = (
 )
 _PASSING_ON = re.compile(r"vfio|iommufd|irqbypass|uio|vf$")
 _TEMPORARY = re.compile(r"^(icb|vhost_features|rte_|dpdk|ovs|lxc|snabb|vpp)")
+#: The control groups of a host of its own on this machine (scripts/own_host.sh).
+_OWN_HOST = re.compile(r"/own-host\.\d+(/|$)", re.MULTILINE)
 
 
 def take() -> Snapshot:
@@ -76,6 +78,15 @@ def left_since(before: Snapshot, timeout_s: float = 5.0, *, but: str = "\n") -> 
     return left
 
 
+def elsewhere(pid: int) -> bool:
+    """Whether a process is of another host on this machine than this one is. Raises OSError if it has ended."""
+    return _is_on_own_host(pid) is not _is_on_own_host(os.getpid())
+
+
+def _is_on_own_host(pid: int) -> bool:
+    return _OWN_HOST.search(Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8")) is not None
+
+
 def _processes() -> dict[str, str]:
     """Those of sessions and those of the host; what another run of pytest has started comes and goes as that likes."""
     found = {}
@@ -90,7 +101,7 @@ def _processes() -> dict[str, str]:
             program = " ".join(command.split()[:2])
             marked = b"ICBENCH_SESSION=" in (entry / "environ").read_bytes()
             looks_so = _PROGRAMS.search(program) and not program.startswith(("/bin/sh", "bash", "vi"))
-            if (marked or looks_so) and not _of_another_run(int(entry.name), own):
+            if (marked or looks_so) and not elsewhere(int(entry.name)) and not _of_another_run(int(entry.name), own):
                 found[entry.name] = command[:100]
     return found
 
@@ -170,10 +181,12 @@ def _mounts() -> dict[str, str]:
 
 
 def _cgroups() -> Iterable[str]:
+    """Those of sessions on this host, which may be one of several on this machine."""
+    inside = _is_on_own_host(os.getpid())
     for directory, names, _ in os.walk("/sys/fs/cgroup"):
         for name in names:
             path = f"{directory}/{name}"
-            if "icb" in path or "lxc." in path or "icbench" in path:
+            if ("icb" in path or "lxc." in path) and (_OWN_HOST.search(path) is not None) is inside:
                 yield path
 
 

@@ -107,6 +107,8 @@ def init_of(process: subprocess.Popen[str]) -> int:
                 words = entry.read_bytes().split(b"\0")
                 if b"icbench-workload" not in words[0] or words[1] == b"pause":
                     continue
+                if snapshot.elsewhere(int(entry.parent.name)):
+                    continue
                 namespace = (entry.parent / "ns/pid").readlink()
             except (OSError, IndexError):
                 continue

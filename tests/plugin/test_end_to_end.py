@@ -22,7 +22,7 @@ import pytest
 from pytest_icbench.measure.strategy.repeat import MOST_FAULTS
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.report.terminal import WIDTH
-from tests.host.snapshot import left_since, take
+from tests.host.snapshot import elsewhere, left_since, take
 from tests.plugin.conftest import LOAD, Runner
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="containers and links need root: run pytest with sudo")
@@ -197,6 +197,8 @@ def workload(role: str, other_than: int = 0) -> int:
                 continue
             try:
                 words = (entry / "cmdline").read_bytes().split(b"\0")
+                if elsewhere(int(entry.name)):
+                    continue
             except OSError:
                 continue
             if words[0].endswith(b"icbench-workload") and role.encode() in words[1:2]:

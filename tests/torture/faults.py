@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tests.host import snapshot
 from tests.torture import host, lives
 from tests.torture.fault_table import FAULTS, SHORT, Fault
 from tests.torture.lives import Life
@@ -199,6 +200,6 @@ def _victims(session: int, words: str, besides: tuple[str, ...] = ()) -> list[in
             program = line.split(" ", 1)[0].rsplit("/", 1)[-1] + " " + line.partition(" ")[2]
             if not program.startswith(words) or any(word in f" {program}" for word in besides):
                 continue
-            if b"ICBENCH_SESSION=" in (entry / "environ").read_bytes():
+            if b"ICBENCH_SESSION=" in (entry / "environ").read_bytes() and not snapshot.elsewhere(int(entry.name)):
                 pids.append(int(entry.name))
     return sorted(pids)

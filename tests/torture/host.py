@@ -46,7 +46,12 @@ def _namespaces() -> dict[str, str]:
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with suppress(OSError):
-                if b"ICBENCH_SESSION=" in (entry / "environ").read_bytes() and int(entry.name) != os.getpid():
+                pid = int(entry.name)
+                if (
+                    b"ICBENCH_SESSION=" in (entry / "environ").read_bytes()
+                    and pid != os.getpid()
+                    and not snapshot.elsewhere(pid)
+                ):
                     for kind in ("net", "mnt", "pid", "uts"):
                         here, its = Path(f"/proc/self/ns/{kind}").readlink(), (entry / f"ns/{kind}").readlink()
                         if its != here:
