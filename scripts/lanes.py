@@ -2,9 +2,9 @@
 """Runs a lane of tests after ``make install``: python scripts/lanes.py test|test-all|test-ci [options for pytest].
 
 What leaves the host alone runs side by side, since each of it keeps one core busy, and with it those tests on the host
-that wait more than they compute and assert no figure; the others on the host come by themselves afterwards. How long it
-will take is said first, from last time's durations (build/test-times.json). That no test was selected is an error if no
-part has one.
+that wait more than they compute and assert no figure: in two parts, since a host has one session at a time, so one
+runs on a host of its own. The others on the host come by themselves afterwards. How long it will take is said first,
+from last time's durations (build/test-times.json). That no test was selected is an error if no part has one.
 
 A test that fails is run once more by itself, with nothing beside it. If it passes then, the lane passes, and its last
 lines name the test: it does not hold beside other work, which is a defect of the test or of what it tests. More than
@@ -36,18 +36,28 @@ TIMES = ROOT / "build" / "test-times.json"
 MARKERS = {"test": "not slow", "test-all": "slow", "test-ci": ""}
 #: The plugin on the real host.
 END_TO_END = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("tests/plugin/test_*end_to_end.py"))
+
+
+def _on_host(*names: str) -> tuple[str, ...]:
+    return tuple(f"tests/host/test_{name}.py" for name in names)
+
+
 #: Of the tests on the host those that mostly wait, for programs to start and to end, and that hold whatever else runs:
 #: frames are right or wrong there, and nobody asks how fast they are.
-CALM = tuple(
-    f"tests/host/test_{name}.py"
-    for name in (
-        *("applications", "attach", "births", "both_ways", "conformance", "engines", "forward_raw", "hugepages"),
-        *("journal_real", "kernel_paths", "links", "lxc", "lxc_killed", "nodes", "queues", "remote_faults"),
-        *("remote_workers", "second_host", "snapshot", "switch_faults", "torture"),
-        *("workload", "workload_control", "workload_duplex", "workload_headers", "workload_program"),
-        *("workload_traffic", "workload_xdp"),
-    )
+CALM = _on_host(
+    *("attach", "births", "both_ways", "conformance", "engines", "function_faults", "hugepages", "journal_real", "lxc"),
+    *("lxc_killed", "nodes", "outside_switch", "queues", "remote", "rig", "snapshot", "switch_faults", "switches"),
+    *("torture", "uplinks"),
 )
+#: More of them, on a host of their own (scripts/own_host.sh), where they meet nobody's sessions: without huge pages,
+#: so without DPDK, and without engines of containers.
+CALM_APART = _on_host(
+    *("applications", "driver_faults", "following", "forward_raw", "kernel_paths", "links", "remote_connection"),
+    *("remote_faults", "remote_workers", "replay", "second_host", "topology_two_hosts"),
+    *("workload", "workload_control", "workload_duplex", "workload_headers", "workload_joined", "workload_program"),
+    *("workload_traffic", "workload_xdp"),
+)
+OWN_HOST = "scripts/own_host.sh"
 #: Runs or plans what the documents say.
 DOCUMENTS = "tests/unit/project/test_documented_commands.py"
 #: pytest's exit statuses.
@@ -100,7 +110,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Lane:
-    """Parts that run side by side, each as soon as a core is free (at once if it mostly waits), then one alone."""
+    """Parts that run side by side, each as soon as a core is free (at once what mostly waits), then one alone."""
 
     beside: tuple[Part, ...]
     alone: Part
@@ -131,12 +141,14 @@ def lane(name: str, options: Sequence[str]) -> Lane:
 
     unit = tests("tests/unit")
     plugin = tests("tests/plugin", *(f"--ignore={path}" for path in END_TO_END))
-    calm = tests(*CALM)
-    host = tests("tests/host", *END_TO_END, *(f"--ignore={path}" for path in CALM))
+    host = tests("tests/host", *END_TO_END, *(f"--ignore={path}" for path in (*CALM, *CALM_APART)))
     # Names as well: one test can take a minute.
     told = () if name == "test" else ("-v", "--durations=20")
-    calm_s, host_s = {"test": (145, 65), "test-all": (600, 400), "test-ci": (730, 460)}[name]
-    waits = Part("calm tests on the host", calm_s, (*calm, *told), waits=True)
+    calm_s, apart_s, host_s = {"test": (145, 60, 65), "test-all": (600, 500, 400), "test-ci": (700, 600, 450)}[name]
+    waits = (
+        Part("calm tests on the host", calm_s, (*tests(*CALM), *told), waits=True),
+        Part("calm tests on a host of their own", apart_s, (OWN_HOST, *tests(*CALM_APART), *told), waits=True),
+    )
     alone = Part("tests on the host", host_s, (*host, *told))
     # Half of the slow unit tests' time goes into what the documents say.
     apart = (*unit, f"--ignore={DOCUMENTS}")
@@ -161,7 +173,7 @@ def lane(name: str, options: Sequence[str]) -> Lane:
             Part("lint", 60, rule("lint")),
         ),
     }
-    return Lane((waits, *computes[name]), alone)
+    return Lane((*waits, *computes[name]), alone)
 
 
 def forecast(name: str, chosen: Lane, times: Mapping[str, float], options: Sequence[str]) -> str:

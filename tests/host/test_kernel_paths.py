@@ -27,10 +27,11 @@ from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
-from tests.host import snapshot, test_switches
+from tests.host import snapshot, test_switch_counters
 from tests.host.node_tools import clean, session, tidy_snapshot
 from tests.host.rig_tools import built
-from tests.host.test_switches import BRIEF, END_MARKS, assert_heard, difference, one_way, there_and_back
+from tests.host.test_switch_counters import END_MARKS, difference
+from tests.host.test_switches import BRIEF, assert_heard, one_way, there_and_back
 
 __all__ = ["clean", "session"]  # fixtures
 
@@ -62,7 +63,7 @@ def test_every_mode_passes_frames_both_ways(session: HostSession, case: Case) ->
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PATHS)
 def test_counters_agree_with_the_endpoints(session: HostSession, name: str) -> None:
-    test_switches.test_counters_agree_with_the_endpoints(session, name)
+    test_switch_counters.test_counters_agree_with_the_endpoints(session, name)
 
 
 def test_a_program_that_the_verifier_refuses_is_told_with_its_last_line() -> None:

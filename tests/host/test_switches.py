@@ -4,12 +4,8 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import time
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,14 +14,12 @@ from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import run_launch
-from pytest_icbench.measure.launch.ports import Ports
 from pytest_icbench.measure.strategy.repeat import HARNESS_REASONS, MOST_FAULTS
 from pytest_icbench.model.case import NETDEV_APIS, Case
 from pytest_icbench.model.existing import ATTACH
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.model.switch_facts import PortCounters
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.testbed.exchange import Exchange
 from pytest_icbench.testbed.rig import Rig
@@ -45,8 +39,6 @@ CONNECTING = {name: driver for name, driver in MADE.items() if name not in PATHS
 PORTS = [Case(name, port=port) for name, driver in CONNECTING.items() for port in driver.ports]
 MODES = [Case(name, mode=mode) for name, driver in CONNECTING.items() for mode in driver.modes]
 RELAUNCHES = 2
-#: A receiver announces itself once; a sender marks its end up to three times.
-ANNOUNCED, END_MARKS = 1, 3
 
 
 def ids(case: Case) -> str:
@@ -89,96 +81,6 @@ def test_endpoint_processes_come_and_go(session: HostSession, case: Case) -> Non
         assert_heard(there_and_back(rig, case))
         # Else nothing would read as in the next session.
         assert session.id not in json.dumps(rig.switch_facts.config)
-
-
-def difference(before: Ports, after: Ports, name: str) -> list[int]:
-    assert before is not None
-    assert after is not None
-    pairs = zip(before, after, strict=True)
-    return [(getattr(new, name) or 0) - (getattr(old, name) or 0) for old, new in pairs]
-
-
-def settled(rig: Rig) -> tuple[PortCounters, ...] | None:
-    """The switch's counters once nothing is on the way any more, as for a while in a guest that is emulated."""
-    counters, deadline = rig.counters(), time.monotonic() + 5
-    while time.monotonic() < deadline:
-        time.sleep(0.02)
-        before, counters = counters, rig.counters()
-        if counters == before:
-            break
-    return counters
-
-
-def refusals(rig: Rig, index: int) -> int:
-    """ICMP messages by which the kernel of a node has said that nobody has a port."""
-    pid = vars(rig.host)["_inits"][index]
-    lines = Path(f"/proc/{pid}/net/snmp").read_text(encoding="ascii").splitlines()
-    names, values = (line.split() for line in lines if line.startswith("Icmp:"))
-    return int(values[names.index("OutDestUnreachs")])
-
-
-@pytest.mark.parametrize("name", ["veth", "linux-bridge", "testpmd", "ovs", "vpp", "snabb", "forward"])
-def test_counters_agree_with_the_endpoints(session: HostSession, name: str) -> None:
-    """To the frame: what the endpoints do not count are their control frames."""
-    case = Case(name)
-    settings = replace(BRIEF, warmup_s=0.0)  # the launch's totals are those of its windows then
-    with built(session, case) as rig:
-        there_and_back(rig, case)  # addresses are learnt
-        before, said = settled(rig), refusals(rig, 0)
-        launch = run_launch(rig, replace(case, rate=Rate(50_000)), settings)
-        after = settled(rig)
-        # A kernel answers an announcement that comes before the sender has its port.
-        said = refusals(rig, 0) - said
-    assert_heard(launch)
-    sent, received = launch.total("sent"), launch.total("received")
-    came, dropped = difference(before, after, "rx_packets"), difference(before, after, "tx_dropped")
-    assert said <= ANNOUNCED
-    assert sent + 1 <= came[0] - said <= sent + END_MARKS
-    # As the result has it, which counts from when the receiver has announced itself to when the sender has ended: end
-    # marks that are repeated may be on the way then.
-    assert launch.switch_counters is not None
-    assert launch.switch_counters[0].rx_packets is not None
-    assert 0 <= came[0] - launch.switch_counters[0].rx_packets < END_MARKS
-    # A kernel answers an end mark that is repeated when the receiver has ended: nobody has the port.
-    answers = END_MARKS - 1 if builtin_switches()[case.switch].family == "kernel" else 0
-    assert ANNOUNCED <= came[1] <= ANNOUNCED + answers
-    assert received <= came[0] - said - dropped[1] <= received + END_MARKS
-    if after is not None and after[1].tx_packets is not None:
-        given = difference(before, after, "tx_packets")
-        assert received <= given[1] <= came[0] - dropped[1]
-        # An announcement that comes before the sender's port is up does not fit into it.
-        assert given[0] + dropped[0] == came[1]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["testpmd", "ovs", "vpp", "snabb", "forward"])
-def test_frames_that_a_full_ring_costs_are_named(session: HostSession, name: str) -> None:
-    """A receiver that is off its CPU for a while loses frames, and the switch tells how many."""
-    case = Case(name)
-    begun: list[str] = []
-    with built(session, case) as rig:
-        there_and_back(rig, case)
-        launch_processes = rig.launch
-
-        def remember(plan: Any) -> str:
-            begun.append(launch_processes(plan))
-            return begun[-1]
-
-        def stall(pps: float) -> None:
-            if pps and begun:
-                receiver = rig.pids(begun.pop())[1]
-                os.kill(receiver, signal.SIGSTOP)
-                time.sleep(0.1)
-                os.kill(receiver, signal.SIGCONT)
-
-        rig.launch = remember  # type: ignore[method-assign]
-        before = rig.counters()
-        settings = replace(BRIEF, warmup_s=0.0, duration_s=0.5)
-        launch = run_launch(rig, replace(case, rate=Rate(50_000)), settings, on_rate=stall)
-        after = rig.counters()
-    assert launch.total("lost") > 0
-    came, dropped = difference(before, after, "rx_packets"), difference(before, after, "tx_dropped")
-    assert 0 <= came[0] - dropped[1] - launch.total("received") <= END_MARKS
 
 
 @pytest.mark.slow
@@ -288,21 +190,3 @@ def test_dpdk_applications_use_kernel_interfaces(session: HostSession, name: str
         for _ in range(2):
             # The kernel sees the frames too, and answers the first of them: nobody has the port.
             assert_heard(there_and_back(rig, case), foreign=16)
-
-
-@pytest.mark.slow
-def test_pmd_cycles_tell_the_load(session: HostSession) -> None:
-    """A thread that loses its CPU while it is busy counts that as busy, so one launch alone proves nothing."""
-    case = Case("ovs")
-    shares: dict[int | None, list[float]] = {1000: [], None: []}
-    with built(session, case) as rig:
-        there_and_back(rig, case)
-        for _ in range(10):
-            for pps, told in shares.items():
-                launch = one_way(rig, case, pps)
-                assert launch.busy_share is not None
-                told.append(launch.busy_share)
-            if min(shares[1000]) < max(shares[None]):
-                break
-        assert rig.assignment() == dict.fromkeys("01", rig.placement.switch[0])
-    assert 0 <= min(shares[1000]) < max(shares[None]) <= 1

@@ -68,23 +68,26 @@ def test_one_part_of_a_lane_takes_each_file(lanes: ModuleType, name: str) -> Non
 @pytest.mark.parametrize("name", LANES)
 def test_what_waits_takes_no_core(lanes: ModuleType, name: str) -> None:
     """The first to begin; its files are there, and a lane takes as long as the longest of what runs side by side."""
-    first, *others = lanes.lane(name, ()).beside
-    assert first.waits
+    here, apart, *others = lanes.lane(name, ()).beside
+    assert here.waits
+    assert apart.waits
     assert not any(part.waits for part in others)
-    assert [path for path in lanes.CALM if not (ROOT / path).is_file()] == []
+    assert [path for path in (*lanes.CALM, *lanes.CALM_APART, lanes.OWN_HOST) if not (ROOT / path).is_file()] == []
+    assert [part.name for part in (here, apart, *others) if lanes.OWN_HOST in part.command] == [apart.name]
     parts = [lanes.Part(name, 10, ()) for name in "ab"]
     for waits, whole in ((5, 17), (30, 37)):
         assert lanes.Lane((lanes.Part("w", waits, (), waits=True), *parts), lanes.Part("c", 7, ())).seconds({}) == whole
 
 
 def test_packets_pass_every_switch_in_the_first_lane(lanes: ModuleType) -> None:
-    file = "tests/host/test_switches.py"
+    files = ("tests/host/test_switches.py", "tests/host/test_switch_counters.py")
     kept = ("test_jumbo_frames[", "test_counters_agree_with_the_endpoints[")
-    quick = [test for test in collected(lanes.MARKERS["test"], file) if any(name in test for name in kept)]
-    assert {f"{file}::test_jumbo_frames[{name}]" for name in builtin_switches() if name != ATTACH} <= set(quick)
+    quick = [test for test in collected(lanes.MARKERS["test"], *files) if any(name in test for name in kept)]
+    assert {f"{files[0]}::test_jumbo_frames[{name}]" for name in builtin_switches() if name != ATTACH} <= set(quick)
+    assert any(test.startswith(files[1]) for test in quick)
     there = collected(lanes.MARKERS["test"], "tests/host/test_attach.py")
     assert any("::test_containers_are_as_before[" in test for test in there)
-    slow = [test for test in collected(lanes.MARKERS["test-all"], file) if any(name in test for name in kept)]
+    slow = [test for test in collected(lanes.MARKERS["test-all"], *files) if any(name in test for name in kept)]
     assert slow == []
 
 
