@@ -175,6 +175,7 @@ class FunctionNodes:
             self._functions[place] = function
             self._undo.append(function.stop)
             function.start(self._session, spec)
+        self._undo.append(self.resume)  # what is frozen ends by no signal
 
     def facts(self) -> tuple[FunctionFacts, ...]:
         """Returns the facts of each function, by pair and hop."""

@@ -91,3 +91,5 @@ def test_functions_are_frozen_and_thawed_and_a_frozen_one_ends(session: HostSess
         rig.freeze(())
         assert works(1)
         rig.freeze((1, 2))
+        began = time.monotonic()
+    assert time.monotonic() - began < 5, "each would be waited for until it has not ended by SIGKILL either"
