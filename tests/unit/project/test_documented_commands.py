@@ -27,6 +27,9 @@ DOCUMENTS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "scenarios
 DOCUMENTS += sorted(ROOT.glob("docs/**/*.md"))
 STORED_RUN = ROOT / "tests" / "unit" / "store" / "stored_run"
 
+#: The plugins whose options the commands have. To look for all others takes as long as a plan does.
+PLUGINS = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "pytest_icbench.plugin.hooks,xdist.plugin"}
+
 _FENCE = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", flags=re.M | re.S)
 _INLINE = re.compile(r"(?<!`)`((?:pytest|icbench|make|pip|python3?|apt|ssh|for|setsid|\.venv/\S+) [^`\n]+)`")
 
@@ -153,14 +156,14 @@ class Workspace:
     def plan(self, command: str) -> subprocess.CompletedProcess[str]:
         words = self.arguments(command)
         asked = [] if {"--icbench-plan", "--collect-only"} & set(words) else ["--icbench-plan"]
-        program = ["pytest", "-p", "no:cacheprovider", "-p", "no:hypothesispytest"]
+        program = ["pytest", "-p", "no:cacheprovider"]
         if command.startswith("icbench demo"):
             program, words = ["pytest_icbench.cli", "demo"], words[1:]
         argv = [sys.executable, "-P", "-m", *program, *words, *asked]
         return subprocess.run(
             argv,
             cwd=self.directory,
-            env={**os.environ, "PYTHONPATH": str(self.directory)},
+            env={**os.environ, **PLUGINS, "PYTHONPATH": str(self.directory)},
             capture_output=True,
             text=True,
             timeout=120,
