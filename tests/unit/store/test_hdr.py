@@ -42,10 +42,14 @@ def of(values: list[int], digits: int = 3) -> Histogram:
 
 
 def decoded(read: Any) -> tuple[tuple[int, int], ...]:
-    """The counts of a histogram that the library has read, by the highest values of their buckets."""
+    """The counts of a histogram that the library has read, by the highest values of their buckets.
+
+    Its own iterator walks through all buckets step by step, for seconds where there are millions.
+    """
     return tuple(
-        (read.get_highest_equivalent_value(item.value_iterated_to), item.count_added_in_this_iter_step)
-        for item in read.get_recorded_iterator()
+        (read.get_highest_equivalent_value(read.get_value_from_index(index)), count)
+        for index, count in enumerate(read.counts)
+        if count
     )
 
 
