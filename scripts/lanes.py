@@ -45,19 +45,22 @@ def _on_host(*names: str) -> tuple[str, ...]:
 #: Of the tests on the host those that mostly wait, for programs to start and to end, and that hold whatever else runs:
 #: frames are right or wrong there, and nobody asks how fast they are.
 CALM = _on_host(
-    *("attach", "births", "both_ways", "conformance", "engines", "function_faults", "hugepages", "journal_real", "lxc"),
-    *("lxc_killed", "nodes", "outside_switch", "queues", "remote", "rig", "snapshot", "switch_faults", "switches"),
-    *("torture", "uplinks"),
+    *("attach", "births", "both_ways", "conformance", "engines", "hugepages", "journal_real", "lxc", "lxc_killed"),
+    *("nodes", "queues", "remote", "rig", "snapshot", "switch_faults", "switches", "torture", "uplinks"),
 )
 #: More of them, on a host of their own (scripts/own_host.sh), where they meet nobody's sessions: without huge pages,
 #: so without DPDK, and without engines of containers.
-CALM_APART = _on_host(
-    *("applications", "driver_faults", "following", "forward_raw", "kernel_paths", "links", "remote_connection"),
-    *("remote_faults", "remote_workers", "replay", "second_host", "topology_two_hosts"),
-    *("workload", "workload_control", "workload_duplex", "workload_headers", "workload_joined", "workload_program"),
-    *("workload_traffic", "workload_xdp"),
+CALM_APART = (
+    "tests/plugin/test_end_to_end.py",
+    *_on_host(
+        *("applications", "conformance_kernel", "driver_faults", "following", "forward_raw", "function_faults"),
+        *("kernel_paths", "links", "outside_switch", "remote_connection", "remote_faults", "remote_workers", "replay"),
+        *("second_host", "topology_two_hosts", "workload", "workload_control", "workload_duplex", "workload_headers"),
+        *("workload_joined", "workload_program", "workload_traffic", "workload_xdp"),
+    ),
 )
 OWN_HOST = "scripts/own_host.sh"
+ALONE_END_TO_END = [path for path in END_TO_END if path not in CALM_APART]
 #: Runs or plans what the documents say.
 DOCUMENTS = "tests/unit/project/test_documented_commands.py"
 #: pytest's exit statuses.
@@ -141,7 +144,7 @@ def lane(name: str, options: Sequence[str]) -> Lane:
 
     unit = tests("tests/unit")
     plugin = tests("tests/plugin", *(f"--ignore={path}" for path in END_TO_END))
-    host = tests("tests/host", *END_TO_END, *(f"--ignore={path}" for path in (*CALM, *CALM_APART)))
+    host = tests("tests/host", *ALONE_END_TO_END, *(f"--ignore={path}" for path in (*CALM, *CALM_APART)))
     # Names as well: one test can take a minute.
     told = () if name == "test" else ("-v", "--durations=20")
     calm_s, apart_s, host_s = {"test": (145, 60, 65), "test-all": (600, 500, 400), "test-ci": (700, 600, 450)}[name]

@@ -11,6 +11,7 @@ set -euo pipefail
 
 NAME=own-host.$$
 DIRECTORY=$(mktemp -d "/tmp/$NAME.XXXXXX")
+chmod 755 "$DIRECTORY" # for programs of other users, as /tmp is
 GROUPS_MADE=()
 CHILD=
 

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Real packets through the whole plugin: containers, switches, reports, signals. Needs root."""
+"""Real packets through the whole plugin, over paths of the kernel: containers, reports, signals. Needs root."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -12,13 +11,13 @@ import signal
 import subprocess
 import sys
 import time
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 
+from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.measure.strategy.repeat import MOST_FAULTS
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.report.terminal import WIDTH
@@ -228,58 +227,24 @@ def test_a_workload_that_dies_or_hangs_fails_its_case_alone(inner: Runner, role:
     assert "Traceback" not in text
 
 
-@pytest.mark.slow
-def test_a_switch_that_dies_between_two_cases_costs_none(inner: Runner) -> None:
-    inner.write(
-        test_x=f"""
-import os, signal
-@pytest.mark.icbench(switch=["testpmd", "veth"], packet_size=[64, 128], reference=False, {SHORT})
-def test_rate(icbench):
-    assert icbench.gate(icbench.throughput())
-    if (icbench.case.switch, icbench.case.traffic.packet_size) == ("testpmd", 64):
-        process = icbench.rig().host.switch.daemon.process
-        process.signal(signal.SIGKILL)
-        process.wait(5)
+PLAIN = """
+@pytest.mark.icbench(switch="veth", api="udp-mmsg", repeats=2, duration=0.2, warmup=0.05, drain=0.2)
+def test_a(icbench):
+    assert icbench.gate(icbench.throughput()).verdict == "INCONCLUSIVE"
 """
-    )
-    result = inner.spawn()
-    if "2 skipped" in result.stdout.str():
-        pytest.skip("testpmd is not installed")
-    result.assert_outcomes(passed=4, warnings=1)
-    result.stdout.fnmatch_lines(["*a switch died between two cases, and is started anew: testpmd was killed by*"])
-
-
-REFUSED = {
-    "ovs": ('flows = ["priority=10,in_port=1,actions=juggle"]', "*juggle*"),
-    "testpmd": ('arguments = ["--juggle"]', "*juggle*"),
-    "vpp": ('commands = ["juggle three balls"]', "*vpp refused the command 'juggle three balls': *unknown input*"),
-    "vpp at start": ('startup = "juggle { balls 3 }"', "*vpp ended with exit code *", "*juggle*"),
-}
-TAKEN = {
-    "ovs": 'flows = ["priority=10,in_port=1,actions=output:2"]\n[other_config]\npmd-sleep-max = 0\n',
-    "testpmd": "burst = 16\n",
-}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("refused", "taken"), [(["ovs", "vpp"], ["testpmd"]), (["testpmd", "vpp at start"], ["ovs"])], ids=" ".join
-)
-def test_a_configuration_that_a_switch_refuses(inner: Runner, refused: list[str], taken: list[str]) -> None:
-    """The switch's own words, and the cases of others run; those that take theirs keep it in the result."""
-    texts = {name.split()[0]: REFUSED[name][0] for name in refused} | {name: TAKEN[name] for name in taken}
-    for name, text in texts.items():
-        (inner.path / f"{name}.toml").write_text(text)
-    marker = f"switch={[*texts]}, reference=False, {SHORT}"
-    inner.write(test_x=f"@pytest.mark.icbench({marker})\n{RATE[RATE.index('def') :]}")
-    result = inner.spawn("--icbench-switch-config", " ".join(f"{name}={name}.toml" for name in texts))
-    skipped = result.parseoutcomes().get("skipped", 0)
-    if skipped:
-        pytest.skip(f"{skipped} of {', '.join(texts)} are not installed")
-    result.assert_outcomes(failed=len(refused), passed=len(taken))
-    for name in refused:
-        result.stdout.fnmatch_lines(REFUSED[name][1:])
-    (found,) = results(inner)
-    kept = found.treatment["switch"]["user_config"]
-    assert kept["sha256"] == hashlib.sha256(TAKEN[taken[0]].encode()).hexdigest()
-    assert kept["content"] == tomllib.loads(TAKEN[taken[0]])
+@pytest.mark.parametrize("node", ["lxc", "netns"])
+def test_another_workload_runs_at_both_ends(inner: Runner, node: str, tmp_path: Path) -> None:
+    other = tmp_path / "other" / "icbench-workload"
+    other.parent.mkdir()
+    shutil.copy(workload_path(), other)
+    inner.write(test_x=PLAIN)
+    result = inner.spawn(f"--icbench-variant=workload:w={other}", f"--icbench-node={node}")
+    # A busy host may leave it undecided, for which pytest has a count of its own.
+    assert set(result.parseoutcomes()) <= {"passed", "undecided"}
+    base, now = results(inner)
+    assert (base.treatment["contender"], now.case) == (None, "veth:w-64B-b32-1vs1-Rmax")
+    assert now.treatment["contender"]["kind"] == "binary"
+    assert min(base.received, now.received) > 0
