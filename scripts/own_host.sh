@@ -3,7 +3,8 @@
 # Runs a command as on a host of its own: scripts/own_host.sh COMMAND [ARGUMENT]...; without root as it is.
 # Sessions of icbench there and on the real host know nothing of each other, so tests on either can run at once.
 # Its own are: network, processes, mounts, files of sessions, control groups (below own-host.PID) and TMPDIR.
-# It has no huge pages, and what is written to their numbers stays there. CPUs, kernel and disk are common.
+# It has no huge pages, and what is written to their numbers stays there, and no settings of CPUs' frequencies.
+# CPUs, kernel and disk are common.
 # SIGTERM ends all that runs there; nothing of it stays.
 set -euo pipefail
 
@@ -53,6 +54,7 @@ done </proc/mounts
 # The second sysfs shows the network's devices; groups are handed over to it.
 read -r -d '' INIT <<'END' || true
 set -e
+bpf=$(grep ' /sys/fs/bpf bpf ' /proc/mounts || true)
 mount -t tmpfs -o mode=755 tmpfs /run
 mkdir -p /run/sshd /run/lock /run/netns /run/cgroup /run/pool
 mount --rbind /sys/fs/cgroup /run/cgroup
@@ -60,6 +62,7 @@ mount -t sysfs sysfs /sys
 mount --rbind /run/cgroup /sys/fs/cgroup
 umount -R -l /run/cgroup
 rmdir /run/cgroup
+[ -z "$bpf" ] || mount -t bpf bpf /sys/fs/bpf
 mount -t tmpfs -o mode=1777 tmpfs /dev/shm
 [ ! -d /dev/hugepages ] || mount -t tmpfs tmpfs /dev/hugepages
 for pool in /sys/devices/system/node/node*/hugepages /sys/kernel/mm/hugepages; do
@@ -72,6 +75,9 @@ for pool in /sys/devices/system/node/node*/hugepages /sys/kernel/mm/hugepages; d
 	done </run/pool/names
 done
 rm -r /run/pool
+for settings in /sys/devices/system/cpu/cpufreq /sys/devices/system/cpu/intel_pstate; do
+	[ ! -d "$settings" ] || mount -t tmpfs tmpfs "$settings"
+done
 ip link set lo up
 "$@"
 exit $?
