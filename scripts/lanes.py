@@ -53,7 +53,7 @@ CALM = _on_host(
 CALM_APART = (
     "tests/plugin/test_end_to_end.py",
     *_on_host(
-        *("applications", "conformance_kernel", "driver_faults", "following", "forward_raw", "function_faults"),
+        *("applications", "conformance_kernel", "driver_faults", "forward_raw", "function_faults"),
         *("kernel_paths", "links", "outside_switch", "remote_connection", "remote_faults", "remote_workers", "replay"),
         *("second_host", "topology_two_hosts", "workload", "workload_control", "workload_duplex", "workload_headers"),
         *("workload_joined", "workload_program", "workload_traffic", "workload_xdp"),
