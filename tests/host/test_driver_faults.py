@@ -122,19 +122,6 @@ def test_a_process_that_is_left(said: str) -> None:
     assert_said(said, "leaves", "stop() left 1 process (python")
 
 
-def test_processes_without_end(tmp_path: Path) -> None:
-    said, status = outcome(tmp_path, {"faulty": ("processes", "forks without end")})
-    assert_own_case_alone(said, status)
-    assert "switch 'faulty'" in said
-    assert "starts processes without end" in said or "running, which were killed" in said
-
-
-def test_a_gigabyte_of_log(tmp_path: Path) -> None:
-    said, status = outcome(tmp_path, {"faulty": ("processes", "logs a gigabyte")})
-    assert status == 0, said
-    assert "2 passed" in said
-
-
 def test_names_that_lead_elsewhere(tmp_path: Path) -> None:
     """Each is a switch like others, and its files are where the others' are."""
     directory = tmp_path / "a" / "b"
