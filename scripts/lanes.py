@@ -147,7 +147,7 @@ def lane(name: str, options: Sequence[str]) -> Lane:
     host = tests("tests/host", *ALONE_END_TO_END, *(f"--ignore={path}" for path in (*CALM, *CALM_APART)))
     # Names as well: one test can take a minute.
     told = () if name == "test" else ("-v", "--durations=20")
-    calm_s, apart_s, host_s = {"test": (145, 60, 65), "test-all": (600, 500, 400), "test-ci": (700, 600, 450)}[name]
+    calm_s, apart_s, host_s = {"test": (130, 90, 65), "test-all": (500, 510, 470), "test-ci": (620, 600, 530)}[name]
     waits = (
         Part("calm tests on the host", calm_s, (*tests(*CALM), *told), waits=True),
         Part("calm tests on a host of their own", apart_s, (OWN_HOST, *tests(*CALM_APART), *told), waits=True),
@@ -169,11 +169,11 @@ def lane(name: str, options: Sequence[str]) -> Lane:
             Part("tests/plugin", 60, plugin),
         ),
         "test-ci": (
-            Part("tests/unit", 285, apart),
-            Part("tests/plugin", 180, plugin),
-            Part("documented commands", 115, tests(DOCUMENTS)),
-            Part("C tests", 90, rule("test-c")),
-            Part("lint", 60, rule("lint")),
+            Part("tests/unit", 540, apart),
+            Part("tests/plugin", 350, plugin),
+            Part("documented commands", 150, tests(DOCUMENTS)),
+            Part("C tests", 65, rule("test-c")),
+            Part("lint", 65, rule("lint")),
         ),
     }
     return Lane((*waits, *computes[name]), alone)

@@ -11,7 +11,7 @@ set -euo pipefail
 [ "$(id -u)" -eq 0 ] || exec "$@"
 
 NAME=own-host.$$
-DIRECTORY=$(mktemp -d /tmp/o.XXX) # short: messages have room for so much of a path
+DIRECTORY=$(mktemp -d /tmp/oXXX) # short: messages have room for so much of a path
 chmod 755 "$DIRECTORY" # for programs of other users, as /tmp is
 GROUPS_MADE=()
 CHILD=

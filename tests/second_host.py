@@ -40,7 +40,11 @@ set -e
 mount -t tmpfs -o mode=755,size=$RUN_SIZE tmpfs /run
 mkdir -p /run/sshd /run/lock /run/netns /run/cgroup
 mount --rbind /sys/fs/cgroup /run/cgroup
+pools=$(sed -n 's|^tmpfs \(/sys/[^ ]*/hugepages\) .*|\1|p' /proc/mounts)  # of scripts/own_host.sh
+for pool in $pools; do mkdir -p "/run/pools$pool"; mount --bind "$pool" "/run/pools$pool"; done
 mount -t sysfs sysfs /sys
+for pool in $pools; do mount --bind "/run/pools$pool" "$pool"; umount "/run/pools$pool"; done
+[ ! -d /run/pools ] || rm -r /run/pools
 mount --rbind /run/cgroup /sys/fs/cgroup
 umount -R -l /run/cgroup
 mount -t tmpfs -o mode=1777 tmpfs /dev/shm

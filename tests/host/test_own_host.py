@@ -14,6 +14,7 @@ import pytest
 from pytest_icbench.host.session import HostSession
 from tests.host import snapshot
 from tests.host.node_tools import clean, require, session, started
+from tests.second_host import unsupported_reason
 
 __all__ = ["clean", "session"]  # fixtures
 
@@ -73,6 +74,27 @@ def test_numbers_of_huge_pages_are_its_own() -> None:
     said, _ = there("sh", "-c", script).communicate(timeout=60)
     assert set(said.split()) == {"0", "3"}
     assert snapshot.take()["huge pages"] == before
+
+
+#: Tells the numbers of huge pages that a second host of its tests has.
+SECOND_HOST = f"""
+import sys
+from pathlib import Path
+sys.path.append({str(ROOT)!r})
+from tests.second_host import second_host
+with second_host(Path(sys.argv[1])) as host:
+    print(host.run("sh", "-c", "cat /sys/kernel/mm/hugepages/*/nr_hugepages").stdout)
+"""
+
+
+@pytest.mark.skipif(unsupported_reason() is not None, reason=str(unsupported_reason()))
+def test_a_second_host_there_has_its_numbers(tmp_path: Path) -> None:
+    if not snapshot.take()["huge pages"]:
+        pytest.skip("this kernel has no huge pages")
+    change = 'for file in /sys/kernel/mm/hugepages/*/nr_hugepages; do echo 3 >$file; done; exec "$@"'
+    program = (sys.executable, "-P", "-c", SECOND_HOST, str(tmp_path))
+    said, _ = there("sh", "-c", change, "sh", *program).communicate(timeout=60)
+    assert set(said.split()) == {"3"}
 
 
 def test_a_signal_ends_it_and_all_that_runs_there() -> None:
