@@ -14,10 +14,6 @@ from pytest_icbench.wording import suggestion
 
 #: Each container gets a veth pair, and no switch is measured.
 LINK = "veth"
-HELP = (
-    "replace the containers of the scenarios that create some one after the other: KIND:N, a kind of node or fork"
-    " (netns:1000 fork:300), or KIND:N:TIMEms, by the first frames of clients that come so often (netns:200:25ms)"
-)
 
 
 def crowds(text: str, where: str) -> tuple[str, ...]:

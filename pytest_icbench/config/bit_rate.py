@@ -11,15 +11,13 @@ import re
 from dataclasses import dataclass
 from decimal import Decimal
 
+from pytest_icbench.config.sequences import MAX_RATE_PPS
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
 
 #: Preamble, start of frame and least gap, in bytes (IEEE 802.3).
 L1_BYTES = 20
-
-#: 100 Gbit/s of 64-byte frames is 149 Mpps; a rate above this is a slip of the keyboard.
-MAX_RATE_PPS = 1_000_000_000
 
 _BITS = re.compile(
     r"(?P<digits>\d{1,12}(?:\.\d{1,6})?|\.\d{1,6})(?P<prefix>[kKMGT]?)(?:bps|bit|bit/s)(?P<layer>L[12])?"

@@ -15,39 +15,9 @@ from pytest_icbench.model import headers as header_labels
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.flows import differ_by_port
 from pytest_icbench.model.switch_traits import SwitchTraits
-from pytest_icbench.model.traffic import BOTH, MAX_QUEUES, ONE, Traffic, sends_both_ways
+from pytest_icbench.model.traffic import BOTH, ONE, Traffic, sends_both_ways
 
 _Value = TypeVar("_Value")
-
-#: How a list of whole numbers is written, for help.
-SPEC = (
-    "SPEC is a list (64 512 or 64,512) or a sequence, from .step .to (64 .32 .256) or from..step..to (64..32..256);"
-    " the suffixes k and M are allowed"
-)
-
-#: Help of the options.
-MIX_HELP = (
-    "replace the packet sizes of all scenarios by mixes, with spaces between: simple (7 x 64, 4 x 570, 1 x 1518),"
-    " nfvbench (7 x 64, 4 x 594, 1 x 1518), a genome of RFC 6985 (aaagb) or sizes and weights (64:7,594:4,1518:1)"
-)
-FLOWS_HELP = (
-    "replace the flows: number (1 to 1M), then :addresses (the default), :ports or :macs for what differs, then"
-    " :zipf unless all come equally often (1 64k 1M:macs:zipf); new: each frame is a flow of its own"
-)
-HEADER_HELP = (
-    "replace the headers: udp4, tcp4, udp6 or tcp6, then +vlanN for a VLAN tag (udp4 tcp6 udp6+vlan100); the least"
-    " frames have 64, 76, 84 and 96 bytes, with a tag 4 more"
-)
-
-
-DIRECTION_HELP = (
-    "replace the directions: one (side a of a pair sends), both (both ends send at once; rates and losses are then also"
-    " those of each direction)"
-)
-QUEUES_HELP = (
-    f"replace the numbers of queue pairs of an endpoint, 1 to {MAX_QUEUES}: flows are spread over them by their"
-    " Toeplitz hash, as a network card does"
-)
 
 
 def combined(

@@ -14,8 +14,6 @@ from pytest_icbench.config.neighbours import NeighbourOptions
 from pytest_icbench.config.row import option
 from pytest_icbench.config.sequences import parse_words
 from pytest_icbench.errors import UsageError
-from pytest_icbench.model.contract import percents, side_by_side
-from pytest_icbench.model.subscribers import MOST_SUBSCRIBERS
 
 if TYPE_CHECKING:
     from pytest_icbench.model.toml import TomlFile
@@ -31,6 +29,8 @@ _NUMBERED = re.compile(rf"([1-9]\d{{0,2}}x)?({_FUNCTION.pattern})", re.ASCII)
 
 def parse_functions(text: str, where: str) -> tuple[str | None, ...]:
     """Parses ``none nat nat+acl10``; None stands for no function. Raises UsageError for what no id can hold."""
+    from pytest_icbench.model.contract import side_by_side  # other suites load this module, too
+
     words = parse_words(text, where)
     for word in words:
         parts, several = word.split(":"), ":" in word
@@ -44,7 +44,16 @@ def parse_functions(text: str, where: str) -> tuple[str | None, ...]:
     return tuple(None if word == NO_FUNCTION else word for word in words)
 
 
+def parse_active(text: str, where: str) -> tuple[int, ...]:
+    """Parses numbers of active clients. Raises UsageError."""
+    from pytest_icbench.model.subscribers import MOST_SUBSCRIBERS  # other suites load this module, too
+
+    return values.axis("active clients", 1, MOST_SUBSCRIBERS)(text, where)
+
+
 def _parse_percents(text: str, where: str) -> list[tuple[str, list[int]]]:
+    from pytest_icbench.model.contract import percents  # other suites load this module, too
+
     words = parse_words(text, where)
     for word in words:
         if not _PERCENTS.fullmatch(word):
@@ -78,7 +87,7 @@ def parse_caps(text: str, where: str) -> tuple[str, ...]:
     return parse_words(text, where)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)  # Options has them
 class FunctionOptions(NeighbourOptions):
     """The options of network functions, and of neighbours."""
 
@@ -119,7 +128,7 @@ class FunctionOptions(NeighbourOptions):
         "SPEC",
         "replace the numbers of active clients of functions for subscribers, 1 to 1000: each sends at the rate, through"
         " the firewall of its own",
-        values.axis("active clients", 1, MOST_SUBSCRIBERS),
+        parse_active,
         marker="None",
     )
     function_config: Mapping[str, TomlFile] = option(

@@ -10,7 +10,7 @@ from typing import Any
 from pytest_icbench.config.row import option
 from pytest_icbench.config.sequences import parse_words
 from pytest_icbench.errors import UsageError
-from pytest_icbench.model.neighbour import KINDS, L3, MOST_CPUS, Neighbour, cache_ways
+from pytest_icbench.model.neighbour_kinds import KINDS, L3, MOST_CPUS
 from pytest_icbench.wording import alternatives, suggestion
 
 #: The word for cases that are not isolated.
@@ -19,6 +19,8 @@ NOT_ISOLATED = "none"
 
 def parse_neighbours(text: str, where: str) -> tuple[str, ...]:
     """Parses ``none cpu stream:2``. Raises UsageError for another kind, or too many CPUs."""
+    from pytest_icbench.model.neighbour import Neighbour  # other suites load this module, too
+
     labels = []
     for word in parse_words(text, where):
         neighbour = Neighbour.of(word)
@@ -34,6 +36,8 @@ def parse_neighbours(text: str, where: str) -> tuple[str, ...]:
 
 def parse_isolations(text: str, where: str) -> tuple[str | None, ...]:
     """Parses ``none l3 cat:11-1``; None stands for none. Raises UsageError for other words, and parts of 0 ways."""
+    from pytest_icbench.model.neighbour import cache_ways  # other suites load this module, too
+
     isolations = []
     for word in parse_words(text, where):
         label = word.replace("-", ".")
@@ -60,7 +64,7 @@ def beside(
     return [{"neighbour": one, "isolation": apart} for one in neighbours for apart in isolations or (None,)]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)  # Options has them
 class NeighbourOptions:
     """The options of neighbours."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from pytest_icbench.config import births, candidates, frames, named, values
+from pytest_icbench.config import axis_help, named, values
 from pytest_icbench.config.function_options import FunctionOptions
 from pytest_icbench.config.row import Row, flag, option, rows
 from pytest_icbench.config.sequences import parse_words
@@ -49,15 +49,15 @@ class Options(FunctionOptions):
     )
     packet_size: tuple[Traffic, ...] | None = option(
         "SPEC",
-        "replace the packet sizes of all scenarios: Ethernet frames with FCS in bytes, 64 to 9216. " + frames.SPEC,
-        frames.packet_sizes,
+        "replace the packet sizes of all scenarios: Ethernet frames with FCS in bytes, 64 to 9216. " + axis_help.SPEC,
+        named.packet_sizes,
         marker="64",
     )
-    mix: tuple[Traffic, ...] | None = option("LIST", frames.MIX_HELP, frames.mixes, marker="None")
-    flows: tuple[str | None, ...] | None = option("LIST", frames.FLOWS_HELP, frames.flows, marker="1")
-    header: tuple[str | None, ...] | None = option("LIST", frames.HEADER_HELP, frames.headers, marker="'udp4'")
-    direction: tuple[bool, ...] | None = option("LIST", frames.DIRECTION_HELP, frames.directions, marker="'one'")
-    queues: tuple[int, ...] | None = option("SPEC", frames.QUEUES_HELP, values.queues, marker="1")
+    mix: tuple[Traffic, ...] | None = option("LIST", axis_help.MIX_HELP, named.mixes, marker="None")
+    flows: tuple[str | None, ...] | None = option("LIST", axis_help.FLOWS_HELP, named.flows, marker="1")
+    header: tuple[str | None, ...] | None = option("LIST", axis_help.HEADER_HELP, named.headers, marker="'udp4'")
+    direction: tuple[bool, ...] | None = option("LIST", axis_help.DIRECTION_HELP, named.directions, marker="'one'")
+    queues: tuple[int, ...] | None = option("SPEC", axis_help.QUEUES_HELP, values.queues, marker="1")
     burst: tuple[int, ...] | None = option(
         "SPEC",
         "replace the bursts: frames handed over at once, 1 to 1024 and at most --icbench-ring",
@@ -95,7 +95,7 @@ class Options(FunctionOptions):
         values.applications,
         marker="None",
     )
-    birth: tuple[str, ...] | None = option("LIST", births.HELP, births.crowds, marker="None")
+    birth: tuple[str, ...] | None = option("LIST", axis_help.BIRTH_HELP, named.crowds, marker="None")
     port: tuple[str, ...] | None = option(
         "LIST",
         "replace the port kinds (vhost-user, vhost-user-packed, memif, ...); of these each switch takes those it has",
@@ -356,7 +356,7 @@ class Options(FunctionOptions):
         " another binary, config:FILE, or variant:NAME for another of the switch's own variants; workload:NAME=PATH for"
         " another workload; can be repeated",
         default=(),
-        parse_at=candidates.parse,
+        parse_at=named.variants,
     )
     run_files: bool = flag(
         "write junit.xml, and report.html with pytest-html, into the run's directory unless --junitxml or --html say"

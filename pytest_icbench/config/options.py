@@ -20,7 +20,6 @@ from pytest_icbench.config.groups import GROUP_OF, GROUPS
 from pytest_icbench.config.option_table import ALIASES, Options
 from pytest_icbench.config.row import Row, rows
 from pytest_icbench.errors import UsageError
-from pytest_icbench.model.uplink import name_of
 
 if TYPE_CHECKING:
     import pytest
@@ -157,6 +156,8 @@ def _check(options: Options, where: Mapping[str, str]) -> None:
         raise UsageError(f"{where['thresholds']}: there is no file {options.thresholds}")
     _check_directory(options.reports, where.get("reports", "--icbench-reports"))
     if options.remote is not None and options.uplink:
+        from pytest_icbench.model.uplink import name_of  # other suites load this module, too
+
         name_of(options.remote, options.uplink, where["uplink"])
     _check_baselines(options, where)
 

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pytest_icbench.config import values
 
@@ -15,8 +16,7 @@ def _as_written(text: str, _where: str) -> str:
     return text
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One option.
 
     Attributes:
@@ -86,7 +86,9 @@ def option(
 ) -> Any:
     """Makes a field of ``Options`` that is an option: ``text`` is its help, ``more`` are attributes of ``Row``."""
     row = {"metavar": metavar, "help": text, "parse": parse, "default": default, **more}
-    return field(default_factory=lambda: default, metadata={"row": row})
+    if type(default).__hash__ is None:  # a mapping, which no field takes for its default
+        return field(default_factory=lambda: default, metadata={"row": row})
+    return field(default=default, metadata={"row": row})
 
 
 def flag(text: str, **more: Any) -> Any:
@@ -96,6 +98,11 @@ def flag(text: str, **more: Any) -> Any:
 
 def rows(kind: type) -> tuple[Row, ...]:
     """Returns the options of a class whose fields are options, in their order."""
+    return _rows(kind)
+
+
+@cache
+def _rows(kind: type) -> tuple[Row, ...]:
     return tuple(
         Row(**{"name": attribute.name, "field": attribute.name, **attribute.metadata["row"]})
         # The fields of a base class come first; a marker is best read with the switch in front.

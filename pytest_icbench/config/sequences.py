@@ -22,6 +22,8 @@ from pytest_icbench.wording import THOUSANDS
 
 #: More values than this in one axis are a mistake.
 MAX_VALUES = 10_000
+#: 100 Gbit/s of 64-byte frames is 149 Mpps; a rate above this is a slip of the keyboard.
+MAX_RATE_PPS = 1_000_000_000
 
 #: Longer than any sensible SPEC, and a bound for what a message quotes.
 _MAX_DIGITS = 15

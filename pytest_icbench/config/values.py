@@ -1,25 +1,26 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Parsers of a user's text for options and arguments of markers. Pure; every error is one sentence."""
+"""Parsers of a user's text for options and arguments of markers. Pure; every error is one sentence.
+
+Every pytest run loads this module, with or without a benchmark, so parsers import what only they need.
+"""
 
 from __future__ import annotations
 
 import re
 import stat
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
-from pytest_icbench.config.bit_rate import MAX_RATE_PPS as MAX_RATE_PPS
-from pytest_icbench.config.bit_rate import BitRate, bit_rate, without_pps
+from pytest_icbench.config.sequences import MAX_RATE_PPS as MAX_RATE_PPS
 from pytest_icbench.config.sequences import parse_spec, parse_words
-from pytest_icbench.config.traces import PREFIX, trace_rate
 from pytest_icbench.errors import UsageError
-from pytest_icbench.model.application import is_load
-from pytest_icbench.model.case import APIS
-from pytest_icbench.model.rate import MAX_LOSS_RATIO, MIN_LOSS_RATIO, Rate, exact_percent, named_rate
-from pytest_icbench.model.traffic import MAX_FRAME_BYTES, MAX_QUEUES, MIN_FRAME_BYTES
+
+if TYPE_CHECKING:
+    from pytest_icbench.config.bit_rate import BitRate
+    from pytest_icbench.model.rate import Rate
 
 #: Addresses of the pairs are 198.18.PAIR.x.
 MAX_PAIRS = 254
@@ -53,10 +54,22 @@ def in_range(values: Sequence[int], where: str, unit: str, least: int, greatest:
     return tuple(values)
 
 
-packet_sizes = axis("bytes (Ethernet frame with FCS)", MIN_FRAME_BYTES, MAX_FRAME_BYTES)
+def packet_sizes(text: str, where: str) -> tuple[int, ...]:
+    """Parses lengths of frames in bytes, with FCS."""
+    from pytest_icbench.model.traffic import MAX_FRAME_BYTES, MIN_FRAME_BYTES
+
+    return axis("bytes (Ethernet frame with FCS)", MIN_FRAME_BYTES, MAX_FRAME_BYTES)(text, where)
+
+
+def queues(text: str, where: str) -> tuple[int, ...]:
+    """Parses numbers of queue pairs."""
+    from pytest_icbench.model.traffic import MAX_QUEUES
+
+    return axis("queue pairs", 1, MAX_QUEUES)(text, where)
+
+
 bursts = axis("frames", 1, MAX_BURST)
 pairs = axis("pairs", 1, MAX_PAIRS)
-queues = axis("queue pairs", 1, MAX_QUEUES)
 cores = axis("worker cores", 1, MAX_CORES)
 
 
@@ -66,6 +79,10 @@ def rates(text: str, where: str) -> tuple[Rate | BitRate, ...]:
     Raises:
         UsageError: the sentence has all forms.
     """
+    from pytest_icbench.config.bit_rate import bit_rate, without_pps
+    from pytest_icbench.config.traces import PREFIX, trace_rate
+    from pytest_icbench.model.rate import Rate, named_rate
+
     named: list[Rate | BitRate] = []
 
     def word(token: str) -> int | None:
@@ -87,6 +104,10 @@ def rates(text: str, where: str) -> tuple[Rate | BitRate, ...]:
 
 def _bad_rate(text: str, where: str) -> UsageError | None:
     """Returns a sentence on the first part that looks like no rate at all; None if only a number or step is wrong."""
+    from pytest_icbench.config.bit_rate import bit_rate
+    from pytest_icbench.config.traces import PREFIX
+    from pytest_icbench.model.rate import MAX_LOSS_RATIO, MIN_LOSS_RATIO, exact_percent, named_rate
+
     for token in text.replace(",", " ").split():
         if token.startswith(PREFIX) or named_rate(token) is not None or bit_rate(token) is not None:
             continue
@@ -113,6 +134,8 @@ def loads(text: str, where: str) -> tuple[int, ...]:
 
 def apis(text: str, where: str) -> tuple[str, ...]:
     """Parses API techniques. ``all`` stands for every one that a switch can use."""
+    from pytest_icbench.model.case import APIS
+
     words = parse_words(text, where)
     for word in words:
         if word not in (*APIS, "all"):
@@ -149,12 +172,13 @@ def boolean(text: str, where: str) -> bool:
     raise UsageError(f"{where}: '{text.strip()}' is neither yes nor no")
 
 
-@dataclass(frozen=True, slots=True)
 class Seconds:
     """A parser for a time in seconds (``0.5``, ``2s``, ``100ms``, ``20m``, ``1h``) between two bounds."""
 
-    least: float
-    greatest: float
+    __slots__ = ("greatest", "least")
+
+    def __init__(self, least: float, greatest: float) -> None:
+        self.least, self.greatest = least, greatest
 
     def __call__(self, text: str, where: str) -> float:
         match = _SECONDS.fullmatch(text.strip())
@@ -280,6 +304,8 @@ def flags(value: object, where: str) -> tuple[bool, ...]:
 
 def applications(text: str, where: str) -> tuple[str, ...]:
     """Parses loads of applications (``redis iperf3:c4``), whose names are checked where applications are known."""
+    from pytest_icbench.model.application import is_load
+
     loads = parse_words(text, where)
     for load in loads:
         if not is_load(load):

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
-from pytest_icbench.model.result import Result
 from pytest_icbench.plugin.anonymous import hidden
 from pytest_icbench.plugin.outcomes import skip_reason
 
 if TYPE_CHECKING:
     from pytest_icbench.config.options import Options
     from pytest_icbench.model.measurement import Measurement
+    from pytest_icbench.model.result import Result
     from pytest_icbench.plugin.fixture import Icbench
     from pytest_icbench.plugin.run import Run
     from pytest_icbench.report.html.page import Page
@@ -108,6 +108,8 @@ class ResultCollector:
 
     def measured(self, nodeid: str, results: Sequence[Measurement]) -> None:
         """Keeps the results of a test until its report comes. If a signal comes first, ``interrupted`` takes them."""
+        from pytest_icbench.model.result import Result
+
         self._unreported[nodeid] = list(map(Result.of, results))
 
     def interrupted(self) -> None:
@@ -125,12 +127,13 @@ class ResultCollector:
         lines: list[dict[str, Any]] = getattr(report, "icbench", [])
         if not lines:
             return
-        results = [Result.from_dict(line) for line in lines]
-        self.results += results
-        self._unreported.pop(report.nodeid, None)
+        from pytest_icbench.model.result import Result
         from pytest_icbench.report.figure.series import Windows
         from pytest_icbench.report.junit import add_system_out
 
+        results = [Result.from_dict(line) for line in lines]
+        self.results += results
+        self._unreported.pop(report.nodeid, None)
         self.page.repeats[report.nodeid] = self.hide(self._repeat(report))
         windows = getattr(report, "icbench_windows", [None] * len(results))
         taken = getattr(report, "icbench_taken", [None] * len(results))
@@ -139,6 +142,15 @@ class ResultCollector:
                 self.page.taken[len(self.page.results)] = origin
             self.page.add(report.nodeid, result, None if fields is None else Windows.from_dict(fields))
         add_system_out(self.config, report, results)
+
+
+def names_case(nodeid: str) -> bool:
+    """Whether a node id is a benchmark's. Those of other suites seldom end like one, and then nothing is loaded."""
+    if not (nodeid.endswith("]") and "vs" in nodeid):
+        return False
+    from pytest_icbench.model.case_id import is_case
+
+    return is_case(nodeid)
 
 
 def outcome_of(phases: Sequence[pytest.TestReport]) -> tuple[str, str | None]:

@@ -14,9 +14,8 @@ import pytest
 
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import ProvisionError, Unsupported
-from pytest_icbench.model.case_id import is_case
 from pytest_icbench.plugin.anonymous import hidden
-from pytest_icbench.plugin.collector import ReportListener, ResultCollector
+from pytest_icbench.plugin.collector import ReportListener, ResultCollector, names_case
 from pytest_icbench.plugin.outcomes import Outcomes
 from pytest_icbench.plugin.run_files import RunFiles, is_distributed
 from pytest_icbench.plugin.usage import sentence_of, told
@@ -309,7 +308,7 @@ class Session:
 
     def receive(self, report: pytest.TestReport) -> None:
         """Takes a report that was made here or by a worker."""
-        benchmark = is_case(report.nodeid)
+        benchmark = names_case(report.nodeid)
         self.files.has_cases = self.files.has_cases or benchmark
         self.outcomes.add(report)
         if benchmark and hasattr(report, "node"):

@@ -19,7 +19,7 @@ from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
 from pytest_icbench.model.candidate import candidate_key
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.existing import ATTACH
-from pytest_icbench.model.neighbour import L3
+from pytest_icbench.model.neighbour_kinds import L3
 from pytest_icbench.testbed.attached import why_not_attached
 from pytest_icbench.testbed.function_fit import misfit
 from pytest_icbench.testbed.neighbour import neighbour_cpus, why_not_isolated

@@ -28,7 +28,8 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.model.calls import Call
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.neighbour import KINDS, MEMORY_MIB, Neighbour, NeighbourUse, cache_ways
+from pytest_icbench.model.neighbour import Neighbour, NeighbourUse, cache_ways
+from pytest_icbench.model.neighbour_kinds import KINDS, MEMORY_MIB
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.rig import LaunchPlan
 from pytest_icbench.testbed.rig import Rig

@@ -378,7 +378,9 @@ def test_own_fixture(case): assert case == "mine"
     assert "icbench" not in text.replace("pytest_icbench.plugin.hooks", "")
     ours = re.search(r"OURS (.*)", result.stdout.str())
     assert ours is not None
-    for heavy in ("host", "node", "switch", "measure", "result", "report", "gate", "bench", "run'", "items"):
+    for heavy in ("host", "driver", "measure", "testbed", "gate", "store", "report", "stats", "cli"):
+        assert f"pytest_icbench.{heavy}" not in ours[1]
+    for heavy in ("model.case", "model.traffic", "model.measurement", "plugin.items", "plugin.run'", "config.cases"):
         assert f"pytest_icbench.{heavy}" not in ours[1]
     # The rest is pytester's.
     left = {path.name for path in inner.path.iterdir() if not path.name.startswith(("std", "runpytest-", "__"))}

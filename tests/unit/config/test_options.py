@@ -23,7 +23,7 @@ from pytest_icbench.measure.estimate import SOAK_S
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.search_goal import PRESETS
 from pytest_icbench.model.settings import PROTOCOLS, Settings
-from pytest_icbench.model.traffic import Traffic
+from pytest_icbench.model.traffic import MAX_QUEUES, Traffic
 
 
 def options(root: Path = Path("/root"), directory: Path = Path("/here"), /, **texts: str) -> Options:
@@ -315,6 +315,8 @@ def test_what_is_defined_elsewhere_has_the_same_defaults() -> None:
     assert Options().ring == Settings().ring
     (row,) = (row for row in TABLE if row.name == "soak_duration")
     assert f"(default: {SOAK_S:g})" in row.help
+    (row,) = (row for row in TABLE if row.name == "queues")
+    assert f"1 to {MAX_QUEUES}:" in row.help
 
 
 @pytest.mark.parametrize(("name", "known"), [("protocol", PROTOCOLS), ("search_preset", PRESETS)])
