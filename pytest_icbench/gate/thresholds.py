@@ -30,9 +30,6 @@ from pytest_icbench.gate.margins import KEYS, Margins, other_way, refusal
 from pytest_icbench.model import toml
 from pytest_icbench.wording import suggestion
 
-#: Name of the file beside a scenario's file.
-FILE_NAME = "thresholds.toml"
-
 _WILD = re.compile(r"[*?[]")
 
 

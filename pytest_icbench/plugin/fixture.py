@@ -256,7 +256,7 @@ class Icbench:
             settings = self._benchmark.settings
             if call:
                 settings = settings_for(self._run.options, self._benchmark.request.settings, call, where)
-            settings = telling_settings(case, settings, self._run.options, self._benchmark.thresholds)
+            settings = telling_settings(case, settings, self._run.options, self._benchmark.limits)
             settings = self._run.on_this_look(settings, case.rate)
             check_rate(case, settings, where)
             taken = self._take(case)

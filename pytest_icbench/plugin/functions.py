@@ -7,10 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from pytest_icbench.config.switch_config import SwitchConfig, checked
-from pytest_icbench.driver.function import registry
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.contract import side_by_side
-from pytest_icbench.model.function_facts import function_key
 from pytest_icbench.plugin.brought import brought_classes
 from pytest_icbench.plugin.usage import sentence_of
 from pytest_icbench.wording import suggestion
@@ -24,12 +22,17 @@ if TYPE_CHECKING:
 _HOOK = "pytest_icbench_functions"
 
 
-def bring_functions(config: pytest.Config) -> tuple[str, ...]:
+def bring_functions(config: pytest.Config, options: Options) -> tuple[str, ...]:
     """Registers the components of the hook ``pytest_icbench_functions``. Raises UsageError.
 
-    Returns the names of all components whose program the user can name.
+    Returns the names of all components whose program the user can name; none where the user names no program.
     """
-    registry.bring(_brought(config))
+    brought = list(_brought(config))
+    if not (brought or options.binaries):
+        return ()
+    from pytest_icbench.driver.function import registry
+
+    registry.bring(brought)
     return tuple(cls.name for cls in registry.components() if cls.takes_binary)
 
 
@@ -59,6 +62,12 @@ def check_functions(options: Options, cases: Iterable[tuple[Case, str]]) -> dict
     Raises:
         UsageError: no component has a function, or a component does not take its configuration.
     """
+    cases = [(case, where) for case, where in cases if case.function is not None]
+    if not (cases or options.function or options.function_config):
+        return {}
+    from pytest_icbench.driver.function import registry
+    from pytest_icbench.model.function_facts import function_key
+
     for text in filter(None, options.function or ()):
         for function in dict.fromkeys(side_by_side(text)):
             registry.check_known(function, "--icbench-function")

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -26,17 +25,17 @@ from pytest_icbench.config.reach import check_way
 from pytest_icbench.config.settings import settings_for
 from pytest_icbench.config.switch_config import SwitchConfig
 from pytest_icbench.config.switch_names import is_named, resolve_switches
-from pytest_icbench.driver.node.registry import node_kinds
 from pytest_icbench.errors import UsageError
-from pytest_icbench.gate.thresholds import FILE_NAME, Thresholds, load
 from pytest_icbench.model.case import Case
 from pytest_icbench.plugin.brought import brought_classes
 from pytest_icbench.plugin.drivers import catalogue
 from pytest_icbench.plugin.functions import bring_functions, check_functions
+from pytest_icbench.plugin.limits import LimitsFile, LimitsFiles
 from pytest_icbench.plugin.order import grouped, seed_of, shuffled
 
 if TYPE_CHECKING:
     from pytest_icbench.driver.switch.protocol import Switch
+    from pytest_icbench.gate.thresholds import Thresholds
     from pytest_icbench.model.settings import Settings
 
 #: The name of the parameter.
@@ -56,9 +55,14 @@ class Benchmark:
     case: Case
     request: Request
     settings: Settings
-    thresholds: Thresholds
+    limits: LimitsFile
     where: str
     unsupported: str | None
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """The limits and margins of its test's file."""
+        return self.limits.thresholds
 
     @property
     def measures(self) -> str | None:
@@ -75,8 +79,19 @@ class Benchmark:
 
 
 BENCHMARK = pytest.StashKey[Benchmark]()
+#: The kind of nodes that is used unless the user asks for another one.
+DEFAULT_NODE = Options().node
 #: Seed of the order of a session's cases; None for that of the files.
 ORDER_SEED = pytest.StashKey[int | None]()
+
+
+def _check_births(cases: Iterable[Case]) -> None:
+    """Raises UsageError for containers of an unknown kind."""
+    births = [case for case in cases if case.birth is not None]
+    if births:
+        from pytest_icbench.driver.node.registry import node_kinds
+
+        check_kinds(births, (cls.kind for cls in node_kinds()))
 
 
 def bring_nodes(config: pytest.Config, kind: str) -> None:
@@ -88,9 +103,12 @@ def bring_nodes(config: pytest.Config, kind: str) -> None:
     Raises:
         UsageError: the hook brings no classes with names of their own, or ``kind`` is unknown.
     """
+    brought = brought_classes(config, "pytest_icbench_nodes", "kind")
+    if not brought and kind == DEFAULT_NODE:
+        return
     from pytest_icbench.driver.node import registry
 
-    registry.bring(brought_classes(config, "pytest_icbench_nodes", "kind"))
+    registry.bring(brought)
     registry.node_kind(kind)
 
 
@@ -140,16 +158,17 @@ def arrange(
     Raises:
         UsageError: one sentence; nothing has been run.
     """
-    marked = [item for item in items if _parameter(item) is not _ABSENT]
+    parameters = {item: _parameter(item) for item in items}
+    marked = [item for item in items if parameters[item] is not _ABSENT]
     about_switches = (options.switch, options.port, options.switch_config, options.topology, options.variant)
     about_functions = (options.function, options.function_config)
     if not marked and not any((*about_switches, *about_functions, options.binaries)):
         return {}, {}
     switches = catalogue(config)
-    check_names(options, switches, bring_functions(config))
+    check_names(options, switches, bring_functions(config, options))
     bring_nodes(config, options.node)
     configs = check_configs(options, switches)
-    dropped = {item for item in marked if _parameter(item) is None}
+    dropped = {item for item in marked if parameters[item] is None}
     if marked and len(dropped) == len(marked):
         kept = resolve_switches(options.switch, switches, as_given(options, "switch"))
         check_way(options, [switches[name] for name in kept])
@@ -157,15 +176,15 @@ def arrange(
         config.hook.pytest_deselected(items=list(dropped))
         items[:] = [item for item in items if item not in dropped]
     tests: dict[tuple[str, int], _MarkedTest] = {}
-    limits = _Limits(options)
+    limits = LimitsFiles(options.thresholds)
     for item in marked:
         if item not in dropped:
             marker = item.get_closest_marker("icbench")
             key = (_where(item), id(marker))
             if key not in tests:
                 tests[key] = _read_marked_test(item, options, limits)
-            item.stash[BENCHMARK] = _benchmark(item, tests[key], options, switches)
-    check_kinds((benchmark.case for benchmark in benchmarks(items)), (cls.kind for cls in node_kinds()))
+            item.stash[BENCHMARK] = _benchmark(parameters[item], tests[key], options, switches)
+    _check_births(benchmark.case for benchmark in benchmarks(items))
     configs |= check_functions(options, [(benchmark.case, benchmark.where) for benchmark in benchmarks(items)])
     check_variants(options, [benchmark.case for benchmark in benchmarks(items)])
     items[:] = grouped(items, _rig_key)
@@ -199,11 +218,11 @@ class _MarkedTest:
 
     request: Request
     settings: Settings
-    thresholds: Thresholds
+    limits: LimitsFile
     where: str
 
 
-def _read_marked_test(item: pytest.Item, options: Options, limits: _Limits) -> _MarkedTest:
+def _read_marked_test(item: pytest.Item, options: Options, limits: LimitsFiles) -> _MarkedTest:
     marker = item.get_closest_marker("icbench")
     assert marker is not None
     where = _where(item)
@@ -212,29 +231,34 @@ def _read_marked_test(item: pytest.Item, options: Options, limits: _Limits) -> _
     return _MarkedTest(request, settings, limits.of(item.path), where)
 
 
-def _benchmark(
-    item: pytest.Item, test: _MarkedTest, options: Options, switches: Mapping[str, type[Switch]]
-) -> Benchmark:
-    case = _parameter(item)
+def _benchmark(case: object, test: _MarkedTest, options: Options, switches: Mapping[str, type[Switch]]) -> Benchmark:
     if not isinstance(case, Case):
         raise UsageError(f"{test.where}: the parameter '{PARAMETER}' belongs to the marker icbench; rename yours")
     reason = unsupported_reason(case, switches[case.switch], options.ring)
+    if reason is not None:
+        _refuse_if_asked_for(case, test, options, switches, reason)
+    check_rate(case, test.settings, test.where)
+    settings = telling_settings(case, test.settings, options, test.limits)
+    return Benchmark(case, test.request, settings, test.limits, test.where, reason)
+
+
+def _refuse_if_asked_for(
+    case: Case, test: _MarkedTest, options: Options, switches: Mapping[str, type[Switch]], reason: str
+) -> None:
+    """Raises UsageError if a case that no host can run is what the user or the marker asked for."""
     # A test over many switches is no mistake of who selects one of them, unless the option that does not fit is theirs.
     axes = (options.packet_size, options.mix, options.flows, options.header, options.direction, options.queues)
     replaced = any(axis is not None for axis in (*axes, options.pairs))
     asked_for = is_named(case.switch, test.request.switch) or (is_named(case.switch, options.switch) and replaced)
-    if reason is not None and reason == remote_misfit(case, switches[case.switch]):
+    if reason == remote_misfit(case, switches[case.switch]):
         # --icbench-remote is for a whole session: a case that cannot have it is skipped unless asked for by name.
         marker_asks = bool(test.request.remote) and is_named(case.switch, test.request.switch)
         asked_for = marker_asks or (is_named(case.switch, options.switch) and not switches[case.switch].uplinks)
-    if reason is not None and (asked_for or reason == too_large_burst(case.burst, options.ring)):
+    if asked_for or reason == too_large_burst(case.burst, options.ring):
         raise UsageError(f"{test.where}: {reason}")
-    check_rate(case, test.settings, test.where)
-    settings = telling_settings(case, test.settings, options, test.thresholds)
-    return Benchmark(case, test.request, settings, test.thresholds, test.where, reason)
 
 
-def telling_settings(case: Case, settings: Settings, options: Options, thresholds: Thresholds) -> Settings:
+def telling_settings(case: Case, settings: Settings, options: Options, limits: LimitsFile) -> Settings:
     """Returns the settings with the precision that the case's margin against a baseline needs, and a trace's length.
 
     They are unchanged without a baseline to save or to compare with, for versions side by side, and where the user
@@ -245,7 +269,7 @@ def telling_settings(case: Case, settings: Settings, options: Options, threshold
         return settings
     from pytest_icbench.measure.stopping import telling_precision
 
-    needed = telling_precision(thresholds.margins(*case.ids).of(case.dimension)[0].margin)
+    needed = telling_precision(limits.thresholds.margins(*case.ids).of(case.dimension)[0].margin)
     return replace(settings, precision=needed) if 0 < needed < settings.precision else settings
 
 
@@ -267,21 +291,6 @@ def check_rate(case: Case, settings: Settings, where: str) -> None:
             settings.goal(case.rate.searched)
     except UsageError as error:
         raise UsageError(f"{where}: {error}") from None
-
-
-class _Limits:
-    """The limits of a session's tests; each file is read once."""
-
-    def __init__(self, options: Options) -> None:
-        self._named = options.thresholds
-        self._read: dict[Path, Thresholds] = {}
-
-    def of(self, path: Path) -> Thresholds:
-        """Returns the limits of the tests in a file: those of the user, else those beside it. Raises UsageError."""
-        file = self._named or path.parent / FILE_NAME
-        if file not in self._read:
-            self._read[file] = load(file) if self._named is not None or file.is_file() else Thresholds()
-        return self._read[file]
 
 
 def benchmarks(items: Iterable[pytest.Item]) -> list[Benchmark]:

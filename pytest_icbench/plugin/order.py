@@ -54,6 +54,5 @@ def shuffled(items: Sequence[T], key: Callable[[T], Hashable | None], seed: int)
 def grouped(items: Sequence[T], key: Callable[[T], Hashable | None]) -> list[T]:
     """Returns items without a key first, then those of each key together; keys keep the order of their first items."""
     ranks: dict[Hashable | None, int] = {None: 0}
-    for item in items:
-        ranks.setdefault(key(item), len(ranks))
-    return sorted(items, key=lambda item: ranks[key(item)])
+    rank_of = [ranks.setdefault(key(item), len(ranks)) for item in items]
+    return [items[place] for place in sorted(range(len(items)), key=rank_of.__getitem__)]

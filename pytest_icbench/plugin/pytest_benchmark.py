@@ -12,13 +12,12 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_icbench.gate.entry import entry_of
-from pytest_icbench.gate.margins import MAIN
-from pytest_icbench.model.measurement import Measurement
+if TYPE_CHECKING:
+    from pytest_icbench.model.measurement import Measurement
 
 FIXTURE = "benchmark"
 #: The columns of its table unless the user names others: those that agree with our table.
@@ -30,6 +29,7 @@ _GROUPS = {
     "latency": "latency: median round-trip time",
 }
 _CLOCK = pytest.StashKey["Clock"]()
+_ASKED = pytest.StashKey[bool]()
 #: The fields of a result that go into ``extra_info``.
 _EXTRA = ("case", "dimension", "metric", "placement", "verdict", "bottleneck", "lower_bound", "ratio_to_reference")
 
@@ -71,7 +71,10 @@ def is_asked_for(config: pytest.Config, ini: bool) -> bool:
     Args:
         ini: the ini value ``icbench_benchmark``.
     """
-    return is_loaded(config) and (ini or any(word != "--benchmark-disable" for word in _typed(config)))
+    if _ASKED not in config.stash:  # asked once for each case
+        asked = is_loaded(config) and (ini or any(word != "--benchmark-disable" for word in _typed(config)))
+        config.stash[_ASKED] = asked
+    return config.stash[_ASKED]
 
 
 def _typed(config: pytest.Config) -> list[str]:
@@ -128,6 +131,9 @@ def _nothing() -> None:
 
 def seconds(measurement: Measurement) -> tuple[float, ...]:
     """Returns one value per launch, one in all for a search, whose launches are trials, and none without a figure."""
+    from pytest_icbench.gate.entry import entry_of
+    from pytest_icbench.gate.margins import MAIN
+
     entry = entry_of(measurement)
     figure = entry.figures.get(MAIN[measurement.dimension]) if entry is not None else None
     if figure is None:

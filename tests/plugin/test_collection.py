@@ -351,6 +351,12 @@ def test_collection_imports_neither_pyroute2_nor_lxc(inner: Runner) -> None:
     inner.pytester.makeconftest(WITNESS)
     result = inner.spawn("--collect-only", "-q")
     result.stdout.fnmatch_lines(["LOADED []"])
+    ours = re.search(r"OURS (.*)", result.stdout.str())
+    assert ours is not None
+    assert "pytest_icbench.driver.switch.registry" in ours[1]
+    # What no case of these needs.
+    for unused in ("driver.function", "driver.node.registry", "gate.limits", "model.measurement", "measure", "testbed"):
+        assert f"pytest_icbench.{unused}" not in ours[1]
 
 
 def test_collection_needs_no_root(inner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
