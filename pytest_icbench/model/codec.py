@@ -14,7 +14,7 @@ import json
 import math
 import re
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from functools import cache
 from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -37,6 +37,8 @@ _LONGEST_KEY = 30
 #: The escape of a surrogate: two make a character, one alone is none.
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
+#: Types of data that nothing can be wrong with.
+_ALWAYS_PLAIN = frozenset({str, bool, type(None)})
 _PAIRS = (tuple[int, int], ...)
 _ESTIMATE = Estimate | None
 _NUMBER = float | None
@@ -74,7 +76,8 @@ def _encode_dataclass(value: Any) -> dict[str, Any]:
     return data
 
 
-def keys(kind: type) -> dict[str, Any]:
+@cache
+def keys(kind: type) -> Mapping[str, Any]:
     """Returns the keys of a dataclass in JSON in their order, with the types of their values."""
     types_by_key: dict[str, Any] = {}
     for field in _plan(kind):
@@ -82,7 +85,7 @@ def keys(kind: type) -> dict[str, Any]:
             types_by_key |= {f"{field.name}{end}": _NUMBER for end in _ENDS}
         else:
             types_by_key[field.name] = field.hint
-    return types_by_key
+    return types.MappingProxyType(types_by_key)
 
 
 def estimates(kind: type) -> frozenset[str]:
@@ -170,32 +173,46 @@ def _wrong(where: str, expected: str, data: Any) -> DamagedData:
 
 
 def _decode(kind: Any, data: Any, where: str) -> Any:
+    return _decoder(kind)(kind, data, where)
+
+
+@cache
+def _decoder(kind: Any) -> Callable[[Any, Any, str], Any]:
+    """Returns what decodes data of a type; it is asked for every value of a file."""
     if dataclasses.is_dataclass(kind):
-        return _decode_dataclass(kind, data, where)
+        return _decode_dataclass
     origin = get_origin(kind)
     if origin in (Union, types.UnionType):
-        return _decode_union(kind, data, where)
+        return _decode_union
     if origin is tuple:
-        return _decode_tuple(get_args(kind), data, where)
+        return _decode_tuple
     if origin is Literal:
-        if data in get_args(kind) and not isinstance(data, bool):
-            return data
-        raise _wrong(where, " or ".join(map(str, get_args(kind))), data)
+        return _decode_literal
     if origin in (dict, Mapping):
-        return _decode_mapping(get_args(kind), data, where)
-    if isinstance(kind, type) and issubclass(kind, StrEnum):
-        if isinstance(data, str) and data in list(kind):
-            return kind(data)
-        raise _wrong(where, " or ".join(kind), data)
-    return _decode_scalar(kind, data, where)
+        return _decode_mapping
+    return _decode_enum if isinstance(kind, type) and issubclass(kind, StrEnum) else _decode_scalar
 
 
-def _decode_mapping(types_: tuple[Any, ...], data: Any, where: str) -> dict[Any, Any]:
+def _decode_literal(kind: Any, data: Any, where: str) -> Any:
+    if data in get_args(kind) and not isinstance(data, bool):
+        return data
+    raise _wrong(where, " or ".join(map(str, get_args(kind))), data)
+
+
+def _decode_enum(kind: Any, data: Any, where: str) -> Any:
+    if isinstance(data, str) and data in list(kind):
+        return kind(data)
+    raise _wrong(where, " or ".join(kind), data)
+
+
+def _decode_mapping(kind: Any, data: Any, where: str) -> dict[Any, Any]:
     if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
         raise _wrong(where, "an object", data)
-    of_keys, of_values = types_
+    of_keys, of_values = get_args(kind)
     if of_keys is str and of_values is Any:
         _check_plain(data, where)
+        return dict(data)
+    if of_keys is str and _is_plain(of_values, data.values()):
         return dict(data)
     return {_decode_key(of_keys, key, where): _decode(of_values, item, f"{where}: {key}") for key, item in data.items()}
 
@@ -267,23 +284,28 @@ def _check_plain(data: Any, where: str, depth: int = 0) -> None:
     if isinstance(data, int | float) and not _is_number(data):
         raise _wrong(where, "a number", data)
     for item in data.values() if isinstance(data, dict) else data if isinstance(data, list | tuple) else ():
-        _check_plain(item, where, depth + 1)
+        plain = type(item) in _ALWAYS_PLAIN or (type(item) is float and math.isfinite(item))
+        if not plain or depth == _DEEPEST:
+            _check_plain(item, where, depth + 1)
 
 
 def _is_pair_of_ints(item: Any) -> bool:
     return type(item) is list and len(item) == 2 and type(item[0]) is int and type(item[1]) is int
 
 
-def _decode_tuple(items: tuple[Any, ...], data: Any, where: str) -> tuple[Any, ...]:
+def _decode_tuple(kind: Any, data: Any, where: str) -> tuple[Any, ...]:
     if not isinstance(data, list | tuple):
         raise _wrong(where, "a list", data)
+    items = get_args(kind)
     if items == _PAIRS and all(map(_is_pair_of_ints, data)):  # histograms: thousands of them a result
         return tuple(map(tuple, data))
     if len(items) == 2 and items[1] is ...:
+        if _is_plain(items[0], data):
+            return tuple(data)
         return tuple(_decode(items[0], item, f"{where}[{number}]") for number, item in enumerate(data))
     if len(data) != len(items):
         raise _wrong(where, f"a list of {len(items)}", data)
-    return tuple(_decode(kind, item, where) for kind, item in zip(items, data, strict=True))
+    return tuple(_decode(each, item, where) for each, item in zip(items, data, strict=True))
 
 
 def _below(where: str, name: str) -> str:
@@ -308,8 +330,9 @@ def _decode_dataclass(kind: Any, data: Any, where: str) -> Any:
         elif name in data:
             value = data[name]
             # Most values need no decoding. The slow path decodes the others, and has the messages.
-            right = type(value) in field.plain and (type(value) not in (int, float) or _is_number(value))
-            arguments[name] = value if right else _decode(field.hint, value, _below(where, name))
+            arguments[name] = (
+                value if _needs_none(value, field.plain) else _decode(field.hint, value, _below(where, name))
+            )
         elif field.required:
             raise DamagedData(f"{where}: {name} is missing")
     return kind(**arguments)
@@ -344,7 +367,7 @@ def _plan(kind: Any) -> tuple[_Field, ...]:
         _Field(
             field.name,
             hints[field.name],
-            frozenset(_plain(hints[field.name])),
+            _plain(hints[field.name]),
             field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING,
             hints[field.name] == _ESTIMATE,
         )
@@ -353,9 +376,25 @@ def _plan(kind: Any) -> tuple[_Field, ...]:
     )
 
 
-def _plain(hint: Any) -> set[type]:
+@cache
+def _plain(hint: Any) -> frozenset[type]:
+    """Returns the types of values of a hint that need no decoding."""
     if hint in (bool, int, float, str):
-        return {hint}
+        return frozenset({hint})
     if get_origin(hint) in (Union, types.UnionType):
-        return set().union(*(_plain(option) for option in get_args(hint)))
-    return {type(None)} if hint is type(None) else set()
+        return frozenset().union(*(_plain(option) for option in get_args(hint)))
+    return frozenset({type(None)}) if hint is type(None) else frozenset()
+
+
+def _needs_none(value: Any, plain: frozenset[type]) -> bool:
+    """Whether a value is of a type that needs no decoding, and right."""
+    kind = type(value)
+    if kind is float:
+        return kind in plain and math.isfinite(value)
+    return kind in plain and (kind is not int or _is_number(value))
+
+
+def _is_plain(hint: Any, values: Iterable[Any]) -> bool:
+    """Whether none of the values needs decoding."""
+    plain = _plain(hint)
+    return bool(plain) and all(_needs_none(value, plain) for value in values)
