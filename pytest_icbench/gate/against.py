@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from pytest_icbench.gate.entry import SEARCHED, Baseline, Entry, entry_of
 from pytest_icbench.gate.limits import Effort, further, too_few_samples
@@ -158,19 +159,20 @@ class Comparer:
         judged = over_sessions(now, before, allowed, shares, first=first, of_run=self.baseline.is_run)
         if judged is None:
             return replace(finding, note=f"{self.baseline.noun}'s value is 0")
-        finding = _with_sessions(finding, judged)
         if allowed.name == "throughput_pps" and (now.lower_bound or before.lower_bound):
             # What is "at least" can still fall, and be fallen short of: the path is slower, whatever limits it.
             fell = judged.verdict == Verdict.REGRESSED or judged.suspect
-            note = _AT_LEAST if not fell else finding.note or (_PATH_FELL if now.lower_bound else None)
+            note = _AT_LEAST if not fell else judged.note or (_PATH_FELL if now.lower_bound else None)
             verdict = judged.verdict if fell else Verdict.INCONCLUSIVE
-            return replace(finding, verdict=verdict, at_least=now.lower_bound, note=note, more_sessions=None)
+            return _with_sessions(
+                finding, judged, verdict=verdict, at_least=now.lower_bound, note=note, more_sessions=None
+            )
         if new.low is None:
-            return self._too_few(finding, now, measurement)
+            return self._too_few(_with_sessions(finding, judged), now, measurement)
         if judged.by_launches:
             effort = Effort.of(measurement) if measurement is not None else _effort_of(now)
-            return further(finding, effort, judged.ratio, allowed.margin.limit)
-        return replace(finding, verdict=judged.verdict)
+            return further(_with_sessions(finding, judged), effort, judged.ratio, allowed.margin.limit)
+        return _with_sessions(finding, judged, verdict=judged.verdict)
 
     def _too_few(self, finding: Finding, now: Entry, measurement: Measurement | None) -> Finding:
         """Returns the finding on a figure without an interval: too few launches, or too few samples."""
@@ -181,26 +183,26 @@ class Comparer:
         return further(plain, effort, None)
 
 
-def _with_sessions(finding: Finding, judged: SessionVerdict) -> Finding:
-    """Returns the finding with what the comparison over sessions found; its verdict stays INCONCLUSIVE."""
+def _with_sessions(finding: Finding, judged: SessionVerdict, **others: Any) -> Finding:
+    """Returns the finding with what the comparison over sessions found, and with other values for some fields."""
     several = judged.sessions > 1 and finding.value is not None
     level = finding.value / judged.ratio.value if several and finding.value is not None else finding.baseline_value
-    return replace(
-        finding,
-        ratio=judged.ratio.value,
-        ratio_low=judged.ratio.low,
-        ratio_high=judged.ratio.high,
-        baseline_value=level,
-        baseline_value_low=None if several else finding.baseline_value_low,
-        baseline_value_high=None if several else finding.baseline_value_high,
-        note=judged.note,
-        sessions=judged.sessions,
-        more_sessions=judged.more_sessions,
-        against_control=judged.against,
-        control_change=judged.control,
-        finds=judged.finds,
-        suspect=judged.suspect,
-    )
+    of_sessions: dict[str, Any] = {
+        "ratio": judged.ratio.value,
+        "ratio_low": judged.ratio.low,
+        "ratio_high": judged.ratio.high,
+        "baseline_value": level,
+        "baseline_value_low": None if several else finding.baseline_value_low,
+        "baseline_value_high": None if several else finding.baseline_value_high,
+        "note": judged.note,
+        "sessions": judged.sessions,
+        "more_sessions": judged.more_sessions,
+        "against_control": judged.against,
+        "control_change": judged.control,
+        "finds": judged.finds,
+        "suspect": judged.suspect,
+    }
+    return replace(finding, **{**of_sessions, **others})
 
 
 def _effort_of(entry: Entry) -> Effort:

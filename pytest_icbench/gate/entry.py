@@ -206,9 +206,9 @@ def _reference_pps(measurement: Measurement) -> float | None:
 
 
 def _figure(measurement: Measurement, name: str) -> Figure | None:
-    estimate: Estimate | None = getattr(measurement, name)
     dimension, _ = COMPARED[name]
-    if estimate is None or dimension != measurement.dimension:
+    estimate: Estimate | None = getattr(measurement, name) if dimension == measurement.dimension else None
+    if estimate is None:
         return None
     return Figure(estimate.value, estimate.low, estimate.high, _by_launch(measurement, name))
 

@@ -52,7 +52,7 @@ class Judgement:
 
     Attributes:
         reason: one sentence.
-        details: the findings and their context, one a line.
+        context: what else bears on it, one a line.
         fails: whether the verdict fails a test.
         findings: all findings, the one that decided first.
         against: the comparison with the baseline; None if there was none.
@@ -61,7 +61,7 @@ class Judgement:
 
     verdict: Verdict
     reason: str
-    details: tuple[str, ...] = ()
+    context: tuple[str, ...] = ()
     fails: bool = False
     findings: tuple[Finding, ...] = ()
     against: BaselineComparison | None = None
@@ -69,6 +69,11 @@ class Judgement:
 
     def __bool__(self) -> bool:
         return not self.fails
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """The findings and their context, one a line."""
+        return (*(finding.sentence() for finding in self.findings), *self.context)
 
     def message(self) -> str:
         """Returns a first line of at most 100 characters, then the details, one a line."""
@@ -132,14 +137,9 @@ def judge(
     hindrances = _hindrances(measurement, against)
     reason = "; ".join((reason, *hindrances))
     waiver, note = _waived(measurement.case, verdict, policy)
-    details = (
-        *(finding.sentence() for finding in findings),
-        *_context(measurement, verdict, against),
-        *hindrances,
-        *note,
-    )
+    context = (*_context(measurement, verdict, against), *hindrances, *note)
     fails = policy.fails(verdict) and waiver is None
-    return Judgement(verdict, reason, details, fails, tuple(findings), against, waiver)
+    return Judgement(verdict, reason, context, fails, tuple(findings), against, waiver)
 
 
 def enforce(judgement: Judgement) -> Judgement:

@@ -70,8 +70,10 @@ class Margins:
         """Returns the margins of the compared figures, the main figure first."""
         margins = []
         for name, (owner, better) in COMPARED.items():
+            if owner != dimension:
+                continue
             named = [self.values.get(f"{base}_{name}") for base in (TOLERANCE[better], ALLOWANCE)]
-            if owner == dimension and (name == MAIN[dimension] or any(named)):
+            if name == MAIN[dimension] or any(named):
                 margins.append(self._allowed(name, better, *named))
         return margins
 

@@ -18,7 +18,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from pytest_icbench.gate.entry import Entry
 from pytest_icbench.gate.margins import COMPARED, Allowed
@@ -45,6 +46,10 @@ MOST_FOUND = 2.0
 #: The reason of an INCONCLUSIVE verdict.
 HOST_CHANGED = "host-changed"
 SUSPECT = "a suspect, and nothing is accused before a second look"
+
+_Sessions = tuple[SessionValues, ...]
+#: The way to a value of a session.
+_Of = Callable[[SessionValues], float | None]
 
 
 def strict_confidence(shares: int, figure: Figure | None = None) -> float:
@@ -87,7 +92,7 @@ class SessionVerdict:
     by_launches: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Side:
     """A value of the new session beside that of the baseline's sessions."""
 
@@ -95,10 +100,16 @@ class _Side:
     levels: list[list[float]]
     #: The interval over the new session's launches, over their median; None where it is not known.
     launches: Estimate | None = None
+    _changes: dict[float, Estimate] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def change(self, confidence: float = CONFIDENCE) -> Estimate:
         """Returns the ratio with its interval, which is at least as wide as that of the new session's launches."""
-        over, launches = change_of_level(self.now, self.levels, confidence), self.launches
+        if confidence not in self._changes:
+            self._changes[confidence] = self._widened(confidence)
+        return self._changes[confidence]
+
+    def _widened(self, confidence: float) -> Estimate:
+        over, launches = change_of_level(self.now, self.levels, confidence, spread=self.spread), self.launches
         if None in (over.low, over.high) or launches is None or launches.low is None or launches.high is None:
             return over
         assert over.low is not None
@@ -109,10 +120,10 @@ class _Side:
     @property
     def rests_on_launches(self) -> bool:
         """Whether the new session's launches make the interval wider than the sessions do."""
-        over, widened = change_of_level(self.now, self.levels), self.change()
+        over, widened = change_of_level(self.now, self.levels, spread=self.spread), self.change()
         return (widened.low, widened.high) != (over.low, over.high)
 
-    @property
+    @cached_property
     def spread(self) -> Spread | None:
         return spread_of(self.levels)
 
@@ -143,7 +154,8 @@ def over_sessions(
     plain = _side(values, sessions, lambda session: session.values.get(name), of_launches)
     if plain is None:
         return None
-    beside = _side(values, sessions, _against(name, sessions), of_launches)
+    against, levels = _against(name, sessions)
+    beside = _side(values, sessions, against, of_launches, levels)
     if plain.spread is None:
         return _of_one_session(now, before, allowed, plain, of_run=of_run)
     control = _side(values, sessions, lambda session: session.control)
@@ -165,17 +177,18 @@ def over_sessions(
 
 def _side(
     values: SessionValues,
-    sessions: tuple[SessionValues, ...],
-    of: Callable[[SessionValues], float | None],
+    sessions: _Sessions,
+    of: _Of,
     launches: Estimate | None = None,
+    levels: list[list[float]] | None = None,
 ) -> _Side | None:
-    """Returns the two sides of a value; None unless both have it."""
-    now, levels = of(values), by_level(sessions, of)
+    """Returns the two sides of a value; None unless both have it. ``levels`` are the sessions' values, where known."""
+    now, levels = of(values), by_level(sessions, of) if levels is None else levels
     return _Side(now, levels, launches) if now is not None and now > 0 and levels else None
 
 
-def _against(name: str, sessions: tuple[SessionValues, ...]) -> Callable[[SessionValues], float | None]:
-    """Returns the way to hold a figure against the control by which the baseline's sessions agree better.
+def _against(name: str, sessions: _Sessions) -> tuple[_Of, list[list[float]]]:
+    """Returns the way to hold a figure against the control by which the baseline's sessions agree better, and theirs.
 
     Where both share their disturbances neighbouring launches agree; elsewhere what the control does undisturbed.
     """
@@ -186,10 +199,11 @@ def _against(name: str, sessions: tuple[SessionValues, ...]) -> Callable[[Sessio
     def undisturbed(session: SessionValues) -> float | None:
         return session.undisturbed.get(name)
 
-    by_pairs, by_level_alone = (spread_of(by_level(sessions, of)) for of in (paired, undisturbed))
+    of_pairs, of_level = (by_level(sessions, of) for of in (paired, undisturbed))
+    by_pairs, by_level_alone = spread_of(of_pairs), spread_of(of_level)
     if by_pairs is None or by_level_alone is None or by_level_alone.freedom < FEWEST_NORMAL - 1:
-        return paired
-    return undisturbed if by_level_alone.deviation < by_pairs.deviation else paired
+        return paired, of_pairs
+    return (undisturbed, of_level) if by_level_alone.deviation < by_pairs.deviation else (paired, of_pairs)
 
 
 def _over_launches(figure: Figure) -> Estimate | None:
@@ -307,7 +321,7 @@ def _host_changed(judged: SessionVerdict) -> str:
     return f"{HOST_CHANGED}: {moved}this by {judged.ratio.value - 1:+.1%}, {beside}"
 
 
-def _by_witness(values: SessionValues, sessions: tuple[SessionValues, ...], allowed: Allowed) -> str | None:
+def _by_witness(values: SessionValues, sessions: _Sessions, allowed: Allowed) -> str | None:
     """Returns the reason of a change that something explains which shares no code with the path; None if nothing does.
 
     What takes no longer than it does from session to session explains nothing.
@@ -329,12 +343,7 @@ def _by_witness(values: SessionValues, sessions: tuple[SessionValues, ...], allo
     return None
 
 
-def _explaining(
-    witness: Callable[[SessionValues], float | None],
-    values: SessionValues,
-    sessions: tuple[SessionValues, ...],
-    allowed: Allowed,
-) -> float | None:
+def _explaining(witness: _Of, values: SessionValues, sessions: _Sessions, allowed: Allowed) -> float | None:
     """Returns the factor by which a witness takes longer, if without it the change may be within the margin."""
     time = _side(values, sessions, witness)
     if time is None:
@@ -363,7 +372,7 @@ def finds(before: Entry, allowed: Allowed, shares: int) -> float | None:
     """
     sessions = before.sessions
     of_figure = by_level(sessions, lambda session: session.values.get(allowed.name))
-    beside = by_level(sessions, _against(allowed.name, sessions))
+    _, beside = _against(allowed.name, sessions)
     sides = [_Side(1.0, levels) for levels in (of_figure, beside) if levels]
     confidence = strict_confidence(shares * len(sides), before.figures.get(allowed.name))
     return _finds(sides, allowed.margin, confidence) if sides else None

@@ -12,6 +12,8 @@ from pytest_icbench.stats.quantiles import median, quantile
 
 #: The most sessions of a case that a baseline keeps; a further one pushes the oldest out.
 MOST_SESSIONS = 20
+#: What is multiplied by the reference link's rate, and not divided by it: a cost of each frame.
+COST = ("throughput", "lower")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,10 @@ def against_control(name: str, figure: Figure, control: Figure | None) -> tuple[
     """
     if control is None or not figure.launches or min(control.launches, default=0.0) <= 0:
         return ()
-    return tuple(_over(name, value, beside) for value, beside in zip(figure.launches, control.launches, strict=False))
+    both = zip(figure.launches, control.launches, strict=False)
+    if COMPARED[name] == COST:
+        return tuple([value * beside for value, beside in both])
+    return tuple([value / beside for value, beside in both])
 
 
 def against_undisturbed(name: str, figure: Figure, control: Figure | None) -> float | None:
@@ -57,11 +62,8 @@ def against_undisturbed(name: str, figure: Figure, control: Figure | None) -> fl
     if control is None or not control.launches or min(control.launches) <= 0:
         return None
     better = 0.75 if COMPARED[name][0] == "throughput" else 0.25
-    return _over(name, middle(figure), quantile(control.launches, better))
-
-
-def _over(name: str, value: float, beside: float) -> float:
-    return value * beside if COMPARED[name] == ("throughput", "lower") else value / beside
+    value, beside = middle(figure), quantile(control.launches, better)
+    return value * beside if COMPARED[name] == COST else value / beside
 
 
 def by_level(sessions: Sequence[SessionValues], of: Callable[[SessionValues], float | None]) -> list[list[float]]:

@@ -17,9 +17,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from statistics import NormalDist
+from typing import NamedTuple
 
 from pytest_icbench.stats.quantiles import FEWEST_LAUNCHES, Estimate
 
@@ -59,6 +60,11 @@ def find_dependence(values: Sequence[float]) -> Dependence | None:
     Args:
         values: in the order of time.
     """
+    return _find_dependence(tuple(values))
+
+
+@lru_cache(maxsize=64)  # a gate asks for the interval of a figure's launches, and for that of their ratio
+def _find_dependence(values: tuple[float, ...]) -> Dependence | None:
     n = len(values)
     if n < FEWEST_LAUNCHES or min(values) == max(values):
         return None
@@ -135,13 +141,13 @@ def lag_one(values: Sequence[float]) -> float:
     """
     n = len(values)
     mean = math.fsum(values) / n
-    squares = math.fsum((value - mean) ** 2 for value in values)
-    plain = math.fsum((before - mean) * (after - mean) for before, after in pairwise(values)) / squares
+    beyond = [value - mean for value in values]
+    squares = math.fsum([value**2 for value in beyond])
+    plain = math.fsum([before * after for before, after in pairwise(beyond)]) / squares
     return min(max((plain + 1 / n) / (1 - 3 / n), -1.0), 1.0)
 
 
-@dataclass(frozen=True, slots=True)
-class _Model:
+class _Model(NamedTuple):
     """What scores say if neighbours have one correlation: a likelihood, and the level's mean and variance."""
 
     log_likelihood: float
@@ -154,7 +160,8 @@ class _Model:
         steps = [after - correlation * before for before, after in pairwise(scores)]
         precision = first + (n - 1) * rest * rest
         level = (first * scores[0] + rest * math.fsum(steps)) / precision
-        squares = first * (scores[0] - level) ** 2 + math.fsum((step - rest * level) ** 2 for step in steps)
+        drawn = rest * level
+        squares = first * (scores[0] - level) ** 2 + math.fsum([(step - drawn) ** 2 for step in steps])
         squares = max(squares, 1e-9)
         log_likelihood = (math.log(first) - math.log(precision) - (n - 1) * math.log(squares)) / 2
         return cls(log_likelihood, level, squares / (n - 1) / precision)

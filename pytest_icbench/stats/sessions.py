@@ -24,7 +24,9 @@ from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate
 from pytest_icbench.stats.student import student_quantile
 
 
-def change_of_level(now: float, levels: Sequence[Sequence[float]], confidence: float = CONFIDENCE) -> Estimate:
+def change_of_level(
+    now: float, levels: Sequence[Sequence[float]], confidence: float = CONFIDENCE, *, spread: Spread | None = None
+) -> Estimate:
     """Returns a new session's value over the geometric mean of the newest level, with its interval.
 
     An interval that does not hold 1 shows a change beyond what the sessions differ by. A single session has none.
@@ -32,6 +34,7 @@ def change_of_level(now: float, levels: Sequence[Sequence[float]], confidence: f
     Args:
         now: the value of the new session.
         levels: the value of each earlier session, level by level, the newest level last; no level is empty.
+        spread: that of the levels, where it is known already.
 
     Raises:
         ValueError: a value is not positive.
@@ -39,7 +42,7 @@ def change_of_level(now: float, levels: Sequence[Sequence[float]], confidence: f
     if min(now, *(value for level in levels for value in level)) <= 0:
         raise ValueError("a change needs positive medians")
     change = math.log(now) - _mean([math.log(value) for value in levels[-1]])
-    spread = spread_of(levels)
+    spread = spread or spread_of(levels)
     if spread is None:
         return Estimate(math.exp(change))
     reach = arm(spread, len(levels[-1]), confidence)
@@ -65,8 +68,9 @@ def spread_of(levels: Sequence[Sequence[float]]) -> Spread | None:
     freedom, squares = 0, 0.0
     for level in levels:
         logarithms = [math.log(value) for value in level]
+        mean = _mean(logarithms)
         freedom += len(logarithms) - 1
-        squares += math.fsum((value - _mean(logarithms)) ** 2 for value in logarithms)
+        squares += math.fsum([(value - mean) ** 2 for value in logarithms])
     return Spread(math.sqrt(squares / freedom), freedom) if freedom else None
 
 
