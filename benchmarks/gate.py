@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How long the gate takes for thousands of cases: reading limits and baseline, judging each; saving beside it."""
+"""How long the gate takes for thousands of cases: reading limits and baseline, judging each; saving beside it.
+
+The baseline is a CI's: each case has several sessions with a control, so that verdicts of all kinds are found.
+"""
 
 from __future__ import annotations
 
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from random import Random
@@ -13,19 +18,24 @@ from random import Random
 sys.path.append(str(Path(__file__).parents[1]))
 
 from pytest_icbench.gate.against import Comparer
-from pytest_icbench.gate.entry import entry_of
+from pytest_icbench.gate.entry import Entry, entry_of
 from pytest_icbench.gate.judge import Policy, judge
 from pytest_icbench.gate.thresholds import parse
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.model.rate import Rate
+from pytest_icbench.model.traffic import MIN_FRAME_BYTES, Traffic
 from pytest_icbench.stats.intervals import median_over_launches
+from pytest_icbench.stats.noninferiority import Figure
 from pytest_icbench.store.baselines import load, save
 from tests.measurements import measurement
 
 CASES = 5000
 LAUNCHES = 8
+#: Sessions of a baseline, how far apart they lie by nature (standard deviation, a share), and their host with them.
+SESSIONS, APART, HOST_APART = 6, 0.002, 0.01
+#: What the new version makes of a rate: some cases are far slower, some within noise of the margin, some faster.
+FACTORS = (0.6, 0.93, 1.0, 1.0, 1.0, 1.1)
 #: Reading limits and baseline and judging all cases have to be done in this time.
 MOST_S = 2.0
 
@@ -40,28 +50,62 @@ def treatment(version: str) -> dict[str, object]:
     return {"kernel": "6.1.0", "kernel_parameters": parameters, "switch": switch, "node": "lxc", "cpus": threads}
 
 
-def measured(case: Case, random: Random, factor: float, version: str) -> Measurement:
-    """A measurement of a case with as many launches as usual."""
-    rates = [5e6 * factor * random.gauss(1, 0.01) for _ in range(LAUNCHES)]
-    found = median_over_launches(rates)
-    launches = tuple(Launch(index, 0.0, 1.0, 0.1, rate, rate, 0.0, False, ()) for index, rate in enumerate(rates))
+def launches_at(pps: float, random: Random) -> tuple[Launch, ...]:
+    """As many launches as usual at about a rate."""
+    rates = [pps * random.gauss(1, 0.005) for _ in range(LAUNCHES)]
+    return tuple(Launch(index, 0.0, 1.0, 0.1, rate, rate, 0.0, False, ()) for index, rate in enumerate(rates))
+
+
+def measured(case: Case, random: Random, factor: float, version: str, session: int) -> Measurement:
+    """A measurement of a case, and of the reference link beside it."""
+    host = random.gauss(1, HOST_APART)
+    launches = launches_at(5e6 * factor * host * random.gauss(1, APART), random)
     return measurement(
         case,
-        throughput_pps=found,
+        throughput_pps=median_over_launches([launch.throughput_pps for launch in launches]),
         per_launch=launches,
+        per_reference_launch=launches_at(8e6 * host, random),
         launches=LAUNCHES,
         duration_s=12.0,
-        started_at=1.7e9,
+        started_at=1.7e9 + 86_400 * session,
         identity=dict(IDENTITY),
         treatment=treatment(version),
         settings={"duration_s": 1.0},
     )
 
 
+def of_a_session(entry: Entry, session: int, random: Random) -> Entry:
+    """The same case as another session measured it."""
+    host = random.gauss(1, HOST_APART)
+
+    def moved(figure: Figure, factor: float) -> Figure:
+        ends = (None if end is None else end * factor for end in (figure.low, figure.high))
+        return Figure(figure.value * factor, *ends, tuple(value * factor for value in figure.launches))
+
+    assert entry.control is not None
+    return replace(
+        entry,
+        measured=f"2023-11-{session + 1:02}T00:00:00Z",
+        figures={name: moved(figure, host * random.gauss(1, APART)) for name, figure in entry.figures.items()},
+        control=moved(entry.control, host),
+    )
+
+
+def in_baseline(measurements: list[Measurement], random: Random) -> Iterator[tuple[Entry, Entry]]:
+    """Yields each case's entry with the sessions but the newest, and that of the newest session."""
+    for each in measurements:
+        newest = entry_of(each)
+        assert newest is not None
+        kept = of_a_session(newest, 0, random)
+        for session in range(1, SESSIONS - 1):
+            kept = of_a_session(newest, session, random).after(kept)
+        yield kept, newest
+
+
 def cases() -> list[Case]:
     switches = ("ovs", "vpp", "testpmd", "linux-bridge", "veth")
-    every = [Case(switch, rate=Rate(pps)) for switch in switches for pps in range(1000, 1000 + CASES // len(switches))]
-    return every[:CASES]
+    sizes = range(MIN_FRAME_BYTES, MIN_FRAME_BYTES + CASES // len(switches))
+    return [Case(switch, Traffic(size)) for switch in switches for size in sizes]
 
 
 def thresholds() -> str:
@@ -74,19 +118,20 @@ def thresholds() -> str:
 
 def main() -> int:
     random = Random(1)
-    before = [measured(case, random, 1.0, "3.1") for case in cases()]
-    now = [measured(case, random, random.choice((0.9, 1.0, 1.0, 1.1)), "3.2") for case in cases()]
+    before = [measured(case, random, 1.0, "3.1", SESSIONS) for case in cases()]
+    now = [measured(case, random, random.choice(FACTORS), "3.2", SESSIONS + 1) for case in cases()]
     with tempfile.TemporaryDirectory() as directory:
+        kept, newest = zip(*in_baseline(before, random), strict=True)
+        save(Path(directory), "main", kept)
         began = time.perf_counter()
-        entries = [entry for each in before if (entry := entry_of(each)) is not None]
-        files = save(Path(directory), "main", entries)
+        files = save(Path(directory), "main", newest)
         saved_s = time.perf_counter() - began
         size = sum(path.stat().st_size for path in files)
 
         text = thresholds()
         began = time.perf_counter()
         limits = parse(text, "thresholds.toml")
-        comparer = Comparer(load(Path(directory), "main"))
+        comparer = Comparer(load(Path(directory), "main"), cases=CASES)
         read_s = time.perf_counter() - began
         began = time.perf_counter()
         policy = Policy(today=date(2026, 1, 1))
@@ -97,8 +142,9 @@ def main() -> int:
             judgement.fields()
             verdicts[str(judgement.verdict)] = verdicts.get(judgement.verdict, 0) + 1
         judged_s = time.perf_counter() - began
-    print(f"{len(entries)} cases of {LAUNCHES} launches, {len(limits.tables)} tables of limits: {verdicts}")
-    print(f"saved in {saved_s:.2f} s, {size / 1e6:.1f} MB in {len(files)} files")
+    told = ", ".join(f"{number} {verdict}" for verdict, number in sorted(verdicts.items()))
+    print(f"{len(now)} cases of {LAUNCHES} launches against {SESSIONS} sessions, {len(limits.tables)} tables: {told}")
+    print(f"a session saved beside {SESSIONS - 1} in {saved_s:.2f} s, {size / 1e6:.1f} MB in {len(files)} files")
     print(f"limits and baseline read in {read_s:.2f} s, judged in {judged_s:.2f} s")
     held = read_s + judged_s <= MOST_S
     print(f"{'PASS' if held else 'FAIL'} {read_s + judged_s:.2f} s; wanted: at most {MOST_S:.0f} s")
