@@ -49,6 +49,8 @@ def cut(line: str, length: int = FIRST_LINE) -> str:
 
 def printable(text: str) -> str:
     """Replaces the control characters of a text, so that a terminal can show it."""
+    if text.isprintable():
+        return text
     return "".join(char if char.isprintable() else "?" for char in text)
 
 

@@ -317,7 +317,7 @@ class Measurement:
     @property
     def point(self) -> Case:
         """The case itself; axes that an earlier version did not write have their defaults."""
-        return _point(self.switch, tuple(axis for axis in self.axes.items() if axis[0] in AXES))
+        return _point(self.switch, tuple([axis for axis in self.axes.items() if axis[0] in AXES]))
 
     @property
     def ratio_to_plain(self) -> Estimate | None:

@@ -8,9 +8,10 @@ there are too few values for the confidence, the interval is None.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from operator import itemgetter
 from statistics import NormalDist
 from typing import Self
 
@@ -216,6 +217,10 @@ def unpaired_ratio(
     return Estimate(median(ratios), ratios[rank - 1], ratios[-rank], coverage)
 
 
+#: The number of a bucket's samples.
+_NUMBER: Callable[[tuple[int, int]], int] = itemgetter(1)
+
+
 @dataclass(frozen=True, slots=True)
 class Histogram:
     """The samples of a launch or of several in buckets, as the workload counts them.
@@ -237,7 +242,7 @@ class Histogram:
     @property
     def count(self) -> int:
         """The number of samples, without the lost ones."""
-        return sum(number for _, number in self.counts)
+        return sum(map(_NUMBER, self.counts))
 
     def percentile(self, q: float) -> int | None:
         """Returns the value that the share q of all requests (0 < q < 1) did not exceed; lost ones exceed every value.
