@@ -6,6 +6,7 @@ The baseline is a CI's: each case has several sessions with a control, so that v
 
 from __future__ import annotations
 
+import gc
 import sys
 import tempfile
 import time
@@ -127,6 +128,10 @@ def main() -> int:
         files = save(Path(directory), "main", newest)
         saved_s = time.perf_counter() - began
         size = sum(path.stat().st_size for path in files)
+
+        del before, kept, newest
+        gc.collect()
+        gc.freeze()  # a session measures case by case: thousands of measurements are this program's own
 
         text = thresholds()
         began = time.perf_counter()
