@@ -81,7 +81,9 @@ def accept_command(arguments: argparse.Namespace) -> int:
             entry = entry_of(measurement)
             if entry is not None and arguments.unchanged and measurement.verdict == Verdict.REGRESSED:
                 accepted.pop((str(entry.identity), entry.key), None)  # the first look at the suspect
-                refused.append(f"{measurement.dimension} {measurement.case}: not added: REGRESSED is not unchanged")
+                refused.append(
+                    f"{measurement.dimension} {measurement.case}: not added: {Verdict.REGRESSED} is not unchanged"
+                )
             elif entry is None:
                 reason = (
                     measurement.reason

@@ -33,7 +33,7 @@ from pytest_icbench.model.settings import Settings
 MOST_FAULTS = 2
 #: Reasons of INVALID that lie in the harness: its clock. Others are the switch's, whose launches are not repeated.
 HARNESS_REASONS = ("clock",)
-#: Reasons that a cable can have.
+#: Reasons that a cable can have, or, while others take their CPUs, the endpoints.
 PATH_REASONS = ("no-forwarding", "stalled")
 #: The most launches of a case that are repeated because they were disturbed, and the share of its time for them.
 MOST_DISTURBED, DISTURBED_TIME = 3, 0.25
@@ -240,7 +240,10 @@ class Strategy:
                     continue
                 return launch
             evidence = _with_fault(rig, launch.invalid, launch.evidence or "")
-            if launch.invalid not in HARNESS_REASONS or not self._another_try(launch.invalid, evidence):
+            # An endpoint that others keep from its CPU takes no frames, as if none arrived.
+            kept_off = launch.invalid in PATH_REASONS and launch.disturbed is not None
+            evidence += f"; {launch.disturbed}" if kept_off else ""
+            if not (kept_off or launch.invalid in HARNESS_REASONS) or not self._another_try(launch.invalid, evidence):
                 if phase == "case":
                     self.gathered.rejected.append(launch)
                 raise Invalid(launch.invalid, evidence)

@@ -191,6 +191,32 @@ def test_a_launch_with_a_slow_canary_is_repeated() -> None:
     assert all(window.disturbed for window in found.per_repeated_launch[0].windows)
 
 
+@pytest.mark.parametrize(
+    ("silent", "others", "ended"),
+    [
+        (2, "others took 1.43 of 2 CPUs", (None, 2)),
+        (3, "others took 1.43 of 2 CPUs", ("INVALID", 2)),
+        (1, None, ("INVALID", 0)),
+    ],
+)
+def test_a_silence_while_others_have_the_cpus_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch, silent: int, others: str | None, ended: tuple[str | None, int]
+) -> None:
+    plain, ran = vars(repeat)["run_launch"], itertools.count()
+
+    def run_launch(*args: Any, **named: Any) -> Launch:
+        launch: Launch = plain(*args, **named)
+        if next(ran) >= silent:
+            return launch
+        return replace(launch, invalid="stalled", evidence="pair 1: nothing arrived", disturbed=others)
+
+    monkeypatch.setattr(repeat, "run_launch", run_launch)
+    found = run(ScriptedRig())
+    assert (found.verdict, found.repeated) == ended
+    told = [*found.faults, *([f"stalled: {found.evidence}"] if found.verdict else [])]
+    assert set(told) == {"stalled: pair 1: nothing arrived" + (f"; {others}" if others else "")}
+
+
 def disturbed(monkeypatch: pytest.MonkeyPatch, *numbers: int) -> None:
     """Launches that are models; those of these numbers, as they run, are disturbed."""
     timeless(monkeypatch)

@@ -221,7 +221,7 @@ def test_an_invalid_launch_ends_the_case_with_its_reason() -> None:
     assert found.per_launch[0].invalid == "no-forwarding"
 
 
-def test_only_the_harness_own_faults_are_repeated_and_twice_at_most() -> None:
+def test_the_harness_own_faults_are_repeated_twice_at_most() -> None:
     faulty = {"left": 2}
 
     def late_clock(index: int, line: dict[str, Any]) -> dict[str, Any]:
