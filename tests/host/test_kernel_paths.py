@@ -122,7 +122,10 @@ ONE_IN = 1000
 
 
 def test_a_path_that_lies_is_named_by_the_accounts(session: HostSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An XDP program that drops 1 in 1,000: frames are lost to the frame, and the ports' counters say where."""
+    """An XDP program that drops 1 in 1,000: frames are lost to the frame, and the ports' counters say where.
+
+    A receiver that others keep from its CPU loses more, behind the path.
+    """
     honest = xdp.redirect_by_port
 
     def lying(devices: int) -> bytes:
@@ -138,9 +141,12 @@ def test_a_path_that_lies_is_named_by_the_accounts(session: HostSession, monkeyp
         after = rig.counters()
     assert_heard(launch)
     lost, sent = launch.total("lost"), launch.total("sent")
-    assert sent / ONE_IN / 3 < lost < 3 * sent / ONE_IN
     came, given = difference(before, after, "rx_packets"), difference(before, after, "tx_packets")
-    assert lost <= came[0] - given[1] <= lost + END_MARKS
+    in_path = came[0] - given[1]
+    assert sent / ONE_IN / 3 < in_path < 3 * sent / ONE_IN
+    assert in_path <= lost + END_MARKS
+    if launch.disturbed is None:
+        assert lost <= in_path
 
 
 JOINS = {"gro": "true", "udp-gro": "true", "threaded-napi": "true"}

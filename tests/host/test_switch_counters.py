@@ -16,6 +16,7 @@ from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.measure.launch.ports import Ports
+from pytest_icbench.measure.strategy.repeat import HARNESS_REASONS, MOST_FAULTS
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.switch_facts import PortCounters
@@ -63,9 +64,12 @@ def test_counters_agree_with_the_endpoints(session: HostSession, name: str) -> N
     settings = replace(BRIEF, warmup_s=0.0)  # the launch's totals are those of its windows then
     with built(session, case) as rig:
         there_and_back(rig, case)  # addresses are learnt
-        before, said = settled(rig), refusals(rig, 0)
-        launch = run_launch(rig, replace(case, rate=Rate(50_000)), settings)
-        after = settled(rig)
+        for _ in range(MOST_FAULTS + 1):
+            before, said = settled(rig), refusals(rig, 0)
+            launch = run_launch(rig, replace(case, rate=Rate(50_000)), settings)
+            after = settled(rig)
+            if launch.invalid not in HARNESS_REASONS:
+                break
         # A kernel answers an announcement that comes before the sender has its port.
         said = refusals(rig, 0) - said
     assert_heard(launch)
