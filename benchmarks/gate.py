@@ -80,8 +80,8 @@ def of_a_session(entry: Entry, session: int, random: Random) -> Entry:
     host = random.gauss(1, HOST_APART)
 
     def moved(figure: Figure, factor: float) -> Figure:
-        ends = (None if end is None else end * factor for end in (figure.low, figure.high))
-        return Figure(figure.value * factor, *ends, tuple(value * factor for value in figure.launches))
+        low, high = (None if end is None else end * factor for end in (figure.low, figure.high))
+        return Figure(figure.value * factor, low, high, tuple(value * factor for value in figure.launches))
 
     assert entry.control is not None
     return replace(

@@ -342,8 +342,8 @@ def draw(name: str, figure: Figure, data: Mapping[str, Any]) -> None:
         axes.axvline(border, **drawing.LIMIT)
     kinds = {place: each["kind"] for case in cases for place, each in points(data, case)}
     for row, among in ((-1, SLOWER), (-2, BESIDE)):
-        xs = [place for place, kind in kinds.items() if kind in among]
-        axes.scatter(xs, [row] * len(xs), marker="|", s=40, color="#555555")
+        marked = [place for place, kind in kinds.items() if kind in among]
+        axes.scatter(marked, [row] * len(marked), marker="|", s=40, color="#555555")
     axes.set_yticks(range(-2, len(cases)), ["beside load", "slower forwarder", *cases], fontsize=7)
     axes.set(xlabel="session", ylim=(-2.8, len(cases) + 0.4))
     axes.legend(fontsize=7, ncols=len(verdicts), loc="upper center")
