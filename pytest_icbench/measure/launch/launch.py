@@ -11,6 +11,7 @@ import logging
 import math
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal, NoReturn
 
@@ -161,10 +162,11 @@ class Run:
                     self.interference = self.rig.interference(self.id)
                 self._count()
         finally:
-            self.freezing.end()
-            self.rig.end(self.id)
-            if self.stream is not None:
-                self.stream.close()
+            with ExitStack() as ends:  # the last one first, whichever of them fails
+                if self.stream is not None:
+                    ends.callback(self.stream.close)
+                ends.callback(self.rig.end, self.id)
+                self.freezing.end()
         self.rig.check()
         sent_s = self.settings.warmup_s + self.settings.sending_s
         if self.ended_early_s is not None:

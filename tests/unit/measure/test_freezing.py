@@ -11,11 +11,14 @@ import pytest
 
 from pytest_icbench.config.fit import unsupported_reason
 from pytest_icbench.driver.switch.registry import builtin_switches
+from pytest_icbench.errors import ProvisionError
 from pytest_icbench.measure.launch.freezing import Freezing
+from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.rate import Rate, named_rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.trace import Trace
+from tests.unit.scripted_rig import EXECUTABLE, FAST, MAX, ScriptedRig
 
 TRACE = Trace.of("freeze:20k")
 CASE = Case("veth", function="wire", pairs=30, rate=Rate(trace=TRACE))
@@ -73,6 +76,17 @@ def test_frames_to_a_frozen_function_are_not_awaited() -> None:
     schedule, _ = freezing()
     windows: list[Any] = [SimpleNamespace(pair=30, number=number) for number in (90, 91, 120, 121)]
     assert [schedule.awaits(window) for window in windows] == [False, True, True, False]
+
+
+def test_a_launch_ends_whether_its_functions_can_be_thawed_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: Freezing) -> None:
+        raise ProvisionError("cannot be thawed")
+
+    monkeypatch.setattr(Freezing, "end", fail)
+    rig = ScriptedRig(preflighted=True)
+    with pytest.raises(ProvisionError, match="cannot be thawed"):
+        run_launch(rig, MAX, FAST, index=0, executable=EXECUTABLE)
+    assert rig.log[-1].endswith(" end")
 
 
 @pytest.mark.parametrize("changed", [{"function": None}, {"pairs": 1}, {"chain": 2}, {"dimension": "latency"}])
