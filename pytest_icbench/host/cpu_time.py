@@ -101,12 +101,13 @@ def process_times(base: Path = Path("/")) -> dict[int, ProcessTime]:
     times = {}
     with suppress(OSError), os.scandir(base / "proc") as entries:
         for entry in entries:
-            if entry.name.isdigit() and (process := _process(base / "proc" / entry.name / "stat")) is not None:
+            if entry.name.isdigit() and (process := process_at(base / "proc" / entry.name / "stat")) is not None:
                 times[int(entry.name)] = process
     return times
 
 
-def _process(path: Path) -> ProcessTime | None:
+def process_at(path: Path) -> ProcessTime | None:
+    """Returns the process of a ``stat`` file of the kernel's; None if it does not exist."""
     text = _read(path)
     head, bracket, tail = (text or "").rpartition(")")
     fields = tail.split()
@@ -144,7 +145,7 @@ def _scheduled(directory: Path) -> tuple[int, int | None] | None:
     fields = (_read(directory / "schedstat") or "").split()
     if len(fields) >= 2:
         return int(fields[0]), int(fields[1])
-    process = _process(directory / "stat")
+    process = process_at(directory / "stat")
     return None if process is None else (process.ticks * _tick_ns(), None)
 
 
@@ -157,7 +158,7 @@ def _last_cpu(directory: Path, cpus: frozenset[int]) -> frozenset[int]:
     """Returns the CPUs of a thread: its only one, or the one on which it ran last."""
     if len(cpus) == 1:
         return cpus
-    process = _process(directory / "stat")
+    process = process_at(directory / "stat")
     return cpus if process is None else frozenset({process.cpu})
 
 

@@ -28,6 +28,7 @@ from pytest_icbench.driver.node.protocol import NodeSpec
 from pytest_icbench.driver.node.rootfs import Skeleton
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import entry_checks
+from pytest_icbench.host.cpu_time import process_at
 from pytest_icbench.host.findings import Finding, Level
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.process import Process
@@ -107,15 +108,6 @@ def _start(container: Any, command: tuple[str, ...], log: Path) -> str | None:
         os.waitpid(pid, 0)
         return f"did not start within {START_TIMEOUT_S:g} s"
     return None if os.waitpid(pid, 0)[1] == 0 else "did not start"
-
-
-def _parent(pid: int) -> int | None:
-    """Returns the pid of a process's parent; None if it has ended."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return None
-    return int(stat.rpartition(")")[2].split()[1])  # behind the name, which may hold blanks: state, parent
 
 
 def _forking(function: Callable[..., int], *args: Any, **keywords: Any) -> int:
@@ -228,7 +220,8 @@ class LxcNode(ContainerNode):
         init = -1 if failure else int(container.init_pid)
         if init <= 0:
             raise ProvisionError(f"container {spec.name} {failure or 'ended at once'}{self._log_tail()}")
-        self._monitor = _parent(init)
+        process = process_at(Path(f"/proc/{init}/stat"))
+        self._monitor = None if process is None else process.parent
         return init, prepared_ns
 
     def _log_tail(self) -> str:
