@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 
+from pytest_icbench.driver.switch.common import vhost_events
 from pytest_icbench.driver.switch.common.kernel_ports import KernelPath
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import Unsupported
@@ -87,6 +88,15 @@ def come_and_go(session: HostSession, case: Case) -> None:
         assert_heard(there_and_back(rig, case))
         # Else nothing would read as in the next session.
         assert session.id not in json.dumps(rig.switch_facts.config)
+
+
+@pytest.mark.parametrize("name", ["basicfwd", "testpmd", "ovs", "forward"])
+def test_the_vhost_library_of_a_switch_can_be_woken(session: HostSession, name: str) -> None:
+    case = Case(name)
+    with built(session, case) as rig:
+        (pid,) = userspace_pids(rig)
+        assert vhost_events.wake(pid)
+        assert_heard(there_and_back(rig, case))
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from pytest_icbench.driver.switch.common import vhost_events
 from pytest_icbench.driver.switch.common.daemon import Daemon
 from pytest_icbench.driver.switch.protocol import Attachment
 from pytest_icbench.errors import ProvisionError
@@ -58,9 +59,13 @@ def endpoint_of(port: str, attachment: Attachment) -> Endpoint:
 
 
 def wait_for_sockets(paths: Sequence[Path], daemon: Daemon, *, timeout_s: float) -> None:
-    """Waits until all paths are sockets. Raises ProvisionError after ``timeout_s`` seconds, or if the daemon dies."""
+    """Waits until all paths are sockets, and has DPDK's vhost library accept connections at once.
+
+    Raises ProvisionError after ``timeout_s`` seconds, or if the daemon dies.
+    """
     daemon.wait_until(
         lambda: all(path.is_socket() for path in paths),
         failure=f"has not opened {', '.join(str(path) for path in paths)}",
         timeout_s=timeout_s,
     )
+    vhost_events.wake(daemon.process.pid)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from pytest_icbench.driver.switch.common import vhost_events
 from pytest_icbench.driver.switch.common.cores import check_cores, share_queues
 from pytest_icbench.driver.switch.common.daemon import SAMPLE_S, DaemonSwitch
 from pytest_icbench.driver.switch.common.kernel import probe_netdev_api
@@ -198,6 +199,8 @@ class OpenVSwitch(DaemonSwitch):
             commands += _uplink_port(spec.uplink, spec.mtu, cpu)
         daemons.vsctl(*commands, timeout_s=int(START_S))
         daemons.check_ports(numbers)
+        if port_type == _SERVER:
+            vhost_events.wake(daemons.switch.process.pid)
         # They do the same as the one NORMAL flow of a bridge without a controller, but count by port: a vhost port that
         # OVS serves has no counters. The datapath's flows match on the port anyway.
         flows = [
