@@ -6,8 +6,12 @@ What it sends, receives and counts; other files are about its times, about how i
 
 from __future__ import annotations
 
+import os
+import time
+
 import pytest
 
+from tests.host.node_tools import cpu_ticks
 from tests.host.workload_tools import LOOPBACK, Outcome, Path2, Process, between, check_lines, lost, run, veth
 
 __all__ = ["veth"]  # fixtures
@@ -165,6 +169,20 @@ def test_frames_of_others(veth: Path2) -> None:
     assert outcome.summary["received"] == 0
     assert outcome.summary["highest_sequence"] == -1
     assert outcome.summary["foreign"] == 203  # 200 frames and three end marks
+
+
+def test_a_receiver_that_shares_its_cpu_leaves_it_to_others_until_the_start() -> None:
+    """Receivers that are ready do not keep those from starting that are not."""
+    receiver = Process("recv", LOOPBACK.b, LOOPBACK.a, "--supervised", "--yield", 1, "--drain", 0.2)
+    receiver.until("ready")
+    before, began = cpu_ticks(receiver.process.pid), time.monotonic()
+    time.sleep(0.5)
+    taken_s = (cpu_ticks(receiver.process.pid) - before) / os.sysconf("SC_CLK_TCK")
+    assert taken_s < (time.monotonic() - began) / 5
+    receiver.say("start")
+    sender = run("send", LOOPBACK.a, LOOPBACK.b, "--count", 1000, "-r", "10k")
+    outcome = receiver.end()
+    assert outcome.summary["received"] == sender.summary["sent"] == 1000
 
 
 def test_nobody_listens(veth: Path2) -> None:
