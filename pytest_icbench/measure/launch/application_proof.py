@@ -8,8 +8,8 @@ from pytest_icbench.model.application import ApplicationRun
 
 #: Bytes of headers in each frame that an interface counts: Ethernet, IPv4, and TCP with time stamps, or UDP.
 TCP_HEADERS, UDP_HEADERS = 66, 42
-#: Payload that a stream may have beside what was received, as a share and in bytes: its control connection, segments
-#: that were sent again, and what was under way when the client stopped counting.
+#: Payload that there may be beside what was received: a share for the control connection and segments that were sent
+#: again, and bytes of each stream, a window of TCP, that were under way when the client stopped counting.
 STREAM_SHARE, STREAM_BYTES = 0.01, 4 << 20
 #: Share by which the counts of a stream's two ends may differ.
 COUNT_SHARE = 0.001
@@ -49,7 +49,7 @@ def _bytes(application: Application, run: ApplicationRun) -> str | None:
     udp = application.load.mode == "udp"
     carried = counted - (UDP_HEADERS if udp else TCP_HEADERS) * (run.received_frames or 0)
     # The last window of a stream may be read after the client has asked for the count.
-    slack = STREAM_SHARE * payload + STREAM_BYTES
+    slack = STREAM_SHARE * payload + STREAM_BYTES * max(application.load.connections, 1)
     too_few = carried < payload - slack
     # A socket drops datagrams that come too fast; of TCP only what was sent again is beside the payload.
     too_many = not udp and not run.client.retransmits and carried > payload + slack

@@ -207,6 +207,13 @@ def test_the_bytes_of_a_stream_are_those_of_the_interface_less_headers() -> None
     assert why_wrong(udp, stream(payload, whole // 2, frames)) is not None
 
 
+def test_each_stream_may_have_a_window_under_way_at_its_end() -> None:
+    payload, received, frames = 2_429_288_448, 2_465_977_773, 0
+    assert why_wrong(application("iperf3:c16"), stream(payload, received, frames)) is None
+    assert why_wrong(application("iperf3"), stream(payload, received, frames)) is not None
+    assert why_wrong(application("iperf3:c16"), stream(payload, received + payload // 20, frames)) is not None
+
+
 def test_errors_of_a_client_are_no_figures() -> None:
     run = ApplicationRun(1, "requests", ClientFigures(1000, 1.0, errors=5))
     assert why_wrong(application("nginx"), run) == "wrk of pair 1 had 5 errors among 1,000 requests"
