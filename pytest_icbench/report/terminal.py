@@ -16,6 +16,8 @@ from pytest_icbench.wording import printable, wrapped
 
 #: Widest line of a table.
 WIDTH = 100
+#: Least room for the names of rows beside their values; with less each name has a line of its own.
+_LEAST_NAME, _INDENT = 24, 2
 #: The table of each dimension; containers that clients call for have one of their own.
 _TABLES = {"latency": In.LATENCY, "application": In.APPLICATION, "birth": In.BIRTH, "just in time": In.BIRTH}
 #: The title of a dimension's table, which says what its columns mean.
@@ -63,9 +65,14 @@ def _group(name: str, metric: str, group: Sequence[Result], where: In) -> list[s
             kept.append((column.head(metric=metric), cells, column.number))
     texts = [[head, *cells] for head, cells, _ in kept]
     widths = [max(map(len, text)) for text in texts]
-    widths[0] = max(min(widths[0], WIDTH - sum(widths[1:]) - 2 * (len(widths) - 1)), 8)
+    room = WIDTH - sum(widths[1:]) - 2 * (len(widths) - 1)
+    apart = room < min(widths[0], _LEAST_NAME)
+    widths[0] = _INDENT if apart else min(widths[0], room)
     lines = [_cut(title, WIDTH)]
-    for row in zip(*texts, strict=True):
+    for name, *row in zip(*texts, strict=True):
+        if apart:
+            lines.append(_middle(name, WIDTH))
+        row = ["" if apart else name, *row]
         shown = [
             _middle(text, width).rjust(width) if number else _middle(text, width).ljust(width)
             for text, width, (_, _, number) in zip(row, widths, kept, strict=True)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +16,7 @@ from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.plugin.plan import Planned, plan_lines
+from pytest_icbench.report import terminal
 from pytest_icbench.report.columns import In, columns
 from pytest_icbench.report.properties import properties
 from pytest_icbench.report.terminal import WIDTH, table
@@ -53,6 +55,20 @@ def test_a_table_for_each_dimension_and_metric() -> None:
         "",
         "frmol: forwarding rate at maximum offered load (RFC 2285)",
         "fixed: rate received at a fixed offered load",
+    ]
+
+
+def test_a_name_that_would_be_cut_to_pieces_has_a_line_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in the tables of applications, which are the widest."""
+    case = Case("linux-bridge", function="nat+acl10+deny30")
+    assert table([line(case)])[2].startswith("linux-bridge-via:nat…30-64B-b32-1vs1-Rmax  ")
+    monkeypatch.setattr(terminal, "WIDTH", 70)
+    assert table([line(case)])[:5] == [
+        "throughput",
+        "case",
+        "    Mpps frmol    interval  Gbit/s  loss %  limit by  verdict",
+        "linux-bridge-via:nat+acl10+deny30-64B-b32-1vs1-Rmax",
+        "          5.00  4.90..5.10    2.56    0.99  switch    PASS",
     ]
 
 
