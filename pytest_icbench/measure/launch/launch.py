@@ -37,8 +37,8 @@ from pytest_icbench.model.settings import Settings
 
 log = logging.getLogger(__name__)
 
-#: Longest time from the start of a process until ``ready``: DPDK on a busy CPU needs a second, the link has ten.
-READY_TIMEOUT_S = 15.0
+#: Longest time until processes are ``ready``, and at least for each on one CPU: DPDK takes a second of it, a link ten.
+READY_TIMEOUT_S, READY_EACH_S = 15.0, 1.0
 #: A process that has not ended this long after it should have hangs.
 END_MARGIN_S = 3.0
 #: A sender that says nothing for this long (or five windows) hangs.
@@ -122,6 +122,7 @@ class Run:
         self.enough = enough if self.settling is None else self.settling.enough
         self.away = rig.placement.away
         self.cpus = [-1 if index in self.away else command.cpu for index, command in self.commands.items()]
+        self.patience_s = max(READY_TIMEOUT_S, READY_EACH_S * max(map(self.cpus.count, self.cpus)))
         self.steal = StealTrack([cpu for cpu in self.cpus if cpu >= 0])
         self.id = ""
         self.work = WorkTrack(rig.busy, lambda: rig.hardware(self.id), rig.batches, rig.check)
@@ -147,10 +148,10 @@ class Run:
         if self.settings.stream is not None:
             self.stream = WindowStream(Path(self.settings.stream))
         with switch_first(self.rig):
-            self.id = self.rig.launch(launch_plan(self.commands, executable, READY_TIMEOUT_S))
+            self.id = self.rig.launch(launch_plan(self.commands, executable, self.patience_s))
         try:
             with switch_first(self.rig):
-                self._until_ready(began + READY_TIMEOUT_S)
+                self._until_ready(began + self.patience_s)
                 self._count()
                 self.freezing.begin()
                 started_at = time.time() + START_DELAY_S
@@ -216,7 +217,7 @@ class Run:
     def _until_ready(self, deadline: float) -> None:
         while not self.launch_output.ready:
             if self.polled_at >= deadline:
-                self._give_up("ready", f"not ready within {READY_TIMEOUT_S:g} s")
+                self._give_up("ready", f"not ready within {self.patience_s:g} s")
             self._poll(min(TICK_S, deadline - time.monotonic()))
 
     def _give_up(self, line: Literal["ready", "summary"], sentence: str) -> NoReturn:
