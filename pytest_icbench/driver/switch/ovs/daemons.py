@@ -114,8 +114,10 @@ class OvsDaemons:
     end.
     """
 
-    def __init__(self, session: HostSession, spec: SwitchSpec, installation: Installation) -> None:
+    def __init__(self, session: HostSession, spec: SwitchSpec, installation: Installation, ports: int = 0) -> None:
         self.spec = spec
+        #: Seconds for an answer. The daemon needs half a second for each endpoint that comes, and meanwhile gives none.
+        self.patience_s = max(_TOOL_S, ports)
         self.installation = installation
         self._session = session
         self._netns: str | None = None
@@ -192,8 +194,9 @@ class OvsDaemons:
             raise ProvisionError("ovs-vswitchd was not started")
         return self._switch
 
-    def vsctl(self, *arguments: str, timeout_s: int = _TOOL_S) -> str:
+    def vsctl(self, *arguments: str, timeout_s: int = 0) -> str:
         """Returns the output of ``ovs-vsctl`` on the private database. Raises ProvisionError with the daemon's log."""
+        timeout_s = timeout_s or self.patience_s
         argv: list[str | Path] = [
             self.installation.vsctl,
             f"--timeout={timeout_s}",
@@ -212,10 +215,10 @@ class OvsDaemons:
                     f"Open vSwitch could not make the port {row['name']} ({reason}){self.switch.evidence()}"
                 )
 
-    def appctl(self, *arguments: str, timeout_s: float = _TOOL_S) -> str:
+    def appctl(self, *arguments: str, timeout_s: float = 0.0) -> str:
         """Returns the private daemon's answer, as to ``ovs-appctl``. Raises ProvisionError with the daemon's log."""
         with self._explained():
-            return ask(self._ctl, *arguments, timeout_s=timeout_s)
+            return ask(self._ctl, *arguments, timeout_s=timeout_s or self.patience_s)
 
     def revalidate(self) -> None:
         """Has the datapath's counts of running flows reach OpenFlow's now.
@@ -225,21 +228,19 @@ class OvsDaemons:
         Raises ProvisionError with the daemon's log.
         """
         with self._explained():
-            ask(self._ctl, "revalidator/pause", timeout_s=_TOOL_S)
+            ask(self._ctl, "revalidator/pause", timeout_s=self.patience_s)
             resumed = False
             try:
-                with asked(self._ctl, "revalidator/wait", timeout_s=_TOOL_S) as answer:
+                with asked(self._ctl, "revalidator/wait", timeout_s=self.patience_s) as answer:
                     # Once only: the daemon hangs on a second resume.
                     resumed = True
-                    ask(self._ctl, "revalidator/resume", timeout_s=_TOOL_S)
+                    ask(self._ctl, "revalidator/resume", timeout_s=self.patience_s)
                     answer()
             finally:
                 if not resumed:
-                    ask(self._ctl, "revalidator/resume", timeout_s=_TOOL_S)
+                    ask(self._ctl, "revalidator/resume", timeout_s=self.patience_s)
 
-    def ofctl(
-        self, command: str, bridge: str, *arguments: str, text: str | None = None, timeout_s: int = _TOOL_S
-    ) -> str:
+    def ofctl(self, command: str, bridge: str, *arguments: str, text: str | None = None) -> str:
         """Returns the output of ``ovs-ofctl`` on a bridge, in OpenFlow 1.4.
 
         Args:
@@ -249,8 +250,8 @@ class OvsDaemons:
         Raises ProvisionError with the daemon's log.
         """
         target = f"unix:{self.spec.work_dir}/{bridge}.mgmt"
-        argv: list[str | Path] = [self.installation.ofctl, f"--timeout={timeout_s}", "-O", "OpenFlow14", "--no-names"]
-        return self._tool([*argv, command, target, *arguments], timeout_s, text)
+        words = [f"--timeout={self.patience_s}", "-O", "OpenFlow14", "--no-names", command, target, *arguments]
+        return self._tool([self.installation.ofctl, *words], self.patience_s, text)
 
     def _tool(self, argv: Sequence[str | Path], timeout_s: int, text: str | None = None) -> str:
         with self._explained():

@@ -122,7 +122,7 @@ class OpenVSwitch(DaemonSwitch):
         self._queues = spec.queues
         for attachment in () if to_kernel else attachments:
             socket_path(attachment)
-        self._daemons = daemons = OvsDaemons(session, spec, installation)
+        self._daemons = daemons = OvsDaemons(session, spec, installation, len(attachments))
         daemons.start_database()
         ports = len(attachments) + (spec.uplink is not None)
         config = _other_config(session, spec, attachments, memory_mib(ports, carries_jumbo(spec.mtu), spec.queues))
@@ -263,7 +263,7 @@ class OpenVSwitch(DaemonSwitch):
         if self._uplink is not None:
             ports.add(_UPLINK_PORT)
 
-        shown = ""
+        shown, patience_s = "", max(START_S, daemons.patience_s)
 
         def up() -> bool:
             nonlocal shown
@@ -272,7 +272,7 @@ class OpenVSwitch(DaemonSwitch):
             shown = daemons.appctl("dpif-netdev/pmd-rxq-show")
             return not any_queue_disabled(shown, self._queues)
 
-        daemons.switch.wait_until(up, failure="has not taken over every port's queues", timeout_s=START_S)
+        daemons.switch.wait_until(up, failure="has not taken over every port's queues", timeout_s=patience_s)
         if not self._polls:
             return
         cores = polling_cores(shown)

@@ -43,6 +43,14 @@ def test_everything_is_private(session: Any) -> None:
                 assert any(directory in word for word in words[1:])
 
 
+@pytest.mark.parametrize(("pairs", "limit_s"), [(1, 10), (5, 10), (40, 80)])
+def test_tools_wait_a_second_for_each_port(session: Any, pairs: int, limit_s: int) -> None:
+    """The daemon answers nothing while it makes its datapath anew for each endpoint that has come."""
+    start(session, pairs=pairs)
+    limits = {words[0] for words in commands(session, "ovs-ofctl")}
+    assert limits == {f"--timeout={limit_s}"}
+
+
 def test_configuration_comes_before_the_daemon_and_ports_after(session: Any) -> None:
     start(session)
     configure, ask, add, check = commands(session, "ovs-vsctl")
