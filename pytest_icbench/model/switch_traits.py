@@ -52,6 +52,8 @@ class SwitchTraits(Protocol):
     #: frames then reach only those of the declared ports to which the card passes them. A frame to several ports may
     #: come back to its sender (some cards leave it to the functions' drivers to drop it).
     filters: ClassVar[bool] = False
+    #: Whether frames may overtake the first ones of their flow, because a slower part of the switch decides on those.
+    asks_first: ClassVar[bool] = False
     #: Least time in seconds that ``set_ageing`` accepts; None: the switch keeps what it has learned.
     least_ageing_s: ClassVar[float | None] = None
     #: Greatest frame in bytes with FCS.

@@ -23,6 +23,7 @@ class Abilities:
     unknown_unicast: Reach
     vlan: bool
     filters: bool
+    asks_first: bool
     jumbo: bool
     least_ageing_s: float | None
     hops: int | None
@@ -43,6 +44,7 @@ def abilities(driver: type[Switch], mode: str | None = None) -> Abilities:
         unknown_unicast=reach if wire or driver.unknown_unicast is None else driver.unknown_unicast,
         vlan=driver.vlan,
         filters=driver.filters,
+        asks_first=driver.asks_first,
         jumbo=Traffic(driver.max_frame_bytes).jumbo,
         least_ageing_s=driver.least_ageing_s if learns else None,
         hops=driver.hops,

@@ -238,8 +238,9 @@ def judge_launch(
         ("accounts", window_accounts(windows)),
         ("clock", clock(windows, asked_ns, warmup_s)),
         ("clock", held_off(couples, windows)),
-        ("no-forwarding", no_forwarding(windows)),
+        # Damaged, or joined to others, each frame counts as none.
         ("corrupted", corrupted(outputs)),
+        ("no-forwarding", no_forwarding(windows)),
         ("flooded", flooded(outputs)),
         ("stalled", stalled(awaited)),
     ]

@@ -39,6 +39,7 @@ class _Kernel:
     by_name_only: ClassVar[bool] = False
     vlan: ClassVar[bool] = True
     filters: ClassVar[bool] = False
+    asks_first: ClassVar[bool] = False
     hops: ClassVar[int | None] = None
     mode_help: ClassVar[str] = ""
     modes: ClassVar[tuple[str, ...]] = ()

@@ -188,7 +188,17 @@ def driver(**facts: Any) -> Any:
 
 
 def test_what_is_not_declared_follows_from_learning() -> None:
-    wire = Abilities(False, "peer", "peer", vlan=True, filters=False, jumbo=True, least_ageing_s=None, hops=None)
+    wire = Abilities(
+        learns=False,
+        broadcast="peer",
+        unknown_unicast="peer",
+        vlan=True,
+        filters=False,
+        asks_first=False,
+        jumbo=True,
+        least_ageing_s=None,
+        hops=None,
+    )
     assert abilities(driver()) == wire
     learns = driver(learns=True, least_ageing_s=5.0, modes=("wire",), wire_modes=("wire",), max_frame_bytes=1518)
     expected = replace(wire, learns=True, broadcast="all", unknown_unicast="all", jumbo=False, least_ageing_s=5.0)

@@ -180,6 +180,11 @@ def test_vectors_per_call_come_from_between_the_samples() -> None:
             "corrupted",
             "recv of pair 1 received 7 datagrams longer",
         ),
+        (
+            ScriptedRig(path=lambda sent: 0, edit=spoil("summary", joined=7)),
+            "corrupted",
+            "recv of pair 1 received 7 datagrams longer than any that was sent, beside 0 good ones",
+        ),
         (ScriptedRig(edit=spoil("summary", foreign=500)), "flooded", "received 500 frames of others beside 3000"),
         (ScriptedRig(edit=spoil("summary", gaps=1)), "accounts", "sent 3000 frames, but recv of pair 1 received 3000"),
         (ScriptedRig(edit=spoil("summary", 0, refused=1)), "accounts", "scheduled 3000 frames, but sent 3000 and was"),
@@ -187,7 +192,7 @@ def test_vectors_per_call_come_from_between_the_samples() -> None:
         (ScriptedRig(edit=spoil("window", 1, received=1001)), "accounts", "received 1001 frames of 1000 sent"),
         (ScriptedRig(edit=spoil("window", 1, first_ns=1)), "clock", "before its window"),
     ],
-    ids=["silence", "damage", "joined", "flood", "gaps", "scheduled", "sequences", "window", "clock"],
+    ids=["silence", "damage", "joined", "all joined", "flood", "gaps", "scheduled", "sequences", "window", "clock"],
 )
 def test_what_is_no_number_says_why(rig: ScriptedRig, reason: str, evidence: str) -> None:
     found = one(rig)

@@ -44,6 +44,7 @@ class OvsKernel(KernelPath):
     name = "ovs-kernel"
     takes_binary = True
     learns = True
+    asks_first = True
     least_ageing_s = 15.0
 
     def __init__(self) -> None:
