@@ -48,16 +48,20 @@ def measured(
     settings: Settings = QUICK,
     *,
     executable: Path | None = None,
+    before: Callable[[], None] | None = None,
 ) -> Measurement:
     """A measurement during which ``act`` does its work once, as soon as frames of the third window were received.
 
-    ``act`` gets the ids of the processes.
+    ``act`` gets the ids of the processes. With ``before``, which undoes it before each launch, it does so in each.
     """
     begun: list[str] = []
     rates: list[float] = []
     launch = rig.launch
 
     def remember(plan: Any) -> str:
+        if before is not None:
+            before()
+            rates.clear()
         begun.append(launch(plan))
         return begun[-1]
 
@@ -77,12 +81,24 @@ def invalid(found: Measurement, reason: str) -> str:
 
 
 def test_a_path_that_stops_half_way_has_stalled(session: HostSession) -> None:
+    """A launch that others disturbed is made again, and stops as well."""
+    nodes: list[int] = []
+
+    def set_mtu(mtu: int) -> None:
+        for node in nodes:
+            links.set_mtu("eth0", mtu, netns=f"/proc/{os.getpid()}/fd/{node}")
+
     def cut(pids: list[int]) -> None:
-        links.set_mtu("eth0", 68, netns=f"/proc/{pids[1]}/ns/net")
+        nodes[:] = nodes or [os.open(f"/proc/{pids[1]}/ns/net", os.O_RDONLY | os.O_CLOEXEC)]
+        set_mtu(68)
 
     case = replace(BRIDGE, traffic=Traffic(512))
-    with built(session, case, node="netns") as rig:
-        found = measured(rig, case, cut)
+    try:
+        with built(session, case, node="netns") as rig:
+            found = measured(rig, case, cut, before=lambda: set_mtu(1500))
+    finally:
+        for node in nodes:
+            os.close(node)
     assert "pair 1: nothing arrived in the last" in invalid(found, "stalled")
 
 

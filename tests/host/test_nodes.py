@@ -28,7 +28,8 @@ def test_eight_nodes_have_a_network_each_and_nothing_in_it(session: HostSession,
         begin = time.monotonic()
         nodes.append(started(session, kind, f"n{number}"))
         took.append(time.monotonic() - begin)
-    assert statistics.median(took) < 1  # tens of milliseconds, but for emulated machines
+    # Tens of milliseconds, but for emulated machines; the commands of an engine take ten times as long.
+    assert statistics.median(took) < (5 if kind in ("docker", "podman") else 1)
     networks = {output(session, node, "readlink /proc/self/ns/net") for node in nodes}
     assert len(networks) == 8
     assert str(Path("/proc/self/ns/net").readlink()) not in networks
