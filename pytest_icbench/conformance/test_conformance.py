@@ -155,15 +155,11 @@ def test_flows_keep_their_order_and_their_pair(traffic: Traffic, declared: Abili
 
     A switch that asks about the first frames of a flow has its answer by then.
     """
+    ends, peers = traffic.addresses, {index: traffic.path.peer(index) for index in traffic.indexes}
     if declared.asks_first:
-        peers = {index: traffic.path.peer(index) for index in traffic.indexes}
-        ends = traffic.addresses
         traffic.deliver({index: [(t.ipv4(ends[index], ends[peer]), {peer})] for index, peer in peers.items()})
         time.sleep(_ASKED_S)
-    sent = {
-        index: t.flow(traffic.addresses[index], traffic.addresses[traffic.path.peer(index)], (64, 1280), FLOW)
-        for index in traffic.indexes
-    }
+    sent = {index: t.flow(ends[index], ends[peer], (64, 1280), FLOW) for index, peer in peers.items()}
     arrived = traffic.deliver_in_order(sent)
     for index, frames in arrived.items():
         assert len(frames) > FLOW // 2, f"endpoint {index} got {len(frames)} of {FLOW} frames"

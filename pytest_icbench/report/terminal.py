@@ -69,10 +69,10 @@ def _group(name: str, metric: str, group: Sequence[Result], where: In) -> list[s
     apart = room < min(widths[0], _LEAST_NAME)
     widths[0] = _INDENT if apart else min(widths[0], room)
     lines = [_cut(title, WIDTH)]
-    for name, *row in zip(*texts, strict=True):
+    for name, *cells in zip(*texts, strict=True):
         if apart:
             lines.append(_middle(name, WIDTH))
-        row = ["" if apart else name, *row]
+        row = ["" if apart else name, *cells]
         shown = [
             _middle(text, width).rjust(width) if number else _middle(text, width).ljust(width)
             for text, width, (_, _, number) in zip(row, widths, kept, strict=True)

@@ -15,7 +15,7 @@ from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import run_launch
-from pytest_icbench.measure.strategy.repeat import HARNESS_REASONS, MOST_FAULTS
+from pytest_icbench.measure.strategy.repeat import HARNESS_REASONS, MOST_FAULTS, PATH_REASONS
 from pytest_icbench.model.case import NETDEV_APIS, Case
 from pytest_icbench.model.existing import ATTACH
 from pytest_icbench.model.launch import Launch
@@ -49,10 +49,11 @@ def ids(case: Case) -> str:
 
 
 def launched(rig: Rig, case: Case) -> Launch:
-    """A brief launch; another one where the harness was at fault, as in a measurement."""
+    """A brief launch; another one where harness or host were at fault, as in a measurement."""
     for _ in range(MOST_FAULTS):
         launch = run_launch(rig, case, BRIEF)
-        if launch.invalid not in HARNESS_REASONS:
+        kept_off = launch.invalid in PATH_REASONS and launch.disturbed is not None
+        if not (kept_off or launch.invalid in HARNESS_REASONS):
             return launch
     return run_launch(rig, case, BRIEF)
 

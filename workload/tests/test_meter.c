@@ -2,8 +2,6 @@
 /* Where a loop's cycles go, when it was kept from its CPU, and how fast the CPU is. */
 #include "base/meter.h"
 
-#include <sys/resource.h>
-
 #include "base/canary.h"
 #include "check.h"
 #include "sender_port.h"
@@ -123,15 +121,6 @@ static void burn(double ns)
 		;
 }
 
-/* How often the kernel took this process off its CPU while it had work. */
-static uint64_t times_away(void)
-{
-	struct rusage usage;
-
-	CHECK(getrusage(RUSAGE_SELF, &usage) == 0);
-	return (uint64_t)usage.ru_nivcsw;
-}
-
 /* A port that is away for three milliseconds in each of its hand-overs. */
 static int slow_commit(struct io *io, unsigned n)
 {
@@ -166,12 +155,12 @@ static void a_loop_that_is_kept_away(void)
 	/* Each time that the kernel ran another process instead may be a gap, and a hypervisor does so
 	 * unseen: the quietest of some attempts is asked. */
 	for (unsigned attempt = 0; attempt < 20 && gaps > 1; attempt++) {
-		uint64_t now = 0, away = times_away();
+		uint64_t now = 0, away = run_involuntary_switches();
 
 		port_start(&s, &r, 1, slow_output);
 		while (sender_step(&s) != SENDER_ENDED)
 			;
-		away = times_away() - away;
+		away = run_involuntary_switches() - away;
 		for (unsigned number = 1; number <= 4; number++)
 			now += windows[number].cycles.gaps;
 		now -= now < away ? now : away;
