@@ -137,6 +137,7 @@ _APPLICATION: dict[str, tuple[Check, str] | None] = {
     "prepare": (_listed(_instance(str)), "a tuple of texts"),
     "served": _COUNT,
     "told": _COUNT,
+    "relayed": _COUNT,
     "tolerance": (_number, "a number"),
 }
 _NODE: dict[str, tuple[Check, str] | None] = {

@@ -144,7 +144,7 @@ class Tls(_Http):
     summary: ClassVar[str] = "nginx with ab: HTTPS, a handshake for each request"
     client: ClassVar[Program] = Program("ab", "apache2-utils", ("-V",), r"Version (\S+)")
     port: ClassVar[int] = 8443
-    counted: ClassVar[bool] = True
+    counted: bool = True
     #: A handshake takes milliseconds.
     first_operations: ClassVar[int] = 50
     _scheme: ClassVar[str] = "https"

@@ -31,7 +31,7 @@ class OpenLoop(Application):
     client: ClassVar[Program] = _WORKLOAD
     connections: ClassVar[Bounds | None] = Bounds(1, 1, 512)
     rate: ClassVar[Bounds | None] = Bounds(2000, 1, 1_000_000)
-    counted: ClassVar[bool] = False
+    counted: bool = False
     whole_seconds: ClassVar[bool] = False
     open_loop: ClassVar[bool] = True
     #: The protocol as the workload names it, and what it asks for.

@@ -76,7 +76,7 @@ class Application(ABC):
         unit: what an operation is.
         modes, connections, message_bytes, rate: the choices of a load; see ``model.application``.
         open_loop: whether the client asks at a rate of its own, whatever the server does.
-        counted: whether the client takes a number of operations and not a time.
+        counted: whether the client takes a number of operations and not a time; a load may decide it.
         first_operations: what a ``counted`` client asks for in its first run, which warms up and tells how many
             operations fill the time.
         whole_seconds: whether the client takes whole seconds only.
@@ -95,7 +95,7 @@ class Application(ABC):
     message_bytes: ClassVar[Bounds | None] = None
     rate: ClassVar[Bounds | None] = None
     open_loop: ClassVar[bool] = False
-    counted: ClassVar[bool] = False
+    counted: bool = False
     first_operations: ClassVar[int] = 2000
     whole_seconds: ClassVar[bool] = True
     serves_once: ClassVar[bool] = False
@@ -148,6 +148,10 @@ class Application(ABC):
 
     def told(self, output: str) -> float | None:
         """Returns the server's count from its output after its end; None if it says none. Raises Wrong."""
+        return None
+
+    def relayed(self, output: str) -> float | None:
+        """Returns the server's count as its client has it, from the client's output; None without one. Raises Wrong."""
         return None
 
     def tolerance(self, figures: ClientFigures) -> float:

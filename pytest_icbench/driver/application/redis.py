@@ -26,7 +26,7 @@ class Redis(Application):
     modes: ClassVar[tuple[str, ...]] = ("get", "set")
     connections: ClassVar[Bounds | None] = Bounds(1, 1, 512)
     message_bytes: ClassVar[Bounds | None] = Bounds(3, 1, 1_000_000)
-    counted: ClassVar[bool] = True
+    counted: bool = True
 
     @property
     def _value(self) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from pytest_icbench.driver.application.dns import Dns
 from pytest_icbench.driver.application.iperf3 import Iperf3
 from pytest_icbench.driver.application.memcached import Memcached
+from pytest_icbench.driver.application.netperf import Netperf, NetperfStream
 from pytest_icbench.driver.application.netpipe import NetPipe
 from pytest_icbench.driver.application.nginx import Nginx, Tls
 from pytest_icbench.driver.application.open_loop import HttpOpen, MemcachedOpen, RedisOpen, TcpRr, UdpRr
@@ -24,6 +25,8 @@ _BUILTIN: tuple[type[Application], ...] = (
     Nginx,
     Tls,
     Sockperf,
+    Netperf,
+    NetperfStream,
     NetPipe,
     Dns,
     TcpRr,

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from pytest_icbench.driver.application.protocol import Application, Ask, Program, Start, Wrong
 from pytest_icbench.measure.launch.application_proof import why_wrong
@@ -28,6 +29,7 @@ from pytest_icbench.model.rig import LaunchPlan, PlannedProcess, Usage
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.switch_facts import Busy
 
+T = TypeVar("T")
 #: Longest time until a server listens, in seconds.
 LISTEN_S = 10.0
 #: A client that has not ended this long after it should have, or by this factor, hangs.
@@ -104,11 +106,12 @@ class _Run:
         runs = []
         for place, (leader, follower) in enumerate(map(path.ends, path.numbers)):
             figures = self._parsed(texts[leader], operations)
+            own = _difference(told[follower], counted[follower])
             run = ApplicationRun(
                 pair=path.pair(leader),
                 unit=application.unit,
                 client=figures,
-                server_operations=_difference(told[follower], counted[follower]),
+                server_operations=self._relayed(texts[leader]) if own is None else own,
                 client_cpu_ns=clients[leader].cpu_ns if figures.cpu_ns is None else figures.cpu_ns,
                 server_cpu_ns=_cpu(servers[follower], done[follower]),
                 proofs=proofs[place],
@@ -154,11 +157,13 @@ class _Run:
         deadline = time.monotonic() + LAST_WORDS_S
         while len(self.exited) < len(self.output) and time.monotonic() < deadline:
             self._hear_servers(_TICK_S)
-        return {index: self._read(self.application.server, lines) for index, lines in self.output.items()}
+        server, told = self.application.server, self.application.told
+        return {index: self._read(server, told, "\n".join(lines)) for index, lines in self.output.items()}
 
-    def _read(self, program: Program, lines: list[str]) -> float | None:
+    def _read(self, program: Program, reader: Callable[[str], T], output: str) -> T:
+        """Returns what the application reads in a program's output. Raises Wrong with the program's version."""
         try:
-            return self.application.told("\n".join(lines))
+            return reader(output)
         except Wrong as error:
             raise Wrong(f"{error} ({self.application.named(program)})") from None
 
@@ -232,13 +237,14 @@ class _Run:
                 )
 
     def _parsed(self, output: str, operations: int) -> ClientFigures:
-        try:
-            figures = self.application.parse(output, operations)
-        except Wrong as error:
-            raise Wrong(f"{error} ({self.application.named(self.application.client)})") from None
+        application = self.application
+        figures = self._read(application.client, lambda text: application.parse(text, operations), output)
         if not (figures.operations > 0 and figures.seconds > 0):
-            raise Wrong(f"{self.application.named(self.application.client)} had no answer at all")
+            raise Wrong(f"{application.named(application.client)} had no answer at all")
         return figures
+
+    def _relayed(self, output: str) -> float | None:
+        return self._read(self.application.client, self.application.relayed, output)
 
 
 def _plan(starts: Mapping[int, Start], listens: str | None = None) -> LaunchPlan:

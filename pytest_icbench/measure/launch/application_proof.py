@@ -31,8 +31,9 @@ def _counts(application: Application, run: ApplicationRun) -> str | None:
     there, here = run.server_operations, run.client.operations
     if there is None:
         return None
-    allowed = COUNT_SHARE * here if application.unit == "megabits" else application.tolerance(run.client)
-    allowed += run.client.unanswered
+    allowed = application.tolerance(run.client) + run.client.unanswered
+    if application.unit == "megabits":
+        allowed += COUNT_SHARE * here
     if abs(there - here) <= allowed:
         return None
     return (

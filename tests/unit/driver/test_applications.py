@@ -88,6 +88,82 @@ def test_sockperf_tells_round_trips_and_its_faults() -> None:
     assert application("sockperf").parse(text.replace("dropped messages = 0", "dropped messages = 4"), 0).errors == 4
 
 
+def test_netperf_tells_what_both_ends_counted() -> None:
+    for label, name, answers in (
+        ("netperf", "netperf-2.7.1.txt", 33887),
+        ("netperf:udp_rr", "netperf-2.7.1-udp_rr.txt", 34873),
+        ("netperf:tcp_crr", "netperf-2.7.1-tcp_crr.txt", 5000),
+    ):
+        chosen, text = application(label), output(name)
+        figures = chosen.parse(text, 5000)
+        assert (figures.operations, figures.payload_bytes, chosen.relayed(text)) == (answers, 64 * answers, answers)
+        assert figures.errors == (0 if label == "netperf:udp_rr" else None)
+        assert figures.mean_ns is not None
+        assert figures.operations_per_second == pytest.approx(1e9 / figures.mean_ns, rel=0.01)
+        times = [figures.p50_ns or 0, figures.p90_ns or 0, figures.p99_ns or 0, figures.max_ns or 0]
+        assert times == sorted(times)
+        fewer = chosen.relayed(text.replace(f"REMOTE_BYTES_SENT={64 * answers}", "REMOTE_BYTES_SENT=6400"))
+        assert fewer == 100
+
+
+def test_netperf_waits_for_a_lost_datagram_which_is_told() -> None:
+    for name, answers in (("netperf-2.7.1-request-lost.txt", 14956), ("netperf-2.7.1-answer-lost.txt", 20260)):
+        figures = application("netperf:udp_rr").parse(output(name), 0)
+        assert (figures.operations, figures.errors) == (answers, 1)
+
+
+def test_netperf_s_streams_are_what_netserver_received() -> None:
+    stream, text = application("netperf_stream"), output("netperf-2.7.1-stream.txt")
+    figures = stream.parse(text, 0)
+    assert (figures.payload_bytes, figures.retransmits) == (833005896, 2)
+    # The end of its time cut the last send short, which netperf does not count.
+    assert figures.operations == pytest.approx(832995328 * 8 / 1e6)
+    assert figures.operations_per_second == pytest.approx(6646.26352)
+    assert stream.relayed(text) == pytest.approx(833005896 * 8 / 1e6)
+    datagrams, text = application("netperf_stream:udp"), output("netperf-2.7.1-stream-udp.txt")
+    figures = datagrams.parse(text, 0)
+    assert (figures.payload_bytes, figures.retransmits) == (50164512, None)
+    assert figures.operations_per_second == pytest.approx(397.51862)
+    assert datagrams.relayed(text) == pytest.approx(figures.operations)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "sentence"),
+    [
+        ("classic", ("", ""), "the output of netperf has no ELAPSED_TIME; its last line is '16384  131072'"),
+        ("udp_rr", ("P99_LATENCY=70\n", ""), "no P99_LATENCY; its last line is 'THROUGHPUT_UNITS=10^3bits/s'"),
+        ("udp_rr", ("THROUGHPUT_UNITS=10^3bits/s", "THRO"), "no THROUGHPUT_UNITS=10^3bits/s; its last line is 'THRO'"),
+        ("udp_rr", ("10^3bits/s", "Trans/s"), "no THROUGHPUT_UNITS=10^3bits/s; its last line is 'THROUGHPUT_UNITS=Tr"),
+        ("udp_rr", ("=34858.360", "=nan"), "no TRANSACTION_RATE; its last line is 'THROUGHPUT_UNITS=10^3bits/s'"),
+    ],
+)
+def test_netperf_s_output_in_part_or_of_another_version_is_refused(
+    name: str, change: tuple[str, str], sentence: str
+) -> None:
+    with pytest.raises(Wrong, match=re.escape(sentence)):
+        application("netperf").parse(output(f"netperf-2.7.1-{name}.txt").replace(*change), 0)
+
+
+def test_an_error_of_netperf_is_told() -> None:
+    text = "establish control: are you sure there is a netserver listening on 198.18.1.2 at port 12865?\n"
+    for name in ("netperf", "netperf_stream"):
+        with pytest.raises(Wrong, match=r"has no \w+; its last line is 'establish control: are you sure there is a"):
+            application(name).parse(text, 0)
+
+
+def test_netperf_takes_a_number_of_connections_and_a_time_for_requests() -> None:
+    lengths = {}
+    for label in ("netperf", "netperf:udp_rr", "netperf:tcp_crr"):
+        chosen = application(label)
+        argv = chosen.drive("198.18.1.2", seconds=3, operations=700).argv
+        lengths[label] = (chosen.counted, argv[argv.index("-t") + 1], argv[argv.index("-l") + 1])
+    assert lengths == {
+        "netperf": (False, "TCP_RR", "3"),
+        "netperf:udp_rr": (False, "UDP_RR", "3"),
+        "netperf:tcp_crr": (True, "TCP_CRR", "-700"),
+    }
+
+
 def test_netpipe_tells_half_a_round_trip_of_the_best_of_its_trials() -> None:
     text = output("nptcp-3.7.2.txt")
     figures = application("netpipe:1000B").parse(text, 0)

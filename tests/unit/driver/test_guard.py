@@ -159,7 +159,7 @@ def test_a_node(monkeypatch: pytest.MonkeyPatch) -> None:
         node_findings(box(findings=staticmethod(returning(["a"]))))
 
 
-@pytest.mark.parametrize("method", ["serve", "drive", "parse", "prepare", "served", "told", "tolerance"])
+@pytest.mark.parametrize("method", ["serve", "drive", "parse", "prepare", "served", "told", "relayed", "tolerance"])
 def test_an_application(monkeypatch: pytest.MonkeyPatch, method: str) -> None:
     def made(function: Any) -> Any:
         broken = type("Broken", (Redis,), {method: function})

@@ -7,13 +7,15 @@ from typing import Any
 
 import pytest
 
+from pytest_icbench.driver.application.protocol import Ask
+from pytest_icbench.driver.application.redis import Redis
 from pytest_icbench.driver.application.registry import application
 from pytest_icbench.errors import WorkloadError
 from pytest_icbench.measure.launch import application as launch_module
 from pytest_icbench.measure.launch.application import run_application
 from pytest_icbench.measure.launch.application_proof import why_wrong
 from pytest_icbench.measure.summary.summarize import Gathered, Surroundings, summarize
-from pytest_icbench.model.application import ApplicationRun, ClientFigures
+from pytest_icbench.model.application import ApplicationLoad, ApplicationRun, ClientFigures
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
@@ -123,6 +125,19 @@ def test_a_server_that_counts_less_than_its_client_is_invalid() -> None:
     assert launch.evidence == ("redis-server of pair 1 counted 9,997 requests, its client redis-benchmark 10,000")
 
 
+def test_the_count_that_a_client_has_from_its_server_is_the_server_s() -> None:
+    class Relaying(Redis):
+        def served(self, ask: Ask) -> float | None:
+            return None
+
+        def relayed(self, output: str) -> float | None:
+            return 9_000.0 if HEAD in output else None
+
+    launch = run_application(Relaying(ApplicationLoad("redis", "get", 1, 3)), Rig(), CASE, SETTINGS)
+    assert launch.invalid == "accounts"
+    assert launch.evidence == "redis-server of pair 1 counted 9,000 requests, its client redis-benchmark 10,000"
+
+
 def test_a_server_of_another_protocol_is_told_and_nothing_stays() -> None:
     rig = Rig()
     rig.answer = "220 mail ESMTP\r\n"
@@ -212,6 +227,18 @@ def test_each_stream_may_have_a_window_under_way_at_its_end() -> None:
     assert why_wrong(application("iperf3:c16"), stream(payload, received, frames)) is None
     assert why_wrong(application("iperf3"), stream(payload, received, frames)) is not None
     assert why_wrong(application("iperf3:c16"), stream(payload, received + payload // 20, frames)) is not None
+
+
+def test_the_two_counts_of_a_stream_may_differ_by_what_the_end_cut_short() -> None:
+    def run(here: float, there: float) -> ApplicationRun:
+        return ApplicationRun(1, "megabits", ClientFigures(here, 1.0), there)
+
+    netperf, iperf3 = application("netperf_stream"), application("iperf3")
+    assert why_wrong(netperf, run(10.0, 10.5)) is None
+    assert why_wrong(iperf3, run(10.0, 10.5)) == "iperf3 of pair 1 counted 10 megabits, its client iperf3 10"
+    assert why_wrong(netperf, run(10.0, 11.0)) == "netserver of pair 1 counted 11 megabits, its client netperf 10"
+    assert why_wrong(netperf, run(10_000.0, 10_010.0)) is None
+    assert why_wrong(netperf, run(10_000.0, 9_980.0)) is not None
 
 
 def test_errors_of_a_client_are_no_figures() -> None:
