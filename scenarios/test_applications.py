@@ -37,6 +37,16 @@ def test_response_times_at_a_fixed_rate(icbench: Icbench) -> None:
 
 
 @pytest.mark.icbench(
+    switch="all",
+    app=["netperf", "netperf:udp_rr", "netperf:tcp_crr", "netperf_stream", "netperf_stream:udp"],
+    **SHORT,
+)
+def test_netperf(icbench: Icbench) -> None:
+    """What does netperf tell of this path: requests over TCP and UDP, with a connection each, and streams?"""
+    icbench.gate(icbench.measure())
+
+
+@pytest.mark.icbench(
     switch="all", app=["netpipe:1B", "netpipe", "netpipe:1000B", "netpipe:10000B", "netpipe:100000B"], **SHORT
 )
 def test_message_sizes(icbench: Icbench) -> None:

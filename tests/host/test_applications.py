@@ -72,13 +72,22 @@ def put(directory: Path, name: str, script: str) -> None:
 
 #: One of each protocol; the others take their time in make test-all.
 QUICK = ("iperf3", "redis", "nginx", "tcp_rr")
+#: Other modes of those that have some.
+MORE = (
+    "iperf3:udp:c2",
+    "redis:set:c4:100B",
+    "netperf:udp_rr:1000B",
+    "netperf:tcp_crr",
+    "netperf_stream:1000B",
+    "netperf_stream:udp",
+)
 
 
 @pytest.mark.parametrize(
     "label",
     [
         *(pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in applications()),
-        *(pytest.param(label, marks=pytest.mark.slow) for label in ("iperf3:udp:c2", "redis:set:c4:100B")),
+        *(pytest.param(label, marks=pytest.mark.slow) for label in MORE),
     ],
 )
 def test_both_ends_of_an_application_agree_over_a_bridge(session: HostSession, label: str) -> None:
