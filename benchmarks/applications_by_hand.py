@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""redis-benchmark, wrk and iperf3 as the plugin runs them, and started by hand in the same two containers.
+"""redis-benchmark, wrk, iperf3 and netperf as the plugin runs them, and started by hand in the same two containers.
 
 By hand, a server and its client are entered into the containers on the same CPUs, and the figure is read from the text
-that the client prints for people. Debian 12 has no netperf.
+that the client prints for people. Debian 12 has netperf in non-free.
 """
 
 from __future__ import annotations
@@ -136,8 +136,30 @@ def iperf3(where: Containers) -> float:
         return where.ask(argv, r"([\d.]+) Mbits/sec +receiver")
 
 
+def netperf(where: Containers) -> float:
+    """Requests of 64 bytes per second, over one TCP connection."""
+    return _netperf(where, "TCP_RR", r"(?m)^(?: *\d+){4} +\d+\.\d+ +(\d+\.\d+) *$", "--", "-r", "64,64")
+
+
+def netperf_stream(where: Containers) -> float:
+    """Megabits per second of one TCP stream."""
+    return _netperf(where, "TCP_STREAM", r"(?m)^(?: *\d+){3} +\d+\.\d+ +(\d+\.\d+) *$")
+
+
+def _netperf(where: Containers, test: str, pattern: str, *options: str) -> float:
+    with where.serving(["netserver", "-D", "-L", where.address], 12865):
+        seconds = str(max(1, round(where.seconds)))
+        return where.ask(["netperf", "-H", where.address, "-t", test, "-l", seconds, *options], pattern)
+
+
 #: How each is started by hand.
-BY_HAND: dict[str, Callable[[Containers], float]] = {"redis": redis, "nginx": nginx, "iperf3": iperf3}
+BY_HAND: dict[str, Callable[[Containers], float]] = {
+    "redis": redis,
+    "nginx": nginx,
+    "iperf3": iperf3,
+    "netperf": netperf,
+    "netperf_stream": netperf_stream,
+}
 
 
 def compared(session: HostSession, label: str, arguments: argparse.Namespace) -> bool | None:
