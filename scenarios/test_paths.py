@@ -47,7 +47,7 @@ def test_round_trip(icbench: Icbench) -> None:
 
 
 @pytest.mark.icbench(
-    switch="ovs",
+    switch=["ovs", "vpp"],
     port=USER_SPACE,
     api="udp-mmsg",
     packet_size=SIZES,
@@ -63,7 +63,7 @@ def test_rate_over_user_space(icbench: Icbench) -> None:
 
 @pytest.mark.icbench(
     dimension="latency",
-    switch="ovs",
+    switch=["ovs", "vpp"],
     port=USER_SPACE,
     api="udp-mmsg",
     packet_size=SIZES,
