@@ -324,7 +324,7 @@ class Feasibility:
                 f"network functions in the path are for the default endpoints on one host, not for {where}"
             )
         component = component_for(function, case.switch, case.resolved_port(cls))
-        _refuse(misfit(component, function, case))
+        _refuse(misfit(component, function, case, case.resolved_api(cls)))
         _refuse(self._function_reason(component, function))
         return component
 

@@ -14,21 +14,30 @@ from pytest_icbench.wording import counted
 if TYPE_CHECKING:
     from pytest_icbench.driver.function.protocol import Function
 
+#: How the APIs begin whose sockets take only frames for the address of their interface.
+_UDP = "udp"
 
-def misfit(component: type[Function], function: str, case: Case) -> str | None:
+
+def misfit(component: type[Function], function: str, case: Case, api: str) -> str | None:
     """Returns a sentence if a component cannot do a function for a case, or could not prove it; None if it can.
 
     Args:
         function: one of the case's.
+        api: the case's, resolved.
     """
-    return next(_misfits(component, function, case), None)
+    return next(_misfits(component, function, case, api), None)
 
 
-def _misfits(component: type[Function], function: str, case: Case) -> Iterator[str]:
+def _misfits(component: type[Function], function: str, case: Case, api: str) -> Iterator[str]:
     if case.chain > 1 and not component.chains:
         yield (
             f"{component.name} makes no chains of its function '{function}': take --icbench-chain 1, or a function"
             " in containers"
+        )
+    if api.startswith(_UDP) and component.readdresses(function, case.chain):
+        yield (
+            f"function {function} swaps MAC addresses, and UDP sockets take frames for their own address alone: take"
+            " --icbench-api raw, raw-mmsg or xdp"
         )
     if case.traffic.header is not None and not component.any_frame:
         yield (

@@ -80,7 +80,7 @@ class ForwarderFunction(Function):
     @classmethod
     def proof(cls, function: str, ends: Ends) -> Sequence[Sequence[Probe]]:
         """Returns frames in both directions, which pass as they are, or with their MAC addresses swapped."""
-        swaps = "swap" in (cls.mode(function) or "").split("+") and ends.hops % 2 == 1
+        swaps = cls.readdresses(function, ends.hops)
 
         def probes(forth: bool) -> list[Probe]:
             source, target = (ends.leader, ends.follower) if forth else (ends.follower, ends.leader)
@@ -89,6 +89,11 @@ class ForwarderFunction(Function):
             return [Probe(forth, data, swapped(data) if swaps else data, says) for data in frames]
 
         return probes(True), probes(False)
+
+    @classmethod
+    def readdresses(cls, function: str, hops: int) -> bool:
+        """Two swaps are none."""
+        return "swap" in (cls.mode(function) or "").split("+") and hops % 2 == 1
 
     @classmethod
     def least_cycles(cls, function: str) -> int:

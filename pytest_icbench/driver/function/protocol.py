@@ -237,6 +237,11 @@ class Function(Protocol):
         return 0
 
     @classmethod
+    def readdresses(cls, function: str, hops: int) -> bool:  # noqa: ARG003
+        """Whether frames leave so many of them in a row for another MAC address than their receiver's. Pure."""
+        return False
+
+    @classmethod
     def directories(cls, session: HostSession) -> Sequence[Path]:  # noqa: ARG003
         """Returns the host's directories outside /usr that its processes read, at the same path in the node."""
         return ()

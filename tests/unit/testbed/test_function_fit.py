@@ -86,6 +86,17 @@ LINUX, OVS, VPP, SURICATA = LinuxFunction, OvsFunction, VppFunction, SuricataFun
         (OVS, "firewall", {"chain": 2}, {}, "ovs makes no chains of its function 'firewall'"),
         (LINUX, "route", {}, {"header": "udp6", "packet_size": 84}, "is for IPv4 and UDP without a VLAN tag"),
         (ForwarderFunction, "wire", {}, {"header": "udp6", "packet_size": 84}, None),
+        (
+            *(ForwarderFunction, "swap+cost10", {"api": "udp-mmsg"}, {}),
+            (
+                "function swap+cost10 swaps MAC addresses, and UDP sockets take frames for their own address alone:"
+                " take --icbench-api raw, raw-mmsg or xdp"
+            ),
+        ),
+        (ForwarderFunction, "swap", {"api": "udp", "chain": 3}, {}, "swap swaps MAC addresses"),
+        (ForwarderFunction, "swap", {"api": "udp", "chain": 2}, {}, None),
+        (ForwarderFunction, "swap", {"api": "xdp"}, {}, None),
+        (ForwarderFunction, "wire", {"api": "udp"}, {}, None),
     ],
 )
 def test_a_misfit_is_one_sentence(
@@ -93,7 +104,8 @@ def test_a_misfit_is_one_sentence(
 ) -> None:
     labels = {name: traffic.pop(name, None) for name in ("flows", "header")}
     whole = replace(Traffic(), **traffic).with_labels(labels["flows"], labels["header"])
-    told = misfit(component, function, Case("veth", api="raw", function=function, traffic=whole, **axes))
+    case = Case("veth", **{"api": "raw", **axes}, function=function, traffic=whole)
+    told = misfit(component, function, case, str(case.api))
     assert (told is None) is (sentence is None), told
     assert sentence is None or sentence in (told or "")
     assert "\n" not in (told or "")
