@@ -95,8 +95,6 @@ def direction_misfit(case: Case) -> str | None:
         return f"a trace says how fast sides a send, and nothing of sides b: {remedy}"
     if case.blocking:
         return "an end that sends and receives at once polls, so its sockets cannot block: leave --icbench-blocking out"
-    if case.function is not None:
-        return f"function {case.function} has its proof and its account from side a to side b only: {remedy}"
     return None
 
 

@@ -176,8 +176,9 @@ class FunctionWork:
             first, last = getattr(before, name), getattr(after, name)
             return None if first is None or last is None else last - first
 
-        names = ("taken", "given", "busy_cycles", "idle_cycles", "busy_polls")
-        taken, given, busy, idle, polls = map(difference, names)
+        names = ("taken", "given", "busy_cycles", "idle_cycles", "busy_polls", "taken_back")
+        taken, given, busy, idle, polls, back = map(difference, names)
+        frames = (taken or 0) + (back or 0)
         cycles = None if busy is None or idle is None else busy + idle
         given_each = None
         if before.given_each is not None and after.given_each is not None:
@@ -189,7 +190,7 @@ class FunctionWork:
             given=given,
             denied=difference("denied"),
             busy_share=busy / cycles if busy is not None and cycles else None,
-            cycles_per_frame=busy / taken if busy is not None and taken else None,
+            cycles_per_frame=busy / frames if busy is not None and frames else None,
             memory_bytes=after.memory_bytes,
             hop=after.hop,
             cpu_ns=difference("cpu_ns"),

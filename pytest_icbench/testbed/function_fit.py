@@ -51,9 +51,25 @@ def _misfits(component: type[Function], function: str, case: Case, api: str) -> 
             f"function {function} has {most:,} ports for flows at its pool's address, not for {number:,}:"
             f" take at most {most:,} with --icbench-flows"
         )
+    if case.traffic.both:
+        yield from _both_ways(component, function, case)
     if case.dimension == "throughput":
         yield from _idle_limits(component, function, case)
         yield from _nothing_denied(component, function, case, number)
+
+
+def _both_ways(component: type[Function], function: str, case: Case) -> Iterator[str]:
+    """Yields why both ends of a case cannot send through a function at once."""
+    remedy = "leave --icbench-direction out"
+    if case.chain > 1 or case.new_flows:
+        what = "a chain" if case.chain > 1 else "new flows"
+        yield f"function {function} accounts for the frames of {what} from side a to side b only: {remedy}"
+    if case.one_cpu:
+        yield f"functions that share a CPU are compared by the frames from side a to side b: {remedy}"
+    if component.set_rate(function, case.traffic.mean_bytes) is not None:
+        yield f"function {function} limits the frames of side a alone, and all would be judged by its rate: {remedy}"
+    if case.traffic.flows is not None and component.only_answers(function):
+        yield f"function {function} would deny all of side b's flows: leave --icbench-flows out"
 
 
 def _idle_limits(component: type[Function], function: str, case: Case) -> Iterator[str]:
@@ -75,8 +91,6 @@ def _nothing_denied(component: type[Function], function: str, case: Case, number
                 f"function {function} denies frames of side b, which sends none, so their accounts would prove nothing:"
                 " take --icbench-direction both"
             )
-        elif case.traffic.flows is not None:
-            yield f"function {function} would deny all of side b's flows: leave --icbench-flows out"
         return
     if case.traffic.flows is None:
         return

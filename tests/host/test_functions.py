@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,27 @@ def test_a_figure_through_a_function_has_its_work(session: HostSession) -> None:
     (work,) = found.functions or ()
     assert (work.taken or 0) >= found.sent > 0
     assert (work.cycles_per_frame or 0) >= 1000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "case",
+    [
+        Case("direct", function="wire", rate=Rate(20_000)),
+        Case("linux-bridge", function="nat", api="raw-mmsg", rate=Rate(10_000)),
+    ],
+    ids=lambda case: str(case.id),
+)
+def test_both_ends_send_through_a_function(session: HostSession, case: Case) -> None:
+    case = replace(case, traffic=Traffic(both=True))
+    with through(session, case) as rig:
+        found = measure(rig, None, case, SHORT)
+    assert (found.verdict, found.evidence) == (None, None)
+    ways = {way.direction: way for way in found.per_direction}
+    assert sorted(ways) == ["ab", "ba"]
+    assert all(way.received == way.sent - way.lost > 0 for way in ways.values())
+    (work,) = found.functions or ()
+    assert (work.taken or 0) >= ways["ab"].received
 
 
 LINUX = (

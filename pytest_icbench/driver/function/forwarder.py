@@ -164,6 +164,7 @@ class ForwarderFunction(Function):
             self._pair,
             taken=inner.rx,
             given=outer.tx,
+            taken_back=outer.rx,
             denied=0,
             busy_cycles=counters.busy_cycles,
             idle_cycles=counters.idle_cycles,

@@ -157,6 +157,10 @@ class LinuxFunction(Function):
         return POOL_PORTS if cls._parts_of(function).nat else None
 
     @classmethod
+    def only_answers(cls, function: str) -> bool:
+        return cls._parts_of(function).stateful
+
+    @classmethod
     def denial(cls, function: str) -> Denial | None:
         return cls._parts_of(function).denial
 

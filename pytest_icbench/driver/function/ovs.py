@@ -109,6 +109,10 @@ class OvsFunction(Function):
         return _parts_of(function).denial
 
     @classmethod
+    def only_answers(cls, function: str) -> bool:
+        return _parts_of(function).stateful
+
+    @classmethod
     def most_flows(cls, function: str) -> int | None:
         return POOL_PORTS if _parts_of(function).nat else None
 

@@ -232,6 +232,11 @@ class Function(Protocol):
         return None
 
     @classmethod
+    def only_answers(cls, function: str) -> bool:  # noqa: ARG003
+        """Whether frames of side b pass only as answers to flows of side a. Pure."""
+        return False
+
+    @classmethod
     def least_cycles(cls, function: str) -> int:  # noqa: ARG003
         """Returns the busy cycles that each frame has to cost at least. Pure."""
         return 0

@@ -86,6 +86,10 @@ class SubscribersFunction(Function):
         return LinuxFunction.seen(cls._of(function).each, ends)
 
     @classmethod
+    def only_answers(cls, function: str) -> bool:
+        return LinuxFunction.only_answers(cls._of(function).each)
+
+    @classmethod
     def proof(cls, function: str, ends: Ends) -> Sequence[Sequence[Probe]]:
         """Returns, for every subscriber, one frame of each kind that the proof of a single firewall has."""
         asked = cls._of(function)

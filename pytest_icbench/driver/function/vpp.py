@@ -175,6 +175,10 @@ class VppFunction(Function):
         return POOL_PORTS if _parts_of(function).nat else None
 
     @classmethod
+    def only_answers(cls, function: str) -> bool:
+        return _parts_of(function).nat
+
+    @classmethod
     def denial(cls, function: str) -> Denial | None:
         return _parts_of(function).denial
 

@@ -44,6 +44,12 @@ def measured(rig: FunctionRig, case: Case = CASE) -> Measurement:
     return measure(rig, None, case, FAST, executable=EXECUTABLE)
 
 
+def test_a_frame_s_cycles_are_those_of_both_directions() -> None:
+    before = FunctionCounters(1, taken=10, taken_back=0, busy_cycles=0, idle_cycles=0)
+    after = FunctionCounters(1, taken=110, taken_back=300, busy_cycles=40_000, idle_cycles=0)
+    assert FunctionWork.between(before, after).cycles_per_frame == 100
+
+
 def test_a_function_is_proven_before_and_after_and_has_its_figures() -> None:
     rig = FunctionRig()
     found = measured(rig)

@@ -83,6 +83,32 @@ LINUX, OVS, VPP, SURICATA = LinuxFunction, OvsFunction, VppFunction, SuricataFun
             *(LINUX, "firewall+deny30", {}, {"both": True, "flows": "10"}),
             "function firewall+deny30 would deny all of side b's flows: leave --icbench-flows out",
         ),
+        (LINUX, "nat", {}, {"both": True}, None),
+        (LINUX, "nat", {}, {"both": True, "flows": "10"}, "nat would deny all of side b's flows"),
+        (LINUX, "acl10+deny30", {}, {"both": True, "flows": "10"}, None),
+        (
+            *(LINUX, "route", {"chain": 2}, {"both": True}),
+            (
+                "function route accounts for the frames of a chain from side a to side b only: leave"
+                " --icbench-direction out"
+            ),
+        ),
+        (LINUX, "route", {}, {"both": True, "flows": "new"}, "for the frames of new flows from side a"),
+        (LINUX, "acl10+deny30", {"chain": 2}, {"both": True, "flows": "10"}, "for the frames of a chain from side a"),
+        (
+            *(LINUX, "police20k", {}, {"both": True}),
+            (
+                "function police20k limits the frames of side a alone, and all would be judged by its rate: leave"
+                " --icbench-direction out"
+            ),
+        ),
+        (
+            *(ForwarderFunction, "wire", {"share": "50:50", "pairs": 2}, {"both": True}),
+            (
+                "functions that share a CPU are compared by the frames from side a to side b: leave"
+                " --icbench-direction out"
+            ),
+        ),
         (OVS, "firewall", {"chain": 2}, {}, "ovs makes no chains of its function 'firewall'"),
         (LINUX, "route", {}, {"header": "udp6", "packet_size": 84}, "is for IPv4 and UDP without a VLAN tag"),
         (ForwarderFunction, "wire", {}, {"header": "udp6", "packet_size": 84}, None),
