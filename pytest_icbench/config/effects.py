@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import UsageError
@@ -24,8 +24,12 @@ def check_variants(options: Options, cases: _Cases) -> None:
             )
 
 
-def without_effect(options: Options, cases: _Cases) -> list[str]:
-    """Returns a sentence for each option that changes nothing for the selected cases."""
+def without_effect(options: Options, cases: _Cases, components: Collection[str] = ()) -> list[str]:
+    """Returns a sentence for each option that changes nothing for the selected cases.
+
+    Args:
+        components: names of those that have a network function of the cases.
+    """
     switches = {case.switch for case in cases}
     search = any(case.rate.loss_ratio is not None for case in cases)
     #: Whether the option was given, its name, whether it has an effect, and what it is about.
@@ -51,11 +55,14 @@ def without_effect(options: Options, cases: _Cases) -> list[str]:
             for name in ("search_preset", "search_width", "search_trial", "search_sum")
         ),
         *(
-            (True, f"{option} {name}", lambda name=name: name in switches, f"no selected case is of {name}{more}")
-            for option, named, more in (
-                ("switch", [word.partition(":")[0] for word in options.switch], ": it keeps some, and adds none"),
-                ("binary", options.binaries, ""),
-                ("switch-config", options.switch_config, ""),
+            (True, f"{option} {name}", lambda name=name, of=of: name in of, f"no selected case is of {name}{more}")
+            for option, named, of, more in (
+                (
+                    *("switch", [word.partition(":")[0] for word in options.switch]),
+                    *(switches, ": it keeps some, and adds none"),
+                ),
+                ("binary", options.binaries, {*switches, *components}, ""),
+                ("switch-config", options.switch_config, switches, ""),
             )
             for name in named
             if name not in GROUPS

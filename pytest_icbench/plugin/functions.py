@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pytest_icbench.config.switch_config import SwitchConfig, checked
@@ -48,6 +48,23 @@ def _brought(config: pytest.Config) -> Iterator[Any]:
         except Exception as error:
             raise UsageError(f"{_HOOK}: function '{cls.name}' ({cls.__module__}): {sentence_of(error)}") from None
         yield cls
+
+
+def options_without_effect(options: Options, cases: Sequence[Case]) -> list[str]:
+    """Returns a sentence for each option that changes nothing for the selected cases."""
+    from pytest_icbench.config.effects import without_effect
+
+    return without_effect(options, cases, components_of(cases))
+
+
+def components_of(cases: Iterable[Case]) -> set[str]:
+    """Returns the names of the components that have a network function of these cases."""
+    functions = {function for case in cases if case.function is not None for function in case.functions}
+    if not functions:
+        return set()
+    from pytest_icbench.driver.function import registry
+
+    return {cls.name for cls in registry.components() if any(map(cls.has, functions))}
 
 
 def check_functions(options: Options, cases: Iterable[tuple[Case, str]]) -> dict[str, SwitchConfig]:

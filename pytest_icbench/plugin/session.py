@@ -139,13 +139,13 @@ class Session:
             self._header_shown = True
             lines.append(header_line())
         if items is not None and self._items:
-            from pytest_icbench.config.effects import without_effect
+            from pytest_icbench.plugin.functions import options_without_effect
 
             cases = self._announce()
             with told(lambda sentence: lines.append(f"icbench: {sentence.splitlines()[0]}")):
                 lines.append(f"icbench: {cases}, placement {self._get_testbed().policy}")
             cases_of_run = [benchmark.case for benchmark in self._benchmarks()]
-            lines += [f"icbench: {sentence}" for sentence in without_effect(self.options, cases_of_run)]
+            lines += [f"icbench: {sentence}" for sentence in options_without_effect(self.options, cases_of_run)]
         return lines
 
     def _show_lines(self) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from pytest_icbench.config.effects import without_effect
 from pytest_icbench.config.options import Options
 from pytest_icbench.model.case import Case
+from pytest_icbench.plugin.functions import components_of, options_without_effect
 
 BIRTH = Case("veth", dimension="birth", birth="netns:10")
 REDIS = Case("veth", dimension="application", app="redis")
@@ -35,3 +37,12 @@ def test_it_is_told_unless_one_case_has_a_use_for_it(
     assert said.startswith(f"--icbench-{name} has no effect: no selected case ")
     assert without_effect(Options(**given), [*silent, heard]) == []
     assert without_effect(Options(**given), []) == []
+
+
+def test_a_program_is_a_switchs_or_that_of_a_function() -> None:
+    options = Options(binaries={"suricata": Path("/x"), "vpp": Path("/x"), "ovs": Path("/x")})
+    cases = [Case("veth", function="inspect"), Case("ovs")]
+    assert components_of(cases) == {"suricata"}
+    assert options_without_effect(options, cases) == ["--icbench-binary vpp has no effect: no selected case is of vpp"]
+    assert components_of([Case("veth", function="nat")]) == {"linux", "ovs", "vpp"}
+    assert components_of([Case("ovs")]) == set()
