@@ -215,6 +215,26 @@ def test_step_by_step_and_capturing_meanwhile(link: Link, tmp_path: Path) -> Non
     assert [(each.code, each.summary["reason"]) for each in outcomes] == [(0, "stop")] * 2
 
 
+def test_who_is_ready_has_room_for_frames_before_it_looks_for_any(memif: Link, tmp_path: Path) -> None:
+    """Neither end takes frames: a memif that gave its peer buffers only when it does would refuse all of them."""
+    file = tmp_path / "in.pcap"
+    sent = write(file, mixture())
+    ends = {}
+    for end in (1, 0):
+        ends[end] = start(memif, end, "replay", file, "-r", "5k", "--step", "--supervised")
+        wait_until((tmp_path / "memif").is_socket)
+    for process in ends.values():
+        kinds = [json.loads(process.stdout.readline())["type"] for _ in range(2)]  # type: ignore[union-attr]
+        assert kinds == ["hello", "ready"]
+    for process in ends.values():
+        say(process, "go")
+        said = json.loads(process.stdout.readline())  # type: ignore[union-attr]
+        assert (said["type"], said["sent"], said["refused"]) == ("sent", len(sent), 0)
+    for process in ends.values():
+        say(process, "stop")
+    assert [ended(process).code for process in ends.values()] == [0, 0]
+
+
 def test_a_kill_leaves_whole_records(veth: Link, tmp_path: Path) -> None:
     file, into = tmp_path / "in.pcap", tmp_path / "out.pcap"
     sent = write(file, mixture())

@@ -316,9 +316,21 @@ void dpdk_port_close(struct dpdk_port *port)
 	close_port(port);
 }
 
+/* A memif client gives its server buffers to send into when it looks for frames, and not before: what comes
+ * between its link and its first look is refused. So it looks as soon as the link is there, for none. */
+static void stock(struct dpdk_port *port)
+{
+	struct rte_mbuf *none[1];
+
+	for (uint16_t q = 0; q < port->queues; q++)
+		(void)rte_eth_rx_burst(port->id, q, none, 0);
+	port->stocked = true;
+}
+
 bool dpdk_port_link_up(struct dpdk_port *port)
 {
 	struct rte_eth_link link = {0};
+	bool up;
 
 	if (!port->started) {
 		if (rte_rdtsc() < port->retry_cycles)
@@ -328,7 +340,10 @@ bool dpdk_port_link_up(struct dpdk_port *port)
 		if (!port->started)
 			return false;
 	}
-	return rte_eth_link_get_nowait(port->id, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
+	up = rte_eth_link_get_nowait(port->id, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
+	if (up && !port->stocked && !strcmp(port->driver, MEMIF))
+		stock(port);
+	return up;
 }
 
 bool dpdk_port_peer_left(struct dpdk_port *port)

@@ -15,6 +15,7 @@ struct dpdk_port {
 	uint16_t id;
 	double linger_s;           /* how long it lets its peer close first */
 	bool started;              /* false only for a memif client whose server is not there yet */
+	bool stocked;              /* whether its peer has had buffers to send into */
 	uint16_t rx_ring, tx_ring; /* descriptors, after the driver's adjustment; a vhost back-end has the
 	                              rings of its peer */
 	uint16_t queues;           /* pairs */
