@@ -74,6 +74,11 @@ def _both_ways(component: type[Function], function: str, case: Case) -> Iterator
 
 def _idle_limits(component: type[Function], function: str, case: Case) -> Iterator[str]:
     limit, rate = component.set_rate(function, case.traffic.mean_bytes), case.rate.pps
+    if limit is not None and case.rate.loss_ratio is not None:
+        yield (
+            f"function {function} lets {limit.pps:,.0f} frames/s pass, and a search ends below that, where it limits"
+            f" none: take a rate above it, or max, not {case.rate.typed}"
+        )
     if limit is not None and rate is not None and rate < limit.pps * (1 + limit.tolerance):
         yield (
             f"function {function} lets {limit.pps:,.0f} frames/s pass, and {rate:,} are sent, so it would never limit"

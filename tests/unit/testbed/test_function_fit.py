@@ -50,6 +50,14 @@ LINUX, OVS, VPP, SURICATA = LinuxFunction, OvsFunction, VppFunction, SuricataFun
         (VPP, "police20k", {"rate": Rate(5000)}, {}, "20,000 frames/s pass, and 5,000 are sent"),
         (LINUX, "shape10Mbit", {"rate": Rate(20_000)}, {}, "lets 20,833 frames/s pass, and 20,000 are sent"),
         (LINUX, "police20k", {"rate": Rate(5000), "dimension": "latency"}, {}, None),
+        (
+            *(LINUX, "nat+police20k", {"rate": Rate(loss_ratio=0.005)}, {}),
+            (
+                "function nat+police20k lets 20,000 frames/s pass, and a search ends below that, where it limits none:"
+                " take a rate above it, or max, not pdr:0.5%"
+            ),
+        ),
+        (LINUX, "nat", {"rate": Rate(loss_ratio=0.005)}, {}, None),
         (LINUX, "acl1000+deny30", {}, {"flows": "4"}, None),
         (
             *(LINUX, "acl1000+deny30", {}, {"flows": "3"}),
