@@ -11,7 +11,15 @@ from pytest_icbench.model.result import Result
 from pytest_icbench.report.axes import METRIC_NAMES, Traffic, gbps_per_pps, grouped, maxima, path_of, short, traffic
 from pytest_icbench.report.figure.figure import Column, Figure, with_own
 from pytest_icbench.report.figure.figures import PAIRS, SIZE, published_rows, rate_chart, row
-from pytest_icbench.report.figure.ideal import IDEAL, growth, ideal_lines
+from pytest_icbench.report.figure.ideal import (
+    BENCHMARK,
+    IDEAL,
+    benchmark_growth,
+    benchmark_lines,
+    growth,
+    ideal_lines,
+    single_bests,
+)
 from pytest_icbench.report.figure.link import limit_across, limit_by_size, link_gbps
 from pytest_icbench.stats.quantiles import Estimate
 
@@ -53,7 +61,7 @@ class _Rates:
         published: the factor of published rates to the unit; None if none are shown.
         layers: further layers of a chart, of its results, rows, series and rate.
         note: a sentence on its results and rows.
-        detail: more of it, for readers who cannot see the chart.
+        detail: more of them, for readers who cannot see the chart.
     """
 
     id: str
@@ -68,7 +76,7 @@ class _Rates:
     published: Callable[[Result], float] | None = None
     layers: Callable[[Sequence[Result], Sequence[_Row], Sequence[str], Column], _Layers] = lambda *_: []
     note: Callable[[Sequence[Result], Sequence[_Row]], str] = lambda *_: ""
-    detail: Callable[[Sequence[_Row]], str] = lambda _: ""
+    detail: Callable[[Sequence[Result], Sequence[_Row]], str] = lambda *_: ""
 
 
 def without_cores(result: Result) -> str:
@@ -78,6 +86,29 @@ def without_cores(result: Result) -> str:
 
 def _ideal(axis: _Axis) -> Callable[[Sequence[Result], Sequence[_Row], Sequence[str], Column], _Layers]:
     return lambda _, rows, names, rate: [ideal_lines(rows, names, axis.column, rate)]
+
+
+def _functions(group: Sequence[Result]) -> dict[str, str | None]:
+    """Returns the network function of each case; the same case may stand there several times."""
+    return {result.case: result.point.function for result in group}
+
+
+def _ideal_or_benchmark(group: Sequence[Result], rows: Sequence[_Row], names: Sequence[str], rate: Column) -> _Layers:
+    functions = _functions(group)
+    bests = single_bests(rows, functions)
+    if bests is None:
+        return [ideal_lines(rows, names, PAIRS, rate)]
+    return [benchmark_lines(rows, functions, bests, names, PAIRS, rate)]
+
+
+def _ideal_note(group: Sequence[Result], rows: Sequence[_Row]) -> str:
+    return IDEAL if single_bests(rows, _functions(group)) is None else BENCHMARK
+
+
+def _pairs_growth(group: Sequence[Result], rows: Sequence[_Row]) -> str:
+    functions = _functions(group)
+    bests = single_bests(rows, functions)
+    return growth(rows, "pair") if bests is None else benchmark_growth(rows, functions, bests)
 
 
 def _limit(group: Sequence[Result], _rows: Sequence[_Row], _names: Sequence[str], rate: Column) -> _Layers:
@@ -124,9 +155,9 @@ _BY_PAIRS = (
         "pairs",
         "Total (T) against pairs",
         _NUMBERS,
-        layers=_ideal(_NUMBERS),
-        note=lambda *_: IDEAL,
-        detail=lambda rows: growth(rows, "pair"),
+        layers=_ideal_or_benchmark,
+        note=_ideal_note,
+        detail=_pairs_growth,
     ),
 )
 _MEAN_BY_SIZE = (
@@ -213,7 +244,7 @@ def _chart(
         unit=kind.unit,
         extra=kind.layers(group, rows, names, rate),
         note=kind.note(group, rows),
-        detail=kind.detail(rows),
+        detail=kind.detail(group, rows),
     )
 
 

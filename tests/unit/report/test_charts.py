@@ -166,6 +166,24 @@ def test_worker_cores_are_an_axis_and_the_ideal_line_ends_before_it_flattens_the
     assert [point["rate"] for point in ideal] == pytest.approx([2.0, 4.0, 3.0 * HIGHEST])
 
 
+def test_functions_side_by_side_have_the_line_of_the_best_path() -> None:
+    rates = {("ovs", 1): 4e6, ("ovs", 2): 5e6, ("linux-bridge", 1): 1e6, ("linux-bridge", 2): 1.5e6}
+    results = [result(Case(name, function="nat", pairs=n), **at(pps)) for (name, n), pps in rates.items()]
+    (total,) = [chart for chart in charts(results, "pairs") if chart.title.startswith("Total (T)")]
+    assert total.text.endswith("Dotted: what the best path carries through one function, times their number.")
+    assert "linux-bridge-via:nat: 2 functions carry 18.75 % of the line." in total.aria
+    line = total.spec["layer"][0]["data"]["values"]
+    assert [(point["series"], point["rate"]) for point in line] == [
+        ("ovs-via:nat", 4.0),
+        ("ovs-via:nat", pytest.approx(5.0 * HIGHEST)),
+    ]
+    without_one = [each for each in results if each.point.pairs > 1 or each.switch == "ovs"]
+    plain = [result(Case("ovs", pairs=n), **at(pps)) for n, pps in ((1, 4e6), (2, 5e6))]
+    for others in ([*results, *plain], [*without_one[1:]]):
+        texts = [chart.text for chart in charts(others, "pairs") if chart.title.startswith("Total (T)")]
+        assert all(text.endswith("Dotted: what it would be if each added as much as the first.") for text in texts)
+
+
 def test_the_mean_of_pairs_is_drawn_against_packet_size() -> None:
     results = [result(Case("ovs", Traffic(size), pairs=2), throughput_per_pair_pps=2e6) for size in (64, 1500)]
     titles = [chart.title for chart in charts(results, "pairs")]
