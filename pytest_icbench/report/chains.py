@@ -35,10 +35,13 @@ def losses(result: Result) -> str:
 
 
 def crowding(result: Result) -> str:
-    """Returns who shares CPUs with a chain's functions, and what that means flat out; empty where each has its own."""
-    if result.point.chain == 1:
-        return ""
+    """Returns who shares CPUs with a chain's functions, and what that means flat out; empty where each has its own.
+
+    Of functions side by side also how many CPUs they leave over.
+    """
     treatment = result.treatment
+    if result.point.chain == 1:
+        return _oversubscription(result)
     cpus, functions = treatment.get("cpus"), treatment.get("function")
     if not isinstance(cpus, Mapping) or not isinstance(functions, Mapping):
         return ""
@@ -52,6 +55,24 @@ def crowding(result: Result) -> str:
     if result.metric == "frmol":
         text += "; flat out, each spends its time on frames that a later one drops: search for a rate (pdr:0.5%)"
     return text
+
+
+def _oversubscription(result: Result) -> str:
+    """Returns whether functions side by side, their ends and the switch have a CPU each; empty for others."""
+    point, cpus = result.point, result.treatment.get("cpus")
+    functions, present = result.treatment.get("function"), result.identity.get("cpus")
+    if point.pairs == 1 or point.one_cpu or not isinstance(cpus, Mapping) or not isinstance(functions, Mapping):
+        return ""
+    places = [list(each or ()) for each in (functions.get("cpus"), cpus.get("endpoints"), cpus.get("switch"))]
+    names = (f"{point.pairs} functions", counted(len(places[1]), "endpoint"), counted(len(places[2]), "worker"))
+    who = ", ".join(name for name, of_it in zip(names, places, strict=True) if of_it)
+    threads, used = sum(map(len, places)), {cpu for of_it in places for cpu in of_it}
+    if not used:
+        return ""
+    if len(used) < threads:
+        return f"oversubscribed: {who} share {counted(len(used), 'CPU')}"
+    left = f", which leave {present - len(used)} of {present} over" if isinstance(present, int) else ""
+    return f"{who} have {counted(len(used), 'CPU')}{left}"
 
 
 def side_by_side(result: Result) -> str:

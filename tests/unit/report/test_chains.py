@@ -57,6 +57,25 @@ def test_a_chain_says_who_shares_its_cpus_and_flat_out_what_that_means(
     assert crowding(result(CHAIN, metric=metric, treatment=treatment)) == words
 
 
+@pytest.mark.parametrize(
+    ("functions", "endpoints", "workers", "words"),
+    [
+        ([1, 2], [3, 4, 5, 6], [0], "2 functions, 4 endpoints, 1 worker have 7 CPUs, which leave 1 of 8 over"),
+        ([1, 1], [0, 1, 0, 1], [0], "oversubscribed: 2 functions, 4 endpoints, 1 worker share 2 CPUs"),
+        ([], [0, 1, 0, 1], [], "oversubscribed: 4 endpoints share 2 CPUs"),
+        ([], [], [], ""),
+    ],
+)
+def test_functions_side_by_side_say_whether_they_are_oversubscribed(
+    functions: list[int], endpoints: list[int], workers: list[int], words: str
+) -> None:
+    treatment = {"cpus": {"endpoints": endpoints, "switch": workers}, "function": {"cpus": functions}}
+    case = Case("ovs", function="route", pairs=2)
+    assert crowding(replace(result(case, treatment=treatment), identity={"cpus": 8})) == words
+    assert crowding(result(replace(case, pairs=1), treatment=treatment)) == ""
+    assert crowding(result(Case("ovs", pairs=2), treatment={"cpus": {"endpoints": [0, 0]}})) == ""
+
+
 def test_functions_with_parts_of_a_cpu_say_their_error_and_that_their_yields_are_weaker() -> None:
     works = [
         FunctionWork(
