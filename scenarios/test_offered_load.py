@@ -8,6 +8,8 @@ import pytest
 from pytest_icbench.api import Icbench
 
 SIZES = [64, 512]
+#: RFC 2544's sizes, and 1500, which the publications use instead of 1518.
+ALL_SIZES = [64, 128, 256, 512, 1024, 1280, 1500, 1518]
 RATES = "1M..1M..20M"
 
 
@@ -42,7 +44,8 @@ def test_received_against_offered_by_burst(icbench: Icbench) -> None:
 
 @pytest.mark.icbench(
     switch=["linux-bridge", "direct", "basicfwd", "testpmd", "ovs", "vpp", "snabb", "sriov"],
-    packet_size=SIZES,
+    packet_size=ALL_SIZES,
+    burst=32,
     rate="mfr",
 )
 def test_maximum_over_rates(icbench: Icbench) -> None:

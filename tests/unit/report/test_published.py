@@ -11,6 +11,7 @@ from pytest_icbench.config.cases import expand, parse_marker
 from pytest_icbench.config.options import Options
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.report.figure import published
 from tests.measurements import result
 
@@ -37,6 +38,7 @@ def test_a_statement_about_functions_stands_beside_one_switch() -> None:
         ({"functions": "cost20000:cost100000", "share": 70}, "E5"),
         ({"functions": "wire+ring128", "function_count": 10, "packet_size": 128, "switch": "ovs"}, "E8"),
         ({"functions": "subscribers1000+firewall+acl10", "packet_size": 1518, "active": 1000}, "E13"),
+        ({"functions": "nat+acl10", "function_count": 10, "packet_size": 1500, "direction": "both"}, "D5"),
         ({"neighbour": "memory", "isolation": "cat:3-3-3-3", "dimension": "latency"}, "E10"),
     ],
 )
@@ -45,6 +47,17 @@ def test_each_experiment_of_functions_that_share_a_machine_has_its_statement(
 ) -> None:
     request = parse_marker((), {"switch": "veth", **marker}, "x")
     assert rows(*expand(request, Options(), builtin_switches(), "x")) == [row]
+
+
+def test_functions_side_by_side_have_the_statements_of_their_lengths() -> None:
+    mixed, ten = Traffic.of_mix("simple"), Case("vpp", function="route", pairs=10)
+    assert rows(ten, metric="frmol") == []
+    assert rows(replace(ten, traffic=mixed), metric="pdr") == ["D1"]
+    assert rows(replace(ten, traffic=mixed, switch_cores=2), metric="pdr") == ["D1", "D3"]
+    assert rows(replace(ten, traffic=mixed, function="nat"), metric="pdr") == ["D4"]
+    assert rows(replace(ten, traffic=Traffic(128)), metric="pdr") == ["D2"]
+    assert rows(replace(ten, traffic=Traffic(1518)), metric="pdr") == ["D1"]
+    assert rows(replace(ten, pairs=1), metric="frmol") == ["E3"]
 
 
 def test_an_order_of_switches_needs_two_of_them() -> None:
