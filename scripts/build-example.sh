@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Builds an example of DPDK, basicfwd or l3fwd, from the source that the DPDK documentation package installs.
+# Builds an example of DPDK, basicfwd, l3fwd or ip_pipeline, from the source that the DPDK documentation package installs.
 #
 #   scripts/build-example.sh NAME OUT_DIR      leaves OUT_DIR/icbench-NAME; does nothing if that is newer than its source
 #
@@ -12,7 +12,7 @@ fail() {
 	exit 1
 }
 
-[ $# -eq 2 ] || fail "two arguments are needed: basicfwd or l3fwd, and the directory for the program"
+[ $# -eq 2 ] || fail "two arguments are needed: basicfwd, l3fwd or ip_pipeline, and the directory for the program"
 name=$1
 out=$2
 examples=${EXAMPLES:-/usr/share/dpdk/examples}
@@ -25,7 +25,16 @@ l3fwd)
 	sources="$sources l3fwd/l3fwd_event_internal_port.c l3fwd/l3fwd_fib.c l3fwd/l3fwd_lpm.c"
 	change='s/\.offloads = RTE_ETH_RX_OFFLOAD_CHECKSUM,/.offloads = 0,/'
 	;;
-*) fail "there is no example '$name': basicfwd or l3fwd" ;;
+ip_pipeline)
+	sources="ip_pipeline/main.c"
+	for file in action cli conn cryptodev kni link mempool parser pipeline swq tap thread tmgr; do
+		# DPDK 23.11 has no kni.c any more.
+		[ ! -f "$examples/ip_pipeline/$file.c" ] || sources="$sources ip_pipeline/$file.c"
+	done
+	# Its buffers hold frames of 1518 bytes. The thread of its command line sleeps, and may share a CPU with the other.
+	change='s/\.mtu = 9000 - /.mtu = 1518 - /; s/^\t\tconn_poll_for_msg(conn);/&\n\t\tusleep(1000);/'
+	;;
+*) fail "there is no example '$name': basicfwd, l3fwd or ip_pipeline" ;;
 esac
 source=$examples/${sources%% *}
 
@@ -45,11 +54,11 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cp "${source%/*}"/* "$work" 2>/dev/null || true # without the directories beside them
 gzip -df "$work"/*.gz 2>/dev/null || true
-[ -z "$change" ] || sed -i "$change" "$work/main.c"
+[ -z "$change" ] || sed -i "$change" "$work"/*.c
 files=
 for file in $sources; do files="$files $work/${file##*/}"; done
 # shellcheck disable=SC2046,SC2086  # flags and files are words
-"$compiler" -O3 -DALLOW_EXPERIMENTAL_API $(pkg-config --cflags libdpdk) -I"$examples/common" -o "$work/$name" $files $(pkg-config --libs libdpdk) ||
+"$compiler" -O3 -D_GNU_SOURCE -DALLOW_EXPERIMENTAL_API $(pkg-config --cflags libdpdk) -I"$examples/common" -o "$work/$name" $files $(pkg-config --libs libdpdk) ||
 	fail "$source does not compile against libdpdk $version"
 mv "$work/$name" "$out/icbench-$name"
 echo "$version" >"$out/icbench-$name.version"

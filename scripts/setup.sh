@@ -31,3 +31,4 @@ ensure_venv
 ensure_wheel
 ensure_example basicfwd skeleton/basicfwd.c
 ensure_example l3fwd l3fwd/main.c
+ensure_example ip_pipeline ip_pipeline/main.c

@@ -338,8 +338,8 @@ class Options(FunctionOptions):
     )
     binaries: Mapping[str, Path] = option(
         "SWITCH=PATH",
-        "a program of a switch, or of a network function (suricata, l3fwd), that is not where its driver looks for it"
-        " (vpp=/opt/vpp/bin/vpp); can be repeated",
+        "a program of a switch, or of a network function (suricata, l3fwd, ip_pipeline), that is not where its driver"
+        " looks for it (vpp=/opt/vpp/bin/vpp); can be repeated",
         default=MappingProxyType({}),
         name="binary",
         parse_at=values.programs,

@@ -170,6 +170,7 @@ class FunctionNodes:
                 counts_control=self.case.counts_hops,
                 sides=self._sides[pair],
                 sizes=self.case.traffic.sizes,
+                flows=self.case.traffic.flows,
             )
             function = make_function(self.component)
             self._functions[place] = function

@@ -76,7 +76,7 @@ _build_example() {
 	scripts/build-example.sh "$1" build/examples && install -m 755 -t "$VENV/bin" "build/examples/icbench-$1"
 }
 
-# The drivers of basicfwd, a switch, and l3fwd, a network function, look for their programs beside the environment's python.
+# The drivers of basicfwd, a switch, and of l3fwd and ip_pipeline, network functions, look for their programs beside the environment's python.
 ensure_example() {
 	local key name=$1 source=${EXAMPLES:-/usr/share/dpdk/examples}/$2
 	[ "$(_dpdk_version)" != none ] || return 0

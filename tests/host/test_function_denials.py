@@ -73,3 +73,8 @@ def test_a_launch_through_suricata_accounts_for_each_denied_frame(session: HostS
 @pytest.mark.slow
 def test_a_launch_through_vpp_accounts_for_each_denied_frame(session: HostSession) -> None:
     account_for(session, Case("veth", function="vpp+acl10+deny30", api="raw-mmsg", rate=Rate(5000), traffic=TEN))
+
+
+@pytest.mark.slow
+def test_a_launch_through_ip_pipeline_accounts_for_each_denied_frame(session: HostSession) -> None:
+    account_for(session, Case("testpmd", function="nat+acl10+deny30", rate=Rate(20_000), traffic=TEN))

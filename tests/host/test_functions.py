@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_icbench.driver.function.ip_pipeline import IpPipelineFunction
 from pytest_icbench.driver.function.l3fwd import L3fwdFunction
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.preflight import preflight
@@ -157,6 +158,41 @@ def test_l3fwd_routes_between_virtio_user_ports(session: HostSession) -> None:
         found = measure(rig, None, case, SHORT)
     assert (found.verdict, found.reason, found.launches) == ("INVALID", "function", 0)
     assert re.search("frame 1 of 20 from a .* with TTL 63 .* but arrived as .* TTL 64", found.evidence or "")
+
+
+class WireForPipeline(WireWithoutProgram, IpPipelineFunction):
+    """ip_pipeline's functions."""
+
+    name = "sham"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("function", ["pipeline+route", "nat", "acl1000+deny30", "nat+acl10+deny30", "police20k"])
+def test_a_pipeline_of_tables_does_its_work(session: HostSession, function: str) -> None:
+    case = Case("testpmd", function=function)
+    with through(session, case) as rig:
+        assert rig.prove() is None
+        (counter,) = rig.functions()
+        denied = {"acl1000+deny30": 30 + 1, "nat+acl10+deny30": 3}.get(function, 0)  # and the last rule
+        assert (counter.denied, counter.given) == (denied, (counter.taken or 0) - denied)
+        assert counter.taken_back == 20
+        assert preflight(rig, case, SHORT) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        ("pipeline+route", "frame 1 of 20 from a .* with TTL 63 .* but arrived as .* TTL 64"),
+        ("nat", "frame 1 of 20 from a .* has to leave from 198.18.1.16 .* arrived as 198.18.1.1:1024"),
+    ],
+)
+def test_a_wire_in_the_place_of_a_pipeline_is_found(session: HostSession, function: str, words: str) -> None:
+    case = Case("testpmd", function=function)
+    with in_place(WireForPipeline), through(session, case) as rig:
+        found = measure(rig, None, case, SHORT)
+    assert (found.verdict, found.reason, found.launches) == ("INVALID", "function", 0)
+    assert re.search(words, found.evidence or ""), found.evidence
 
 
 @pytest.mark.slow

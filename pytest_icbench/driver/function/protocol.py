@@ -79,6 +79,7 @@ class FunctionSpec:
         hops: how many functions the chain has.
         counts_control: whether it has to tell control frames from data, if it can.
         sizes: lengths of the case's frames with FCS, in turn.
+        flows: the label of the case's flows.
         sides: the kernel interfaces of the pair's two sides, each with its network namespace.
         inner, outer: its ports as its processes use them, inside ``node``.
         node, node_facts: the node that it works in; None for a function that is made of the switch's own flows.
@@ -110,6 +111,7 @@ class FunctionSpec:
     counts_control: bool = False
     sides: Sequence[tuple[str, str]] = ()
     sizes: Sequence[int] = ()
+    flows: str | None = None
 
     @property
     def label(self) -> str:
