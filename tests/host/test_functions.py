@@ -78,6 +78,28 @@ def test_both_ends_send_through_a_function(session: HostSession, case: Case) -> 
     assert (work.taken or 0) >= ways["ab"].received
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [1, 2, 3, 4])
+@pytest.mark.parametrize(
+    "case",
+    [
+        Case("linux-bridge", function="nat+acl10+deny30", api="raw-mmsg", rate=Rate(2_000)),
+        Case("ovs", function="nat", rate=Rate(5_000)),
+    ],
+    ids=lambda case: case.switch,
+)
+def test_functions_side_by_side_each_do_their_work(session: HostSession, case: Case, number: int) -> None:
+    """Rows D1 and D4 of the published experiments in short."""
+    case = replace(case, pairs=number)
+    with through(session, case) as rig:
+        found = measure(rig, None, case, SHORT)
+    assert (found.verdict, found.evidence) == (None, None)
+    assert [work.pair for work in found.functions or ()] == list(case.path.numbers)
+    assert all(
+        (work.taken or 0) >= pair.received > 0 for work, pair in zip(found.functions or (), found.per_pair, strict=True)
+    )
+
+
 LINUX = (
     "route",
     "nat",
@@ -158,6 +180,17 @@ def test_l3fwd_routes_between_virtio_user_ports(session: HostSession) -> None:
         found = measure(rig, None, case, SHORT)
     assert (found.verdict, found.reason, found.launches) == ("INVALID", "function", 0)
     assert re.search("frame 1 of 20 from a .* with TTL 63 .* but arrived as .* TTL 64", found.evidence or "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("function", ["io", "macswap", "tupleswap", "noisy100"])
+def test_a_mode_of_testpmd_does_its_work(session: HostSession, function: str) -> None:
+    case = Case("basicfwd", function=function)
+    with through(session, case) as rig:
+        assert rig.prove() is None
+        (counter,) = rig.functions()
+        assert (counter.taken, counter.given, counter.taken_back) == (20, 20, 20)
+        assert preflight(rig, case, SHORT) is None
 
 
 class WireForPipeline(WireWithoutProgram, IpPipelineFunction):

@@ -69,6 +69,13 @@ def swapped(data: bytes) -> bytes:
     return data[6:12] + data[:6] + data[12:]
 
 
+def turned(data: bytes) -> bytes:
+    """Returns a frame with its MAC and IP addresses and its UDP ports swapped; its checksums stay right."""
+    ports = _ETHERNET + _IPV4
+    ends = data[_TARGET_AT:ports] + data[_SOURCE_AT:_TARGET_AT]
+    return swapped(data)[:_SOURCE_AT] + ends + data[ports + 2 : ports + 4] + data[ports : ports + 2] + data[ports + 4 :]
+
+
 def routed(
     data: bytes, source: str, target: str, *, source_ip: str | None = None, target_ip: str | None = None, hops: int = 1
 ) -> bytes:

@@ -14,6 +14,7 @@ from pytest_icbench.driver.function.ovs import OvsFunction
 from pytest_icbench.driver.function.protocol import Function
 from pytest_icbench.driver.function.subscribers import SubscribersFunction
 from pytest_icbench.driver.function.suricata import SuricataFunction
+from pytest_icbench.driver.function.testpmd import TestpmdFunction
 from pytest_icbench.driver.function.vpp import VppFunction
 from pytest_icbench.errors import Unsupported, UsageError
 from pytest_icbench.wording import alternatives
@@ -26,6 +27,7 @@ _BUILTIN: tuple[type[Function], ...] = (
     SuricataFunction,
     L3fwdFunction,
     IpPipelineFunction,
+    TestpmdFunction,
     VppFunction,
 )
 

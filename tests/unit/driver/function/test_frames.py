@@ -37,6 +37,18 @@ def test_a_routed_frame_has_new_addresses_a_hop_less_and_right_checksums(port: i
     assert routed == made(pool, B, port, 63)
 
 
+@given(st.integers(1, 65535), st.integers(1, 65535))
+def test_a_turned_frame_has_all_its_ends_swapped_and_right_checksums(source: int, target: int) -> None:
+    frame = frames.numbered(frames.frame(A, B, source), 7)
+    layers = scapy.Ether(frame)
+    layers[scapy.UDP].dport = target
+    del layers[scapy.UDP].chksum
+    turned = scapy.Ether(frames.turned(bytes(layers)))
+    assert (turned.src, turned.dst, turned[scapy.IP].src, turned[scapy.IP].dst) == (B.mac, A.mac, B.ip, A.ip)
+    assert (turned[scapy.UDP].sport, turned[scapy.UDP].dport) == (target, source)
+    assert "checksum" not in frames.describe(bytes(turned))
+
+
 def test_swapped_frames_come_back_and_words_name_a_wrong_checksum() -> None:
     frame = frames.frame(A, B, 1024)
     assert frames.swapped(frames.swapped(frame)) == frame
