@@ -128,3 +128,11 @@ def test_connection_tracking(icbench: Icbench) -> None:
     Reproduces: E9
     """
     icbench.gate(icbench.throughput())
+
+
+@pytest.mark.icbench(
+    switch="veth", api="raw-mmsg", functions=["route", "acl10", "acl100", "acl1000", "set1000", "firewall"]
+)
+def test_rules(icbench: Icbench) -> None:
+    """What a rule costs a frame: lists of 10, 100 and 1,000 rules one after the other, a set, and a router alone."""
+    icbench.gate(icbench.throughput())

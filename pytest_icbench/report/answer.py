@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.report import born, few_cpus, versions
+from pytest_icbench.report import born, few_cpus, rules, versions
 from pytest_icbench.report.axes import Traffic, grouped, is_latency, main_figure, main_unit, path_of, traffic
 from pytest_icbench.report.changes import comparisons, in_units
 from pytest_icbench.report.overview import Ranking, rankings, verdict_named
@@ -57,6 +57,7 @@ def answer(results: Sequence[Result]) -> list[Sentence]:
             for dimension, lead in (("throughput", "Fastest"), ("latency", "Least delay"), ("application", "Fastest"))
             for sentence in _fastest([item for item in ranked if item.paths[0].dimension == dimension], lead + of_run)
         ),
+        *(Sentence("Rules:", sentence) for sentence in rules.sentences(results)),
         *(Sentence(f"{path_of(result)}:", sentence) for result in results if (sentence := born.sentence(result))),
         *(Sentence("What this host shows:", sentence) for sentence in few_cpus.sentences(results)),
     ]
