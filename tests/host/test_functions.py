@@ -11,6 +11,7 @@ import pytest
 
 from pytest_icbench.driver.function.ip_pipeline import IpPipelineFunction
 from pytest_icbench.driver.function.l3fwd import L3fwdFunction
+from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.preflight import preflight
 from pytest_icbench.measure.measure import measure
@@ -83,8 +84,8 @@ def test_both_ends_send_through_a_function(session: HostSession, case: Case) -> 
 @pytest.mark.parametrize(
     "case",
     [
-        Case("linux-bridge", function="nat+acl10+deny30", api="raw-mmsg", rate=Rate(2_000)),
-        Case("ovs", function="nat", rate=Rate(5_000)),
+        Case("linux-bridge", function="nat+acl10+deny30", api="raw-mmsg"),
+        Case("ovs", function="nat"),
     ],
     ids=lambda case: case.switch,
 )
@@ -246,3 +247,21 @@ def test_suricata_inspects_each_frame_and_tells_what_it_denied(session: HostSess
         functions = rig.host._functions
         assert functions is not None
         assert functions.facts()[0].version.startswith("Suricata ")  # type: ignore[union-attr]
+
+
+@pytest.mark.slow
+def test_a_gateway_translates_denies_polices_and_inspects(session: HostSession) -> None:
+    """Skipped where there is no Suricata 7, or no way to lead frames to it."""
+    session.binaries = suricata()
+    case = Case("linux-bridge", function="nat+acl10+police20k+inspect50", api="raw-mmsg", rate=Rate(25_000))
+    try:
+        with through(session, case) as rig:
+            assert rig.prove() is None
+            (counter,) = rig.functions()
+            assert counter.denied == 10 + 2 * (10 + 1)  # of the list, and by their payload those of both sides
+            found = measure(rig, None, case, SHORT)
+    except Unsupported as reason:
+        pytest.skip(str(reason))
+    assert (found.verdict, found.evidence) == (None, None)
+    (work,) = found.functions or ()
+    assert (work.denied or 0) > 0

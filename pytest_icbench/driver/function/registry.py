@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from pytest_icbench.driver.brought import by_name
 from pytest_icbench.driver.function.forwarder import ForwarderFunction
+from pytest_icbench.driver.function.gateway import GatewayFunction
 from pytest_icbench.driver.function.ip_pipeline import IpPipelineFunction
 from pytest_icbench.driver.function.l3fwd import L3fwdFunction
 from pytest_icbench.driver.function.linux import LinuxFunction
@@ -25,6 +26,7 @@ _BUILTIN: tuple[type[Function], ...] = (
     OvsFunction,
     SubscribersFunction,
     SuricataFunction,
+    GatewayFunction,
     L3fwdFunction,
     IpPipelineFunction,
     TestpmdFunction,

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from pytest_icbench.driver.function.protocol import Ends
-from pytest_icbench.driver.function.suricata import Program, SuricataFunction, configuration, rules
+from pytest_icbench.driver.function.suricata import SuricataFunction
+from pytest_icbench.driver.function.suricata_engine import Program, configuration, copying, rules
 from pytest_icbench.driver.node.protocol import NodeSpec
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.model.endpoint import Address
@@ -71,7 +72,7 @@ def test_each_rule_finds_the_payload_of_one_frame_of_the_proof_and_no_other() ->
 
 
 def test_the_configuration_copies_between_both_interfaces() -> None:
-    head, _, body = configuration("eth0", "eth1").partition("---\n")
+    head, _, body = configuration(copying("eth0", "eth1")).partition("---\n")
     found = json.loads(body)["af-packet"]
     assert head == "%YAML 1.1\n"
     assert [(one["interface"], one["copy-iface"], one["copy-mode"]) for one in found] == [
