@@ -195,6 +195,20 @@ def test_removed_links_and_namespaces_leave_nothing_to_undo(session: HostSession
     assert not links.exists(name)
 
 
+def test_links_that_were_made_for_it_end_in_one_go(session: HostSession, ends: tuple[str, str]) -> None:
+    a, b = ends
+    links.remove_grouped(b)
+    links.create_bridge(session, "br0", b, grouped=True)
+    for name in ("one", "two"):
+        links.create_pair(session, End(name, a, A), End(name, b, grouped=True))
+        with entered(b):
+            links.enslave(session, name, "br0")
+    links.create_pair(session, End("kept", a, A), End("kept", b, B))
+    links.remove_grouped(b)
+    for netns in ends:
+        assert sorted(links.states(netns)) == ["kept", "lo"]
+
+
 def test_a_taken_name_is_one_sentence(session: HostSession) -> None:
     names = session.name_link("a"), session.name_link("b")
     links.create_pair(session, End(names[0]), End(names[1]))

@@ -24,6 +24,8 @@ from pytest_icbench.model.traffic import MTU_ETHERNET
 
 _IFF_UP = 0x1
 _IFF_NOARP = 0x80
+#: The group of the links that end together (IFLA_GROUP of rtnetlink(7)); the kernel's own is 0.
+_GROUP = 0x1CB
 #: The length of a veth's transmit queue, in frames, if a queueing discipline is used.
 TX_QUEUE_LENGTH = 1000
 
@@ -77,6 +79,7 @@ class End:
         address: its MAC and IP addresses; None for a port of a switch.
         neighbours: its peers; none stands for the other side of its own pair.
         index: its index in its namespace, which has to be free; None: the kernel's choice.
+        grouped: whether ``remove_grouped`` removes it.
     """
 
     name: str
@@ -84,6 +87,7 @@ class End:
     address: Address | None = None
     neighbours: tuple[Address, ...] = ()
     index: int | None = None
+    grouped: bool = False
 
 
 def create_pair(
@@ -128,6 +132,8 @@ def _attributes(end: End, mtu: int, txqueuelen: int) -> dict[str, Any]:
         attributes["index"] = end.index
     if end.address is not None:
         attributes["address"] = end.address.mac
+    if end.grouped:
+        attributes["group"] = _GROUP
     return attributes
 
 
@@ -174,17 +180,21 @@ def move(
     configure(End(new_name, netns, address, tuple(neighbours)), up=up)
 
 
-def create_bridge(session: Holder, name: str, netns: str | None = None, *, mtu: int = MTU_ETHERNET) -> None:
+def create_bridge(
+    session: Holder, name: str, netns: str | None = None, *, mtu: int = MTU_ETHERNET, grouped: bool = False
+) -> None:
     """Creates a learning bridge without spanning tree, forwarding delay, multicast snooping and IPv6. It is down.
 
     Args:
         name: a name of the session, or any name in a namespace of the session, with which the bridge ends.
         netns: path of that namespace; None for this process'.
         mtu: layer 3 MTU in bytes.
+        grouped: whether ``remove_grouped`` removes it.
     """
     if netns is None:
         session.note("link", name, name=name, netns=None)
     settings = {"br_stp_state": 0, "br_forward_delay": 0, "br_mcast_snooping": 0}
+    settings |= {"group": _GROUP} if grouped else {}
     with netlink(netns, doing=f"to create the bridge {name}") as route:
         route.link("add", ifname=name, kind="bridge", mtu=mtu, **settings)
         _quiet(name)
@@ -307,6 +317,22 @@ def remove_link(name: str, netns: str | None = None) -> None:
             except NetlinkError as error:
                 if error.code != errno.ENODEV:  # it vanished with its other end
                     raise
+
+
+def remove_grouped(netns: str) -> None:
+    """Removes all links of a namespace that were made for it, with the other ends of veths, in one go.
+
+    By themselves, links end one after the other, each after a grace period of the kernel (20 ms). Raises
+    ProvisionError.
+    """
+    with netlink(netns, doing=f"to delete the links of {netns}") as route:
+        from pyroute2.netlink.exceptions import NetlinkError
+
+        try:
+            route.link("del", group=_GROUP)
+        except NetlinkError as error:
+            if error.code != errno.ENODEV:  # there is none
+                raise
 
 
 def delete_link(session: Holder, name: str, netns: str | None = None) -> None:

@@ -54,13 +54,14 @@ class LinuxBridge(kernel.KernelSwitch):
         links.bypass_bridge_filters(netns)
         self._bridges = [f"br{segment}" for segment in range(1 + max(map(_segment, attachments), default=0))]
         for bridge in self._bridges:
-            links.create_bridge(session, bridge, netns, mtu=spec.mtu)
+            links.create_bridge(session, bridge, netns, mtu=spec.mtu, grouped=True)
             links.set_up(bridge, netns)
         endpoints: list[Endpoint] = []
         for attachment in attachments:
             port = f"p{attachment.index}"
             self._attached.append(attachment)
-            links.create_pair(session, kernel.node_end(attachment), links.End(port, netns), mtu=spec.mtu)
+            end = links.End(port, netns, grouped=True)
+            links.create_pair(session, kernel.node_end(attachment), end, mtu=spec.mtu)
             with entered(netns):
                 links.enslave(session, port, self._bridges[_segment(attachment)])
             endpoints.append(kernel.endpoint(attachment, port, spec.mtu))
@@ -137,10 +138,11 @@ class LinuxBridge(kernel.KernelSwitch):
             return
         if self._uplink is not None:
             self._uplink.give_back()
-        kernel.remove_ends(self._attached)
-        self._attached.clear()
         if self._netns is not None:
-            for bridge in self._bridges:
-                links.delete_link(session, bridge, self._netns)
+            try:
+                links.remove_grouped(self._netns)
+            except ProvisionError:  # the namespace is gone
+                kernel.remove_ends(self._attached)
             links.delete_netns(session, self._netns)
             self._netns = None
+        self._attached.clear()
