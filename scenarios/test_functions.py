@@ -18,7 +18,7 @@ from pytest_icbench.api import Icbench
 #: The numbers of functions side by side.
 NUMBERS = list(range(1, 11))
 #: Features of a function one by one, and together. A policer's figure is its own rate, so it stands apart.
-FEATURES = ["nat", "acl10", "inspect", "nat+acl10"]
+FEATURES = ["nat", "acl10", "inspect", "nat+acl10", "nat+acl10+inspect"]
 
 
 @pytest.mark.icbench(switch="linux-bridge", functions=["route", "nat+acl10+deny30"], function_count=[1, 2, 3, 4])
@@ -90,7 +90,7 @@ def test_features_as_published(icbench: Icbench) -> None:
 
 @pytest.mark.icbench(
     switch=["linux-bridge", "ovs"],
-    functions=["police20k", "nat+acl10+police20k"],
+    functions=["police20k", "nat+acl10+police20k", "nat+acl10+police20k+inspect"],
     function_count=NUMBERS,
     packet_size=1500,
 )
