@@ -10,7 +10,9 @@ from dataclasses import replace
 import pytest
 
 from pytest_icbench.driver.function.forwarder import ForwarderFunction
+from pytest_icbench.driver.function.gateway import GatewayFunction
 from pytest_icbench.driver.function.linux import LinuxFunction
+from pytest_icbench.driver.function.linux_parts import Parts
 from pytest_icbench.driver.function.ovs import OvsFunction
 from pytest_icbench.driver.function.protocol import Ends, Function, FunctionSpec, Probe
 from pytest_icbench.driver.function.suricata import SuricataFunction
@@ -142,6 +144,33 @@ def test_a_router_that_does_no_more_is_found(session: HostSession, function: str
     with in_place(RouterForLinux), through(session, case) as rig:
         found = measure(rig, None, case, SHORT)
     assert (found.verdict, found.reason) == ("INVALID", "function"), found.evidence
+    assert re.search(words, found.evidence or ""), found.evidence
+
+
+class RouterForGateway(LinuxFunction):
+    """A router in the place of one behind whose rules payloads are inspected."""
+
+    name = "sham"
+
+    @classmethod
+    def has(cls, function: str) -> bool:
+        return GatewayFunction.has(function)
+
+    @classmethod
+    def _parts_of(cls, function: str) -> Parts:
+        return super()._parts_of(function.removesuffix("+inspect50"))
+
+    @classmethod
+    def proof(cls, function: str, ends: Ends) -> Sequence[Sequence[Probe]]:
+        return GatewayFunction.proof(function, ends)
+
+
+def test_a_gateway_that_does_not_inspect_is_found(session: HostSession) -> None:
+    case = Case("veth", function="nat+acl10+inspect50", api="raw-mmsg")
+    with in_place(RouterForGateway), through(session, case) as rig:
+        found = measure(rig, None, case, SHORT)
+    assert (found.verdict, found.reason, found.launches) == ("INVALID", "function", 0)
+    words = "frame 31 of 41 from a .* has to be denied: rule 1 of the inspection is for it, but arrived as 198.18.1.16"
     assert re.search(words, found.evidence or ""), found.evidence
 
 

@@ -11,6 +11,8 @@ import pytest
 
 from pytest_icbench.driver.function.ip_pipeline import IpPipelineFunction
 from pytest_icbench.driver.function.l3fwd import L3fwdFunction
+from pytest_icbench.driver.function.protocol import Function
+from pytest_icbench.driver.function.testpmd import TestpmdFunction
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.preflight import preflight
@@ -194,6 +196,12 @@ def test_a_mode_of_testpmd_does_its_work(session: HostSession, function: str) ->
         assert preflight(rig, case, SHORT) is None
 
 
+class WireForTestpmd(WireWithoutProgram, TestpmdFunction):
+    """testpmd's modes."""
+
+    name = "sham"
+
+
 class WireForPipeline(WireWithoutProgram, IpPipelineFunction):
     """ip_pipeline's functions."""
 
@@ -215,15 +223,21 @@ def test_a_pipeline_of_tables_does_its_work(session: HostSession, function: str)
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("function", "words"),
+    ("cls", "function", "words"),
     [
-        ("pipeline+route", "frame 1 of 20 from a .* with TTL 63 .* but arrived as .* TTL 64"),
-        ("nat", "frame 1 of 20 from a .* has to leave from 198.18.1.16 .* arrived as 198.18.1.1:1024"),
+        (
+            *(WireForTestpmd, "tupleswap"),
+            "frame 1 of 20 from a .* has to pass with its addresses and ports swapped, but arrived as",
+        ),
+        (WireForPipeline, "pipeline+route", "frame 1 of 20 from a .* with TTL 63 .* but arrived as .* TTL 64"),
+        (WireForPipeline, "nat", "frame 1 of 20 from a .* has to leave from 198.18.1.16 .* arrived as 198.18.1.1:1024"),
     ],
 )
-def test_a_wire_in_the_place_of_a_pipeline_is_found(session: HostSession, function: str, words: str) -> None:
+def test_a_wire_in_the_place_of_functions_over_vhost_user_is_found(
+    session: HostSession, cls: type[Function], function: str, words: str
+) -> None:
     case = Case("testpmd", function=function)
-    with in_place(WireForPipeline), through(session, case) as rig:
+    with in_place(cls), through(session, case) as rig:
         found = measure(rig, None, case, SHORT)
     assert (found.verdict, found.reason, found.launches) == ("INVALID", "function", 0)
     assert re.search(words, found.evidence or ""), found.evidence

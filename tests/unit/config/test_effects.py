@@ -44,5 +44,5 @@ def test_a_program_is_a_switchs_or_that_of_a_function() -> None:
     cases = [Case("veth", function="inspect"), Case("ovs")]
     assert components_of(cases) == {"suricata"}
     assert options_without_effect(options, cases) == ["--icbench-binary vpp has no effect: no selected case is of vpp"]
-    assert components_of([Case("veth", function="nat")]) == {"linux", "ovs", "vpp"}
+    assert components_of([Case("veth", function="nat")]) == {"linux", "ovs", "ip_pipeline", "vpp"}
     assert components_of([Case("ovs")]) == set()

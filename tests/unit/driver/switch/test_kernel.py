@@ -47,7 +47,8 @@ class RecordingLinks:
         self.calls.append(("netns", suffix))
         return f"/run/netns/{suffix}"
 
-    def create_bridge(self, session: Any, name: str, netns: str, *, mtu: int) -> None:
+    def create_bridge(self, session: Any, name: str, netns: str, *, mtu: int, grouped: bool) -> None:
+        assert grouped
         self.calls.append(("bridge", name, netns, mtu))
 
     def enslave(self, session: Any, name: str, bridge: str) -> None:
@@ -64,8 +65,10 @@ class RecordingLinks:
         if netns == "/proc/1000/ns/net":
             raise ProvisionError("its node is not running")
 
-    def delete_link(self, session: Any, name: str, netns: str) -> None:
-        self.calls.append(("delete", name, netns))
+    def remove_grouped(self, netns: str) -> None:
+        self.calls.append(("grouped", netns))
+        if self.there is None:
+            raise ProvisionError(f"network namespace {netns} cannot be entered")
 
     def delete_netns(self, session: Any, path: str) -> None:
         self.calls.append(("delete netns", path))
@@ -166,7 +169,17 @@ def test_the_bridge_lives_in_a_namespace_of_its_own(links: RecordingLinks, tmp_p
     links.calls.clear()
     switch.stop()
     switch.stop()
-    assert [call[0] for call in links.calls] == ["remove", "remove", "delete", "delete netns"]
+    assert [call[0] for call in links.calls] == ["grouped", "remove", "remove", "delete netns"]
+
+
+def test_the_links_of_a_bridge_end_in_one_go(links: RecordingLinks, tmp_path: Path) -> None:
+    switch = LinuxBridge()
+    session: Any = RecordingSession(tmp_path)
+    switch.start(session, spec_of(tmp_path, port="veth"), attachments_of(tmp_path))
+    links.calls.clear()
+    switch.stop()
+    switch.stop()
+    assert links.calls == [("grouped", "/run/netns/r1-br"), ("delete netns", "/run/netns/r1-br")]
 
 
 PROC_STAT = """cpu  1 2 3 4 5 6 700 8 0 0
