@@ -189,6 +189,33 @@ static void headers(const char *text, unsigned offset, unsigned length)
 	headers_with("udp4", text, offset, length);
 }
 
+/* The headers of a burst whose buffers had other flows before, or none. */
+static void bursts(const char *text, const char *sizes)
+{
+	static const struct io_ops OPS = {.sees_l2 = true};
+	struct options o = flows_of(text, sizes);
+	uint8_t l2[8][600] = {{0}}, wanted[600] = {0}, *payload[8], *one;
+	uint32_t header = frame_header_bytes(&o.ends.header);
+
+	one = wanted + header;
+	frame_write_headers(wanted, &o.ends, o.packet_size);
+	for (unsigned i = 0; i < 8; i++) {
+		payload[i] = l2[i] + header;
+		memcpy(l2[i], wanted, sizeof(wanted));
+	}
+	for (uint64_t first = 0; first < 2000; first += 1 + first % 13) {
+		unsigned n = 1 + first % 8;
+
+		dress_frames(&o, &OPS, NULL, payload + 8 - n, n, first);
+		for (unsigned i = 0; i < n; i++) {
+			dress_frames(&o, &OPS, NULL, &one, 1, first + i);
+			CHECK(memcmp(payload[8 - n + i] - header, wanted, header) == 0);
+			CHECK(frame_checksums_ok(wanted, &o.ends.header));
+		}
+	}
+	shape_free(&o.shape);
+}
+
 static void take(struct receiver *rx, uint64_t sequence)
 {
 	uint8_t payload[FRAME_STAMP_BYTES];
@@ -329,6 +356,10 @@ int main(void)
 	headers_with("udp6", "1000", 22, 16);
 	headers_with("tcp6", "1000:ports", 54, 2);
 	headers_with("udp6+vlan4094", "300:macs", 6, 6);
+	bursts("300", NULL);
+	bursts("300", "64,570");
+	bursts("new", NULL);
+	bursts("300:ports:zipf", NULL);
 	/* Exchanged across flows: none. Within: each of the second half of a block. */
 	CHECK_EQUAL(reordered("2", 1), 0);
 	CHECK_EQUAL(reordered("8", 4), 0);

@@ -171,6 +171,23 @@ void frame_set_size(uint8_t *l2, const struct frame_header *h, uint32_t packet_s
 /* Makes such a frame one of another source, the IPv4 checksum too, no other checksum. */
 void frame_set_source_ip(uint8_t *l2, const struct frame_header *h, struct in_addr ip);
 void frame_set_source_port(uint8_t *l2, const struct frame_header *h, uint16_t port);
+
+/* The sum of an IPv4 header's words but for checksum and source. */
+uint32_t frame_sum_without_source(const uint8_t *ip);
+
+/* frame_set_source_ip() of an IPv4 header of that sum, which is not read: its line need not be there. */
+static inline void frame_put_source_ip(uint8_t *ip, uint32_t sum, struct in_addr source)
+{
+	uint32_t words = ntohl(source.s_addr);
+	uint16_t checksum;
+
+	sum += (words >> 16) + (words & 0xffff);
+	sum = (sum & 0xffff) + (sum >> 16);
+	checksum = htons((uint16_t) ~(sum + (sum >> 16)));
+	memcpy(ip + 10, &checksum, sizeof(checksum));
+	memcpy(ip + 12, &source, sizeof(source));
+}
+
 void frame_set_source_mac(uint8_t *l2, const uint8_t mac[6]);
 
 /* Makes such a frame one for another port, no checksum. */

@@ -25,6 +25,14 @@ void flows_take_run(struct flows *f, uint64_t first, unsigned n)
 {
 	struct shape_place at = shape_place(f->shape, first);
 
+	/* Most often neighbours, which are written several at once. */
+	if (!f->shape->zipf && at.flow + n <= f->shape->flows && n <= at.turn_left) {
+		uint64_t *next = f->next + at.flow;
+
+		for (unsigned i = 0; i < n; i++)
+			next[i] = first + i + 1;
+		return;
+	}
 	for (unsigned i = 0; i < n; i++)
 		f->next[shape_next_flow(f->shape, &at)] = first + i + 1;
 }
