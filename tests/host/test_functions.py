@@ -86,7 +86,7 @@ def test_both_ends_send_through_a_function(session: HostSession, case: Case) -> 
 @pytest.mark.parametrize(
     "case",
     [
-        Case("linux-bridge", function="nat+acl10+deny30", api="raw-mmsg"),
+        Case("linux-bridge", function="nat+acl10+deny30"),
         Case("ovs", function="nat"),
     ],
     ids=lambda case: case.switch,
