@@ -169,15 +169,6 @@ void frame_set_source_ip(uint8_t *l2, const struct frame_header *h, struct in_ad
 	memcpy(ip + 12, wanted, sizeof(wanted));
 }
 
-uint32_t frame_sum_without_source(const uint8_t *ip)
-{
-	uint32_t sum = 0;
-
-	for (unsigned i = 0; i < 10; i += 2)
-		sum += get16(ip + i);
-	return sum + get16(ip + 16) + get16(ip + 18);
-}
-
 void frame_set_source_port(uint8_t *l2, const struct frame_header *h, uint16_t port)
 {
 	put16(l2 + frame_l4_offset(h), port);

@@ -172,10 +172,8 @@ void frame_set_size(uint8_t *l2, const struct frame_header *h, uint32_t packet_s
 void frame_set_source_ip(uint8_t *l2, const struct frame_header *h, struct in_addr ip);
 void frame_set_source_port(uint8_t *l2, const struct frame_header *h, uint16_t port);
 
-/* The sum of an IPv4 header's words but for checksum and source. */
-uint32_t frame_sum_without_source(const uint8_t *ip);
-
-/* frame_set_source_ip() of an IPv4 header of that sum, which is not read: its line need not be there. */
+/* frame_set_source_ip() of an IPv4 header, which is not read: its line need not be there. sum: of its words
+ * but for checksum and source. */
 static inline void frame_put_source_ip(uint8_t *ip, uint32_t sum, struct in_addr source)
 {
 	uint32_t words = ntohl(source.s_addr);

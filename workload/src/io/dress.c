@@ -71,6 +71,16 @@ static void dress_flows(const struct options *o, uint8_t *payload[], unsigned n,
 		set_flow(o, payload[i] - header, shape_next_flow(&o->shape, &at));
 }
 
+/* The sum of an IPv4 header's words but for checksum and source. */
+static uint32_t sum_without_source(const uint8_t *ip)
+{
+	uint32_t sum = 0;
+
+	for (unsigned i = 0; i < FRAME_IP_BYTES; i += 2)
+		sum += i < 10 || i > 14 ? (uint32_t)ip[i] << 8 | ip[i + 1] : 0;
+	return sum;
+}
+
 /* The same of IPv4 headers that differ in nothing but the flow. To read them all, lines that the receiver had
  * last, would cost more than the rest of a frame. */
 static void dress_like_the_first(const struct options *o, uint8_t *payload[], unsigned n, uint64_t first)
@@ -78,7 +88,7 @@ static void dress_like_the_first(const struct options *o, uint8_t *payload[], un
 	struct shape_place at = shape_place(&o->shape, first);
 	uint32_t header = frame_header_bytes(&o->ends.header);
 	uint32_t ip = header - frame_ip_offset(&o->ends.header);
-	uint32_t sum = frame_sum_without_source(payload[0] - ip);
+	uint32_t sum = sum_without_source(payload[0] - ip);
 	bool rest = o->shape.field != SHAPE_ADDRESSES;
 
 	for (unsigned i = 0; i < n; i++) {
