@@ -102,6 +102,7 @@ def _instance(kind: type) -> Check:
 _SWITCH: dict[str, tuple[Check, str] | None] = {
     "probe": (_is(SwitchFacts), "SwitchFacts of texts and numbers"),
     "probe_api": None,
+    "probe_port": None,
     "probe_pairs": None,
     "needs": (_needs, "Needs with integers of at least 0"),
     "needs_of_queues": (_needs, "Needs with integers of at least 0"),

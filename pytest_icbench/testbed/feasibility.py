@@ -334,19 +334,19 @@ class Feasibility:
     def _probe(self, case: Case) -> None:
         """Raises Unsupported if this host, or the second one of a case on two, lacks what the case takes."""
         cls = self.catalogue[case.switch]
-        api = case.resolved_api(cls)
-        _refuse(self._switch_reason(case.switch, api, candidate_key(case)))
+        port, api = case.resolved_port(cls), case.resolved_api(cls)
+        _refuse(self._switch_reason(case.switch, port, api, candidate_key(case)))
         if case.remote:
             second = self.second()
             uplinks = uplinks_of(self.options, cls)
             _refuse(self._uplink_reason(uplinks.here))
-            second.unsupported_reason(case.switch, api, uplinks.there)
+            second.unsupported_reason(case.switch, port, api, uplinks.there)
             _refuse(self._uplink_reason(uplinks.here, second.client))
 
-    def _why_no_switch(self, switch: str, api: str, name: str) -> str | None:
+    def _why_no_switch(self, switch: str, port: str, api: str, name: str) -> str | None:
         def find() -> None:
             cls, binary = self.catalogue[switch], self._binaries.get(name)
-            self.switch_facts[name] = probe(cls, api, self.session, node=self.options.node, binary=binary)
+            self.switch_facts[name] = probe(cls, port, api, self.session, node=self.options.node, binary=binary)
 
         return why_not(find)
 

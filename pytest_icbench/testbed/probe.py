@@ -25,10 +25,10 @@ def why_not(check: Callable[[], object]) -> str | None:
 
 
 def unsupported_reason(
-    cls: type[Switch], api: str, session: HostSession, *, node: str, binary: Path | None
+    cls: type[Switch], port: str, api: str, session: HostSession, *, node: str, binary: Path | None
 ) -> str | None:
     """Returns why this host cannot run a switch, and the remedy; None if it can. For arguments see ``probe``."""
-    return why_not(lambda: probe(cls, api, session, node=node, binary=binary))
+    return why_not(lambda: probe(cls, port, api, session, node=node, binary=binary))
 
 
 def why_no_crowd(label: str, session: HostSession) -> str | None:
@@ -42,10 +42,13 @@ def why_no_crowd(label: str, session: HostSession) -> str | None:
     return why_not(lambda: probe_node(crowd.kind, session))
 
 
-def probe(cls: type[Switch], api: str, session: HostSession, *, node: str, binary: Path | None) -> SwitchFacts:
+def probe(
+    cls: type[Switch], port: str, api: str, session: HostSession, *, node: str, binary: Path | None
+) -> SwitchFacts:
     """Returns the version and program of a switch that this host can run.
 
     Args:
+        port: kind of its ports, resolved.
         api: technique of the endpoints.
         node: kind of nodes.
         binary: the user's binary of the switch; None for the one on PATH.
@@ -68,6 +71,7 @@ def probe(cls: type[Switch], api: str, session: HostSession, *, node: str, binar
         driver = make_switch(cls)
         switch_facts = driver.probe(session, binary)
         driver.probe_api(session, api)
+        driver.probe_port(session, port)
     except WorkloadError as error:
         raise Unsupported(str(error)) from None
     return switch_facts

@@ -39,6 +39,7 @@ def built(
     switch = builtin_switches()[case.switch]
     try:
         switch().probe(session, None)
+        switch().probe_port(session, case.resolved_port(switch))
         if beside is None:
             workers = switch().needs(case.pairs, case.resolved_cores(switch)).pollers
             topology = Topology.read(session.root)

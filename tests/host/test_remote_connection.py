@@ -76,9 +76,9 @@ def test_errors_keep_their_kind(connection: Connection) -> None:
     with pytest.raises(UsageError, match="there is no call 'nonsense'"):
         connection.call("nonsense")
     host = RemoteCalls(connection)
-    reason = host.unsupported_reason(SwitchQuestion("mine", "udp", "netns", 2048))
+    reason = host.unsupported_reason(SwitchQuestion("mine", "veth", "udp", "netns", 2048))
     assert "another package" in (reason or "")
-    assert host.unsupported_reason(SwitchQuestion("linux-bridge", "udp", "netns", 2048)) is None
+    assert host.unsupported_reason(SwitchQuestion("linux-bridge", "veth", "udp", "netns", 2048)) is None
 
 
 def test_the_end_of_the_connection_is_the_end_of_all(connection: Connection, other: SecondHost) -> None:

@@ -118,6 +118,10 @@ class Switch(SwitchTraits, Protocol):
     def probe_api(self, session: HostSession, api: str) -> None:
         """Raises Unsupported if this host lacks what one of ``apis`` needs, such as a DPDK driver. Changes nothing."""
 
+    def probe_port(self, session: HostSession, port: str) -> None:
+        """Raises Unsupported if this host lacks what one of ``ports`` needs; most need nothing. Changes nothing."""
+        return
+
     def probe_pairs(self, session: HostSession, pairs: int) -> None:
         """Raises Unsupported if this host cannot attach so many pairs; most drivers have no limit. Changes nothing."""
         return

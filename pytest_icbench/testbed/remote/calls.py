@@ -19,12 +19,14 @@ class SwitchQuestion:
     """The question whether a host can run a switch.
 
     Attributes:
+        port: kind of its ports, resolved.
         api: technique of the endpoints.
         node: kind of nodes.
         binary: path of the user's binary.
     """
 
     switch: str
+    port: str
     api: str
     node: str
     hugepage_size_kib: int

@@ -82,7 +82,7 @@ class HostEnd(HostCalls):
         if uplink is not None and (reason := why_not(lambda: check_uplink(uplink))) is not None:
             return reason
         session = HostSession.probing(hugepage_size_kib=question.hugepage_size_kib)
-        return unsupported_reason(cls, question.api, session, node=question.node, binary=binary)
+        return unsupported_reason(cls, question.port, question.api, session, node=question.node, binary=binary)
 
     def resolve_auto(self, needs: tuple[tuple[int, int], ...]) -> Policy:
         from pytest_icbench.testbed.placement import resolve_auto

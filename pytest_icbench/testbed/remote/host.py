@@ -131,10 +131,11 @@ class RemoteHost:
         except ProvisionError as error:
             raise UsageError(str(error)) from None
 
-    def unsupported_reason(self, switch: str, api: str, uplink: Uplink) -> None:
+    def unsupported_reason(self, switch: str, port: str, api: str, uplink: Uplink) -> None:
         """Raises Unsupported with the reason if the host cannot run it, which is asked once. Raises ProvisionError."""
         question = SwitchQuestion(
             switch=switch,
+            port=port,
             api=api,
             node=self._node,
             hugepage_size_kib=self._arguments.hugepage_size_kib,

@@ -26,6 +26,7 @@ METHODS = (
     *(
         "probe",
         "probe_api",
+        "probe_port",
         "probe_pairs",
         "needs",
         "devices",

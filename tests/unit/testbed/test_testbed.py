@@ -61,6 +61,10 @@ class Kernel:
         if api == "af_packet":
             raise Unsupported("this DPDK has no af_packet: install librte-net-af-packet23")
 
+    def probe_port(self, session: Any, port: str) -> None:
+        if port == "tap":
+            raise Unsupported("this kernel has no vhost-net: use one that has it")
+
     def probe_pairs(self, session: Any, pairs: int) -> None:
         if pairs > 200:
             raise Unsupported("so many pairs are too many: lower --icbench-pairs")
@@ -76,7 +80,7 @@ class Veth(Kernel):
 class Poll(Kernel):
     name = "poll"
     family = "dpdk"
-    ports = ("vhost-user", "memif")
+    ports = ("vhost-user", "memif", "tap")
     apis = ("dpdk",)
     default_apis = ("dpdk",)
     default_cores = 1
@@ -151,6 +155,7 @@ def test_whoever_asks_for_a_case_gets_the_one_answer(monkeypatch: pytest.MonkeyP
     ("case", "reason"),
     [
         (Case("bridge", api="af_packet"), "this DPDK has no af_packet: install"),
+        (Case("poll", port="tap"), "this kernel has no vhost-net: use one"),
         (Case("greedy"), "use fewer switch cores, or a larger machine"),
         (Case("bridge", pairs=201), "so many pairs are too many"),
         (Case("bridge", traffic=Traffic(9217)), "9217 bytes are more than bridge carries"),
