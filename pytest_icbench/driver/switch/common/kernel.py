@@ -80,6 +80,25 @@ def probe_links(*kinds: str) -> str:
     return release()
 
 
+def probe_device(path: str, user: str, module: str, option: str) -> None:
+    """Opens a device of the kernel, as root: see ``probe_links``. Raises Unsupported if the kernel does not have it.
+
+    Args:
+        user: who takes it, for the message.
+        module: the kernel's module that brings it.
+        option: the kernel's option for it.
+    """
+    if os.geteuid() != 0:
+        return
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CLOEXEC))
+    except OSError as error:
+        raise Unsupported(
+            f"{user} takes {path}, which cannot be opened ({error.strerror}): load its module (modprobe {module}) or"
+            f" use a kernel that has it ({option}), as the guest of `make test-paths` does"
+        ) from None
+
+
 @contextmanager
 def scratch_pair() -> Iterator[tuple[str, str]]:
     """Yields the names of a veth pair in a temporary network namespace of this thread, for a probe that needs links."""

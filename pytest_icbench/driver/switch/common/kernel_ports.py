@@ -10,13 +10,14 @@ from typing import Any, ClassVar
 from pytest_icbench.driver.switch.common import kernel
 from pytest_icbench.driver.switch.protocol import Attachment, PortCounters, SwitchFacts, SwitchSpec
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.namespaces import entered
 from pytest_icbench.host.net import links, offloads
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.switch_traits import Kind
 
 #: A switch in user space reads a frame as it is in memory: nobody finishes what a socket leaves to the device.
-_UNFINISHED = {"checksum": "false", "gso": "false", "tso": "false"}
+UNFINISHED = {"checksum": "false", "gso": "false", "tso": "false"}
 #: The key of a user's configuration with the offloads of ports and endpoints.
 OFFLOADS = "offloads"
 
@@ -31,7 +32,17 @@ def make_links(session: HostSession, netns: str, attachments: Sequence[Attachmen
     for attachment in attachments:
         end = kernel.node_end(attachment)
         links.create_pair(session, end, links.End(port_of(attachment), netns), mtu=mtu)
-        offloads.apply(session, [(end.name, attachment.node.netns)], _UNFINISHED)
+        offloads.apply(session, [(end.name, attachment.node.netns)], UNFINISHED)
+
+
+def move_ports(session: HostSession, netns: str, attachments: Sequence[Attachment]) -> None:
+    """Moves ports that a userspace switch made in its namespace into the nodes. Raises ProvisionError."""
+    for attachment in attachments:
+        end = kernel.node_end(attachment)
+        with entered(netns):
+            links.move(
+                session, port_of(attachment), attachment.node.netns, end.name, end.address, neighbours=end.neighbours
+            )
 
 
 class KernelPath(kernel.KernelSwitch):

@@ -13,8 +13,6 @@ from types import MappingProxyType
 from pytest_icbench.driver.switch.common import kernel, kernel_ports
 from pytest_icbench.driver.switch.common.kernel_ports import port_of
 from pytest_icbench.driver.switch.protocol import Attachment, SwitchSpec
-from pytest_icbench.host.namespaces import entered
-from pytest_icbench.host.net import links
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.traffic import MTU_ETHERNET_FRAME_BYTES
@@ -58,10 +56,6 @@ def options(port: str) -> list[str]:
 
 def endpoints(session: HostSession, spec: SwitchSpec, netns: str, attachments: Sequence[Attachment]) -> list[Endpoint]:
     """Gives each node its tap, if there are taps; returns the endpoints. Raises ProvisionError."""
-    for attachment in attachments if spec.port == _TAP else ():
-        end = kernel.node_end(attachment)
-        with entered(netns):
-            links.move(
-                session, port_of(attachment), attachment.node.netns, end.name, end.address, neighbours=end.neighbours
-            )
+    if spec.port == _TAP:
+        kernel_ports.move_ports(session, netns, attachments)
     return [kernel.endpoint(attachment, port_of(attachment), spec.mtu) for attachment in attachments]

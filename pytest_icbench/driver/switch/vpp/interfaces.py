@@ -19,9 +19,9 @@ from pytest_icbench.model.traffic import MTU_ETHERNET_FRAME_BYTES
 if TYPE_CHECKING:
     from pytest_icbench.driver.switch.vpp.client import VppClient
 
-AF_PACKET, _AF_XDP = "afpacket", "afxdp"
+AF_PACKET, _AF_XDP, TAP = "afpacket", "afxdp", "tap"
 #: Kinds of port that are links to containers of the kernel.
-TO_KERNEL = (AF_PACKET, _AF_XDP)
+TO_KERNEL = (AF_PACKET, _AF_XDP, TAP)
 #: VPP's plugin for each kind of port.
 PLUGINS: Mapping[str, str] = MappingProxyType(
     {
@@ -30,6 +30,7 @@ PLUGINS: Mapping[str, str] = MappingProxyType(
         MEMIF: "memif_plugin.so",
         AF_PACKET: "af_packet_plugin.so",
         _AF_XDP: "af_xdp_plugin.so",
+        TAP: "tap_plugin.so",
     }
 )
 #: Greatest frame in bytes with FCS: AF_XDP keeps a frame in one buffer of 2 KiB.
@@ -37,14 +38,19 @@ FRAME_BYTES: Mapping[str, int] = MappingProxyType({_AF_XDP: MTU_ETHERNET_FRAME_B
 _ETHERNET = 1
 _QDISC_BYPASS = 1
 _XDP_RING = 2048
+_TAP_RING = 1024
+#: The next number that is free.
+_ANY_TAP = 0xFFFFFFFF
 _POLLING = 1
 
 
-def create(client: VppClient, port: str, attachment: Attachment, queues: int) -> int:
+def create(client: VppClient, port: str, attachment: Attachment, *, queues: int, mtu: int) -> int:
     """Makes a port; returns the index of its interface. Raises ProvisionError."""
     if port in TO_KERNEL:
-        remedy = "build it with the plugin, or choose another port (--icbench-port)"
-        return kernel_interface(client, port_of(attachment), PLUGINS[port], f"port {port} takes: {remedy}")
+        needed = f"port {port} takes: build it with the plugin, or choose another port (--icbench-port)"
+        if port == TAP:
+            return _tap(client, port_of(attachment), needed, mtu)
+        return kernel_interface(client, port_of(attachment), PLUGINS[port], needed)
     path = str(socket_path(attachment))
     if port == MEMIF:
         return memif(client, path, attachment.index + 1, queues=queues)
@@ -77,8 +83,7 @@ def kernel_interface(client: VppClient, name: str, plugin: str, needed: str, mac
     """
     xdp = plugin == PLUGINS[_AF_XDP]
     message = "af_xdp_create_v3" if xdp else "af_packet_create_v3"
-    if not client.knows(message):
-        raise ProvisionError(f"this vpp has no plugin {plugin}, which {needed}")
+    _check_known(client, message, plugin, needed)
     if xdp:
         rings = {"rxq_num": 1, "rxq_size": _XDP_RING, "txq_size": _XDP_RING}
         return int(client.call(message, host_if=name, name=name, **rings, mode=0, flags=0).sw_if_index)
@@ -93,6 +98,35 @@ def kernel_interface(client: VppClient, name: str, plugin: str, needed: str, mac
         flags=_QDISC_BYPASS,
     )
     return int(reply.sw_if_index)
+
+
+def _tap(client: VppClient, name: str, needed: str, mtu: int) -> int:
+    """Makes a tap device in VPP's namespace; returns the index of its interface. Raises ProvisionError.
+
+    Without flags VPP leaves no checksum and no segmentation to the device, and neither does the kernel.
+    """
+    message = "tap_create_v3"
+    _check_known(client, message, PLUGINS[TAP], needed)
+    reply = client.call(
+        message,
+        id=_ANY_TAP,
+        use_random_mac=True,
+        num_rx_queues=1,
+        num_tx_queues=1,
+        rx_ring_sz=_TAP_RING,
+        tx_ring_sz=_TAP_RING,
+        host_mtu_set=True,
+        host_mtu_size=mtu,
+        host_if_name_set=True,
+        host_if_name=name,
+        tap_flags=0,
+    )
+    return int(reply.sw_if_index)
+
+
+def _check_known(client: VppClient, message: str, plugin: str, needed: str) -> None:
+    if not client.knows(message):
+        raise ProvisionError(f"this vpp has no plugin {plugin}, which {needed}")
 
 
 def endpoint(port: str, attachment: Attachment, mtu: int) -> Endpoint:

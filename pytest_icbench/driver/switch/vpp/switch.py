@@ -32,7 +32,7 @@ from pytest_icbench.driver.switch.protocol import (
     SwitchSpec,
 )
 from pytest_icbench.driver.switch.vpp import client as vpp_client
-from pytest_icbench.driver.switch.vpp import interfaces, program
+from pytest_icbench.driver.switch.vpp import interfaces, program, taps
 from pytest_icbench.driver.switch.vpp.config import Sockets, hugepages_mib, startup
 from pytest_icbench.driver.switch.vpp.load import Load, Sample, running_ns
 from pytest_icbench.driver.switch.vpp.output import parse_batches, parse_frames, parse_rounds
@@ -121,6 +121,11 @@ class Vpp(DaemonSwitch):
         """Raises Unsupported if ``api`` lacks its DPDK driver or kernel socket."""
         kernel.probe_netdev_api(api)
 
+    def probe_port(self, session: HostSession, port: str) -> None:
+        """Raises Unsupported if the kernel lacks a device that ``port`` takes."""
+        if port == interfaces.TAP:
+            taps.probe()
+
     def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
         """Returns its resources. Raises Unsupported for more cores than receive queues.
 
@@ -152,7 +157,8 @@ class Vpp(DaemonSwitch):
             self._uplink.take()
         if to_kernel and self._netns is not None:
             self._links = attachments
-            kernel_ports.make_links(session, self._netns, attachments, mtu=spec.mtu)
+            if spec.port != interfaces.TAP:
+                kernel_ports.make_links(session, self._netns, attachments, mtu=spec.mtu)
         config = startup(
             sockets,
             main_cpu=main_cpu,
@@ -174,7 +180,11 @@ class Vpp(DaemonSwitch):
                 version=str(client.call("show_version").version), config={"startup": config, "variant": spec.mode}
             )
             for attachment in attachments:
-                self._interfaces[attachment.index] = interfaces.create(client, spec.port, attachment, spec.queues)
+                self._interfaces[attachment.index] = interfaces.create(
+                    client, spec.port, attachment, queues=spec.queues, mtu=spec.mtu
+                )
+            if spec.port == interfaces.TAP and self._netns is not None:
+                taps.give(session, self.daemon.process.pid, spec, self._netns, attachments)
             if self._uplink is not None:
                 self._uplink_interface = self._uplink.create(client)
             self._join(client, attachments, spec.mode)

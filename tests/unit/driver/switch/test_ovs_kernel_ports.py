@@ -10,7 +10,6 @@ import pytest
 
 from pytest_icbench.config.fit import unsupported_reason
 from pytest_icbench.driver.switch.common import kernel_ports as common_ports
-from pytest_icbench.driver.switch.ovs import kernel_ports
 from pytest_icbench.driver.switch.ovs.switch import OpenVSwitch
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.net.links import End
@@ -44,10 +43,9 @@ class Links:
 def links(host: Host, monkeypatch: pytest.MonkeyPatch) -> Links:
     made = Links()
     host.types += ["system", "afxdp", "afxdp-nonpmd", "tap"]
-    for module in (kernel_ports, common_ports):
-        monkeypatch.setattr(module, "links", made)
+    monkeypatch.setattr(common_ports, "links", made)
     monkeypatch.setattr(common_ports, "offloads", made)
-    monkeypatch.setattr(kernel_ports, "entered", lambda netns: nullcontext())
+    monkeypatch.setattr(common_ports, "entered", lambda netns: nullcontext())
     return made
 
 

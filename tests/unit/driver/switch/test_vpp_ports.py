@@ -3,18 +3,25 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_icbench.driver.switch.common import kernel, kernel_ports
 from pytest_icbench.driver.switch.vpp import switch as module
+from pytest_icbench.driver.switch.vpp import taps
 from pytest_icbench.driver.switch.vpp.switch import Vpp
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.net.links import End
 from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
 from pytest_icbench.model.endpoint import Address, Memif
 from tests.unit.driver.switch.vpp_host import Client, client, session, start
+from tests.unit.recording_host import spec_of
 
 __all__ = ["client", "session"]  # fixtures
 
@@ -36,11 +43,14 @@ class Links:
     def create_pair(self, session: Any, a: Any, b: Any, *, mtu: int) -> None:
         self.calls.append(("pair", a.netns, b.name, b.netns))
 
+    def move(self, session: Any, name: str, netns: str, new_name: str, address: Any, *, neighbours: Any) -> None:
+        self.calls.append(("move", name, netns, new_name))
+
     def remove_link(self, name: str, netns: str) -> None:
         self.calls.append(("remove", name, netns))
 
     def apply(self, session: Any, places: Any, settings: Any) -> None:
-        self.calls.append(("off", places[0][1], sorted(settings)))
+        self.calls += [("off", netns, sorted(settings)) for _, netns in places]
 
 
 @pytest.fixture
@@ -48,7 +58,9 @@ def links(monkeypatch: pytest.MonkeyPatch) -> Links:
     made = Links()
     for place in (module, kernel_ports, kernel):
         monkeypatch.setattr(place, "links", made)
-    monkeypatch.setattr(kernel_ports, "offloads", made)
+    for place in (kernel_ports, taps):
+        monkeypatch.setattr(place, "offloads", made)
+    monkeypatch.setattr(kernel_ports, "entered", lambda netns: nullcontext())
     return made
 
 
@@ -80,15 +92,97 @@ def test_ports_to_containers_of_the_kernel(
     assert links.calls == [*(("remove", "eth0", node) for node in nodes), ("delete", netns)]
 
 
-def test_a_vpp_without_the_plugin_of_a_port_says_so(session: Any, client: Client, links: Links) -> None:
-    client.lacks = "af_xdp_create_v3"
-    with pytest.raises(ProvisionError, match=r"no plugin af_xdp_plugin\.so, which port afxdp takes: build it with"):
-        start(session, port="afxdp")
+@pytest.mark.parametrize(("mode", "mtu"), [(None, 1500), ("xconnect", 9198)])
+def test_taps_are_made_by_vpp_and_moved_into_their_nodes(
+    session: Any, client: Client, links: Links, mode: str | None, mtu: int
+) -> None:
+    switch, endpoints = start(session, port="tap", mode=mode, mtu=mtu)
+    nodes, unfinished = [f"/proc/{1000 + index}/ns/net" for index in (0, 1)], ["checksum", "gso", "tso"]
+    moved = [("move", f"p{index}", node, "eth0") for index, node in enumerate(nodes)]
+    assert links.calls == [*moved, *(("off", node, unfinished) for node in nodes)]
+    made = client.sent("tap_create_v3")
+    assert [each["host_if_name"] for each in made] == ["p0", "p1"]
+    assert {(each["host_mtu_size"], each["num_rx_queues"], each["tap_flags"]) for each in made} == {(mtu, 1, 0)}
+    assert [(endpoint.host_interface, endpoint.mtu) for endpoint in endpoints] == [("p0", mtu), ("p1", mtu)]
+    text = (session.dir / "vpp" / "startup.conf").read_text()
+    assert "plugin default { disable } plugin tap_plugin.so { enable } }" in text
+    assert "page-size default }" in text
+    # They come into the nodes before a frame can come from them.
+    assert client.calls.index(("tap_create_v3", made[1])) < next(
+        place for place, (message, _) in enumerate(client.calls) if message == "sw_interface_set_flags"
+    )
+    links.calls.clear()
+    switch.stop()
+    switch.stop()
+    assert links.calls == [*(("remove", "eth0", node) for node in nodes), ("delete", "/run/netns/r1-vpp")]
+
+
+#: A process with the name of a thread of vhost-net, which says so, and ends with its input.
+COPIES = """
+import os, sys
+open("/proc/self/comm", "w").write(f"vhost-{os.getpid()}")
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_the_threads_that_copy_are_on_the_service_cpus(session: Any, links: Links) -> None:
+    here = os.sched_getaffinity(0)
+    cpu = min(here)
+    argv = [sys.executable, "-c", COPIES]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        worker = cpu + 1
+        spec = spec_of(session.dir, service_cpus=(cpu, worker), worker_cpus=(worker,))
+        taps.give(session, process.pid, spec, "/run/netns/r1-vpp", [])
+        assert os.sched_getaffinity(process.pid) == {cpu}
+        process.communicate()
+    assert os.sched_getaffinity(0) == here
+
+
+def test_a_kernel_without_vhost_net_is_told_before_anything_starts(
+    session: Any, links: Links, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tun").touch()
+    devices = [("tun", "tun", "CONFIG_TUN"), ("vhost-net", "vhost_net", "CONFIG_VHOST_NET")]
+    monkeypatch.setattr(taps, "_DEVICES", [(str(tmp_path / name), *rest) for name, *rest in devices])
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    for port in Vpp.ports:
+        if port != "tap":
+            Vpp().probe_port(session, port)
+    sentence = (
+        f"port tap of vpp takes {tmp_path}/vhost-net, which cannot be opened (No such file or directory): load its"
+        " module (modprobe vhost_net) or use a kernel that has it (CONFIG_VHOST_NET), as the guest of `make"
+        " test-paths` does"
+    )
+    with pytest.raises(Unsupported) as caught:
+        Vpp().probe_port(session, "tap")
+    assert str(caught.value) == sentence
+    (tmp_path / "vhost-net").touch()
+    Vpp().probe_port(session, "tap")
+    (tmp_path / "vhost-net").unlink()
+    monkeypatch.setattr("os.geteuid", lambda: 1000)  # a plan, for a run with root
+    Vpp().probe_port(session, "tap")
+    assert session.spawner.started == []
+
+
+@pytest.mark.parametrize(
+    ("port", "message", "plugin"),
+    [("afxdp", "af_xdp_create_v3", "af_xdp_plugin"), ("tap", "tap_create_v3", "tap_plugin")],
+)
+def test_a_vpp_without_the_plugin_of_a_port_says_so(
+    session: Any, client: Client, links: Links, port: str, message: str, plugin: str
+) -> None:
+    client.lacks = message
+    with pytest.raises(ProvisionError, match=rf"no plugin {plugin}\.so, which port {port} takes: build it with"):
+        start(session, port=port)
 
 
 def test_ports_to_the_kernel_are_chosen_by_name_and_take_the_kernel_s_techniques() -> None:
-    assert Vpp.ports_by_name == ("afpacket", "afxdp")
-    assert Vpp.port_apis("afpacket") == (*SOCKET_APIS, *NETDEV_APIS)
+    assert Vpp.ports_by_name == ("afpacket", "afxdp", "tap")
+    for port in Vpp.ports_by_name:
+        assert Vpp.port_apis(port) == (*SOCKET_APIS, *NETDEV_APIS)
     assert Vpp.port_apis("memif") == ("dpdk",)
 
 

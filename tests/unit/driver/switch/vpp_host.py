@@ -66,7 +66,9 @@ class Client:
             interface = arguments["sw_if_index"]
             placed = self.workers.get(interface, 0)
             return [SimpleNamespace(queue_id=queue, worker_id=placed, mode=2) for queue in range(self.queues)]
-        made = [name for name, _ in self.calls if re.match(r"create_vhost_user|(memif|af_packet|af_xdp)_create", name)]
+        made = [
+            name for name, _ in self.calls if re.match(r"create_vhost_user|(memif|af_packet|af_xdp|tap)_create", name)
+        ]
         return SimpleNamespace(sw_if_index=len(made))
 
     def knows(self, message: str) -> bool:
