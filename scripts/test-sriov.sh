@@ -10,7 +10,8 @@
 # are unpacked, not installed, into ${XDG_CACHE_HOME:-~/.cache}/icbench/sriov; delete it to have it made anew. The guest's other
 # programs are this host's /usr, read-only. Nothing on the host changes.
 # Environment: VENV (.venv), ARGS (options for pytest in the guest), ACCEL (tcg; kvm where the machine runs Debian's kernel),
-# TIMEOUT in seconds (1200).
+# TIMEOUT in seconds (1200), ICBENCH_TEST_VPP (a VPP's prefix such as /opt/vpp, which links with this host's libraries: the lane
+# paths then has its taps too; no registry has VPP).
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 ROOT=$PWD
@@ -26,6 +27,7 @@ VENV=${VENV:-.venv}
 case $VENV in /*) ;; *) VENV=$ROOT/$VENV ;; esac
 ACCEL=${ACCEL:-tcg}
 TIMEOUT=${TIMEOUT:-1200}
+VPP=${ICBENCH_TEST_VPP:-}
 TESTS=$*
 
 # shellcheck source=scripts/setup/debian.sh
@@ -73,8 +75,9 @@ make_lane() {
 	case $VENV in "$ROOT"/*) ;; *) echo "venv $VENV" >>"$LANE/shares" ;; esac
 	python=$("$VENV/bin/python" -c 'import sys; print(sys.base_prefix)') || die "no Python in $VENV: run make first"
 	case $python in /usr) ;; *) echo "python $python" >>"$LANE/shares" ;; esac
+	[ -z "$VPP" ] || echo "vpp $VPP" >>"$LANE/shares"
 	echo "$ROOT/scripts/sriov/guest.sh" >"$LANE/guest"
-	printf '%s=%q\n' ROOT "$ROOT" VENV "$VENV" ARGS "${ARGS:-}" TESTS "$TESTS" NAME "$NAME" >"$LANE/environment"
+	printf '%s=%q\n' ROOT "$ROOT" VENV "$VENV" ARGS "${ARGS:-}" TESTS "$TESTS" NAME "$NAME" VPP "$VPP" >"$LANE/environment"
 }
 
 share() {

@@ -4,7 +4,8 @@
 # compares the machine before and after; in the lane `paths`, over the kernel's paths. The last line on the console is the verdict. Environment: from /lane/environment.
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 HOME=/root ICBENCH_GUEST=yes PYTHONDONTWRITEBYTECODE=1
 # shellcheck disable=SC1091
-. /lane/environment # ROOT VENV ARGS TESTS NAME
+. /lane/environment # ROOT VENV ARGS TESTS NAME VPP
+[ -z "$VPP" ] || PATH=$VPP/bin:$PATH
 STATE=/run/state.json
 failed=
 
@@ -86,7 +87,7 @@ machine() {
 	ip link set lo up
 	if [ "$NAME" = paths ]; then
 		# netkit is built in.
-		for module in veth bridge macvlan ipvlan vxlan openvswitch tun sch_ingress cls_u32 cls_bpf act_mirred; do modprobe "$module"; done
+		for module in veth bridge macvlan ipvlan vxlan openvswitch tun vhost_net sch_ingress cls_u32 cls_bpf act_mirred; do modprobe "$module"; done
 		return
 	fi
 	must modprobe igb
@@ -109,6 +110,8 @@ if [ "$NAME" = paths ]; then
 		check "every mode of every path, offloads, a path that lies, what SIGKILL leaves" run_pytest tests/host/test_kernel_paths.py -m ""
 		check "what the paths do with frames" run_pytest tests/sriov/test_conformance.py -m "not icbench_long" \
 			--icbench-switch "ipvlan netkit ovs-kernel macvlan xdp tc-redirect route vxlan" --icbench-node netns --icbench-strict
+		[ -z "$VPP" ] || check "what VPP's taps do with frames" run_pytest tests/sriov/test_conformance.py \
+			--icbench-switch vpp --icbench-port tap --icbench-node netns --icbench-strict
 	fi
 	[ -z "$failed" ] || end FAIL
 	end PASS
