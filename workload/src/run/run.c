@@ -104,6 +104,7 @@ uint64_t run_canary_when_due(struct run *r)
 	if (!control_started(&at))
 		return 0;
 	r->canary_due = false;
+	r->awaited_ns = at;
 	if (canary_fits(at))
 		r->canary_before_ns = canary(r);
 	return clock_cycles() - began;

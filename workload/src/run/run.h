@@ -45,6 +45,7 @@ struct run {
 	struct canary canary;
 	uint64_t canary_before_ns, canary_after_ns; /* around the windows; 0: not known */
 	bool canary_due;                            /* a receiver's, before the first window */
+	uint64_t awaited_ns;                        /* a receiver's start line until it comes; else 0 */
 };
 
 /* Sets everything up, runs the application's loop, and ends; returns the program's exit code. */
