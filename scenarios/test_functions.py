@@ -19,6 +19,8 @@ from pytest_icbench.api import Icbench
 NUMBERS = list(range(1, 11))
 #: Features of a function one by one, and together. A policer's figure is its own rate, so it stands apart.
 FEATURES = ["nat", "acl10", "inspect", "nat+acl10", "nat+acl10+inspect"]
+#: Frames go both ways at once, and the rate is searched for as published.
+PUBLISHED = {"direction": "both", "rate": "pdr:0.01%", "search_preset": "icpe2018"}
 
 
 @pytest.mark.icbench(switch="linux-bridge", functions=["route", "nat+acl10+deny30"], function_count=[1, 2, 3, 4])
@@ -40,9 +42,7 @@ def test_side_by_side_in_user_space(icbench: Icbench) -> None:
     function_count=NUMBERS,
     mix="simple",
     packet_size=[128, 1518],
-    direction="both",
-    rate="pdr:0.01%",
-    search_preset="icpe2018",
+    **PUBLISHED,
 )
 def test_forwarding_as_published(icbench: Icbench) -> None:
     """One to ten routers behind two workers: of a mix, of 128 and of 1518 bytes, both ways at once.
@@ -58,9 +58,7 @@ def test_forwarding_as_published(icbench: Icbench) -> None:
     functions="route",
     function_count=NUMBERS,
     mix="simple",
-    direction="both",
-    rate="pdr:0.01%",
-    search_preset="icpe2018",
+    **PUBLISHED,
 )
 def test_workers_as_published(icbench: Icbench) -> None:
     """One to ten routers behind one, two and four workers.
@@ -76,9 +74,7 @@ def test_workers_as_published(icbench: Icbench) -> None:
     function_count=NUMBERS,
     mix="simple",
     packet_size=1500,
-    direction="both",
-    rate="pdr:0.01%",
-    search_preset="icpe2018",
+    **PUBLISHED,
 )
 def test_features_as_published(icbench: Icbench) -> None:
     """One to ten functions with features, one by one and several together, where a component has them.
