@@ -21,13 +21,13 @@ from pytest_icbench.driver.function.linux_parts import (
     ruleset,
     shaper,
 )
-from pytest_icbench.driver.function.protocol import Ends, Function, FunctionSpec, Probe, SetRate
+from pytest_icbench.driver.function.parts_function import PartsFunction
+from pytest_icbench.driver.function.protocol import Ends, FunctionSpec, Probe, SetRate
 from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported
 from pytest_icbench.host.changes import Changes
 from pytest_icbench.host.namespaces import entered
 from pytest_icbench.host.net import conntrack, links
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.model.denial import Denial
 from pytest_icbench.model.endpoint import Address, Veth
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
 from pytest_icbench.model.switch_traits import Kind
@@ -75,7 +75,7 @@ def make_router(netns: str, ends: Ends, inner: str, outer: str) -> None:
         route.route("add", dst="0.0.0.0/0", type="blackhole")
 
 
-class LinuxFunction(Function):
+class LinuxFunction(PartsFunction):
     """A router of the kernel between two veth links, with nftables' rules and a shaper of HTB."""
 
     name = "linux"
@@ -98,27 +98,20 @@ class LinuxFunction(Function):
         self._host: Changes | None = None
 
     @classmethod
-    def has(cls, function: str) -> bool:
-        return Parts.of(function) is not None
-
-    @classmethod
-    def _parts_of(cls, function: str) -> Parts:
-        parts = Parts.of(function)
-        if parts is None:
-            raise ProvisionError(f"{cls.name} has no function '{function}'; it has {cls.help}")
-        return parts
+    def parts(cls, function: str) -> Parts | None:
+        return Parts.of(function)
 
     @classmethod
     def seen(cls, function: str, ends: Ends) -> tuple[Address, Address]:
         """Returns the sides' IP addresses, or the pool's, behind the function's own MAC addresses."""
-        leader = pool_of(ends).ip if cls._parts_of(function).nat else ends.leader.ip
+        leader = pool_of(ends).ip if cls.parts_of(function).nat else ends.leader.ip
         prefix = ends.leader.prefix
         return Address(ends.follower.ip, ends.inner.mac, prefix), Address(leader, ends.outer.mac, prefix)
 
     @classmethod
     def proof(cls, function: str, ends: Ends) -> Sequence[Sequence[Probe]]:
         """Returns frames of side a to ports within and without the access list, then side b's answers to them."""
-        parts = cls._parts_of(function)
+        parts = cls.parts_of(function)
         pool = pool_of(ends).ip if parts.nat else None
         seen_by_leader, seen_by_follower = cls.seen(function, ends)
         ttl = f"with TTL {TTL - ends.hops} and new MAC addresses"
@@ -145,7 +138,7 @@ class LinuxFunction(Function):
     @classmethod
     def set_rate(cls, function: str, frame_bytes: float) -> SetRate | None:
         """Returns the policer's rate, or the shaper's at frames of that size, whose FCS the kernel does not count."""
-        parts = cls._parts_of(function)
+        parts = cls.parts_of(function)
         if parts.police_pps:
             return SetRate(parts.police_pps, _TOLERANCE, parts.police_burst)
         if parts.shape_bits:
@@ -154,19 +147,15 @@ class LinuxFunction(Function):
 
     @classmethod
     def most_flows(cls, function: str) -> int | None:
-        return POOL_PORTS if cls._parts_of(function).nat else None
+        return POOL_PORTS if cls.parts_of(function).nat else None
 
     @classmethod
     def only_answers(cls, function: str) -> bool:
-        return cls._parts_of(function).stateful
-
-    @classmethod
-    def denial(cls, function: str) -> Denial | None:
-        return cls._parts_of(function).denial
+        return cls.parts_of(function).stateful
 
     def probe(self, session: HostSession, function: str) -> FunctionFacts:
         """Returns the versions of the kernel and of nft. Raises Unsupported with the package that is missing."""
-        parts = self._parts_of(function)
+        parts = self.parts_of(function)
         versions = [f"Linux {session.root.read('/proc/sys/kernel/osrelease') or ''}".strip()]
         needed = ["nft"] if parts.stateful or parts.listed or parts.police_pps else []
         if parts.sessions and (misfit := conntrack.size_misfit(session.root, parts.sessions)) is not None:
@@ -187,7 +176,7 @@ class LinuxFunction(Function):
         if not isinstance(inner, Veth) or not isinstance(outer, Veth) or spec.node_facts is None:
             raise ProvisionError(f"function {spec.function} needs kernel interfaces")
         self._session, self._spec, self._netns = session, spec, spec.node_facts.netns
-        self._parts = parts = self._parts_of(spec.function)
+        self._parts = parts = self.parts_of(spec.function)
         self._rules = ruleset(parts, pool_of(spec.ends), inner.interface, outer.interface)
         own = str(spec.config.get("nft", "")).rstrip("\n")
         rules = self._rules + (f"{own}\n" if own else "")  # nft wants a line to end

@@ -14,13 +14,13 @@ from typing import ClassVar
 from pytest_icbench.driver.function.frames import frame, translated
 from pytest_icbench.driver.function.linux import pool_of
 from pytest_icbench.driver.function.linux_parts import OWN_PORT, POOL_PORTS, UNASKED_PORT, Parts
-from pytest_icbench.driver.function.protocol import Ends, Function, FunctionSpec, Probe, SetRate
+from pytest_icbench.driver.function.parts_function import PartsFunction
+from pytest_icbench.driver.function.protocol import Ends, FunctionSpec, Probe, SetRate
 from pytest_icbench.driver.switch.common.ports import VHOST_USER, VHOST_USER_PACKED
 from pytest_icbench.driver.switch.ovs.daemons import find_installation
 from pytest_icbench.driver.switch.ovs.switch import OpenVSwitch
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.model.denial import Denial
 from pytest_icbench.model.endpoint import Address
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
 from pytest_icbench.model.switch_traits import Kind
@@ -37,28 +37,7 @@ _SESSIONS = re.compile(r"count=(\d+)")
 _BAND_PACKETS = re.compile(r"packet_count:(\d+)")
 
 
-def _parts(function: str) -> Parts | None:
-    """Returns the parts of a function: a policer alone, or one of firewall and nat with a table; None for another."""
-    parts = Parts.of(function)
-    if parts is None or "route" in function.split("+"):
-        return None
-    able = (
-        Parts(police_pps=parts.police_pps),
-        Parts(firewall=True, sessions=parts.sessions, deny_percent=parts.deny_percent),
-        Parts(nat=True, sessions=parts.sessions),
-    )
-    return parts if parts in able else None
-
-
-def _parts_of(function: str) -> Parts:
-    """Returns the parts of a function that it has. Raises ProvisionError for another."""
-    parts = _parts(function)
-    if parts is None:
-        raise ProvisionError(f"ovs has no function '{function}'; it has {OvsFunction.help}")
-    return parts
-
-
-class OvsFunction(Function):
+class OvsFunction(PartsFunction):
     """Flows and meters of the switch between the two ports of a pair."""
 
     name = "ovs"
@@ -72,20 +51,29 @@ class OvsFunction(Function):
         self._facts = FunctionFacts(self.name)
 
     @classmethod
-    def has(cls, function: str) -> bool:
-        return _parts(function) is not None
+    def parts(cls, function: str) -> Parts | None:
+        """Returns the parts of a policer alone, or of one of firewall and nat, with a table; None for another."""
+        parts = Parts.of(function)
+        if parts is None or "route" in function.split("+"):
+            return None
+        able = (
+            Parts(police_pps=parts.police_pps),
+            Parts(firewall=True, sessions=parts.sessions, deny_percent=parts.deny_percent),
+            Parts(nat=True, sessions=parts.sessions),
+        )
+        return parts if parts in able else None
 
     @classmethod
     def seen(cls, function: str, ends: Ends) -> tuple[Address, Address]:
         """Returns the other side as it is, but side a behind the pool's IP address where that is translated."""
-        if not _parts_of(function).nat:
+        if not cls.parts_of(function).nat:
             return ends.follower, ends.leader
         return ends.follower, Address(pool_of(ends).ip, ends.leader.mac, ends.leader.prefix)
 
     @classmethod
     def proof(cls, function: str, ends: Ends) -> Sequence[Sequence[Probe]]:
         """Returns frames of side a, then the answers to them, and frames that nobody asked for."""
-        parts = _parts_of(function)
+        parts = cls.parts_of(function)
         pool = pool_of(ends).ip if parts.nat else None
         _, leader = cls.seen(function, ends)
         ports = range(_FIRST_PORT, _FIRST_PORT + _FRAMES)
@@ -105,20 +93,16 @@ class OvsFunction(Function):
         return forth, back
 
     @classmethod
-    def denial(cls, function: str) -> Denial | None:
-        return _parts_of(function).denial
-
-    @classmethod
     def only_answers(cls, function: str) -> bool:
-        return _parts_of(function).stateful
+        return cls.parts_of(function).stateful
 
     @classmethod
     def most_flows(cls, function: str) -> int | None:
-        return POOL_PORTS if _parts_of(function).nat else None
+        return POOL_PORTS if cls.parts_of(function).nat else None
 
     @classmethod
     def set_rate(cls, function: str, frame_bytes: float) -> SetRate | None:  # noqa: ARG003 - as ``Function``
-        pps = _parts_of(function).police_pps
+        pps = cls.parts_of(function).police_pps
         return SetRate(pps, _TOLERANCE, _burst(pps)) if pps else None
 
     def probe(self, session: HostSession, function: str) -> FunctionFacts:  # noqa: ARG002
@@ -130,7 +114,7 @@ class OvsFunction(Function):
     def start(self, session: HostSession, spec: FunctionSpec) -> None:
         """Adds the flows, and the policer's meter. Raises ProvisionError with the words of ovs-ofctl."""
         self._spec = spec
-        parts = _parts_of(spec.function)
+        parts = self.parts_of(spec.function)
         pps, meter = parts.police_pps, ""
         if pps:
             bands = f"bands=type=drop,rate={pps},burst_size={_burst(pps)}"
@@ -148,7 +132,7 @@ class OvsFunction(Function):
         """Returns the flows of a pair: table 0 tracks connections, table 1 decides."""
         inside, outside = spec.indexes[0] + 1, spec.indexes[-1] + 1
         taken, denied = (f"cookie={_cookie(spec.pair, kind)}" for kind in (_TAKEN, _DENIED))
-        parts = _parts_of(spec.function)
+        parts = OvsFunction.parts_of(spec.function)
         if parts.police_pps:
             return [f"{taken},priority=20,in_port={inside},actions=meter:{spec.pair},output:{outside}"]
         nat, translate = ("", "")
@@ -198,7 +182,7 @@ class OvsFunction(Function):
         switch, spec = self._switch, self._spec
         assert spec is not None
         taken, denied = (switch.packets_by_cookie(_cookie(spec.pair, kind)) for kind in (_TAKEN, _DENIED))
-        parts = _parts_of(spec.function)
+        parts = self.parts_of(spec.function)
         back = None if parts.denial is None else switch.packets_by_cookie(_cookie(spec.pair, _TAKEN_BACK))
         if parts.police_pps:
             match = _BAND_PACKETS.search(switch.ofctl("meter-stats", f"meter={spec.pair}"))
@@ -213,7 +197,7 @@ class OvsFunction(Function):
         )
 
     def forget(self) -> None:
-        if self._spec is not None and _parts_of(self._spec.function).stateful:
+        if self._spec is not None and self.parts_of(self._spec.function).stateful:
             self._switch.daemons.appctl("dpctl/flush-conntrack", f"zone={self._spec.pair}")
 
     def stop(self) -> None:

@@ -13,7 +13,8 @@ from typing import ClassVar
 
 from pytest_icbench.driver.function.frames import frame
 from pytest_icbench.driver.function.linux_parts import FIRST_PORT, Parts
-from pytest_icbench.driver.function.protocol import Ends, Function, FunctionSpec, Probe
+from pytest_icbench.driver.function.parts_function import PartsFunction
+from pytest_icbench.driver.function.protocol import Ends, FunctionSpec, Probe
 from pytest_icbench.driver.function.suricata_engine import NAME, TEXT, Engine, Program, copying, rules, text
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.net import links, offloads
@@ -30,7 +31,7 @@ _FREE_FRAMES, _LISTED_FRAMES = 20, 100
 _FREE_PORT = 1024
 
 
-class SuricataFunction(Function):
+class SuricataFunction(PartsFunction):
     """An intrusion prevention system: one worker for each direction."""
 
     name = NAME
@@ -58,20 +59,9 @@ class SuricataFunction(Function):
         return parts if denied and parts.rules <= _MOST_RULES and parts.deny_percent <= 100 else None
 
     @classmethod
-    def _parts_of(cls, function: str) -> Parts:
-        parts = cls.parts(function)
-        if parts is None:
-            raise ProvisionError(f"{cls.name} has no function '{function}'; it has {cls.help}")
-        return parts
-
-    @classmethod
-    def has(cls, function: str) -> bool:
-        return cls.parts(function) is not None
-
-    @classmethod
     def proof(cls, function: str, ends: Ends) -> Sequence[Sequence[Probe]]:
         """Returns frames that no rule finds and frames for rules, in one direction and then in the other."""
-        parts = cls._parts_of(function)
+        parts = cls.parts_of(function)
         listed = sorted({*range(min(parts.rules, _LISTED_FRAMES)), parts.rules - 1})
 
         def probes(forth: bool) -> list[Probe]:
@@ -91,7 +81,7 @@ class SuricataFunction(Function):
 
     @classmethod
     def denial(cls, function: str) -> Denial | None:
-        parts = cls._parts_of(function)
+        parts = cls.parts_of(function)
         return None if parts.deny_percent == 100 else Denial(parts.deny_percent, parts.rules, TEXT)
 
     @classmethod
@@ -111,7 +101,7 @@ class SuricataFunction(Function):
         # It gives frames out as they came in, with the checksum that a sender's kernel has left to its device.
         offloads.apply(session, spec.sides, {"checksum": "false"})
         capture = copying(inner.interface, outer.interface)
-        self._engine = engine = Engine(session, spec, capture, ["--af-packet"], rules(self._parts_of(spec.function)))
+        self._engine = engine = Engine(session, spec, capture, ["--af-packet"], rules(self.parts_of(spec.function)))
         engine.await_started()
         self._unseen = self._arrived()
         self._facts = FunctionFacts(self.name, self.probe(session, spec.function).version, engine.config)

@@ -13,9 +13,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pytest_icbench.driver.function.linux import LinuxFunction, pool_of
+from pytest_icbench.driver.function.linux import pool_of
 from pytest_icbench.driver.function.linux_parts import FCS_BYTES, FIRST_PORT, POOL_PORTS, SOURCES, Parts
-from pytest_icbench.driver.function.protocol import Ends, Function, FunctionSpec, Probe, SetRate
+from pytest_icbench.driver.function.protocol import Ends, FunctionSpec, SetRate
+from pytest_icbench.driver.function.word_function import WordFunction
 from pytest_icbench.driver.switch.common.daemon import Daemon
 from pytest_icbench.driver.switch.common.ports import MEMIF, check_socket_path, wait_for_sockets
 from pytest_icbench.driver.switch.vpp import client as vpp_client
@@ -24,13 +25,10 @@ from pytest_icbench.driver.switch.vpp.config import Sockets, startup
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.net import offloads
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.model.denial import Denial
-from pytest_icbench.model.endpoint import Address, Endpoint, Memif, Veth
+from pytest_icbench.model.endpoint import Endpoint, Memif, Veth
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
 from pytest_icbench.model.switch_traits import Kind
 
-#: The part of a name that asks for VPP, where another component has the function, too.
-_WORD = "vpp"
 _VETH = "veth"
 _START_S = 20.0
 #: After this time at the latest a process that was killed is known to be dead, in seconds.
@@ -61,30 +59,6 @@ elif unshare --mount true 2> /dev/null; then
 fi
 exec "$@"
 """
-
-
-def _parts(function: str) -> Parts | None:
-    """Returns the parts of a function; None for another component's."""
-    words = function.split("+")
-    rest = [word for word in words if word != _WORD]
-    if len(words) - len(rest) > 1:
-        return None
-    parts = Parts.of("+".join(rest))
-    if parts is None or parts.firewall or parts.elements or parts.shape_bits:
-        return None
-    return parts if parts.rules <= _MOST_RULES and parts.sessions <= _MOST_SESSIONS else None
-
-
-def _plain(function: str) -> str:
-    """Returns a function's name without the part that asks for VPP."""
-    return "+".join(word for word in function.split("+") if word != _WORD)
-
-
-def _parts_of(function: str) -> Parts:
-    parts = _parts(function)
-    if parts is None:
-        raise ProvisionError(f"{VppFunction.name} has no function '{function}'; it has {VppFunction.help}")
-    return parts
 
 
 def access_list(parts: Parts) -> list[dict[str, Any]]:
@@ -140,10 +114,11 @@ def commands(parts: Parts, ends: Ends, inner: str, outer: str, frame_bytes: floa
     return lines
 
 
-class VppFunction(Function):
+class VppFunction(WordFunction):
     """A VPP in a node, with two interfaces of the kernel (AF_PACKET) or two memifs."""
 
     name = "vpp"
+    word = "vpp"
     ports = (_VETH, MEMIF)
     polls = True  # its thread waits for frames, but it does all the work: it takes a CPU
     help = (
@@ -163,38 +138,26 @@ class VppFunction(Function):
         self._denying: tuple[int, Sequence[int]] | None = None
 
     @classmethod
-    def has(cls, function: str) -> bool:
-        return _parts(function) is not None
+    def able(cls, parts: Parts) -> bool:
+        if parts.firewall or parts.elements or parts.shape_bits:
+            return False
+        return parts.rules <= _MOST_RULES and parts.sessions <= _MOST_SESSIONS
 
     @classmethod
     def ports_of(cls, function: str) -> tuple[str, ...]:
-        return cls.ports if _WORD in function.split("+") else (MEMIF,)
+        return cls.ports if cls.word in function.split("+") else (MEMIF,)
 
     @classmethod
     def most_flows(cls, function: str) -> int | None:
-        return POOL_PORTS if _parts_of(function).nat else None
+        return POOL_PORTS if cls.parts_of(function).nat else None
 
     @classmethod
     def only_answers(cls, function: str) -> bool:
-        return _parts_of(function).nat
-
-    @classmethod
-    def denial(cls, function: str) -> Denial | None:
-        return _parts_of(function).denial
-
-    @classmethod
-    def seen(cls, function: str, ends: Ends) -> tuple[Address, Address]:
-        """Returns the sides' IP addresses, or the pool's, behind the function's own MAC addresses."""
-        return LinuxFunction.seen(_plain(function), ends)
-
-    @classmethod
-    def proof(cls, function: str, ends: Ends) -> Sequence[Sequence[Probe]]:
-        """Returns the frames that prove such a function of any component."""
-        return LinuxFunction.proof(_plain(function), ends)
+        return cls.parts_of(function).nat
 
     @classmethod
     def set_rate(cls, function: str, frame_bytes: float) -> SetRate | None:
-        pps = _parts_of(function).police_pps
+        pps = cls.parts_of(function).police_pps
         burst = int(_burst_bytes(pps, frame_bytes) / (frame_bytes - FCS_BYTES))
         return SetRate(pps, _TOLERANCE, burst) if pps else None
 
@@ -210,7 +173,7 @@ class VppFunction(Function):
     def start(self, session: HostSession, spec: FunctionSpec) -> None:
         """Starts VPP in the node, makes its interfaces and the function. Raises ProvisionError with VPP's words."""
         node, inner, outer = spec.with_ports()
-        parts = _parts_of(spec.function)
+        parts = self.parts_of(spec.function)
         if parts.police_pps and len(set(spec.sizes)) != 1:
             raise Unsupported("VPP's policer counts bytes: take one packet size with it, not a mix")
         self._spec = spec
@@ -303,7 +266,7 @@ class VppFunction(Function):
     def counters(self) -> FunctionCounters:
         """Returns what its interfaces carried, and what its rules, its policer and its table dropped."""
         spec, client = self._live()
-        parts = _parts_of(spec.function)
+        parts = self.parts_of(spec.function)
         inner, outer = self._indexes
         stats = client.statistics()
         try:

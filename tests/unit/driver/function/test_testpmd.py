@@ -57,7 +57,10 @@ def test_frames_pass_as_the_mode_says(function: str, change: Any) -> None:
 @pytest.mark.parametrize(
     ("axes", "words"),
     [
-        ({"inner": VhostUser(ENDS.inner, "/run/a", "back-end")}, "needs virtio-user ports: measure over a switch"),
+        (
+            {"inner": VhostUser(ENDS.inner, "/run/a", "back-end")},
+            "needs virtio-user ports, with MAC addresses of their own: measure over a switch",
+        ),
         ({"mtu": 9000}, "takes frames up to 1518 bytes"),
         ({"flows": "10:ports"}, "leads flows that differ by port to as many ports"),
     ],

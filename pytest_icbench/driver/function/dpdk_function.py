@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Functions that are one DPDK process between two virtio-user ports: its program, its EAL arguments, its start."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pytest_icbench.driver.function.protocol import Function, FunctionSpec
+from pytest_icbench.driver.switch.common.daemon import Daemon
+from pytest_icbench.driver.switch.common.ports import VHOST_USER, VHOST_USER_PACKED
+from pytest_icbench.driver.switch.dpdk import dpdk_process
+from pytest_icbench.driver.workload.eal import eal_arguments, virtual_device
+from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.endpoint import VhostUser
+from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
+from pytest_icbench.model.traffic import MTU_ETHERNET_FRAME_BYTES, carries_jumbo
+
+_REMEDY = "run `make`, which builds it from the source in Debian's package dpdk-doc"
+
+
+def find_example(session: HostSession, name: str) -> Path:
+    """Returns a program that is one of DPDK's examples. Raises Unsupported with the remedy."""
+    installed = Path(sys.executable).parent / f"icbench-{name}"
+    return dpdk_process.find_binary(session, name, None, [installed, installed.name], _REMEDY)
+
+
+def check_ports(spec: FunctionSpec, name: str) -> None:
+    """Raises Unsupported for ports that are no virtio-user ones, and for frames that do not fit into a buffer."""
+    if not all(isinstance(port, VhostUser) and port.role == "front-end" for port in (spec.inner, spec.outer)):
+        raise Unsupported(f"{name} needs virtio-user ports, with MAC addresses of their own: measure over a switch")
+    if carries_jumbo(spec.mtu):
+        raise Unsupported(f"{name} takes frames up to {MTU_ETHERNET_FRAME_BYTES} bytes: leave larger ones out")
+
+
+def virtio_user_devices(spec: FunctionSpec, ring: int) -> list[str]:
+    """Returns the values of ``--vdev`` for the inner and the outer port; ``check_ports`` comes before."""
+    devices = []
+    for number, port in enumerate((spec.inner, spec.outer)):
+        assert isinstance(port, VhostUser)
+        devices.append(virtual_device(port, "dpdk", ring=ring, jumbo=False, number=number))
+    return devices
+
+
+def place_of(spec: FunctionSpec) -> tuple[Path, Path]:
+    """Makes the function's directory in its node; returns it, and the file for the process's output."""
+    node, _, _ = spec.with_ports()
+    name = f"function{spec.pair}-{spec.hop}"
+    directory = Path(node.spec.sockets[0]) / name
+    directory.mkdir()
+    return directory, spec.work_dir / f"{name}.log"
+
+
+class DpdkFunction(Function):
+    """A driver whose function is one DPDK process. It polls, and never gives its CPU away.
+
+    Attributes:
+        ring: descriptors of its rings.
+        main_apart: whether its main thread does not poll, so that another one does, on the same CPU.
+        telemetry: whether EAL's telemetry socket is open.
+    """
+
+    ports = (VHOST_USER, VHOST_USER_PACKED)
+    polls = True
+    memory_mib = 32
+    ring: ClassVar[int] = 256
+    main_apart: ClassVar[bool] = False
+    telemetry: ClassVar[bool] = False
+
+    def __init__(self) -> None:
+        self._spec: FunctionSpec | None = None
+        self._daemon: Daemon | None = None
+        self._facts = FunctionFacts(self.name)
+
+    @classmethod
+    def program(cls, session: HostSession) -> Path:
+        """Returns its program. Raises Unsupported with the remedy."""
+        return find_example(session, cls.name)
+
+    @classmethod
+    def directories(cls, session: HostSession) -> Sequence[Path]:
+        directory = cls.program(session).resolve().parent
+        return () if directory.is_relative_to("/usr") else (directory,)
+
+    def probe(self, session: HostSession, function: str) -> FunctionFacts:  # noqa: ARG002 - as ``Function``
+        """Returns the version of DPDK. Raises Unsupported with the remedy."""
+        return FunctionFacts(self.name, f"DPDK {dpdk_process.eal_version(session, self.program(session), self.name)}")
+
+    def start_process(
+        self, session: HostSession, spec: FunctionSpec, directory: Path, log: Path, options: Sequence[str]
+    ) -> Daemon:
+        """Starts the program in the node, with EAL's arguments for both ports and its own options behind them.
+
+        Args:
+            directory, log: as ``place_of`` returns them.
+        """
+        node, inner, _ = spec.with_ports()
+        eal = eal_arguments(inner, "dpdk", cpu=spec.cpu, ring=self.ring, jumbo=False)[:-1]
+        eal[eal.index("-m") + 1] = str(self.hugepages_mib)
+        if self.main_apart:
+            eal[eal.index("--lcores") + 1] = f"0@{spec.cpu},1@{spec.cpu}"
+        if self.telemetry:
+            eal.remove("--no-telemetry")
+        eal += [f"--vdev={device}" for device in virtio_user_devices(spec, self.ring)]
+        argv = ["env", f"RUNTIME_DIRECTORY={directory}", str(self.program(session).resolve()), *eal, "--", *options]
+        self._spec = spec
+        self._daemon = daemon = Daemon(spec.label, node.spawn(argv, cpus=[spec.cpu], log=log))
+        return daemon
+
+    def started(self, session: HostSession, config: dict[str, Any]) -> None:
+        """Keeps the facts of the running function, with the configuration with which it was started."""
+        spec, _ = self.live()
+        self._facts = FunctionFacts(self.name, self.probe(session, spec.function).version, config)
+
+    def live(self) -> tuple[FunctionSpec, Daemon]:
+        """Returns what it was asked for, and its process. Raises ProvisionError if it has died or was not started."""
+        if self._spec is None or self._daemon is None:
+            raise ProvisionError("the function was not started")
+        self._daemon.check()
+        return self._spec, self._daemon
+
+    def facts(self) -> FunctionFacts:
+        return self._facts
+
+    def check(self) -> None:
+        self.live()
+
+    def counters(self) -> FunctionCounters:
+        """Returns nothing but its place: it has no counters."""
+        spec, _ = self.live()
+        return FunctionCounters(spec.pair, hop=spec.hop)
+
+    def stop(self) -> None:
+        if self._daemon is not None:
+            self._daemon.stop()
