@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Literal, Protocol
 
-from pytest_icbench.model.case import Family
+from pytest_icbench.model.case import SOCKET_APIS, Family
 from pytest_icbench.model.uplink import Via
 
 #: The kind of a key's value: a text, an integer of at least 1, a list of texts, or a table of texts (numbers and
@@ -94,3 +94,8 @@ class SwitchTraits(Protocol):
     def port_apis(cls, port: str) -> tuple[str, ...]:  # noqa: ARG003 - as drivers override it
         """Returns the members of ``apis`` for endpoints on a port kind; a driver whose kinds differ overrides this."""
         return cls.apis
+
+    @classmethod
+    def is_kernel_port(cls, port: str) -> bool:
+        """Whether the nodes on a port kind have an interface of the kernel, as sockets use it."""
+        return any(api in SOCKET_APIS for api in cls.port_apis(port))

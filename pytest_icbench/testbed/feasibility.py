@@ -120,7 +120,7 @@ class Feasibility:
             _refuse(self._application_reason(case.app))
         if case.birth is not None:
             _refuse(why_no_crowd(case.birth, self.session))
-        _refuse(self._pairs_reason(case.switch, case.pairs))
+        _refuse(self._pairs_reason(case.switch, case.path.wires_count))
         placement = self._place(case, self._resolve_policy([case]) if self._by_case else self.policy)
         _refuse(why_not_isolated(case, placement, self.session.root))
         _refuse(self._room.shortage(self._memory(case, placement)))
@@ -323,7 +323,13 @@ class Feasibility:
             raise Unsupported(
                 f"network functions in the path are for the default endpoints on one host, not for {where}"
             )
-        component = component_for(function, case.switch, case.resolved_port(cls))
+        port = case.resolved_port(cls)
+        component = component_for(function, case.switch, port, in_kernel=cls.is_kernel_port(port))
+        if cls.unknown_unicast == "none" and not component.has_addresses(function):
+            raise Unsupported(
+                f"{case.switch} carries frames to the addresses of its ports alone, and function {function} has none of"
+                " its own: take one that routes, or another switch"
+            )
         _refuse(misfit(component, function, case, case.resolved_api(cls)))
         _refuse(self._function_reason(component, function))
         return component

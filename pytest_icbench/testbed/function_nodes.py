@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from pytest_icbench.driver.function.protocol import Ends, Function, FunctionSpec
-from pytest_icbench.driver.function.registry import component_for
 from pytest_icbench.driver.guard import make_function, make_node
 from pytest_icbench.driver.node.cgroups import SessionGroup
 from pytest_icbench.driver.node.protocol import Node, NodeFacts, NodeSpec
@@ -33,7 +32,7 @@ class FunctionNodes:
     """The functions of a rig, a chain for each pair, each in a node of its own.
 
     Args:
-        port: the port kind of the switch.
+        component: what makes all of them.
         addresses: those of the endpoints, by index.
         undo: collects what unmakes them; it is called in reverse order.
 
@@ -45,7 +44,7 @@ class FunctionNodes:
         self,
         session: HostSession,
         case: Case,
-        port: str,
+        component: type[Function],
         placement: Placement,
         addresses: Sequence[Address],
         undo: list[Callable[[], None]],
@@ -54,7 +53,7 @@ class FunctionNodes:
         self.case = case
         #: Those of the pairs: all are of one component.
         self.functions = case.functions
-        self.component = component_for(self.functions[0], case.switch, port)
+        self.component = component
         self.path = case.path if self.component.in_switch is None else FramePath(case.pairs)
         self._ends: dict[_Place, Ends] = {}
         self.chains: list[Ends] = []
@@ -94,16 +93,31 @@ class FunctionNodes:
             None if limit is None else limit.burst,
         )
 
-    def start_nodes(self, kind: str, name: str, sockets: Path, *, hugepages: bool) -> None:
-        """Starts a node for each function that has processes or ports. Raises ProvisionError."""
+    @property
+    def addresses(self) -> list[Address]:
+        """Those of the functions' ports at the switch, in the order of their indexes, which follow the endpoints'."""
+        if self.component.in_switch is not None:
+            return []
+        return [address for ends in self._ends.values() for address in (ends.inner, ends.outer)]
+
+    def start_nodes(
+        self, kind: str, name: str, sockets: Path, devices: Sequence[Sequence[Path]], *, hugepages: bool
+    ) -> None:
+        """Starts a node for each function that has processes or ports. Raises ProvisionError.
+
+        Args:
+            devices: the device nodes of each port, in the order of ``addresses``; empty if none has any.
+        """
         if self.component.in_switch is not None:
             return
-        for place in self._ends:
+        for number, place in enumerate(self._ends):
+            of_ports = devices[2 * number : 2 * number + 2]
             pair, hop = place
             spec = NodeSpec(
                 name=self._session.name(f"{name}f{pair}" + (f"x{hop}" if hop > 1 else "")),
                 cpus=[self._cpu(place)],
                 sockets=[sockets],
+                devices=list(dict.fromkeys(device for port in of_ports for device in port)),
                 directories=self.component.directories(self._session),
                 hugepages=hugepages,
                 cpu=self.case.contracts[pair - 1] if self.case.contracts else None,

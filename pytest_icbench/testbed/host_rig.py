@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from pytest_icbench.driver.function.registry import component_for
 from pytest_icbench.driver.guard import make_node, make_switch
 from pytest_icbench.driver.node.protocol import Node, NodeFacts, NodeSpec
 from pytest_icbench.driver.switch.common.nic_uplink import cable_fault
@@ -118,7 +119,7 @@ class HostRig(NodeCalls, HostPart):
         self._workers = workers = spec.placement.switch
         port = case.resolved_port(driver)
         dpdk = "dpdk" in driver.port_apis(port)
-        functions = self._make_functions(port)
+        functions = self._make_functions(driver, port)
         made = sum(self._endpoint_specs[index].existing is None for index in self._indexes)
         memory = RigMemory.of(
             case, driver, workers=len(workers), nodes=len(self._indexes), made=made, uplink=spec.uplink is not None
@@ -147,6 +148,7 @@ class HostRig(NodeCalls, HostPart):
         self._group = group = SwitchGroup(self._session, case.switch, f"{self._name}.switch")
         self._undo += [group.close, switch.stop]
         addresses = [self._endpoint_specs[index].address for index in self._indexes]
+        addresses += [] if functions is None else functions.addresses
         with group.entered():
             devices = switch.devices(self._session, switch_spec, addresses)
         attachments = [
@@ -155,7 +157,7 @@ class HostRig(NodeCalls, HostPart):
         ]
         nodes = tuple(attachment.node.name for attachment in attachments)
         if functions is not None:
-            functions.start_nodes(spec.node, self._name, socket_dir, hugepages=dpdk)
+            functions.start_nodes(spec.node, self._name, socket_dir, devices[len(nodes) :], hugepages=dpdk)
             attachments = functions.around(attachments)
         self._undo.append(switch.stop)  # before the nodes, too
         with group.entered():
@@ -175,12 +177,13 @@ class HostRig(NodeCalls, HostPart):
             terms=() if functions is None else functions.terms,
         )
 
-    def _make_functions(self, port: str) -> FunctionNodes | None:
+    def _make_functions(self, driver: type[Switch], port: str) -> FunctionNodes | None:
         """Returns the network functions, not started yet; None for a case without any. Raises ProvisionError."""
         if self._case.function is None:
             return None
-        addresses = [endpoint_spec.address for endpoint_spec in self._endpoint_specs]
-        self._functions = FunctionNodes(self._session, self._case, port, self.placement, addresses, self._undo)
+        case, addresses = self._case, [endpoint_spec.address for endpoint_spec in self._endpoint_specs]
+        component = component_for(case.functions[0], case.switch, port, in_kernel=driver.is_kernel_port(port))
+        self._functions = FunctionNodes(self._session, case, component, self.placement, addresses, self._undo)
         return self._functions
 
     def _attachment(

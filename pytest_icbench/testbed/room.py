@@ -68,7 +68,7 @@ class RigMemory:
         )
         if not case.functions:
             return of_ends
-        component = component_for(case.functions[0], case.switch, port)
+        component = component_for(case.functions[0], case.switch, port, in_kernel=driver.is_kernel_port(port))
         count = case.pairs * case.chain
         return replace(
             of_ends,

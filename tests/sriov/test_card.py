@@ -83,7 +83,7 @@ def test_a_card_that_is_not_there_is_named_with_those_that_are() -> None:
 
 
 def test_four_pairs_are_too_many() -> None:
-    assert f"8 endpoints take 8 VFs, and PF {PF} has only 7: lower --icbench-pairs" in refusal(PF, pairs=4)
+    assert f"8 ports take 8 VFs, and PF {PF} has only 7: lower --icbench-pairs" in refusal(PF, pairs=4)
 
 
 def test_a_card_with_an_address_is_left_alone(before: snapshot.Snapshot) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Functions that are one DPDK process between two virtio-user ports: its program, its EAL arguments, its start."""
+"""Functions that are one DPDK process between two ports: its program, its EAL arguments, its start."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 
 from pytest_icbench.driver.function.protocol import Function, FunctionSpec
 from pytest_icbench.driver.switch.common.daemon import Daemon
-from pytest_icbench.driver.switch.common.ports import VHOST_USER, VHOST_USER_PACKED
+from pytest_icbench.driver.switch.common.ports import VFIO, VHOST_USER, VHOST_USER_PACKED
 from pytest_icbench.driver.switch.dpdk import dpdk_process
 from pytest_icbench.driver.workload.eal import eal_arguments, virtual_device
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.model.endpoint import VhostUser
+from pytest_icbench.model.endpoint import Pci, VhostUser
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
 from pytest_icbench.model.traffic import MTU_ETHERNET_FRAME_BYTES, carries_jumbo
 
@@ -29,11 +29,23 @@ def find_example(session: HostSession, name: str) -> Path:
 
 
 def check_ports(spec: FunctionSpec, name: str) -> None:
-    """Raises Unsupported for ports that are no virtio-user ones, and for frames that do not fit into a buffer."""
-    if not all(isinstance(port, VhostUser) and port.role == "front-end" for port in (spec.inner, spec.outer)):
+    """Raises Unsupported for ports without an address of their own, and for frames that do not fit into a buffer."""
+    if not all(
+        isinstance(port, Pci) or (isinstance(port, VhostUser) and port.role == "front-end")
+        for port in (spec.inner, spec.outer)
+    ):
         raise Unsupported(f"{name} needs virtio-user ports, with MAC addresses of their own: measure over a switch")
     if carries_jumbo(spec.mtu):
         raise Unsupported(f"{name} takes frames up to {MTU_ETHERNET_FRAME_BYTES} bytes: leave larger ones out")
+
+
+def eal_of_both(spec: FunctionSpec, ring: int) -> list[str]:
+    """Returns EAL's arguments for the inner and the outer port; ``check_ports`` comes before."""
+    _, inner, outer = spec.with_ports()
+    eal = eal_arguments(inner, "dpdk", cpu=spec.cpu, ring=ring, jumbo=False)
+    if isinstance(outer, Pci):
+        return [*eal, "-a", outer.pci]
+    return [*eal[:-1], *(f"--vdev={device}" for device in virtio_user_devices(spec, ring))]
 
 
 def virtio_user_devices(spec: FunctionSpec, ring: int) -> list[str]:
@@ -54,6 +66,10 @@ def place_of(spec: FunctionSpec) -> tuple[Path, Path]:
     return directory, spec.work_dir / f"{name}.log"
 
 
+#: Those of functions whose ports have addresses to which frames are sent.
+ROUTER_PORTS = (VHOST_USER, VHOST_USER_PACKED, VFIO)
+
+
 class DpdkFunction(Function):
     """A driver whose function is one DPDK process. It polls, and never gives its CPU away.
 
@@ -63,7 +79,7 @@ class DpdkFunction(Function):
         telemetry: whether EAL's telemetry socket is open.
     """
 
-    ports = (VHOST_USER, VHOST_USER_PACKED)
+    ports: ClassVar[tuple[str, ...]] = (VHOST_USER, VHOST_USER_PACKED)
     polls = True
     memory_mib = 32
     ring: ClassVar[int] = 256
@@ -97,14 +113,13 @@ class DpdkFunction(Function):
         Args:
             directory, log: as ``place_of`` returns them.
         """
-        node, inner, _ = spec.with_ports()
-        eal = eal_arguments(inner, "dpdk", cpu=spec.cpu, ring=self.ring, jumbo=False)[:-1]
+        node, _, _ = spec.with_ports()
+        eal = eal_of_both(spec, self.ring)
         eal[eal.index("-m") + 1] = str(self.hugepages_mib)
         if self.main_apart:
             eal[eal.index("--lcores") + 1] = f"0@{spec.cpu},1@{spec.cpu}"
         if self.telemetry:
             eal.remove("--no-telemetry")
-        eal += [f"--vdev={device}" for device in virtio_user_devices(spec, self.ring)]
         argv = ["env", f"RUNTIME_DIRECTORY={directory}", str(self.program(session).resolve()), *eal, "--", *options]
         self._spec = spec
         self._daemon = daemon = Daemon(spec.label, node.spawn(argv, cpus=[spec.cpu], log=log))

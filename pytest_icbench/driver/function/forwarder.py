@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from pytest_icbench.driver.function.frames import frame, swapped
-from pytest_icbench.driver.function.protocol import Ends, Function, FunctionSpec, Probe
+from pytest_icbench.driver.function.protocol import VETH, Ends, Function, FunctionSpec, Probe
 from pytest_icbench.driver.switch.common.daemon import Daemon
 from pytest_icbench.driver.switch.common.ports import MEMIF, VHOST_USER, VHOST_USER_PACKED
 from pytest_icbench.driver.switch.dpdk import dpdk_process
@@ -23,7 +23,6 @@ from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
 from pytest_icbench.model.switch_traits import Kind
 from pytest_icbench.model.traffic import MAX_FRAME_BYTES, carries_jumbo
 
-_VETH = "veth"
 _WIRE = "wire"
 #: Parts of the forwarder's modes that lose, double or misplace frames: impairments, which no network function has.
 _IMPAIRMENTS = ("drop", "dup", "reorder")
@@ -41,7 +40,7 @@ class ForwarderFunction(Function):
     """A forwarder between two ports, over vhost-user, memif or raw sockets on kernel interfaces."""
 
     name = "forwarder"
-    ports = (VHOST_USER, VHOST_USER_PACKED, MEMIF, _VETH)
+    ports = (VHOST_USER, VHOST_USER_PACKED, MEMIF, VETH)
     polls = True
     help = (
         "wire, or parts joined by +, each once: costN (TSC cycles a frame), swap (of MAC addresses), delayNus; with any"
@@ -69,7 +68,7 @@ class ForwarderFunction(Function):
     @classmethod
     def ports_of(cls, function: str) -> tuple[str, ...]:
         """Returns ``ports``, but for rings those of DPDK: sockets have none."""
-        return tuple(port for port in cls.ports if port != _VETH) if _ring(function) else cls.ports
+        return tuple(port for port in cls.ports if port != VETH) if _ring(function) else cls.ports
 
     @classmethod
     def mode(cls, function: str) -> str | None:

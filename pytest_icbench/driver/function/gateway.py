@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from pytest_icbench.driver.function import frames
+from pytest_icbench.driver.function.dpdk_function import place_of
 from pytest_icbench.driver.function.linux import LinuxFunction
 from pytest_icbench.driver.function.linux_parts import Parts
-from pytest_icbench.driver.function.protocol import Ends, Function, FunctionSpec, Probe, SetRate
+from pytest_icbench.driver.function.protocol import VETH, Ends, Function, FunctionSpec, Probe, SetRate
 from pytest_icbench.driver.function.suricata import SuricataFunction
 from pytest_icbench.driver.function.suricata_engine import Engine, Program, rules, text
 from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported
@@ -55,7 +56,7 @@ class GatewayFunction(Function):
     """A router with nftables' rules and with Suricata behind them."""
 
     name = "gateway"
-    ports = ("veth",)
+    ports = (VETH,)
     polls = True  # Suricata's part takes a CPU
     help = "parts of linux and inspectN (rules on payloads) joined by +, without denyP"
     memory_mib = 72
@@ -131,7 +132,7 @@ class GatewayFunction(Function):
         self._router.start(session, replace(spec, function=router))
         queue = _queue(session, self._netns)
         nfq = {"nfq": {"mode": "accept", "fail-open": False}}
-        self._engine = engine = Engine(session, spec, nfq, ["-q", "0"], rules(parts))
+        self._engine = engine = Engine(session, spec, nfq, ["-q", "0"], rules(parts), place_of(spec))
         engine.await_started()
         config: dict[str, Any] = {**self._router.facts().config, "queue": queue, **engine.config}
         self._facts = FunctionFacts(self.name, self.probe(session, spec.function).version, config)

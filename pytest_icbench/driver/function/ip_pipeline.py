@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from pytest_icbench.driver.function.dpdk_function import DpdkFunction, check_ports, place_of
+from pytest_icbench.driver.function.dpdk_function import ROUTER_PORTS, DpdkFunction, check_ports, place_of
 from pytest_icbench.driver.function.linux import pool_of
 from pytest_icbench.driver.function.linux_parts import Parts
 from pytest_icbench.driver.function.pipeline_script import MOST_FLOWS, MOST_RULES, RING, Script, policed_bytes, script
@@ -113,6 +113,7 @@ class IpPipelineFunction(WordFunction, DpdkFunction):
 
     name = "ip_pipeline"
     word = "pipeline"
+    ports = ROUTER_PORTS
     help = (
         f"parts joined by +, each once: route, nat, aclN (rules, to {MOST_RULES}) with denyP (percent), policeN"
         " (frames/s, 5k to 10M); with pipeline among them where l3fwd or ovs has the function, too"

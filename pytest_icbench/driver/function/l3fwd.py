@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pytest_icbench.driver.function.dpdk_function import DpdkFunction, check_ports, place_of
+from pytest_icbench.driver.function.dpdk_function import ROUTER_PORTS, DpdkFunction, check_ports, place_of
 from pytest_icbench.driver.function.linux import LinuxFunction
 from pytest_icbench.driver.function.linux_parts import SOURCES
 from pytest_icbench.driver.function.protocol import Ends, FunctionSpec, Probe
@@ -28,6 +28,7 @@ class L3fwdFunction(DpdkFunction):
     """A router."""
 
     name = "l3fwd"
+    ports = ROUTER_PORTS
     help = "route"
     hugepages_mib = 256  # two tables of routes of 64 MiB each, and its buffers
     takes_binary = True

@@ -22,7 +22,7 @@ from pytest_icbench.driver.function.linux_parts import (
     shaper,
 )
 from pytest_icbench.driver.function.parts_function import PartsFunction
-from pytest_icbench.driver.function.protocol import Ends, FunctionSpec, Probe, SetRate
+from pytest_icbench.driver.function.protocol import VETH, Ends, FunctionSpec, Probe, SetRate
 from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported
 from pytest_icbench.host.changes import Changes
 from pytest_icbench.host.namespaces import entered
@@ -79,7 +79,7 @@ class LinuxFunction(PartsFunction):
     """A router of the kernel between two veth links, with nftables' rules and a shaper of HTB."""
 
     name = "linux"
-    ports = ("veth",)
+    ports = (VETH,)
     help = (
         "parts joined by +, each once: route, nat, firewall (stateful), tableN with these two (sessions, 1k to 2M),"
         " aclN or setN (rules or a set, N ports) with denyP (percent of them, at least one; also with firewall),"

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from pytest_icbench.host.session import HostSession
 
 
+#: The port kind that stands for all interfaces of the kernel, whoever makes them.
+VETH = "veth"
+
+
 @dataclass(frozen=True, slots=True)
 class Ends:
     """The four addresses of a pair with a function: its two sides, and the function's ports towards each.
@@ -247,6 +251,13 @@ class Function(Protocol):
     def readdresses(cls, function: str, hops: int) -> bool:  # noqa: ARG003
         """Whether frames leave so many of them in a row for another MAC address than their receiver's. Pure."""
         return False
+
+    @classmethod
+    def has_addresses(cls, function: str) -> bool:
+        """Whether frames are for MAC addresses of its own ports, as a router's are. Pure."""
+        ends = Ends.of(1, Address.of(1, "a"), Address.of(1, "b"))
+        seen = cls.seen(function, ends)
+        return [address.mac for address in seen] == [ends.inner.mac, ends.outer.mac]
 
     @classmethod
     def directories(cls, session: HostSession) -> Sequence[Path]:  # noqa: ARG003

@@ -12,7 +12,7 @@ from pytest_icbench.driver.function.ip_pipeline import IpPipelineFunction
 from pytest_icbench.driver.function.l3fwd import L3fwdFunction
 from pytest_icbench.driver.function.linux import LinuxFunction
 from pytest_icbench.driver.function.ovs import OvsFunction
-from pytest_icbench.driver.function.protocol import Function
+from pytest_icbench.driver.function.protocol import VETH, Function
 from pytest_icbench.driver.function.subscribers import SubscribersFunction
 from pytest_icbench.driver.function.suricata import SuricataFunction
 from pytest_icbench.driver.function.testpmd import TestpmdFunction
@@ -58,15 +58,16 @@ def check_known(function: str, where: str) -> None:
         raise UsageError(f"{where}: no component has the function '{function}'; {known}")
 
 
-def component_for(function: str, switch: str, port: str) -> type[Function]:
+def component_for(function: str, switch: str, port: str, *, in_kernel: bool = False) -> type[Function]:
     """Returns the component that does a function behind a switch's ports. Raises Unsupported if none does.
 
     Args:
         port: the port kind, resolved.
+        in_kernel: whether the nodes have interfaces of the kernel on it: to a function these are all alike.
     """
     able = [cls for cls in components() if cls.has(function)]
     for cls in able:
-        if port in cls.ports_of(function) and cls.in_switch in (None, switch):
+        if (VETH if in_kernel else port) in cls.ports_of(function) and cls.in_switch in (None, switch):
             return cls
     reach = "; ".join(
         f"{cls.name} works {f'in {cls.in_switch}' if cls.in_switch else f'over {alternatives(cls.ports_of(function))}'}"

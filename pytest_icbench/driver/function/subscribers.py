@@ -16,7 +16,7 @@ from dataclasses import replace
 from pytest_icbench.driver.function import frames
 from pytest_icbench.driver.function.linux import LinuxFunction, make_router, pool_of
 from pytest_icbench.driver.function.linux_parts import SOURCES, Parts, ruleset
-from pytest_icbench.driver.function.protocol import Ends, Function, FunctionSpec, Probe
+from pytest_icbench.driver.function.protocol import VETH, Ends, Function, FunctionSpec, Probe
 from pytest_icbench.errors import IcbenchError, ProvisionError
 from pytest_icbench.host.net import bpf, links
 from pytest_icbench.host.session import HostSession
@@ -51,7 +51,7 @@ class SubscribersFunction(Function):
     """Firewalls between the ports of one node, one for each subscriber."""
 
     name = "subscribers"
-    ports = ("veth",)
+    ports = (VETH,)
     help = (
         f"subscribersN (N firewalls of their own, 1 to {MOST_SUBSCRIBERS:,}, flow k through the k-th), stateful or with"
         " +firewall, +aclN, +setN, +denyP as linux has them"

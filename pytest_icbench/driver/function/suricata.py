@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``inspect``: Suricata inline between two kernel interfaces (AF_PACKET, copy mode ``ips``).
+"""``inspect``: Suricata inline between two kernel interfaces or two virtio-user ports (copy mode ``ips``).
 
-It looks into the payload of every frame. What no rule denies it copies to its other interface as it is.
+It looks into the payload of every frame. What no rule denies it copies to its other port as it is.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from pytest_icbench.driver.function.dpdk_function import check_ports, place_of
 from pytest_icbench.driver.function.frames import frame
 from pytest_icbench.driver.function.linux_parts import FIRST_PORT, Parts
 from pytest_icbench.driver.function.parts_function import PartsFunction
-from pytest_icbench.driver.function.protocol import Ends, FunctionSpec, Probe
-from pytest_icbench.driver.function.suricata_engine import NAME, TEXT, Engine, Program, copying, rules, text
+from pytest_icbench.driver.function.protocol import VETH, Ends, FunctionSpec, Probe
+from pytest_icbench.driver.function.suricata_capture import HUGEPAGES_MIB, Capture, DpdkCapture, KernelCapture
+from pytest_icbench.driver.function.suricata_engine import NAME, TEXT, Engine, Program, rules, text
+from pytest_icbench.driver.switch.common.ports import VHOST_USER, VHOST_USER_PACKED
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host.net import links, offloads
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.denial import Denial
 from pytest_icbench.model.endpoint import Veth
@@ -35,18 +37,17 @@ class SuricataFunction(PartsFunction):
     """An intrusion prevention system: one worker for each direction."""
 
     name = NAME
-    ports = ("veth",)
+    ports = (VETH, VHOST_USER, VHOST_USER_PACKED)
     polls = True  # its workers wait in poll(), but they do all the work: they take a CPU
     help = "inspect or inspectN (N rules on payloads, up to 10000), with denyP (percent of them, at least one)"
+    hugepages_mib = HUGEPAGES_MIB
     memory_mib = 64
     takes_binary = True
     config_keys: ClassVar[Mapping[str, Kind]] = {"rules": "text", "settings": "texts"}
 
     def __init__(self) -> None:
-        self._engine: Engine | None = None
+        self._running: tuple[FunctionSpec, Engine, Capture] | None = None
         self._facts = FunctionFacts(self.name)
-        self._spec: FunctionSpec | None = None
-        self._unseen = 0
 
     @classmethod
     def parts(cls, function: str) -> Parts | None:
@@ -94,61 +95,46 @@ class SuricataFunction(PartsFunction):
 
     def start(self, session: HostSession, spec: FunctionSpec) -> None:
         """Starts Suricata in the node and waits until its engine runs. Raises ProvisionError with its own words."""
-        _, inner, outer = spec.with_ports()
-        if not isinstance(inner, Veth) or not isinstance(outer, Veth):
-            raise ProvisionError(f"function {spec.function} needs kernel interfaces")
-        self._spec = spec
-        # It gives frames out as they came in, with the checksum that a sender's kernel has left to its device.
-        offloads.apply(session, spec.sides, {"checksum": "false"})
-        capture = copying(inner.interface, outer.interface)
-        self._engine = engine = Engine(session, spec, capture, ["--af-packet"], rules(self.parts_of(spec.function)))
+        _, inner, _ = spec.with_ports()
+        capture: Capture
+        if isinstance(inner, Veth):
+            capture, place = KernelCapture(session, spec), place_of(spec)
+        else:
+            check_ports(spec, "Suricata over DPDK")
+            place = place_of(spec)
+            capture = DpdkCapture(spec, place[0], Program.find(session).drivers)
+        made = rules(self.parts_of(spec.function))
+        engine = Engine(session, spec, capture.settings, capture.options, made, place)
+        self._running = spec, engine, capture
         engine.await_started()
-        self._unseen = self._arrived()
+        capture.started(engine)
         self._facts = FunctionFacts(self.name, self.probe(session, spec.function).version, engine.config)
 
     def facts(self) -> FunctionFacts:
         return self._facts
 
-    def _live(self) -> tuple[FunctionSpec, Engine]:
-        if self._engine is None or self._spec is None:
+    def _live(self) -> tuple[FunctionSpec, Engine, Capture]:
+        if self._running is None:
             raise ProvisionError("the function was not started")
-        return self._spec, self._engine
-
-    def _interfaces(self) -> tuple[str, str, str]:
-        """Returns the network namespace and both interfaces. Raises ProvisionError if it was not started."""
-        spec = self._spec
-        if (
-            spec is None
-            or spec.node_facts is None
-            or not isinstance(spec.inner, Veth)
-            or not isinstance(spec.outer, Veth)
-        ):
-            raise ProvisionError("the function was not started")
-        return spec.node_facts.netns, spec.inner.interface, spec.outer.interface
-
-    def _arrived(self) -> int:
-        """Returns the frames that arrived at both interfaces."""
-        netns, *interfaces = self._interfaces()
-        return sum(links.statistics(name, netns)["rx_packets"] for name in interfaces)
+        return self._running
 
     def check(self) -> None:
         self._live()[1].daemon.check()
 
     def counters(self) -> FunctionCounters:
-        """Returns what its interfaces carried and what it blocked, once it has counted all frames that arrived."""
-        spec, engine = self._live()
-        netns, inner, outer = self._interfaces()
-        shown = engine.settled(lambda: self._arrived() - self._unseen)
+        """Returns what its ports carried and what it blocked."""
+        spec, engine, capture = self._live()
+        found = capture.carried(engine)
         return FunctionCounters(
             spec.pair,
-            taken=links.statistics(inner, netns)["rx_packets"],
-            given=links.statistics(outer, netns)["tx_packets"],
-            taken_back=links.statistics(outer, netns)["rx_packets"],
-            denied=shown["blocked"],
+            taken=found.taken,
+            given=found.given,
+            taken_back=found.taken_back,
+            denied=found.blocked,
             hop=spec.hop,
-            overrun=shown["dropped"],
+            overrun=found.dropped,
         )
 
     def stop(self) -> None:
-        if self._engine is not None:
-            self._engine.daemon.stop()
+        if self._running is not None:
+            self._running[1].daemon.stop()

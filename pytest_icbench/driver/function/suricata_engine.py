@@ -68,6 +68,12 @@ class Program:
         return [str(self.loader), "--library-path", str(self.loader.parent), str(self.path)]
 
     @property
+    def drivers(self) -> Path | None:
+        """The directory of DPDK's drivers in the tree; None for the host's."""
+        found = [] if self.loader is None else sorted(self.loader.parent.glob("dpdk/pmds-*"))
+        return found[0] if found else None
+
+    @property
     def directories(self) -> tuple[Path, ...]:
         """The directory of all its files, if that is outside /usr."""
         prefix = self.path.parent.parent
@@ -94,23 +100,6 @@ class Program:
         if int(match[2]) < _LEAST_MAJOR:
             raise Unsupported(f"{program.path} is Suricata {match[1]}, which is too old: {_REMEDY}")
         return f"Suricata {match[1]}"
-
-
-def copying(inner: str, outer: str) -> dict[str, Any]:
-    """Returns the settings with which it copies frames between two interfaces. Pure."""
-    common = {
-        "threads": 1,
-        "copy-mode": "ips",
-        "cluster-type": "cluster_flow",
-        "defrag": False,
-        "use-mmap": True,
-        "tpacket-v3": False,
-    }
-    interfaces = [
-        {"interface": interface, "copy-iface": other, "cluster-id": number, **common}
-        for number, (interface, other) in enumerate(((inner, outer), (outer, inner)), start=1)
-    ]
-    return {"af-packet": interfaces}
 
 
 def configuration(capture: Mapping[str, Any]) -> str:
@@ -157,27 +146,33 @@ class Engine:
         capture: the settings with which it gets frames.
         how: the options that name this way.
         rule_text: its rules, without the user's.
+        place: its directory and the file for its output, as ``place_of`` returns them.
     """
 
     def __init__(
-        self, session: HostSession, spec: FunctionSpec, capture: Mapping[str, Any], how: Sequence[str], rule_text: str
+        self,
+        session: HostSession,
+        spec: FunctionSpec,
+        capture: Mapping[str, Any],
+        how: Sequence[str],
+        rule_text: str,
+        place: tuple[Path, Path],
     ) -> None:
         node, _, _ = spec.with_ports()
         self._spec = spec
-        directory = Path(node.spec.sockets[0]) / f"function{spec.pair}-{spec.hop}"
-        directory.mkdir()
+        directory, log = place
         self._socket = directory / "control"
         settings, rule_text = configuration(capture), rule_text + str(spec.config.get("rules", ""))
         (directory / "suricata.yaml").write_text(settings, encoding="utf-8")
         (directory / "suricata.rules").write_text(rule_text, encoding="utf-8")
         further = [word for item in spec.config.get("settings", ()) for word in ("--set", item)]
         argv = [
+            *("env", f"RUNTIME_DIRECTORY={directory}"),  # EAL's, where it is used
             *Program.find(session).argv,
             *("-c", str(directory / "suricata.yaml"), "-S", str(directory / "suricata.rules"), "-l", str(directory)),
             *(*how, "--init-errors-fatal", "--set", f"unix-command.filename={self._socket}", *further),
         ]
-        process = node.spawn(argv, cpus=[spec.cpu], log=spec.work_dir / f"function{spec.pair}-{spec.hop}.log")
-        self.daemon = Daemon(spec.label, process)
+        self.daemon = Daemon(spec.label, node.spawn(argv, cpus=[spec.cpu], log=log))
         self.config: dict[str, Any] = {"yaml": settings, "rules": rule_text, "settings": further[1::2]}
         self._log = directory / "suricata.log"
 

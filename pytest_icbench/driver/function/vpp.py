@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from pytest_icbench.driver.function.linux import pool_of
 from pytest_icbench.driver.function.linux_parts import FCS_BYTES, FIRST_PORT, POOL_PORTS, SOURCES, Parts
-from pytest_icbench.driver.function.protocol import Ends, FunctionSpec, SetRate
+from pytest_icbench.driver.function.protocol import VETH, Ends, FunctionSpec, SetRate
 from pytest_icbench.driver.function.word_function import WordFunction
 from pytest_icbench.driver.switch.common.daemon import Daemon
 from pytest_icbench.driver.switch.common.ports import MEMIF, check_socket_path, wait_for_sockets
@@ -29,7 +29,6 @@ from pytest_icbench.model.endpoint import Endpoint, Memif, Veth
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
 from pytest_icbench.model.switch_traits import Kind
 
-_VETH = "veth"
 _START_S = 20.0
 #: After this time at the latest a process that was killed is known to be dead, in seconds.
 _DEATH_S = 0.2
@@ -119,7 +118,7 @@ class VppFunction(WordFunction):
 
     name = "vpp"
     word = "vpp"
-    ports = (_VETH, MEMIF)
+    ports = (VETH, MEMIF)
     polls = True  # its thread waits for frames, but it does all the work: it takes a CPU
     help = (
         "parts joined by +, each once: route, nat, tableN with it (sessions, 1k to 500k), aclN (rules, to 10000) with"

@@ -6,7 +6,7 @@ from __future__ import annotations
 import errno
 import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,12 +37,14 @@ class Settings:
         spoofcheck: whether frames from another address are dropped.
         trust: whether the VF may change its address and be promiscuous.
         link_state: 0 follows the PF's link, 1 is up, 2 is down.
+        vlan: tag that the card gives the VF's frames and takes from them; 0 for none.
     """
 
     mac: str | None = None
     spoofcheck: bool | None = None
     trust: bool | None = None
     link_state: int | None = None
+    vlan: int | None = None
 
 
 def _known(value: int | None) -> int | None:
@@ -86,6 +88,7 @@ def _parse(info: Any) -> tuple[int, Settings, dict[str, int]]:
         spoofcheck=None if spoofcheck is None else bool(spoofcheck),
         trust=None if trust is None else bool(trust),
         link_state=field("link_state"),
+        vlan=field("vlan"),
     )
     return int(mac["vf"]), settings, counts
 
@@ -98,10 +101,11 @@ def _apply(pf: str, index: int, settings: Settings) -> Settings:
     from pyroute2.netlink.exceptions import NetlinkError
 
     taken: dict[str, Any] = {}
-    requested = {"mac": settings.mac, "link_state": settings.link_state}
+    requested = {"mac": settings.mac, "link_state": settings.link_state, "vlan": settings.vlan}
     requested |= {"spoofchk": _bit(settings.spoofcheck), "trust": _bit(settings.trust)}
     names = {"spoofchk": "spoofcheck"}
-    with netlink(doing=f"address {settings.mac} on VF {index} of {pf}") as route:
+    what = f"address {settings.mac}" if settings.vlan is None else f"VLAN {settings.vlan}"
+    with netlink(doing=f"{what} on VF {index} of {pf}") as route:
         number = link_index(route, pf)
         for key, value in requested.items():
             if value is None:
@@ -109,8 +113,9 @@ def _apply(pf: str, index: int, settings: Settings) -> Settings:
             try:
                 route.link("set", index=number, vf={"vf": index, key: value})
             except NetlinkError as error:
-                # Drivers may lack a setting. Not every driver can clear an address either.
-                if error.code not in _UNSUPPORTED or (key == "mac" and value != _NO_ADDRESS):
+                # Drivers may lack a setting. Not every driver can clear an address or a tag either.
+                needed = key in ("mac", "vlan") and value not in (_NO_ADDRESS, 0)
+                if needed or error.code not in _UNSUPPORTED:
                     raise
             else:
                 taken[names.get(key, key)] = bool(value) if key in ("spoofchk", "trust") else value
@@ -126,9 +131,16 @@ def configure(changes: Changes, pf: str, index: int, settings: Settings) -> Sett
 
     Raises ProvisionError if it does not accept the address.
     """
-    before = read(pf).get(index, Settings())
+    before = replace(read(pf).get(index, Settings()), vlan=None)  # ``set_vlan`` changes and undoes that
     changes.record("vf", pf=pf, index=index, settings=asdict(before))
     return _apply(pf, index, settings)
+
+
+def set_vlan(changes: Changes, pf: str, index: int, vlan: int) -> None:
+    """Puts a VF into a VLAN, of which it sees nothing. Raises ProvisionError if the driver has none for VFs."""
+    before = read(pf).get(index, Settings())
+    changes.record("vf", pf=pf, index=index, settings=asdict(Settings(vlan=before.vlan or 0)))
+    _apply(pf, index, Settings(vlan=vlan))
 
 
 def undo_vf(pf: str, index: int, settings: Settings) -> None:

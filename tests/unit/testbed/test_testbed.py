@@ -131,6 +131,20 @@ def test_a_function_that_a_switch_cannot_have_costs_its_own_case_alone() -> None
         found.placement(through)
 
 
+def test_a_function_without_addresses_is_refused_where_a_card_sends_frames_by_them() -> None:
+    class Card(Kernel):
+        segments, unknown_unicast = True, "none"
+
+        @classmethod
+        def is_kernel_port(cls, port: str) -> bool:
+            return True
+
+    through = Case("bridge", function="wire")
+    found = Testbed({**CATALOGUE, "bridge": cast(Any, Card)}, Options(), [through], {})
+    with pytest.raises(Unsupported, match="bridge carries frames to the addresses of its ports alone, and function wi"):
+        found.placement(through)
+
+
 def test_whoever_asks_for_a_case_gets_the_one_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     plan = placement_module.plan

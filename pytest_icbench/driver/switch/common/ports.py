@@ -16,6 +16,8 @@ from pytest_icbench.model.endpoint import Endpoint, Memif, VhostUser
 VHOST_USER = "vhost-user"
 VHOST_USER_PACKED = "vhost-user-packed"
 MEMIF = "memif"
+#: A function of a network card, given to DPDK.
+VFIO = "vfio"
 
 #: Longest path that a Unix socket's address holds, in bytes.
 SUN_PATH_MAX = 107

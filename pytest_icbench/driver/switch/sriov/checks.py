@@ -99,21 +99,21 @@ def choose(root: Root, pf: Card, count: int) -> list[int]:
     """Returns the indexes of all unused VFs; empty if the card has no VFs and they may be made.
 
     Args:
-        count: number of endpoints.
+        count: number of ports.
 
     Raises Unsupported if there are too few of either kind, or making them would take a network from the host.
     """
     total = pci.total_vfs(root, pf.pci) or 0
     if count > total:
         raise Unsupported(
-            f"{count} endpoints take {count} VFs, and PF {pf.interface} has only {total}: lower --icbench-pairs"
+            f"{count} ports take {count} VFs, and PF {pf.interface} has only {total}: lower --icbench-pairs"
         )
     present = pci.virtual_functions(root, pf.pci)
     if present:
         free = [index for index, function in enumerate(present) if is_idle(root, function)]
         if len(free) < count:
             raise Unsupported(
-                f"{count} endpoints take {count} VFs, and of the {len(present)} that somebody made on PF"
+                f"{count} ports take {count} VFs, and of the {len(present)} that somebody made on PF"
                 f" {pf.interface} only {len(free)} are unused: free them, or remove all"
                 f" (echo 0 > /sys/class/net/{pf.interface}/device/sriov_numvfs) so that they are made as needed"
             )

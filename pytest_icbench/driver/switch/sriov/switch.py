@@ -12,6 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from pytest_icbench.driver.switch.common import kernel
+from pytest_icbench.driver.switch.common.ports import VFIO
 from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec
 from pytest_icbench.driver.switch.sriov import checks
 from pytest_icbench.errors import ProvisionError, Unsupported
@@ -21,14 +22,14 @@ from pytest_icbench.host.resource import modules, pci
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
 from pytest_icbench.model.endpoint import Address, Endpoint, Pci, Veth
-from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.traffic import MAX_FRAME_BYTES
 from pytest_icbench.model.uplink import Uplink
 
-VFIO = "vfio"
 VF = "vf"
 _LINK_UP_S = 10.0
 _TRIES = 3
+#: VLAN of the first set of ports that see each other; the others follow.
+_FIRST_VLAN = 100
 
 
 class Sriov(Switch):
@@ -51,6 +52,7 @@ class Sriov(Switch):
     max_pairs = None
     # Frames for an address that no function has leave by the card's port.
     uplinks = ("kernel",)
+    segments = True
 
     def __init__(self) -> None:
         self._changes: Changes | None = None
@@ -82,7 +84,7 @@ class Sriov(Switch):
 
     def probe_pairs(self, session: HostSession, pairs: int) -> None:
         """Raises Unsupported if the card has too few unused VFs, or may not be changed."""
-        checks.choose(session.root, checks.card(session), len(FramePath(pairs).endpoints))
+        checks.choose(session.root, checks.card(session), 2 * pairs)
 
     def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
         return Needs()
@@ -110,7 +112,8 @@ class Sriov(Switch):
                 modules.expect(changes, [checks.vf_driver(root, card.pci)])
             pci.create_vfs(changes, card.pci, len(addresses))
         functions = pci.virtual_functions(root, card.pci)
-        names = [name for name, _ in spec.functions] or [None] * len(addresses)
+        names = [name for name, _ in spec.functions]
+        names += [None] * (len(addresses) - len(names))  # ports of network functions
         try:
             self._indexes = checks.assign(root, card, names, existing or range(len(functions)))
         except Unsupported as error:  # VFs that were just made have names only now
@@ -132,7 +135,7 @@ class Sriov(Switch):
                 "vfs": self._functions,
                 "created": not existing,
                 "carrier": carrier,
-                "settings": asdict(taken[0]) | {"mac": "of each endpoint"},
+                "settings": _told(taken[0]),
             },
         )
         if spec.port == VF:
@@ -189,13 +192,18 @@ class Sriov(Switch):
         Raises ProvisionError.
         """
         self._attached = list(attachments)
+        assert self._changes is not None
+        for attachment in attachments:
+            if attachment.segment is not None:
+                vlan = _FIRST_VLAN + attachment.segment
+                vf.set_vlan(self._changes, self._interface, self._indexes[attachment.index], vlan)
         if spec.port == VFIO:
             return [Pci(attachment.address, self._functions[attachment.index]) for attachment in attachments]
         for attachment in attachments:
             self._move(session, self._functions[attachment.index], attachment, spec.mtu)
         for attachment in attachments:
-            links.await_up(kernel.NODE_INTERFACE, attachment.node.netns, timeout_s=_LINK_UP_S)
-        return [Veth(attachment.address, kernel.NODE_INTERFACE, None, spec.mtu) for attachment in attachments]
+            links.await_up(attachment.interface, attachment.node.netns, timeout_s=_LINK_UP_S)
+        return [Veth(attachment.address, attachment.interface, None, spec.mtu) for attachment in attachments]
 
     def _move(self, session: HostSession, function: str, attachment: Attachment, mtu: int) -> None:
         for left in reversed(range(_TRIES)):
@@ -210,8 +218,8 @@ class Sriov(Switch):
                     raise
                 continue  # udev has renamed it meanwhile
             break
-        links.set_mtu(kernel.NODE_INTERFACE, mtu, attachment.node.netns)
-        links.set_up(kernel.NODE_INTERFACE, attachment.node.netns)
+        links.set_mtu(attachment.interface, mtu, attachment.node.netns)
+        links.set_up(attachment.interface, attachment.node.netns)
 
     def facts(self) -> SwitchFacts:
         """Returns the PF's driver and firmware, its VFs and how they were set up."""
@@ -234,7 +242,7 @@ class Sriov(Switch):
         if self._port == VF:
             return [
                 kernel.port_counters(
-                    attachment.index, links.statistics(kernel.NODE_INTERFACE, attachment.node.netns), at_endpoint=True
+                    attachment.index, links.statistics(attachment.interface, attachment.node.netns), at_endpoint=True
                 )
                 for attachment in self._attached
             ]
@@ -258,6 +266,11 @@ class Sriov(Switch):
         self._functions.clear()
         if self._changes is not None:
             self._changes.undo(f"PF {self._interface}")
+
+
+def _told(settings: vf.Settings) -> dict[str, object]:
+    """Returns the settings of all VFs as a result keeps them."""
+    return {key: value for key, value in asdict(settings).items() if key != "vlan"} | {"mac": "of each endpoint"}
 
 
 def _check_uplink(uplink: Uplink | None, card: str) -> None:

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 from pytest_icbench.driver.function import registry
+from pytest_icbench.driver.function.dpdk_function import check_ports, eal_of_both
 from pytest_icbench.driver.function.l3fwd import L3fwdFunction, routes
 from pytest_icbench.driver.function.linux import LinuxFunction
 from pytest_icbench.driver.function.protocol import Ends, FunctionSpec
 from pytest_icbench.errors import Unsupported
-from pytest_icbench.model.endpoint import Address, VhostUser
+from pytest_icbench.model.endpoint import Address, Pci, VhostUser
 
 ENDS = Ends.of(3, Address.of(3, "a"), Address.of(3, "b"))
 
@@ -46,6 +47,15 @@ def test_where_it_is_missing_the_remedy_is_said(tmp_path: Path, monkeypatch: pyt
     session: Any = SimpleNamespace(binaries={})
     with pytest.raises(Unsupported, match=r"l3fwd is not installed: run `make`.*--icbench-binary l3fwd=PATH"):
         L3fwdFunction().probe(session, "route")
+
+
+def test_over_functions_of_a_card_eal_is_given_both() -> None:
+    any_: Any = object()
+    inner, outer = Pci(ENDS.inner, "0000:01:10.2"), Pci(ENDS.outer, "0000:01:10.3")
+    spec = FunctionSpec("route", 3, ENDS, inner, outer, any_, None, any_, (0, 1, 2, 3), 1, 0, 1500, Path())
+    check_ports(spec, "l3fwd")
+    assert eal_of_both(spec, 256)[-4:] == ["-a", "0000:01:10.2", "-a", "0000:01:10.3"]
+    assert registry.component_for("route", "sriov", "vfio") is L3fwdFunction
 
 
 def test_ports_without_addresses_of_their_own_and_large_frames_are_refused(tmp_path: Path) -> None:

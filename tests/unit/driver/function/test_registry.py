@@ -158,8 +158,28 @@ def test_a_forwarder_is_started_with_its_rings_and_yields(monkeypatch: pytest.Mo
 
 
 def test_ports_that_no_component_works_at_are_told_of() -> None:
-    with pytest.raises(Unsupported, match="no component has the function 'wire' over sriov's vf ports"):
-        registry.component_for("wire", "sriov", "vf")
+    with pytest.raises(Unsupported, match="no component has the function 'wire' over sriov's vfio ports"):
+        registry.component_for("wire", "sriov", "vfio")
+
+
+def test_all_interfaces_of_the_kernel_are_alike_to_a_function() -> None:
+    assert registry.component_for("nat", "ovs", "afpacket", in_kernel=True) is LinuxFunction
+    assert registry.component_for("route", "sriov", "vf", in_kernel=True) is LinuxFunction
+    assert [
+        (switch, port)
+        for switch, driver in SWITCHES.items()
+        for port in driver.ports
+        if driver.segments and driver.is_kernel_port(port) and port != "veth"
+    ] == [
+        *(("ovs", port) for port in ("afpacket", "afxdp", "afxdp-nonpmd", "tap")),
+        *(("vpp", port) for port in ("afpacket", "afxdp", "tap")),
+        ("sriov", "vf"),
+    ]
+
+
+def test_only_who_routes_has_addresses_of_its_own() -> None:
+    assert all(map(LinuxFunction.has_addresses, ("route", "nat", "acl10+deny30", "firewall")))
+    assert not any(map(ForwarderFunction.has_addresses, ("wire", "cost100", "swap")))
 
 
 def test_the_ports_of_functions_count_among_a_switchs_pairs() -> None:

@@ -11,12 +11,15 @@ from typing import Any
 
 import pytest
 
+from pytest_icbench.driver.function import registry
 from pytest_icbench.driver.function.protocol import Ends
 from pytest_icbench.driver.function.suricata import SuricataFunction
-from pytest_icbench.driver.function.suricata_engine import Program, configuration, copying, rules
+from pytest_icbench.driver.function.suricata_capture import copying, polling
+from pytest_icbench.driver.function.suricata_engine import Program, configuration, rules
 from pytest_icbench.driver.node.protocol import NodeSpec
+from pytest_icbench.driver.workload.eal import eal_arguments
 from pytest_icbench.errors import Unsupported
-from pytest_icbench.model.endpoint import Address
+from pytest_icbench.model.endpoint import Address, VhostUser
 
 ENDS = Ends.of(1, Address.of(1, "a"), Address.of(1, "b"))
 
@@ -79,6 +82,31 @@ def test_the_configuration_copies_between_both_interfaces() -> None:
         ("eth0", "eth1", "ips"),
         ("eth1", "eth0", "ips"),
     ]
+
+
+def test_over_dpdk_each_port_is_copied_to_the_other_with_eal_as_the_workload_has_it() -> None:
+    eal = eal_arguments(VhostUser(ENDS.inner, "/run/a"), "dpdk", cpu=3, ring=256, jumbo=False)[:-1]
+    made = polling(eal, ["net_virtio_user0,path=/run/a", "net_virtio_user1,path=/run/b"], 1500, Path("/tree/pmds"))
+    _, _, body = configuration(made).partition("---\n")
+    found = json.loads(body)["dpdk"]
+    assert found["eal-params"] == {
+        "vdev": ["net_virtio_user0,path=/run/a", "net_virtio_user1,path=/run/b"],
+        "lcores": "0@3",
+        "in-memory": "",
+        "single-file-segments": "",
+        "m": "64",
+        "no-pci": "",
+        "d": "/tree/pmds",
+    }
+    assert [(one["interface"], one["copy-iface"], one["copy-mode"]) for one in found["interfaces"]] == [
+        ("net_virtio_user0", "net_virtio_user1", "ips"),
+        ("net_virtio_user1", "net_virtio_user0", "ips"),
+    ]
+
+
+def test_over_ports_in_user_space_it_is_the_same_function() -> None:
+    assert registry.component_for("inspect10", "testpmd", "vhost-user") is SuricataFunction
+    assert registry.component_for("inspect10", "linux-bridge", "veth") is SuricataFunction
 
 
 def test_a_tree_of_another_release_runs_by_its_own_loader_and_is_seen_in_the_node(tmp_path: Path) -> None:

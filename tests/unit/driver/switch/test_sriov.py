@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,9 @@ class RecordingNet:
         self.calls.append(("configure", pf, index, settings))
         state = settings.link_state if self.can_enable else None
         return vf.Settings(settings.mac, settings.spoofcheck, settings.trust, state)
+
+    def set_vlan(self, changes: Any, pf: str, index: int, vlan: int) -> None:
+        self.calls.append(("vlan", pf, index, vlan))
 
     def remember_interface(self, changes: Any, function: str, name: str) -> None:
         self.calls.append(("remember", function, name))
@@ -138,10 +142,10 @@ def test_without_any_card(tmp_path: Path) -> None:
 
 def test_too_few_functions(tmp_path: Path) -> None:
     session = on(tmp_path, "pci/igb", "enp1s0")
-    assert refusal(session, 8) == "8 endpoints take 8 VFs, and PF enp1s0 has only 7: lower --icbench-pairs"
+    assert refusal(session, 8) == "8 ports take 8 VFs, and PF enp1s0 has only 7: lower --icbench-pairs"
     other = on(tmp_path / "other", "pci/x710", "ens1f0")
     # One is up, one is given to somebody: two are left.
-    assert "4 endpoints take 4 VFs, and of the 4 that somebody made on PF ens1f0 only 2 are unused" in refusal(other, 4)
+    assert "4 ports take 4 VFs, and of the 4 that somebody made on PF ens1f0 only 2 are unused" in refusal(other, 4)
     given: Any = other
     assert checks.choose(other.root, checks.card(given), 2) == [1, 3]
 
@@ -317,6 +321,24 @@ def test_sockets_get_interfaces(tmp_path: Path, net: RecordingNet, reacting: typ
     assert [(port.index, port.rx_packets, port.tx_packets) for port in counters] == [(0, 2, 1), (1, 2, 1)]
     driver.stop()
     assert tree_of(session.root) == before
+
+
+def test_ports_of_network_functions_are_kept_apart_by_vlans(tmp_path: Path, net: RecordingNet) -> None:
+    """One function between two ends: VFs 0 and 2 see each other, and 3 and 1."""
+    session: Any = with_iommu(on(tmp_path, "pci/igb", "enp1s0"))
+    spec = spec_of(tmp_path, port="vf")
+    places = attachments_of(tmp_path, pairs=2)
+    order = [replace(places[index], segment=place // 2) for place, index in enumerate((0, 2, 3, 1))]
+    order[2] = replace(order[2], interface="eth1", node=order[1].node)
+    driver = Sriov()
+    driver.devices(session, spec, [place.address for place in places])
+    net.calls.clear()
+    endpoints = driver.start(session, spec, order)
+    vlans = [call for call in net.calls if call[0] == "vlan"]
+    assert vlans == [("vlan", "enp1s0", index, vlan) for index, vlan in ((0, 100), (2, 100), (3, 101), (1, 101))]
+    assert net.calls[: len(vlans)] == vlans
+    assert [each.interface for each in endpoints if isinstance(each, Veth)] == ["eth0", "eth0", "eth1", "eth0"]
+    assert "vlan" not in driver.facts().config["settings"]
 
 
 def test_functions_that_somebody_made_are_used_and_given_back(
