@@ -316,7 +316,9 @@ class Feasibility:
     def _component(self, case: Case, function: str) -> type[Function]:
         """Returns what makes a case's function. Raises Unsupported if nothing can here."""
         cls = self.catalogue[case.switch]
-        if not getattr(cls, "segments", False):  # a driver from elsewhere may be no Switch
+        # A driver from elsewhere may be no Switch. One that takes frames to their addresses need not keep ports apart.
+        by_address = getattr(cls, "unknown_unicast", None) == "none" and cls.hops is None
+        if not by_address and not getattr(cls, "segments", False):
             raise Unsupported(f"{case.switch} cannot keep the ports of a network function apart: choose another switch")
         if case.remote or self._user_topology is not None:
             where = "two hosts" if case.remote else "a topology's endpoints"
@@ -325,7 +327,7 @@ class Feasibility:
             )
         port = case.resolved_port(cls)
         component = component_for(function, case.switch, port, in_kernel=cls.is_kernel_port(port))
-        if cls.unknown_unicast == "none" and not component.has_addresses(function):
+        if by_address and not component.has_addresses(function):
             raise Unsupported(
                 f"{case.switch} carries frames to the addresses of its ports alone, and function {function} has none of"
                 " its own: take one that routes, or another switch"

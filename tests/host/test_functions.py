@@ -127,6 +127,30 @@ def test_a_function_of_the_kernel_does_its_work(session: HostSession, function: 
         assert preflight(rig, case, SHORT) is None
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("case", "denied"),
+    [
+        (Case("ovs", port="afpacket", function="nat+acl10+deny30"), 3),
+        (Case("ovs", port="afxdp", function="wire"), 0),
+        (Case("ovs", port="tap", function="firewall"), 20),
+        (Case("xdp", function="wire"), 0),
+        (Case("tc-redirect", function="route"), 0),
+        (Case("macvlan", function="nat"), 0),
+    ],
+    ids=lambda value: str(value.id) if isinstance(value, Case) else "",
+)
+def test_a_function_works_at_every_interface_of_the_kernel(session: HostSession, case: Case, denied: int) -> None:
+    case = replace(case, api="udp-mmsg", rate=Rate(2000))
+    with through(session, case) as rig:
+        assert rig.prove() is None
+        (counter,) = rig.functions()
+        assert abs((counter.denied or 0) - denied) <= 1
+        assert preflight(rig, case, SHORT) is None
+        found = measure(rig, None, case, SHORT)
+    assert (found.verdict, found.evidence) == (None, None)
+
+
 def test_each_frame_of_new_flows_is_a_session_and_a_full_table_accounts_for_each_lost_one(session: HostSession) -> None:
     size = Path("/proc/sys/net/netfilter/nf_conntrack_max")
     before = size.read_text(encoding="ascii")
@@ -244,10 +268,11 @@ def test_a_wire_in_the_place_of_functions_over_vhost_user_is_found(
 
 
 @pytest.mark.slow
-def test_suricata_inspects_each_frame_and_tells_what_it_denied(session: HostSession) -> None:
+@pytest.mark.parametrize(("switch", "api"), [("linux-bridge", "udp-mmsg"), ("testpmd", "dpdk")])
+def test_suricata_inspects_each_frame_and_tells_what_it_denied(session: HostSession, switch: str, api: str) -> None:
     """Skipped where there is no Suricata 7; ``PATH`` or ``ICBENCH_TEST_SURICATA`` names it."""
     session.binaries = suricata()
-    case = Case("linux-bridge", function="inspect200+deny30", api="udp-mmsg", rate=Rate(2000))
+    case = Case(switch, function="inspect200+deny30", api=api, rate=Rate(2000))
     with through(session, case) as rig:
         assert rig.prove() is None
         (counter,) = rig.functions()

@@ -58,6 +58,7 @@ class KernelPath(kernel.KernelSwitch):
     # The groups keep the switches that they had: the paths are compared with each other by their names.
     by_name_only = True
     learns = False
+    segments = False
     config_keys: ClassVar[Mapping[str, Kind]] = {OFFLOADS: "table"}
     kinds: ClassVar[tuple[str, ...]] = ("veth",)
     veth_ports: ClassVar[bool] = True
@@ -90,7 +91,7 @@ class KernelPath(kernel.KernelSwitch):
                 port = links.End(port_of(attachment), self.netns_of(attachment))
                 links.create_pair(session, self.node_end(attachment), port, mtu=spec.mtu)
         endpoints = self.join(spec, attachments)
-        places = [(kernel.NODE_INTERFACE, attachment.node.netns) for attachment in attachments]
+        places = [(attachment.interface, attachment.node.netns) for attachment in attachments]
         if self.veth_ports:
             places += [(port_of(attachment), self.netns_of(attachment)) for attachment in attachments]
         offloads.apply(session, places, settings)
@@ -122,7 +123,7 @@ class KernelPath(kernel.KernelSwitch):
 
     def told(self, spec: SwitchSpec, settings: Mapping[str, str], first: Attachment) -> Mapping[str, Any]:
         """Returns the configuration for results: the mode, and the offloads in force."""
-        in_force: dict[str, Any] = {"endpoint": offloads.read(kernel.NODE_INTERFACE, first.node.netns)}
+        in_force: dict[str, Any] = {"endpoint": offloads.read(first.interface, first.node.netns)}
         if self.veth_ports:
             in_force["port"] = offloads.read(port_of(first), self.netns_of(first))
         rest = {key: settings[key] for key in (offloads.THREADED, offloads.RPS) if key in settings}
@@ -147,9 +148,7 @@ class KernelPath(kernel.KernelSwitch):
         """Returns the counters of the ports, or those of the endpoints as a port would count."""
         ports = self.counts_at_ports
         places = [
-            (port_of(attachment), self.netns_of(attachment))
-            if ports
-            else (kernel.NODE_INTERFACE, attachment.node.netns)
+            (port_of(attachment), self.netns_of(attachment)) if ports else (attachment.interface, attachment.node.netns)
             for attachment in self._attached
         ]
         return [

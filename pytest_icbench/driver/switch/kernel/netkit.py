@@ -17,6 +17,7 @@ class Netkit(KernelPath):
     """A cable of the kernel between the two nodes of each pair, which has no queue of its own."""
 
     name = "netkit"
+    segments = True
     kinds = ("netkit",)
     veth_ports = False
 

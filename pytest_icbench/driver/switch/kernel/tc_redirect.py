@@ -32,6 +32,7 @@ class TcRedirect(KernelPath):
     """A wire between the ports of each pair."""
 
     name = "tc-redirect"
+    segments = True
     modes = (_PEER,)
     wire_modes = (_PEER,)
 

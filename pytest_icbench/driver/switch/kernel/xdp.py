@@ -38,6 +38,7 @@ class Xdp(KernelPath):
     """A wire between the ports of each pair."""
 
     name = "xdp"
+    segments = True
     modes = (_SKB,)
     wire_modes = (_SKB,)
     # Native XDP takes frames without their unfinished checksums, and a veth gives a redirected frame to its node only

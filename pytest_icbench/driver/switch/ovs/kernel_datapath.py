@@ -42,6 +42,7 @@ class OvsKernel(KernelPath):
     """A bridge in the kernel for each set of ports that see each other."""
 
     name = "ovs-kernel"
+    segments = True
     takes_binary = True
     learns = True
     asks_first = True
