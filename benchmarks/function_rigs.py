@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from pytest_icbench.driver.function.registry import component_for
+from pytest_icbench.driver.function.registry import component_behind
 from pytest_icbench.driver.guard import make_node
 from pytest_icbench.driver.node.protocol import NodeSpec
 from pytest_icbench.driver.switch.registry import builtin_switches
@@ -49,7 +49,7 @@ def rig_seconds(session: HostSession, case: Case, node: str) -> float:
     workers = switch().needs(case.path.wires_count, case.resolved_cores(switch)).pollers
     pollers = 0
     if case.function is not None:
-        component = component_for(case.function, case.switch, case.resolved_port(switch))
+        component = component_behind(switch, case.resolved_port(switch), case.function)
         component().probe(session, case.function)
         pollers = case.pairs if component.polls else 0
     count = len(case.path.endpoints)

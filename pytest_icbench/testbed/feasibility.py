@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from pytest_icbench.config.fit import unsupported_reason
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.topology.model import why_nothing_to_attach_to
-from pytest_icbench.driver.function.registry import component_for
+from pytest_icbench.driver.function.registry import component_behind
 from pytest_icbench.driver.guard import make_function, make_switch, switch_needs
 from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
 from pytest_icbench.model.candidate import candidate_key
@@ -325,8 +325,7 @@ class Feasibility:
             raise Unsupported(
                 f"network functions in the path are for the default endpoints on one host, not for {where}"
             )
-        port = case.resolved_port(cls)
-        component = component_for(function, case.switch, port, in_kernel=cls.is_kernel_port(port))
+        component = component_behind(cls, case.resolved_port(cls), function)
         if by_address and not component.has_addresses(function):
             raise Unsupported(
                 f"{case.switch} carries frames to the addresses of its ports alone, and function {function} has none of"

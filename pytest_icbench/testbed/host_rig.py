@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from pytest_icbench.driver.function.registry import component_for
+from pytest_icbench.driver.function.registry import component_behind
 from pytest_icbench.driver.guard import make_node, make_switch
 from pytest_icbench.driver.node.protocol import Node, NodeFacts, NodeSpec
 from pytest_icbench.driver.switch.common.nic_uplink import cable_fault
@@ -182,7 +182,7 @@ class HostRig(NodeCalls, HostPart):
         if self._case.function is None:
             return None
         case, addresses = self._case, [endpoint_spec.address for endpoint_spec in self._endpoint_specs]
-        component = component_for(case.functions[0], case.switch, port, in_kernel=driver.is_kernel_port(port))
+        component = component_behind(driver, port, case.functions[0])
         self._functions = FunctionNodes(self._session, case, component, self.placement, addresses, self._undo)
         return self._functions
 

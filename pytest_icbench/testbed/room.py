@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from pytest_icbench.driver.function.registry import component_for
+from pytest_icbench.driver.function.registry import component_behind
 from pytest_icbench.driver.guard import switch_needs
 from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.driver.workload.eal import endpoint_mib
@@ -68,7 +68,7 @@ class RigMemory:
         )
         if not case.functions:
             return of_ends
-        component = component_for(case.functions[0], case.switch, port, in_kernel=driver.is_kernel_port(port))
+        component = component_behind(driver, port, case.functions[0])
         count = case.pairs * case.chain
         return replace(
             of_ends,

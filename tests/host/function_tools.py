@@ -14,7 +14,7 @@ import pytest
 from pytest_icbench.driver.function import registry
 from pytest_icbench.driver.function.forwarder import ForwarderFunction
 from pytest_icbench.driver.function.protocol import Function, FunctionSpec
-from pytest_icbench.driver.function.registry import component_for
+from pytest_icbench.driver.function.registry import component_behind
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.resource.cpu import Topology
@@ -38,7 +38,7 @@ def through(session: HostSession, case: Case) -> Iterator[Rig]:
     assert case.function is not None
     try:
         cls().probe(session, None)
-        component = component_for(case.function, case.switch, case.resolved_port(cls))
+        component = component_behind(cls, case.resolved_port(cls), case.function)
         component().probe(session, case.function)
         workers = cls().needs(case.path.wires_count, case.resolved_cores(cls)).pollers
         pollers = case.pairs * case.chain if component.polls else 0

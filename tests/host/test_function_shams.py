@@ -157,8 +157,8 @@ class RouterForGateway(LinuxFunction):
         return GatewayFunction.has(function)
 
     @classmethod
-    def _parts_of(cls, function: str) -> Parts:
-        return super()._parts_of(function.removesuffix("+inspect50"))
+    def parts(cls, function: str) -> Parts | None:
+        return super().parts(function.removesuffix("+inspect50"))
 
     @classmethod
     def proof(cls, function: str, ends: Ends) -> Sequence[Sequence[Probe]]:

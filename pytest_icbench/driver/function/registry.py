@@ -18,6 +18,7 @@ from pytest_icbench.driver.function.suricata import SuricataFunction
 from pytest_icbench.driver.function.testpmd import TestpmdFunction
 from pytest_icbench.driver.function.vpp import VppFunction
 from pytest_icbench.errors import Unsupported, UsageError
+from pytest_icbench.model.switch_traits import SwitchTraits
 from pytest_icbench.wording import alternatives
 
 _BUILTIN: tuple[type[Function], ...] = (
@@ -74,3 +75,8 @@ def component_for(function: str, switch: str, port: str, *, in_kernel: bool = Fa
         for cls in able
     )
     raise Unsupported(f"no component has the function '{function}' over {switch}'s {port} ports ({reach or 'none'})")
+
+
+def component_behind(driver: type[SwitchTraits], port: str, function: str) -> type[Function]:
+    """Returns the component that does a function behind a driver's ports. Raises Unsupported if none does."""
+    return component_for(function, driver.name, port, in_kernel=driver.is_kernel_port(port))
