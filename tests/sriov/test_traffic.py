@@ -56,6 +56,14 @@ def test_two_pairs(icbench: Icbench) -> None:
     assert min(received) > 0
 
 
+@pytest.mark.icbench(switch="sriov", api=["dpdk", "udp-mmsg"], functions="route", rate=RATE, **SETTINGS)
+def test_through_a_router(icbench: Icbench) -> None:
+    """l3fwd with two functions of the card, and the kernel with two; VLANs keep both sides apart."""
+    measurement = icbench.throughput()
+    check_accounts(measurement)
+    assert [work.pair for work in measurement.functions or ()] == [1]
+
+
 @pytest.mark.icbench(switch="veth", api="af_packet", rate=RATE, **SETTINGS)
 def test_dpdk_over_a_kernel_interface(icbench: Icbench) -> None:
     """Nothing of SR-IOV: huge pages for such an application where cgroups limit them."""

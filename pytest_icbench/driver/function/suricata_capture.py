@@ -167,7 +167,8 @@ def polling(eal: Sequence[str], devices: Sequence[str], mtu: int, drivers: Path 
     common = {
         "threads": 1,
         "interrupt-mode": True,
-        "promisc": True,
+        "promisc": False,  # nobody filters before a virtio-user port
+        "multicast": False,
         "mtu": mtu,
         "mempool-size": _BUFFERS,
         "mempool-cache-size": "auto",
