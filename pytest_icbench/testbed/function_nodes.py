@@ -160,37 +160,57 @@ class FunctionNodes:
             switch: the started switch.
             ports: the ports' endpoints by index.
         """
-        for place, ends in self._ends.items():
-            pair, hop = place
-            row = self.path.between(pair)
-            between = row[hop - 1] if row else None
-            spec = FunctionSpec(
-                function=self.functions[pair - 1],
-                pair=pair,
-                ends=ends,
-                inner=None if between is None else ports[between[0]],
-                outer=None if between is None else ports[between[1]],
-                node=self._nodes.get(place),
-                node_facts=self._node_facts.get(place),
-                switch=switch,
-                indexes=[self.path.ends(pair)[0], *(between or ()), self.path.ends(pair)[1]],
-                cpu=self._cpu(place),
-                yield_every=self._placement.yield_every,
-                mtu=mtu,
-                work_dir=work_dir,
-                config=config,
-                hop=hop,
-                hops=self.case.chain,
-                counts_control=self.case.counts_hops,
-                sides=self._sides[pair],
-                sizes=self.case.traffic.sizes,
-                flows=self.case.traffic.flows,
-            )
-            function = make_function(self.component)
-            self._functions[place] = function
-            self._undo.append(function.stop)
-            function.start(self._session, spec)
+        # The polls of those that run take the time in which the next one starts. Ports that serve each other need both.
+        joined = any(port.serves for port in ports.values())
+        freezing = self.component.polls and not joined and len(self._nodes) > 1
+        try:
+            for place, ends in self._ends.items():
+                self._start_one(place, ends, switch, ports, work_dir, mtu, config)
+                if freezing:
+                    self._nodes[place].pause()
+        finally:
+            self.resume()
         self._undo.append(self.resume)  # what is frozen ends by no signal
+
+    def _start_one(
+        self,
+        place: _Place,
+        ends: Ends,
+        switch: Switch,
+        ports: Mapping[int, Endpoint],
+        work_dir: Path,
+        mtu: int,
+        config: Mapping[str, Any],
+    ) -> None:
+        pair, hop = place
+        row = self.path.between(pair)
+        between = row[hop - 1] if row else None
+        spec = FunctionSpec(
+            function=self.functions[pair - 1],
+            pair=pair,
+            ends=ends,
+            inner=None if between is None else ports[between[0]],
+            outer=None if between is None else ports[between[1]],
+            node=self._nodes.get(place),
+            node_facts=self._node_facts.get(place),
+            switch=switch,
+            indexes=[self.path.ends(pair)[0], *(between or ()), self.path.ends(pair)[1]],
+            cpu=self._cpu(place),
+            yield_every=self._placement.yield_every,
+            mtu=mtu,
+            work_dir=work_dir,
+            config=config,
+            hop=hop,
+            hops=self.case.chain,
+            counts_control=self.case.counts_hops,
+            sides=self._sides[pair],
+            sizes=self.case.traffic.sizes,
+            flows=self.case.traffic.flows,
+        )
+        function = make_function(self.component)
+        self._functions[place] = function
+        self._undo.append(function.stop)
+        function.start(self._session, spec)
 
     def facts(self) -> tuple[FunctionFacts, ...]:
         """Returns the facts of each function, by pair and hop."""
