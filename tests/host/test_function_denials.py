@@ -64,10 +64,11 @@ def test_a_launch_accounts_for_each_denied_frame(session: HostSession, case: Cas
 
 
 @pytest.mark.slow
-def test_a_launch_through_suricata_accounts_for_each_denied_frame(session: HostSession) -> None:
+@pytest.mark.parametrize(("switch", "api"), [("veth", "raw-mmsg"), ("testpmd", "dpdk")])
+def test_a_launch_through_suricata_accounts_for_each_denied_frame(session: HostSession, switch: str, api: str) -> None:
     session.binaries = suricata()
     traffic = replace(TEN, packet_size=100)
-    account_for(session, Case("veth", function="inspect10+deny30", api="raw-mmsg", rate=Rate(2000), traffic=traffic))
+    account_for(session, Case(switch, function="inspect10+deny30", api=api, rate=Rate(2000), traffic=traffic))
 
 
 @pytest.mark.slow
