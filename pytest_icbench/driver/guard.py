@@ -124,9 +124,11 @@ _SWITCH: dict[str, tuple[Check, str] | None] = {
 _FUNCTION: dict[str, tuple[Check, str] | None] = {
     "probe": (_is(FunctionFacts), "FunctionFacts of texts and numbers"),
     "start": None,
+    "await_started": None,
     "facts": (_is(FunctionFacts), "FunctionFacts of texts and numbers"),
     "check": None,
     "counters": (_is(FunctionCounters), "FunctionCounters"),
+    "leave": None,
     "stop": None,
 }
 _START = (_is(Start), "Start with texts")

@@ -160,17 +160,26 @@ class FunctionNodes:
             switch: the started switch.
             ports: the ports' endpoints by index.
         """
-        # The polls of those that run take the time in which the next one starts. Ports that serve each other need both.
+        # Ports that serve each other are ready one after the other. Else all start side by side, and who polls is
+        # frozen as soon as it is ready: it would take the time in which the next one starts.
         joined = any(port.serves for port in ports.values())
         freezing = self.component.polls and not joined and len(self._nodes) > 1
         try:
             for place, ends in self._ends.items():
                 self._start_one(place, ends, switch, ports, work_dir, mtu, config)
+                if joined:
+                    self._functions[place].await_started()
+            for place, function in () if joined else self._functions.items():
+                function.await_started()
                 if freezing:
                     self._nodes[place].pause()
         finally:
             self.resume()
-        self._undo.append(self.resume)  # what is frozen ends by no signal
+        self._undo += [self._leave, self.resume]  # what is frozen ends by no signal
+
+    def _leave(self) -> None:
+        for function in self._functions.values():
+            function.leave()
 
     def _start_one(
         self,

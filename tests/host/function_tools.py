@@ -72,6 +72,9 @@ class Wire(Function):
     def start(self, session: HostSession, spec: FunctionSpec) -> None:
         self._wire.start(session, replace(spec, function="wire", yield_every=1))
 
+    def await_started(self) -> None:
+        self._wire.await_started()
+
     def facts(self) -> FunctionFacts:
         return self._wire.facts()
 

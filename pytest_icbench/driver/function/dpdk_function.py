@@ -148,6 +148,10 @@ class DpdkFunction(Function):
         spec, _ = self.live()
         return FunctionCounters(spec.pair, hop=spec.hop)
 
+    def leave(self) -> None:
+        if self._daemon is not None:
+            self._daemon.leave()
+
     def stop(self) -> None:
         if self._daemon is not None:
             self._daemon.stop()

@@ -56,6 +56,7 @@ class ForwarderFunction(Function):
         self._forwarder: Forwarder | None = None
         self._facts = FunctionFacts(self.name)
         self._pair, self._hop = 0, 1
+        self._arguments: list[str] = []
 
     @classmethod
     def has(cls, function: str) -> bool:
@@ -108,15 +109,19 @@ class ForwarderFunction(Function):
             raise Unsupported(str(error)) from None
 
     def start(self, session: HostSession, spec: FunctionSpec) -> None:  # noqa: ARG002
-        """Starts the forwarder in the node and waits until it forwards. Raises ProvisionError with the log's tail."""
+        """Starts the forwarder in the node. Raises ProvisionError."""
         node, inner, outer = spec.with_ports()
         self._pair, self._hop = spec.pair, spec.hop
         argv = self._argv(spec, inner, outer)
         process = node.spawn(argv, cpus=[spec.cpu], log=spec.work_dir / f"function{spec.pair}-{spec.hop}.log")
-        self._forwarder = forwarder = Forwarder(Daemon(spec.label, process))
-        hello = forwarder.await_ready(dpdk_process.START_S)
+        self._forwarder = Forwarder(Daemon(spec.label, process))
+        self._arguments = argv[1:]
+
+    def await_started(self) -> None:
+        """Waits until the forwarder forwards. Raises ProvisionError with the log's tail."""
+        hello = self._live().await_ready(dpdk_process.START_S)
         version = ", ".join(str(hello[name]) for name in ("version", "dpdk") if hello[name])
-        self._facts = FunctionFacts(self.name, version, {"arguments": argv[1:]})
+        self._facts = FunctionFacts(self.name, version, {"arguments": self._arguments})
 
     def _argv(self, spec: FunctionSpec, inner: Endpoint, outer: Endpoint) -> list[str]:
         options = ["--supervised", *(mode_options(self.mode(spec.function)) or [])]
@@ -172,6 +177,10 @@ class ForwarderFunction(Function):
             control_taken=inner.control,
             control_given=outer.tx_control,
         )
+
+    def leave(self) -> None:
+        if self._forwarder is not None:
+            self._forwarder.daemon.leave()
 
     def stop(self) -> None:
         if self._forwarder is not None:

@@ -271,6 +271,10 @@ class Function(Protocol):
     def start(self, session: HostSession, spec: FunctionSpec) -> None:
         """Starts it. Raises ProvisionError with the log's tail, or with the words of the program that refuses."""
 
+    def await_started(self) -> None:
+        """Waits until it works, where ``start`` does not: functions then start side by side. Raises as ``start``."""
+        return
+
     def facts(self) -> FunctionFacts:
         """Returns the version and the configuration with which it was started."""
         raise NotImplementedError
@@ -285,6 +289,10 @@ class Function(Protocol):
     def counters(self) -> FunctionCounters:
         """Returns its counters. Raises ProvisionError if it does not answer."""
         raise NotImplementedError
+
+    def leave(self) -> None:
+        """Tells its process to end without waiting for that: functions then end side by side. ``stop`` follows."""
+        return
 
     def stop(self) -> None:
         """Ends it; its node ends behind it. Idempotent, bounded in time."""

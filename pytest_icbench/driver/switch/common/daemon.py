@@ -85,6 +85,12 @@ class Daemon:
             self.process.signal(signal.SIGCONT)
             self._paused = False
 
+    def leave(self) -> None:
+        """Sends SIGTERM, so that ``stop`` finds it ended, or ending."""
+        if not self._stopped:
+            self.process.signal(signal.SIGTERM)
+            self.process.signal(signal.SIGCONT)
+
     def stop(self) -> None:
         """Ends it by SIGTERM, then by SIGKILL. Idempotent, takes a few seconds at most."""
         if self._stopped:
