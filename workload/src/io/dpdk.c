@@ -213,7 +213,7 @@ static void describe_other(const struct io *io, struct rte_mbuf *mbuf, struct io
 {
 	bool whole = rte_pktmbuf_linearize(mbuf) == 0;
 
-	if (whole && mbuf->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED)
+	if (whole && mbuf->ol_flags & io->port.untagged)
 		whole = rte_vlan_insert(&mbuf) == 0;
 	frame->l2 = rte_pktmbuf_mtod(mbuf, uint8_t *);
 	frame->frame_len = (uint16_t)(mbuf->pkt_len + FRAME_FCS_BYTES);
@@ -243,7 +243,7 @@ static void describe(const struct io *io, struct rte_mbuf *mbuf, struct io_frame
 	uint8_t *l2 = rte_pktmbuf_mtod(mbuf, uint8_t *);
 	uint16_t payload_len = io->payload_len;
 	bool expected = mbuf->data_len >= io->least_bytes && is_expected(&io->match, l2) &&
-	                !(mbuf->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED);
+	                !(mbuf->ol_flags & io->port.untagged);
 
 	if (expected && !payload_len)
 		payload_len = mixed_payload(l2, mbuf->data_len);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <rte_alarm.h>
+#include <rte_bus.h>
 #include <rte_cycles.h>
 #include <rte_dev.h>
 #include <rte_devargs.h>
@@ -186,6 +187,10 @@ static bool configure(struct dpdk_port *port, struct rte_mempool *shared, const 
 		return dpdk_fail(err, err_len, "port %u does not say what it can do: %s", port->id,
 		        rte_strerror(-ret));
 	port->driver = info.driver_name;
+	/* No driver is asked to take tags out. A card does by itself with its own tags, those of a VF's VLAN.
+	 */
+	port->untagged =
+	        strcmp(rte_bus_name(rte_dev_bus(info.device)), "pci") ? RTE_MBUF_F_RX_VLAN_STRIPPED : 0;
 	if (!strcmp(port->driver, MEMIF))
 		port->linger_s = leaves_last(o) ? LINGER_SENDER_S : LINGER_RECEIVER_S;
 	if (!choose_mtu(port, &info, o, &conf.rxmode.mtu, err, err_len))

@@ -22,6 +22,7 @@ struct dpdk_port {
 	bool shares_pool;          /* rx_pool is not its own, and there is no tx_pool */
 	uint32_t frame_bytes;      /* of the buffer, without FCS */
 	uint64_t retry_cycles;     /* when to try to start again, TSC */
+	uint64_t untagged; /* mbuf flag of a frame whose VLAN tag the driver took out; 0 if none was sent */
 	const char *driver;
 	struct rte_mempool *rx_pool, *tx_pool;
 };
