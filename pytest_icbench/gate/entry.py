@@ -12,8 +12,8 @@ from pytest_icbench.gate.margins import COMPARED
 from pytest_icbench.gate.session_values import (
     MOST_SESSIONS,
     SessionValues,
+    against_best,
     against_control,
-    against_undisturbed,
     middle,
 )
 from pytest_icbench.model import circumstances
@@ -84,7 +84,7 @@ class Entry(CaseFacts):
     def values(self) -> SessionValues:
         """The values of the newest session."""
         against = {name: against_control(name, figure, self.control) for name, figure in self.figures.items()}
-        beside = {name: against_undisturbed(name, figure, self.control) for name, figure in self.figures.items()}
+        beside = {name: against_best(name, figure, self.control) for name, figure in self.figures.items()}
         return SessionValues(
             {name: middle(figure) for name, figure in self.figures.items()},
             None if self.control is None else middle(self.control),

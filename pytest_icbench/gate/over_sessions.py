@@ -9,8 +9,10 @@ that of the path's launches in the new session. What the control's launches leav
 apart, of which each has as many: it widens nothing once more, or a control with a few odd launches would hide what the
 path shows to one per cent.
 
-Two levels of confidence: a *suspect* is worse at 95 %, by itself and against the control. It is *accused* only if one
-of both is worse at a level that all figures of a session share, so that at most ``ERROR_RATE`` of the sessions accuse
+Two levels of confidence: a *suspect* is worse at 95 %, by itself and against the control; or by itself alone, at the
+level of an accusation, where the control or a witness says that the host may be the reason. A second look, later and
+beside controls that are measured anew, *accuses* it only if it is worse at 95 % by itself and against the control, and
+one of both at a level that all figures of a session share, so that at most ``ERROR_RATE`` of the sessions accuse
 anything of unchanged software (Bonferroni's inequality).
 """
 
@@ -171,8 +173,12 @@ def over_sessions(
     )
     changes = [margin.change(side.change()) for side in sides]
     if all(change == "worse" for change in changes):
-        return _of_worse(judged, sides, margin, confidence, _by_witness(values, sessions, allowed), first=first)
-    return _of_others(judged, sides, changes, allowed)
+        found = _of_worse(judged, sides, margin, confidence, _by_witness(values, sessions, allowed), first=first)
+    else:
+        found = _of_others(judged, sides, changes, allowed)
+    if first and found.verdict == Verdict.INCONCLUSIVE and margin.change(plain.change(confidence)) == "worse":
+        return replace(found, suspect=True)  # the host explains it now: a second look, later, asks it again
+    return found
 
 
 def _side(
@@ -190,20 +196,20 @@ def _side(
 def _against(name: str, sessions: _Sessions) -> tuple[_Of, list[list[float]]]:
     """Returns the way to hold a figure against the control by which the baseline's sessions agree better, and theirs.
 
-    Where both share their disturbances neighbouring launches agree; elsewhere what the control does undisturbed.
+    Where both share their disturbances neighbouring launches agree; elsewhere what the control does at its best.
     """
 
     def paired(session: SessionValues) -> float | None:
         return session.against.get(name)
 
-    def undisturbed(session: SessionValues) -> float | None:
-        return session.undisturbed.get(name)
+    def at_best(session: SessionValues) -> float | None:
+        return session.at_best.get(name)
 
-    of_pairs, of_level = (by_level(sessions, of) for of in (paired, undisturbed))
-    by_pairs, by_level_alone = spread_of(of_pairs), spread_of(of_level)
-    if by_pairs is None or by_level_alone is None or by_level_alone.freedom < FEWEST_NORMAL - 1:
+    of_pairs, of_best = (by_level(sessions, of) for of in (paired, at_best))
+    by_pairs, by_best = spread_of(of_pairs), spread_of(of_best)
+    if by_pairs is None or by_best is None or by_best.freedom < FEWEST_NORMAL - 1:
         return paired, of_pairs
-    return (undisturbed, of_level) if by_level_alone.deviation < by_pairs.deviation else (paired, of_pairs)
+    return (at_best, of_best) if by_best.deviation < by_pairs.deviation else (paired, of_pairs)
 
 
 def _over_launches(figure: Figure) -> Estimate | None:

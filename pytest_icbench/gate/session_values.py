@@ -14,6 +14,8 @@ from pytest_icbench.stats.quantiles import median, quantile
 MOST_SESSIONS = 20
 #: What is multiplied by the reference link's rate, and not divided by it: a cost of each frame.
 COST = ("throughput", "lower")
+#: The quantile at which the best launches of a reference link begin.
+_BEST = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,7 @@ class SessionValues:
         values: the compared figures by name, each the median over launches where those are known.
         control: the reference link's main figure beside it, median over launches; None without one.
         against: the figures against the reference link, median over neighbouring launches; see ``against_control``.
-        undisturbed: the figures against what the reference link did undisturbed; see ``against_undisturbed``.
+        at_best: the figures against what the reference link did at its best; see ``against_best``.
         canary_ns: CPU time of a fixed piece of work, median over launches; None where it was not done.
         level: grows by one with each change that was accepted.
         other_link_pps: rate of a link that shares no code with the path, when the session began; None without one.
@@ -33,7 +35,7 @@ class SessionValues:
     values: dict[str, float] = field(default_factory=dict)
     control: float | None = None
     against: dict[str, float] = field(default_factory=dict)
-    undisturbed: dict[str, float] = field(default_factory=dict)
+    at_best: dict[str, float] = field(default_factory=dict)
     canary_ns: float | None = None
     level: int = 0
     other_link_pps: float | None = None
@@ -53,15 +55,17 @@ def against_control(name: str, figure: Figure, control: Figure | None) -> tuple[
     return tuple([value / beside for value, beside in both])
 
 
-def against_undisturbed(name: str, figure: Figure, control: Figure | None) -> float | None:
-    """Returns a figure against the better quartile of the reference link's launches; None where it has none.
+def against_best(name: str, figure: Figure, control: Figure | None) -> float | None:
+    """Returns a figure against the ninth decile of the reference link's launches; None where it has none.
 
-    What disturbs a launch makes it slower. So the better quartile stays where it is while fewer than three launches of
-    four are disturbed, and tells more than neighbouring launches do where these are not disturbed together.
+    What disturbs a launch makes it slower, and nothing makes it faster than the host is. So the best launches stay
+    where they are while some are undisturbed, and tell more than neighbouring launches do where these are not disturbed
+    together. Over eight quiet sessions the medians of a direct link lay 4.9 % apart (standard deviation), its upper
+    quartiles 2.8 % and its ninth deciles 1.4 %.
     """
     if control is None or not control.launches or min(control.launches) <= 0:
         return None
-    better = 0.75 if COMPARED[name][0] == "throughput" else 0.25
+    better = _BEST if COMPARED[name][0] == "throughput" else 1 - _BEST
     value, beside = middle(figure), quantile(control.launches, better)
     return value * beside if COMPARED[name] == COST else value / beside
 

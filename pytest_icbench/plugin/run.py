@@ -114,8 +114,8 @@ class Run:
             undo.enter_context(guard)
             testbed.hold()
             undo.callback(testbed.close)
-            check = HostCheck(config, options, testbed)
-            info = replace(info, fitness=check.run(benchmarks(items), self.comparer, hindrances))
+            self._check = HostCheck(config, options, testbed)
+            info = replace(info, fitness=self._check.run(benchmarks(items), self.comparer, hindrances))
             self.directory = create_run(directory.parent, directory.name)
             try:
                 write_info(self.directory, info)
@@ -141,9 +141,11 @@ class Run:
 
     def begin_second_look(self, seconds: float) -> None:
         """Builds the rigs of the next test anew, and gives it so much time. Raises ProvisionError for what remains."""
-        self._second_s = seconds
+        began = time.monotonic()
         self._free_endpoints()
         self.pool.close()
+        self._check.look_again(seconds)
+        self._second_s = seconds - (time.monotonic() - began)
 
     def end_second_look(self) -> None:
         """Ends what ``begin_second_look`` began."""

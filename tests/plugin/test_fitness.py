@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.fitness import Fitness, Link
 from pytest_icbench.model.interference import Interference, Taker
 from pytest_icbench.model.launch import Launch
+from pytest_icbench.plugin.fitness import HostCheck
 from tests.measurements import measurement
 from tests.plugin.conftest import Runner
 from tests.plugin.fakes import FakeTestbed
@@ -118,6 +120,28 @@ def test_a_run_beside_a_baseline_that_has_the_link_measures_it_again(inner: Runn
     inner.run("--icbench-compare", "main")
     assert controls(bench) == ["linux-bridge-64B-b32-1vs1-Rmax"]
     bench.behaviour = plain
+
+
+@pytest.mark.parametrize(
+    ("ago_s", "seconds", "again"),
+    [
+        (61.0, math.inf, True),
+        (61.0, 50.0, True),
+        (61.0, 49.0, False),  # it would take too much of the second look
+        (59.0, math.inf, False),
+    ],
+)
+def test_a_second_look_measures_the_links_again(
+    monkeypatch: pytest.MonkeyPatch, ago_s: float, seconds: float, again: bool
+) -> None:
+    check: Any = HostCheck.__new__(HostCheck)
+    asked: list[str] = []
+    monkeypatch.setattr("pytest_icbench.plugin.fitness.time.monotonic", lambda: 1000.0)
+    check._links_at, check._again = 1000.0 - ago_s, lambda: asked.append("again")
+    check.look_again(seconds)
+    assert bool(asked) is again
+    check._again = None  # this run measures none
+    check.look_again(math.inf)
 
 
 @pytest.mark.parametrize(

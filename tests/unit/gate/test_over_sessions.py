@@ -255,6 +255,24 @@ def test_a_first_look_makes_a_suspect_and_accuses_nobody() -> None:
     assert found(beside(), with_sessions(beside()), first=True).verdict == "PASS"
 
 
+@pytest.mark.parametrize(
+    ("now", "before", "suspect"),
+    [
+        (beside(0.8, 0.8), with_sessions(beside()), True),  # the control fell, too
+        (linked(0.8, 0.8), with_links(linked(1.0, 1.0)), True),  # the other link did
+        (beside(1.0, 1.2), with_sessions(beside()), False),
+    ],
+)
+def test_what_the_host_may_explain_is_a_suspect_too_and_is_not_accused_while_it_does(
+    now: Entry, before: Entry, suspect: bool
+) -> None:
+    first, second = found(now, before, first=True), found(now, before)
+    assert (first.verdict, second.verdict) == ("INCONCLUSIVE", "INCONCLUSIVE")
+    assert (first.suspect, second.suspect) == (suspect, False)
+    assert first.note == second.note
+    assert "host-changed" in (first.note or "")
+
+
 def test_cycles_against_the_control_are_a_product() -> None:
     cycles = (200.0,) * len(LAUNCHES)
     control = tuple(launch(2 * pps, index) for index, pps in enumerate(LAUNCHES))
