@@ -9,11 +9,10 @@ that of the path's launches in the new session. What the control's launches leav
 apart, of which each has as many: it widens nothing once more, or a control with a few odd launches would hide what the
 path shows to one per cent.
 
-Two levels of confidence: a *suspect* is worse at 95 %, by itself and against the control; or by itself alone, at the
-level of an accusation, where the control or a witness says that the host may be the reason. A second look, later and
-beside controls that are measured anew, *accuses* it only if it is worse at 95 % by itself and against the control, and
-one of both at a level that all figures of a session share, so that at most ``ERROR_RATE`` of the sessions accuse
-anything of unchanged software (Bonferroni's inequality).
+Two levels of confidence: a *suspect* is worse at 95 %, by itself and against the control, or by itself at the stricter
+level while the host may be the reason. A second look, beside controls measured anew, *accuses* it only if it is worse
+at 95 % by itself and against the control, and one of both at a level that all figures of a session share: at most
+``ERROR_RATE`` of the sessions accuse anything of unchanged software (Bonferroni's inequality).
 """
 
 from __future__ import annotations
@@ -35,11 +34,11 @@ from pytest_icbench.wording import percent
 
 #: The share of sessions that accuse anything of unchanged software, at most.
 ERROR_RATE = 0.01
-#: The rate for which the level is chosen: with Student's distribution of three degrees instead of the normal one, it is
-#: four times as much. ``benchmarks/validation`` shows both by simulation.
+#: The rate for which the level is chosen: with Student's distribution of three degrees it is four times as much
+#: (``benchmarks/validation``).
 NOMINAL_RATE = 0.002
-#: A search counts for as many figures: a session of it is one value, which no noise of launches brings nearer to a
-#: normal distribution. Set by simulation, such that ``ERROR_RATE`` holds with Student's three degrees too.
+#: A search counts for as many figures: a session of it is one value, nearer to a normal distribution by no noise of
+#: launches. Set by simulation, such that ``ERROR_RATE`` holds with Student's three degrees too.
 SEARCH_SHARES = 8
 #: The fewest sessions of a level that tell what is normal on a host, and how surely what is normal lies within it.
 FEWEST_NORMAL, NORMAL = 5, 0.99
@@ -176,9 +175,8 @@ def over_sessions(
         found = _of_worse(judged, sides, margin, confidence, _by_witness(values, sessions, allowed), first=first)
     else:
         found = _of_others(judged, sides, changes, allowed)
-    if first and found.verdict == Verdict.INCONCLUSIVE and margin.change(plain.change(confidence)) == "worse":
-        return replace(found, suspect=True)  # the host explains it now: a second look, later, asks it again
-    return found
+    surely = margin.change(plain.change(confidence)) == "worse"
+    return replace(found, suspect=found.suspect or (first and surely and found.verdict == Verdict.INCONCLUSIVE))
 
 
 def _side(
@@ -333,14 +331,11 @@ def _by_witness(values: SessionValues, sessions: _Sessions, allowed: Allowed) ->
     What takes no longer than it does from session to session explains nothing.
     """
 
-    def canary(session: SessionValues) -> float | None:
-        return session.canary_ns
-
     def other_link(session: SessionValues) -> float | None:
         return 1e9 / session.other_link_pps if session.other_link_pps else None
 
     for witness, words in (
-        (canary, "a fixed piece of work takes"),
+        (lambda session: session.canary_ns, "a fixed piece of work takes"),
         (other_link, "a frame of a link that shares no code with the path takes"),
     ):
         slower = _explaining(witness, values, sessions, allowed)

@@ -284,8 +284,7 @@ def _check_plain(data: Any, where: str, depth: int = 0) -> None:
     if isinstance(data, int | float) and not _is_number(data):
         raise _wrong(where, "a number", data)
     for item in data.values() if isinstance(data, dict) else data if isinstance(data, list | tuple) else ():
-        kind = type(item)
-        plain = kind in _ALWAYS_PLAIN or ((kind is int or kind is float) and _is_number(item))
+        plain = type(item) in _ALWAYS_PLAIN or (type(item) in (int, float) and _is_number(item))
         if not plain or depth == _DEEPEST:
             _check_plain(item, where, depth + 1)
 

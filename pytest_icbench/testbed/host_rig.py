@@ -108,8 +108,7 @@ class HostRig(NodeCalls, HostPart):
         self._cpus: Sequence[int] = spec.placement.endpoints
         self._endpoint_specs = spec.endpoint_specs or default_endpoint_specs(case.pairs)
         self._indexes = case.path.endpoints if spec.here is None else spec.here
-        self._uplink, self._numa_node = spec.uplink, spec.placement.numa_node
-        self._service = spec.placement.service
+        self._uplink, self._numa_node, self._service = spec.uplink, spec.placement.numa_node, spec.placement.service
         self._pages_for: set[int] = set()
         work_dir = self._session.dir / self._name
         socket_dir, self._logs = work_dir / "s", work_dir / "log"
@@ -148,9 +147,8 @@ class HostRig(NodeCalls, HostPart):
         self._group = group = SwitchGroup(self._session, case.switch, f"{self._name}.switch")
         self._undo += [group.close, switch.stop]
         addresses = [self._endpoint_specs[index].address for index in self._indexes]
-        addresses += [] if functions is None else functions.addresses
         with group.entered():
-            devices = switch.devices(self._session, switch_spec, addresses)
+            devices = switch.devices(self._session, switch_spec, addresses + (functions.addresses if functions else []))
         attachments = [
             self._attachment(index, spec.node, socket_dir, devices[place] if devices else (), dpdk=dpdk)
             for place, index in enumerate(self._indexes)
@@ -181,9 +179,9 @@ class HostRig(NodeCalls, HostPart):
         """Returns the network functions, not started yet; None for a case without any. Raises ProvisionError."""
         if self._case.function is None:
             return None
-        case, addresses = self._case, [endpoint_spec.address for endpoint_spec in self._endpoint_specs]
-        component = component_behind(driver, port, case.functions[0])
-        self._functions = FunctionNodes(self._session, case, component, self.placement, addresses, self._undo)
+        addresses = [one.address for one in self._endpoint_specs]
+        made_by = component_behind(driver, port, self._case.functions[0])
+        self._functions = FunctionNodes(self._session, self._case, made_by, self.placement, addresses, self._undo)
         return self._functions
 
     def _attachment(
@@ -228,10 +226,9 @@ class HostRig(NodeCalls, HostPart):
             self._undo.append(lambda: hugepages.release(self._session, self._numa_node, mib))
 
     def _reserve_endpoints(self, indexes: Sequence[int]) -> None:
-        for index in indexes:
-            if index not in self._pages_for:
-                self._pages_for.add(index)
-                self._reserve(endpoint_mib(self._case.traffic.jumbo, self._case.traffic.queues))
+        for index in sorted(set(indexes) - self._pages_for):
+            self._pages_for.add(index)
+            self._reserve(endpoint_mib(self._case.traffic.jumbo, self._case.traffic.queues))
 
     def launch(self, plan: LaunchPlan) -> str:
         for old_id in [launch_id for launch_id, launch in self._launches.items() if not launch.live]:

@@ -87,6 +87,9 @@ class Wire(Function):
     def counters(self) -> FunctionCounters:
         return self._wire.counters()
 
+    def leave(self) -> None:
+        self._wire.leave()
+
     def stop(self) -> None:
         self._wire.stop()
 

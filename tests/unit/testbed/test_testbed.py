@@ -133,7 +133,7 @@ def test_a_function_that_a_switch_cannot_have_costs_its_own_case_alone() -> None
 
 def test_a_function_without_addresses_is_refused_where_a_card_sends_frames_by_them() -> None:
     class Card(Kernel):
-        segments, unknown_unicast = True, "none"
+        segments, unknown_unicast, hops = True, "none", None
 
         @classmethod
         def is_kernel_port(cls, port: str) -> bool:

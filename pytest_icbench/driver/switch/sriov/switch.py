@@ -22,6 +22,7 @@ from pytest_icbench.host.resource import modules, pci
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
 from pytest_icbench.model.endpoint import Address, Endpoint, Pci, Veth
+from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.traffic import MAX_FRAME_BYTES
 from pytest_icbench.model.uplink import Uplink
 
@@ -84,7 +85,7 @@ class Sriov(Switch):
 
     def probe_pairs(self, session: HostSession, pairs: int) -> None:
         """Raises Unsupported if the card has too few unused VFs, or may not be changed."""
-        checks.choose(session.root, checks.card(session), 2 * pairs)
+        checks.choose(session.root, checks.card(session), len(FramePath(pairs).endpoints))
 
     def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
         return Needs()
