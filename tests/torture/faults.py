@@ -139,7 +139,7 @@ def _act(fault: Fault, process: subprocess.Popen[bytes]) -> str | None:
 
     def found() -> bool:
         # Not the program that is asked for its version before.
-        victims[:] = _victims(process.pid, fault.victim, (" --version",)) if fault.victim else [process.pid]
+        victims[:] = _victims(process.pid, fault.victim, (" --version", " --help")) if fault.victim else [process.pid]
         return bool(victims) and process.poll() is None
 
     if not _await(lambda: _rig_began(process.pid) and found()):
