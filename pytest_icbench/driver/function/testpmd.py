@@ -92,7 +92,10 @@ class TestpmdFunction(DpdkFunction):
         path = telemetry_socket(self._runtime)
         if path is None:
             return False
-        links = query(path, *(f"/ethdev/link_status,{port}" for port in (0, 1)))
+        try:
+            links = query(path, *(f"/ethdev/link_status,{port}" for port in (0, 1)))
+        except ProvisionError:  # the socket is there before it listens
+            return False
         return all(link is not None and link.get("status") == _UP for link in links)
 
     def counters(self) -> FunctionCounters:

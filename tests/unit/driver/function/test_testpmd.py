@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import socket
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -68,3 +69,14 @@ def test_frames_pass_as_the_mode_says(function: str, change: Any) -> None:
 def test_what_it_cannot_do_is_refused_before_anything_starts(axes: dict[str, Any], words: str) -> None:
     with pytest.raises(Unsupported, match=words):
         TestpmdFunction().start(ANY, replace(SPEC, **axes))
+
+
+def test_a_telemetry_socket_that_does_not_listen_yet_is_waited_for(tmp_path: Path) -> None:
+    function = TestpmdFunction()
+    function._runtime = tmp_path
+    assert function._ready() is False
+    directory = tmp_path / "dpdk" / "rte"
+    directory.mkdir(parents=True)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as early:
+        early.bind(str(directory / "dpdk_telemetry.v2"))
+        assert function._ready() is False
