@@ -12,6 +12,7 @@ from pytest_icbench.driver.function.protocol import Function, FunctionSpec
 from pytest_icbench.driver.switch.common.daemon import Daemon
 from pytest_icbench.driver.switch.common.ports import VFIO, VHOST_USER, VHOST_USER_PACKED
 from pytest_icbench.driver.switch.dpdk import dpdk_process
+from pytest_icbench.driver.switch.dpdk.telemetry import query, telemetry_socket
 from pytest_icbench.driver.workload.eal import eal_arguments, virtual_device
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
@@ -57,13 +58,12 @@ def virtio_user_devices(spec: FunctionSpec, ring: int) -> list[str]:
     return devices
 
 
-def place_of(spec: FunctionSpec) -> tuple[Path, Path]:
-    """Makes the function's directory in its node; returns it, and the file for the process's output."""
-    node, _, _ = spec.with_ports()
-    name = f"function{spec.pair}-{spec.hop}"
-    directory = Path(node.spec.sockets[0]) / name
-    directory.mkdir()
-    return directory, spec.work_dir / f"{name}.log"
+def port_statistics(runtime: Path, ports: int) -> list[Any]:
+    """Returns the counters of so many ports, in order. Raises ProvisionError if the process does not tell them."""
+    path = telemetry_socket(runtime)
+    if path is None:
+        raise ProvisionError("the function tells no counters: its telemetry socket is gone")
+    return query(path, *(f"/ethdev/stats,{port}" for port in range(ports)))
 
 
 #: Those of functions whose ports have addresses to which frames are sent.
@@ -105,14 +105,8 @@ class DpdkFunction(Function):
         """Returns the version of DPDK. Raises Unsupported with the remedy."""
         return FunctionFacts(self.name, f"DPDK {dpdk_process.eal_version(session, self.program(session), self.name)}")
 
-    def start_process(
-        self, session: HostSession, spec: FunctionSpec, directory: Path, log: Path, options: Sequence[str]
-    ) -> Daemon:
-        """Starts the program in the node, with EAL's arguments for both ports and its own options behind them.
-
-        Args:
-            directory, log: as ``place_of`` returns them.
-        """
+    def start_process(self, session: HostSession, spec: FunctionSpec, options: Sequence[str]) -> Daemon:
+        """Starts the program in the node, with EAL's arguments for both ports and its own options behind them."""
         node, _, _ = spec.with_ports()
         eal = eal_of_both(spec, self.ring)
         eal[eal.index("-m") + 1] = str(self.hugepages_mib)
@@ -120,9 +114,16 @@ class DpdkFunction(Function):
             eal[eal.index("--lcores") + 1] = f"0@{spec.cpu},1@{spec.cpu}"
         if self.telemetry:
             eal.remove("--no-telemetry")
-        argv = ["env", f"RUNTIME_DIRECTORY={directory}", str(self.program(session).resolve()), *eal, "--", *options]
+        argv = [
+            "env",
+            f"RUNTIME_DIRECTORY={spec.directory}",
+            str(self.program(session).resolve()),
+            *eal,
+            "--",
+            *options,
+        ]
         self._spec = spec
-        self._daemon = daemon = Daemon(spec.label, node.spawn(argv, cpus=[spec.cpu], log=log))
+        self._daemon = daemon = Daemon(spec.label, node.spawn(argv, cpus=[spec.cpu], log=spec.log))
         return daemon
 
     def started(self, session: HostSession, config: dict[str, Any]) -> None:

@@ -113,7 +113,7 @@ class ForwarderFunction(Function):
         node, inner, outer = spec.with_ports()
         self._pair, self._hop = spec.pair, spec.hop
         argv = self._argv(spec, inner, outer)
-        process = node.spawn(argv, cpus=[spec.cpu], log=spec.work_dir / f"function{spec.pair}-{spec.hop}.log")
+        process = node.spawn(argv, cpus=[spec.cpu], log=spec.log)
         self._forwarder = Forwarder(Daemon(spec.label, process))
         self._arguments = argv[1:]
 

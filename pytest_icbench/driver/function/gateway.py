@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from pytest_icbench.driver.function import frames
-from pytest_icbench.driver.function.dpdk_function import place_of
 from pytest_icbench.driver.function.linux import LinuxFunction
 from pytest_icbench.driver.function.linux_parts import Parts
 from pytest_icbench.driver.function.protocol import VETH, Ends, Function, FunctionSpec, Probe, SetRate
@@ -132,7 +131,7 @@ class GatewayFunction(Function):
         self._router.start(session, replace(spec, function=router))
         queue = _queue(session, self._netns)
         nfq = {"nfq": {"mode": "accept", "fail-open": False}}
-        self._engine = engine = Engine(session, spec, nfq, ["-q", "0"], rules(parts), place_of(spec))
+        self._engine = engine = Engine(session, spec, nfq, ["-q", "0"], rules(parts))
         engine.await_started()
         config: dict[str, Any] = {**self._router.facts().config, "queue": queue, **engine.config}
         self._facts = FunctionFacts(self.name, self.probe(session, spec.function).version, config)

@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from pytest_icbench.driver.function.dpdk_function import ROUTER_PORTS, DpdkFunction, check_ports, place_of
+from pytest_icbench.driver.function.dpdk_function import ROUTER_PORTS, DpdkFunction, check_ports
 from pytest_icbench.driver.function.linux import pool_of
 from pytest_icbench.driver.function.linux_parts import Parts
 from pytest_icbench.driver.function.pipeline_script import MOST_FLOWS, MOST_RULES, RING, Script, policed_bytes, script
@@ -153,7 +153,8 @@ class IpPipelineFunction(WordFunction, DpdkFunction):
         check_ports(spec, self.name)
         _refuse(spec, parts)
         assert spec.node_facts is not None
-        directory, log = place_of(spec)
+        directory = spec.directory
+        directory.mkdir()
         (probes, _) = self.proof(spec.function, spec.ends)
         self._script = made = script(
             parts,
@@ -167,7 +168,7 @@ class IpPipelineFunction(WordFunction, DpdkFunction):
         for name, text in made.files.items():
             (directory / name).write_text(text, encoding="ascii")
         links.set_up("lo", spec.node_facts.netns, arp=True)
-        daemon = self.start_process(session, spec, directory, log, ["-h", _HOST, "-p", str(_PORT)])
+        daemon = self.start_process(session, spec, ["-h", _HOST, "-p", str(_PORT)])
         self._console = console = Console(spec.node_facts.netns, daemon)
         *lines, last = (line.format(directory=directory) for line in made.lines)
         lines += [*spec.config.get("commands", ()), last]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pytest_icbench.driver.function.dpdk_function import ROUTER_PORTS, DpdkFunction, check_ports, place_of
+from pytest_icbench.driver.function.dpdk_function import ROUTER_PORTS, DpdkFunction, check_ports
 from pytest_icbench.driver.function.linux import LinuxFunction
 from pytest_icbench.driver.function.linux_parts import SOURCES
 from pytest_icbench.driver.function.protocol import Ends, FunctionSpec, Probe
@@ -50,18 +50,18 @@ class L3fwdFunction(DpdkFunction):
     def start(self, session: HostSession, spec: FunctionSpec) -> None:
         """Starts it in the node and waits until it polls. Raises ProvisionError with the log's tail."""
         check_ports(spec, self.name)
-        directory, log = place_of(spec)
+        spec.directory.mkdir()
         texts = {"ipv4": routes(spec.ends), "ipv6": _ROUTES_IPV6}
         for family, text in texts.items():
-            (directory / family).write_text(text, encoding="ascii")
+            (spec.directory / family).write_text(text, encoding="ascii")
         options = ["-p", "3", "--parse-ptype", "--lookup", "lpm", "--config", "(0,0,0),(1,0,0)"]
         options += ["--rx-queue-size", str(self.ring), "--tx-queue-size", str(self.ring)]
         for number, side in enumerate((spec.ends.leader, spec.ends.follower)):
             options += ["--eth-dest", f"{number},{side.mac}"]
-        files = [f"--rule_{family}={directory / family}" for family in texts]
-        daemon = self.start_process(session, spec, directory, log, [*options, *files])
+        files = [f"--rule_{family}={spec.directory / family}" for family in texts]
+        daemon = self.start_process(session, spec, [*options, *files])
         daemon.wait_until(
-            lambda: _STARTED in log.read_text(encoding="utf-8", errors="replace"),
+            lambda: _STARTED in spec.log.read_text(encoding="utf-8", errors="replace"),
             failure="has not begun to poll",
             timeout_s=2 * START_S,  # it waits for links up to 9 s
         )

@@ -123,6 +123,21 @@ class FunctionSpec:
         place = f", hop {self.hop} of {self.hops}" if self.hops > 1 else ""
         return f"function {self.function} of pair {self.pair}{place}"
 
+    @property
+    def directory(self) -> Path:
+        """The directory of its files, at the same path in its node; a driver that has any makes it."""
+        node, _, _ = self.with_ports()
+        return Path(node.spec.sockets[0]) / self._stem
+
+    @property
+    def log(self) -> Path:
+        """The file for the output of its process."""
+        return self.work_dir / f"{self._stem}.log"
+
+    @property
+    def _stem(self) -> str:
+        return f"function{self.pair}-{self.hop}"
+
     def with_ports(self) -> tuple[Node, Endpoint, Endpoint]:
         """Returns the node and both ports of a function that has them. Raises ProvisionError for one that has none."""
         if self.node is None or self.inner is None or self.outer is None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from pytest_icbench.driver.function.dpdk_function import check_ports, place_of
+from pytest_icbench.driver.function.dpdk_function import check_ports
 from pytest_icbench.driver.function.frames import frame
 from pytest_icbench.driver.function.linux_parts import FIRST_PORT, Parts
 from pytest_icbench.driver.function.parts_function import PartsFunction
@@ -98,13 +98,12 @@ class SuricataFunction(PartsFunction):
         _, inner, _ = spec.with_ports()
         capture: Capture
         if isinstance(inner, Veth):
-            capture, place = KernelCapture(session, spec), place_of(spec)
+            capture = KernelCapture(session, spec)
         else:
             check_ports(spec, "Suricata over DPDK")
-            place = place_of(spec)
-            capture = DpdkCapture(spec, place[0], Program.find(session).drivers)
+            capture = DpdkCapture(spec, Program.find(session).drivers)
         made = rules(self.parts_of(spec.function))
-        engine = Engine(session, spec, capture.settings, capture.options, made, place)
+        engine = Engine(session, spec, capture.settings, capture.options, made)
         self._running = spec, engine, capture
         engine.await_started()
         capture.started(engine)

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from pytest_icbench.driver.function.dpdk_function import virtio_user_devices
+from pytest_icbench.driver.function.dpdk_function import port_statistics, virtio_user_devices
 from pytest_icbench.driver.function.protocol import FunctionSpec
 from pytest_icbench.driver.function.suricata_engine import Engine
-from pytest_icbench.driver.switch.dpdk.telemetry import query, telemetry_socket
 from pytest_icbench.driver.workload.eal import eal_arguments
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.net import links, offloads
@@ -101,14 +100,13 @@ class DpdkCapture(Capture):
     and did not give is what it blocked.
 
     Args:
-        runtime: directory of EAL's files.
         drivers: directory of DPDK's drivers; None for that which DPDK was built for.
     """
 
     options = ("--dpdk",)
 
-    def __init__(self, spec: FunctionSpec, runtime: Path, drivers: Path | None) -> None:
-        self._cpu, self._runtime = spec.cpu, runtime
+    def __init__(self, spec: FunctionSpec, drivers: Path | None) -> None:
+        self._cpu, self._runtime = spec.cpu, spec.directory
         _, inner, _ = spec.with_ports()
         eal = eal_arguments(inner, "dpdk", cpu=spec.cpu, ring=_RING, jumbo=False)[:-1]
         self.settings = polling(eal, virtio_user_devices(spec, _RING), spec.mtu, drivers)
@@ -122,10 +120,7 @@ class DpdkCapture(Capture):
     def carried(self, engine: Engine) -> Carried:
         """Returns what the ports counted."""
         engine.daemon.check()
-        path = telemetry_socket(self._runtime)
-        if path is None:
-            raise ProvisionError("the function tells no counters: its telemetry socket is gone")
-        inner, outer = query(path, *(f"/ethdev/stats,{port}" for port in range(len(_PORTS))))
+        inner, outer = port_statistics(self._runtime, len(_PORTS))
         blocked = sum(port["ipackets"] - port["opackets"] for port in (inner, outer))
         return Carried(inner["ipackets"], outer["opackets"], outer["ipackets"], blocked, 0)
 

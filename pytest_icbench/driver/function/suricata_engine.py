@@ -146,21 +146,15 @@ class Engine:
         capture: the settings with which it gets frames.
         how: the options that name this way.
         rule_text: its rules, without the user's.
-        place: its directory and the file for its output, as ``place_of`` returns them.
     """
 
     def __init__(
-        self,
-        session: HostSession,
-        spec: FunctionSpec,
-        capture: Mapping[str, Any],
-        how: Sequence[str],
-        rule_text: str,
-        place: tuple[Path, Path],
+        self, session: HostSession, spec: FunctionSpec, capture: Mapping[str, Any], how: Sequence[str], rule_text: str
     ) -> None:
         node, _, _ = spec.with_ports()
         self._spec = spec
-        directory, log = place
+        directory = spec.directory
+        directory.mkdir()
         self._socket = directory / "control"
         settings, rule_text = configuration(capture), rule_text + str(spec.config.get("rules", ""))
         (directory / "suricata.yaml").write_text(settings, encoding="utf-8")
@@ -172,7 +166,7 @@ class Engine:
             *("-c", str(directory / "suricata.yaml"), "-S", str(directory / "suricata.rules"), "-l", str(directory)),
             *(*how, "--init-errors-fatal", "--set", f"unix-command.filename={self._socket}", *further),
         ]
-        self.daemon = Daemon(spec.label, node.spawn(argv, cpus=[spec.cpu], log=log))
+        self.daemon = Daemon(spec.label, node.spawn(argv, cpus=[spec.cpu], log=spec.log))
         self.config: dict[str, Any] = {"yaml": settings, "rules": rule_text, "settings": further[1::2]}
         self._log = directory / "suricata.log"
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from pytest_icbench.driver.function.dpdk_function import DpdkFunction, check_ports, place_of
+from pytest_icbench.driver.function.dpdk_function import DpdkFunction, check_ports, port_statistics
 from pytest_icbench.driver.function.frames import frame, swapped, turned
 from pytest_icbench.driver.function.protocol import Ends, FunctionSpec, Probe
 from pytest_icbench.driver.switch.dpdk import dpdk_process
@@ -81,10 +81,11 @@ class TestpmdFunction(DpdkFunction):
                 "tupleswap leads flows that differ by port to as many ports, of which a receiver hears one: let their"
                 " addresses differ"
             )
-        self._runtime, log = place_of(spec)
+        spec.directory.mkdir()
+        self._runtime = spec.directory
         options = [*_options(spec.function), *spec.config.get("arguments", ())]
         # It ends at the end of its input, so it does not outlive a killed harness.
-        daemon = self.start_process(session, spec, self._runtime, log, options)
+        daemon = self.start_process(session, spec, options)
         daemon.wait_until(self._ready, failure="does not see its ports up", timeout_s=2 * dpdk_process.START_S)
         self.started(session, {"arguments": options})
 
@@ -101,10 +102,7 @@ class TestpmdFunction(DpdkFunction):
     def counters(self) -> FunctionCounters:
         """Returns what its ports counted; nothing is denied."""
         spec, _ = self.live()
-        path = telemetry_socket(self._runtime)
-        if path is None:
-            raise ProvisionError("the function tells no counters: its telemetry socket is gone")
-        inner, outer = query(path, *(f"/ethdev/stats,{port}" for port in (0, 1)))
+        inner, outer = port_statistics(self._runtime, 2)
         taken, back = inner["ipackets"], outer["ipackets"]
         return FunctionCounters(
             spec.pair, taken=taken, given=outer["opackets"], taken_back=back, denied=0, hop=spec.hop

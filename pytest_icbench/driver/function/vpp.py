@@ -176,7 +176,7 @@ class VppFunction(WordFunction):
         if parts.police_pps and len(set(spec.sizes)) != 1:
             raise Unsupported("VPP's policer counts bytes: take one packet size with it, not a mix")
         self._spec = spec
-        directory = Path(node.spec.sockets[0]) / f"function{spec.pair}-{spec.hop}"
+        directory = spec.directory
         sockets = Sockets(directory)
         for path in (sockets.api, sockets.stats, sockets.cli):
             check_socket_path(path)
@@ -198,7 +198,7 @@ class VppFunction(WordFunction):
         file.write_text(config, encoding="utf-8")
         binary = program.find(session).resolve()
         argv = ["sh", "-c", _NAMESPACE, "sh", str(directory), str(binary), "-c", str(file)]
-        process = node.spawn(argv, cpus=[spec.cpu], log=spec.work_dir / f"function{spec.pair}-{spec.hop}.log")
+        process = node.spawn(argv, cpus=[spec.cpu], log=spec.log)
         self._daemon = daemon = Daemon(spec.label, process)
         wait_for_sockets([sockets.api, sockets.stats], daemon, timeout_s=_START_S)
         try:
