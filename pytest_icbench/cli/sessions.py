@@ -16,8 +16,8 @@ from pytest_icbench.config import values
 from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.entry import Entry, newest
 from pytest_icbench.gate.margins import CYCLES, MAIN, Margins
-from pytest_icbench.gate.over_sessions import FEWEST_NORMAL, finds
-from pytest_icbench.gate.session_values import by_level
+from pytest_icbench.gate.over_sessions import finds
+from pytest_icbench.gate.session_values import FEWEST_NORMAL, by_level
 from pytest_icbench.gate.thresholds import Thresholds, load
 from pytest_icbench.stats.sessions import spread_of
 from pytest_icbench.store.baselines import host_name, known_names, put

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pytest_icbench.gate.entry import SEARCHED, Baseline, Entry, entry_of
 from pytest_icbench.gate.limits import Effort, further, too_few_samples
 from pytest_icbench.gate.margins import CYCLES, Allowed, Margins
+from pytest_icbench.gate.other_cases import OtherCase, other_case
 from pytest_icbench.gate.over_sessions import SessionVerdict, over_sessions
 from pytest_icbench.model import circumstances
 from pytest_icbench.model.finding import Finding
@@ -63,6 +64,8 @@ class Comparer:
     baseline: Baseline
     patterns: Sequence[str] = circumstances.DEFAULT
     cases: int = 1
+    #: What each case that was compared says of the host, by its key, and its switch.
+    _heard: dict[str, tuple[str, OtherCase]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def compare(self, measurement: Measurement, margins: Margins, *, first: bool = False) -> BaselineComparison | None:
         """Compares a measurement; None for one that no baseline holds: a long run, trains of frames, INVALID.
@@ -100,9 +103,12 @@ class Comparer:
         warnings = tuple(str(difference) for difference in differences if difference.fact.startswith("conditions."))
         compared = margins.of(now.dimension)
         shares = self.cases * len(compared)
+        if (heard := other_case(now.values, before.sessions, compared[0])) is not None:
+            self._heard[now.key] = now.switch, heard
+        others = [other for switch, other in self._heard.values() if switch != now.switch]
 
         def find(allowed: Allowed) -> Finding:
-            return self._find(now, before, allowed, measurement, shares, first=first)
+            return self._find(now, before, allowed, measurement, shares, others, first=first)
 
         findings = [find(allowed) for allowed in compared]
         deciding = self._deciding(now, before, findings, lambda: find(margins.of_cycles()))
@@ -134,7 +140,15 @@ class Comparer:
         return hindering, differences, entry
 
     def _find(
-        self, now: Entry, before: Entry, allowed: Allowed, measurement: Measurement | None, shares: int, *, first: bool
+        self,
+        now: Entry,
+        before: Entry,
+        allowed: Allowed,
+        measurement: Measurement | None,
+        shares: int,
+        others: Sequence[OtherCase],
+        *,
+        first: bool,
     ) -> Finding:
         new, old = now.figures.get(allowed.name), before.figures.get(allowed.name)
         finding = Finding(
@@ -156,7 +170,7 @@ class Comparer:
             missing = "no value" if new is None else f"{self.baseline.noun} has no value"
             lacking = too_few_samples(finding, measurement) if new is None and measurement is not None else None
             return lacking or replace(finding, note=missing)
-        judged = over_sessions(now, before, allowed, shares, first=first, of_run=self.baseline.is_run)
+        judged = over_sessions(now, before, allowed, shares, others, first=first, of_run=self.baseline.is_run)
         if judged is None:
             return replace(finding, note=f"{self.baseline.noun}'s value is 0")
         if allowed.name == "throughput_pps" and (now.lower_bound or before.lower_bound):

@@ -9,48 +9,54 @@ that of the path's launches in the new session. What the control's launches leav
 apart, of which each has as many: it widens nothing once more, or a control with a few odd launches would hide what the
 path shows to one per cent.
 
-Two levels of confidence: a *suspect* is worse at 95 %, by itself and against the control, or by itself at the stricter
-level while the host may be the reason. A second look, beside controls measured anew, *accuses* it only if it is worse
-at 95 % by itself and against the control, and one of both at a level that all figures of a session share: at most
-``ERROR_RATE`` of the sessions accuse anything of unchanged software (Bonferroni's inequality).
+Two levels of confidence. A *suspect* is worse than the margin allows at 95 %, by itself and against the control; by
+itself alone where the control is less steady than the figure over many sessions, and neither it nor the cases of other
+switches changed. The surely worse is a suspect, too, while the host may be why. A second look, beside controls measured
+anew, *accuses* a suspect only if it is that again, and surely worse than before by one of both (against the control,
+where it or the other cases changed): at a level that all figures of a session share, such that at most ``ERROR_RATE``
+of the sessions accuse anything of unchanged software (Bonferroni's inequality).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 from pytest_icbench.gate.entry import Entry
 from pytest_icbench.gate.margins import COMPARED, Allowed
-from pytest_icbench.gate.session_values import MOST_SESSIONS, SessionValues, against_control, by_level
+from pytest_icbench.gate.other_cases import OtherCase, usual
+from pytest_icbench.gate.session_values import (
+    FEWEST_NORMAL,
+    MOST_SESSIONS,
+    SessionValues,
+    against_control,
+    by_level,
+)
+from pytest_icbench.gate.sides import Of, Sessions, Side, against_of, of_value, over_launches, side_of
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.stats.intervals import median_over_launches
 from pytest_icbench.stats.noninferiority import DEFAULT_ALLOWANCE, Change, Figure, Margin, ratio_of
-from pytest_icbench.stats.quantiles import CONFIDENCE, FEWEST_LAUNCHES, Estimate
-from pytest_icbench.stats.sessions import Spread, arm, change_of_level, sessions_until_told, spread_of
+from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate
+from pytest_icbench.stats.sessions import arm, sessions_until_told
 from pytest_icbench.wording import percent
 
 #: The share of sessions that accuse anything of unchanged software, at most.
 ERROR_RATE = 0.01
-#: The rate for which the level is chosen: with Student's distribution of three degrees it is four times as much
+#: The rate for which the level is chosen: with Student's distribution of three degrees it is thirteen times as much
 #: (``benchmarks/validation``).
-NOMINAL_RATE = 0.002
+NOMINAL_RATE = 0.0007
 #: A search counts for as many figures: a session of it is one value, nearer to a normal distribution by no noise of
 #: launches. Set by simulation, such that ``ERROR_RATE`` holds with Student's three degrees too.
-SEARCH_SHARES = 8
-#: The fewest sessions of a level that tell what is normal on a host, and how surely what is normal lies within it.
-FEWEST_NORMAL, NORMAL = 5, 0.99
+SEARCH_SHARES = 4
+#: The fewest sessions by which a figure stands without its control.
+FEWEST_ALONE = 10
+#: How surely what is normal on a host lies within what is taken for it.
+NORMAL = 0.99
 #: The greatest change, as a factor, of which a gate says that it would find it.
 MOST_FOUND = 2.0
 #: The reason of an INCONCLUSIVE verdict.
 HOST_CHANGED = "host-changed"
 SUSPECT = "a suspect, and nothing is accused before a second look"
-
-_Sessions = tuple[SessionValues, ...]
-#: The way to a value of a session.
-_Of = Callable[[SessionValues], float | None]
 
 
 def strict_confidence(shares: int, figure: Figure | None = None) -> float:
@@ -93,73 +99,36 @@ class SessionVerdict:
     by_launches: bool = False
 
 
-@dataclass(frozen=True)
-class _Side:
-    """A value of the new session beside that of the baseline's sessions."""
-
-    now: float
-    levels: list[list[float]]
-    #: The interval over the new session's launches, over their median; None where it is not known.
-    launches: Estimate | None = None
-    _changes: dict[float, Estimate] = field(default_factory=dict, init=False, repr=False, compare=False)
-
-    def change(self, confidence: float = CONFIDENCE) -> Estimate:
-        """Returns the ratio with its interval, which is at least as wide as that of the new session's launches."""
-        if confidence not in self._changes:
-            self._changes[confidence] = self._widened(confidence)
-        return self._changes[confidence]
-
-    def _widened(self, confidence: float) -> Estimate:
-        over, launches = change_of_level(self.now, self.levels, confidence, spread=self.spread), self.launches
-        if None in (over.low, over.high) or launches is None or launches.low is None or launches.high is None:
-            return over
-        assert over.low is not None
-        assert over.high is not None
-        low, high = min(over.low, over.value * launches.low), max(over.high, over.value * launches.high)
-        return Estimate(over.value, low, high, confidence)
-
-    @property
-    def rests_on_launches(self) -> bool:
-        """Whether the new session's launches make the interval wider than the sessions do."""
-        over, widened = change_of_level(self.now, self.levels, spread=self.spread), self.change()
-        return (widened.low, widened.high) != (over.low, over.high)
-
-    @cached_property
-    def spread(self) -> Spread | None:
-        return spread_of(self.levels)
-
-    def reach(self, margin: Margin, confidence: float) -> float:
-        """Returns how far, as a logarithm, an accused change lies beyond the limit; infinitely with one session."""
-        if self.spread is None:
-            return math.inf
-        of_launches = self.launches or Estimate(1.0)
-        end = of_launches.high if margin.better == "higher" else of_launches.low
-        launches = abs(math.log(end)) if end else 0.0
-        return max(arm(self.spread, len(self.levels[-1]), confidence), launches)
-
-
 def over_sessions(
-    now: Entry, before: Entry, allowed: Allowed, shares: int, *, first: bool, of_run: bool = False
+    now: Entry,
+    before: Entry,
+    allowed: Allowed,
+    shares: int,
+    others: Collection[OtherCase] = (),
+    *,
+    first: bool,
+    of_run: bool = False,
 ) -> SessionVerdict | None:
     """Returns the verdict on one figure; None where it has no positive value on both sides.
 
     Args:
         shares: the number of figures of the session that share its error rate.
+        others: the session's cases of other switches.
         first: whether this is a first look, after which a suspect is measured again.
         of_run: whether ``before`` is of a run, to which no session can be added.
     """
     values, sessions = now.values, before.sessions
     name, margin = allowed.name, allowed.margin
     figure = now.figures[name]
-    of_launches = _over_launches(figure)
-    plain = _side(values, sessions, lambda session: session.values.get(name), of_launches)
+    of_launches = over_launches(figure)
+    plain = side_of(values, sessions, of_value(name), of_launches)
     if plain is None:
         return None
-    against, levels = _against(name, sessions)
-    beside = _side(values, sessions, against, of_launches, levels)
+    against, levels = against_of(name, sessions)
+    beside = side_of(values, sessions, against, of_launches, levels)
     if plain.spread is None:
         return _of_one_session(now, before, allowed, plain, of_run=of_run)
-    control = _side(values, sessions, lambda session: session.control)
+    control = side_of(values, sessions, lambda session: session.control)
     sides = [plain] if beside is None else [plain, beside]
     confidence = strict_confidence(shares * len(sides), figure)
     judged = SessionVerdict(
@@ -171,56 +140,52 @@ def over_sessions(
         finds=_finds(sides, margin, confidence),
     )
     changes = [margin.change(side.change()) for side in sides]
-    if all(change == "worse" for change in changes):
-        found = _of_worse(judged, sides, margin, confidence, _by_witness(values, sessions, allowed), first=first)
+    worse = changes[0] == "worse"
+    usual_host = _usual(control) and (first or not others or usual(others))
+    alone = worse and beside is not None and usual_host and _stands_alone(plain, beside, margin)
+    alone = alone and (first or bool(others))
+    if alone or all(change == "worse" for change in changes):
+        witness = _by_witness(values, sessions, allowed)
+        # Where the host changed, by itself everything is worse.
+        deciding = [plain] if alone else sides if usual_host else sides[-1:]
+        found = _of_worse(judged, deciding, margin, confidence, witness, first=first)
     else:
         found = _of_others(judged, sides, changes, allowed)
-    surely = margin.change(plain.change(confidence)) == "worse"
+    surely = worse and _surely_worse(plain, margin, confidence)
     return replace(found, suspect=found.suspect or (first and surely and found.verdict == Verdict.INCONCLUSIVE))
 
 
-def _side(
-    values: SessionValues,
-    sessions: _Sessions,
-    of: _Of,
-    launches: Estimate | None = None,
-    levels: list[list[float]] | None = None,
-) -> _Side | None:
-    """Returns the two sides of a value; None unless both have it. ``levels`` are the sessions' values, where known."""
-    now, levels = of(values), by_level(sessions, of) if levels is None else levels
-    return _Side(now, levels, launches) if now is not None and now > 0 and levels else None
+def _usual(control: Side | None) -> bool:
+    """Whether the control is where it is from session to session."""
+    change = None if control is None else control.change()
+    return change is not None and change.low is not None and change.high is not None and change.low <= 1 <= change.high
 
 
-def _against(name: str, sessions: _Sessions) -> tuple[_Of, list[list[float]]]:
-    """Returns the way to hold a figure against the control by which the baseline's sessions agree better, and theirs.
+def _steadier(plain: Side, beside: Side) -> bool:
+    """Whether the baseline's sessions are many, and agree better by a figure itself than by it against the control."""
+    own, shared = plain.spread, beside.spread
+    return (
+        own is not None and shared is not None and own.freedom >= FEWEST_ALONE - 1 and own.deviation < shared.deviation
+    )
 
-    Where both share their disturbances neighbouring launches agree; elsewhere what the control does at its best.
+
+def _stands_alone(plain: Side, beside: Side, margin: Margin) -> bool:
+    """Whether what is worse by itself need not be so at 95 % against the control, which is less steady than the figure.
+
+    The control's own moods, which the figure does not follow, would hide what the figure shows to one per cent. Its
+    value must not explain the change all the same.
     """
-
-    def paired(session: SessionValues) -> float | None:
-        return session.against.get(name)
-
-    def at_best(session: SessionValues) -> float | None:
-        return session.at_best.get(name)
-
-    of_pairs, of_best = (by_level(sessions, of) for of in (paired, at_best))
-    by_pairs, by_best = spread_of(of_pairs), spread_of(of_best)
-    if by_pairs is None or by_best is None or by_best.freedom < FEWEST_NORMAL - 1:
-        return paired, of_pairs
-    return (at_best, of_best) if by_best.deviation < by_pairs.deviation else (paired, of_pairs)
+    return _steadier(plain, beside) and _beyond(beside.change().value, margin)
 
 
-def _over_launches(figure: Figure) -> Estimate | None:
-    """Returns the interval of a figure over its launches, over their median; None without one."""
-    whole = Estimate(figure.value, figure.low, figure.high)
-    if len(figure.launches) >= FEWEST_LAUNCHES:
-        whole = median_over_launches(figure.launches)
-    if whole.low is None or whole.high is None or whole.value <= 0:
-        return None
-    return Estimate(1.0, whole.low / whole.value, whole.high / whole.value)
+def _surely_worse(side: Side, margin: Margin, confidence: float) -> bool:
+    """Whether a figure is worse than one that did not change, at a level of confidence."""
+    change = side.change(confidence)
+    best = change.high if margin.better == "higher" else change.low
+    return best is not None and (best < 1 if margin.better == "higher" else best > 1)
 
 
-def _of_one_session(now: Entry, before: Entry, allowed: Allowed, plain: _Side, *, of_run: bool) -> SessionVerdict:
+def _of_one_session(now: Entry, before: Entry, allowed: Allowed, plain: Side, *, of_run: bool) -> SessionVerdict:
     """Returns the verdict beside a single session, which tells nothing of how far sessions lie apart.
 
     It accuses nobody. It acquits if the change against the control, over launches, stays within the margin as well.
@@ -253,37 +218,38 @@ def _of_values(estimate: Estimate, ratio: float) -> Estimate:
 
 
 def _of_worse(
-    judged: SessionVerdict, sides: list[_Side], margin: Margin, confidence: float, witness: str | None, *, first: bool
+    judged: SessionVerdict, sides: list[Side], margin: Margin, confidence: float, witness: str | None, *, first: bool
 ) -> SessionVerdict:
     """Returns the verdict on what is worse at 95 %, by itself and against the control."""
     if witness is not None:
         return _with(judged, note=witness)
     if first:
         return _with(judged, note=SUSPECT, suspect=True)
-    if any(margin.change(side.change(confidence)) == "worse" for side in sides):
+    if any(_surely_worse(side, margin, confidence) for side in sides):
         return _with(judged, Verdict.REGRESSED)
     note = f"worse than sessions differ, but not surely enough for {percent(ERROR_RATE)} of false alarms a session"
-    return _with(judged, note=note, more_sessions=_until_told(sides, margin, confidence))
+    return _with(judged, note=note, more_sessions=_until_told(sides, 1.0, confidence))
 
 
-def _until_told(sides: list[_Side], margin: Margin, confidence: float) -> int | None:
-    """Returns how many more sessions tell the first of the sides from the margin's limit; None if none would."""
+def _until_told(sides: list[Side], ratio: float, confidence: float) -> int | None:
+    """Returns how many more sessions tell the first of the sides from a ratio; None if none would."""
+    heavy = confidence > CONFIDENCE
     more = [
-        sessions_until_told(side.spread, len(side.levels[-1]), distance, confidence, MOST_SESSIONS)
+        sessions_until_told(side.spread, len(side.levels[-1]), distance, confidence, MOST_SESSIONS, heavy=heavy)
         for side in sides
-        if side.spread is not None and (distance := abs(math.log(side.change().value / margin.limit))) > 0
+        if side.spread is not None and (distance := abs(math.log(side.change().value / ratio))) > 0
     ]
     return min((count for count in more if count is not None), default=None)
 
 
-def _of_others(judged: SessionVerdict, sides: list[_Side], changes: list[Change], allowed: Allowed) -> SessionVerdict:
+def _of_others(judged: SessionVerdict, sides: list[Side], changes: list[Change], allowed: Allowed) -> SessionVerdict:
     """Returns the verdict on what is not worse, by itself or against the control."""
     margin, against, plain = allowed.margin, judged.against, sides[0]
     alone = changes[0]
     if "worse" in changes or (alone == "better" and changes[-1] != "better"):
         beside = changes[-1]
         if against is not None and "worse" in changes and beside == "untold" and _beyond(against.value, margin):
-            more = _until_told([sides[-1]], margin, CONFIDENCE)
+            more = _until_told([sides[-1]], margin.limit, CONFIDENCE)
             return _with(judged, note="against the control, it may lie within the margin", more_sessions=more)
         if alone != "better" or beside != "tolerable":
             return _with(judged, note=_host_changed(judged))
@@ -325,7 +291,7 @@ def _host_changed(judged: SessionVerdict) -> str:
     return f"{HOST_CHANGED}: {moved}this by {judged.ratio.value - 1:+.1%}, {beside}"
 
 
-def _by_witness(values: SessionValues, sessions: _Sessions, allowed: Allowed) -> str | None:
+def _by_witness(values: SessionValues, sessions: Sessions, allowed: Allowed) -> str | None:
     """Returns the reason of a change that something explains which shares no code with the path; None if nothing does.
 
     What takes no longer than it does from session to session explains nothing.
@@ -344,9 +310,9 @@ def _by_witness(values: SessionValues, sessions: _Sessions, allowed: Allowed) ->
     return None
 
 
-def _explaining(witness: _Of, values: SessionValues, sessions: _Sessions, allowed: Allowed) -> float | None:
+def _explaining(witness: Of, values: SessionValues, sessions: Sessions, allowed: Allowed) -> float | None:
     """Returns the factor by which a witness takes longer, if without it the change may be within the margin."""
-    time = _side(values, sessions, witness)
+    time = side_of(values, sessions, witness)
     if time is None:
         return None
     slower = time.change()
@@ -359,7 +325,7 @@ def _explaining(witness: _Of, values: SessionValues, sessions: _Sessions, allowe
             return None
         return value * spent if COMPARED[allowed.name][1] == "higher" else value / spent
 
-    side = _side(values, sessions, without)
+    side = side_of(values, sessions, without)
     if side is None or _beyond(side.change().value, allowed.margin):
         return None
     return slower.value
@@ -373,20 +339,20 @@ def finds(before: Entry, allowed: Allowed, shares: int) -> float | None:
     """
     sessions = before.sessions
     of_figure = by_level(sessions, lambda session: session.values.get(allowed.name))
-    _, beside = _against(allowed.name, sessions)
-    sides = [_Side(1.0, levels) for levels in (of_figure, beside) if levels]
+    _, beside = against_of(allowed.name, sessions)
+    sides = [Side(1.0, levels) for levels in (of_figure, beside) if levels]
     confidence = strict_confidence(shares * len(sides), before.figures.get(allowed.name))
     return _finds(sides, allowed.margin, confidence) if sides else None
 
 
-def _finds(sides: list[_Side], margin: Margin, confidence: float) -> float | None:
-    # All sides have to be worse at 95 %, and one of them surely.
-    suspicious, sure = ([side.reach(margin, certainty) for side in sides] for certainty in (CONFIDENCE, confidence))
-    reach = max(*suspicious, min(sure))
-    limit = math.log(margin.limit)
-    if abs(limit) + reach > math.log(MOST_FOUND):
+def _finds(sides: list[Side], margin: Margin, confidence: float) -> float | None:
+    # All sides have to be beyond the limit at 95 %, and one of them surely worse than before.
+    needed = sides[:1] if _steadier(sides[0], sides[-1]) else sides
+    beyond = abs(math.log(margin.limit)) + max(side.reach(margin, CONFIDENCE) for side in needed)
+    reach = max(beyond, min(side.reach(margin, confidence) for side in sides))
+    if reach > math.log(MOST_FOUND):
         return None
-    return 1 - math.exp(limit - reach) if margin.better == "higher" else math.exp(limit + reach) - 1
+    return 1 - math.exp(-reach) if margin.better == "higher" else math.exp(reach) - 1
 
 
 def _with(

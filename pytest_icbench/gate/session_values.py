@@ -12,6 +12,8 @@ from pytest_icbench.stats.quantiles import median, quantile
 
 #: The most sessions of a case that a baseline keeps; a further one pushes the oldest out.
 MOST_SESSIONS = 20
+#: The fewest sessions of a level that tell what is normal on a host.
+FEWEST_NORMAL = 5
 #: What is multiplied by the reference link's rate, and not divided by it: a cost of each frame.
 COST = ("throughput", "lower")
 #: The quantile at which the best launches of a reference link begin.

@@ -230,6 +230,72 @@ def test_a_control_whose_sessions_lie_apart_says_how_many_more_would_tell() -> N
     assert finding.finds > 0.2
 
 
+#: Twelve sessions whose figures agree to 1 % while their control moves by 6 %.
+STEADY = tuple(1 + 0.01 * (-1) ** number for number in range(12))
+MOODS = (1.06, 1.06, 0.94, 0.94) * 3
+
+
+def of_session(now: Entry, before: Entry, *others: tuple[str, float]) -> Finding:
+    """The second look at a case of a session, whose cases of other switches changed by these factors."""
+    kept = [before, *(replace(before, case=f"{switch}-64B", switch=switch) for switch, _ in others)]
+    comparer = Comparer(Baseline("main", tuple(kept)), cases=len(kept))
+    for switch, factor in others:
+        entry = replace(beside(factor), case=f"{switch}-64B", switch=switch)
+        comparer.compare_entry(entry, Margins(), first=True)
+    return comparer.compare_entry(now, Margins()).findings[0]
+
+
+def test_a_figure_that_is_steadier_than_its_control_stands_alone_on_a_host_that_did_not_change() -> None:
+    many = with_sessions(beside(), STEADY, MOODS)
+    slower = beside(0.9)
+    assert of_session(slower, many, ("testpmd", 1.0), ("vpp", 1.0)).verdict == "REGRESSED"
+    assert found(slower, many, first=True).suspect  # the other cases come when all have had their first look
+    finds = of_session(slower, many, ("testpmd", 1.0)).finds
+    assert finds is not None
+    assert finds < 0.1
+
+
+@pytest.mark.parametrize(
+    ("control", "others"),
+    [
+        (1.0, ()),  # there is no other case to show that the host is as it was
+        (1.0, (("ovs", 1.0),)),  # nor one of another switch
+        (1.0, (("testpmd", 0.9), ("vpp", 0.9))),  # all fell
+        (0.92, (("testpmd", 1.0),)),  # the control's value explains the change
+        (0.8, (("testpmd", 1.0),)),  # the control changed
+    ],
+)
+def test_it_does_not_where_the_host_may_have_changed(control: float, others: tuple[tuple[str, float], ...]) -> None:
+    many = with_sessions(beside(), STEADY, MOODS)
+    assert of_session(beside(0.9, control), many, *others).verdict == "INCONCLUSIVE"
+
+
+def test_few_sessions_do_not_tell_that_a_figure_is_steadier() -> None:
+    few = with_sessions(beside(), STEADY[:8], MOODS[:8])
+    finding = of_session(beside(0.9), few, ("testpmd", 1.0))
+    assert (finding.verdict, finding.note) == ("INCONCLUSIVE", "against the control, it may lie within the margin")
+
+
+def test_on_a_host_that_changed_only_what_shows_against_the_control_is_sure() -> None:
+    before = with_sessions(beside(), APART, tuple(1 / factor for factor in APART))
+    assert of_session(beside(0.35, 0.9), before, ("testpmd", 1.0)).verdict == "REGRESSED"
+    steady = with_sessions(beside(), ALIKE, APART)
+    slower = beside(0.7)
+    assert of_session(slower, steady, ("testpmd", 1.0)).verdict == "REGRESSED"
+    finding = of_session(slower, steady, ("testpmd", 0.7))
+    assert finding.verdict == "INCONCLUSIVE"
+    assert "not surely enough" in (finding.note or "")
+
+
+def test_what_is_beyond_the_margin_need_only_be_surely_worse_than_before() -> None:
+    before = with_sessions(beside(), [factor**3 for factor in ALIKE], [1.0] * len(ALIKE))
+    finding = found(beside(0.95), before, cases=10)
+    assert finding.ratio_high is not None
+    assert finding.ratio_high < 0.97
+    assert finding.verdict == "REGRESSED"
+    assert found(beside(0.95), before, cases=100).verdict == "INCONCLUSIVE"
+
+
 def test_a_fixed_piece_of_work_explains_only_what_its_sessions_do_not_differ_by() -> None:
     before = with_sessions(beside(canary=1.0))
     apart = dict(zip(before.earlier, (1.4e6, 0.8e6, 1.3e6, 0.9e6, 1.0e6), strict=True))
