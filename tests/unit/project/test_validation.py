@@ -78,7 +78,7 @@ def test_every_claim_has_its_parts(claims: Any) -> None:
         assert all(caption.endswith(".") for caption in claim.FIGURES.values()), name
         assert callable(claim.check), name
         assert callable(claim.draw), name
-    assert sum(claim.SECONDS for claim in claims.values()) < 3600  # minutes, not hours
+    assert sum(claim.SECONDS for claim in claims.values()) < 4500  # an hour and a quarter, not hours
 
 
 def test_rows_that_differ_by_numbers_are_one_row_and_a_failed_one_stands_alone(model: Any, page: Any) -> None:
