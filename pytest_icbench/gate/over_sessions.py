@@ -233,9 +233,8 @@ def _of_worse(
 
 def _until_told(sides: list[Side], ratio: float, confidence: float) -> int | None:
     """Returns how many more sessions tell the first of the sides from a ratio; None if none would."""
-    heavy = confidence > CONFIDENCE
     more = [
-        sessions_until_told(side.spread, len(side.levels[-1]), distance, confidence, MOST_SESSIONS, heavy=heavy)
+        sessions_until_told(side.spread, len(side.levels[-1]), distance, confidence, MOST_SESSIONS)
         for side in sides
         if side.spread is not None and (distance := abs(math.log(side.change().value / ratio))) > 0
     ]
@@ -338,7 +337,7 @@ def finds(before: Entry, allowed: Allowed, shares: int) -> float | None:
     The arguments are those of ``over_sessions``.
     """
     sessions = before.sessions
-    of_figure = by_level(sessions, lambda session: session.values.get(allowed.name))
+    of_figure = by_level(sessions, of_value(allowed.name))
     _, beside = against_of(allowed.name, sessions)
     sides = [Side(1.0, levels) for levels in (of_figure, beside) if levels]
     confidence = strict_confidence(shares * len(sides), before.figures.get(allowed.name))

@@ -36,7 +36,7 @@ class Side:
         return self._changes[confidence]
 
     def _widened(self, confidence: float) -> Estimate:
-        over, launches = change_of_level(self.now, self.levels, confidence, spread=self._at(confidence)), self.launches
+        over, launches = change_of_level(self.now, self.levels, confidence, spread=self.spread), self.launches
         if None in (over.low, over.high) or launches is None or launches.low is None or launches.high is None:
             return over
         assert over.low is not None
@@ -61,11 +61,7 @@ class Side:
         of_launches = self.launches or Estimate(1.0)
         end = of_launches.high if margin.better == "higher" else of_launches.low
         launches = abs(math.log(end)) if end else 0.0
-        return max(arm(self._at(confidence) or self.spread, len(self.levels[-1]), confidence), launches)
-
-    def _at(self, confidence: float) -> Spread | None:
-        """Returns the spread, with heavy tails beyond the usual level of confidence."""
-        return self.spread.heavy_tailed if self.spread is not None and confidence > CONFIDENCE else self.spread
+        return max(arm(self.spread, len(self.levels[-1]), confidence), launches)
 
 
 def side_of(

@@ -51,9 +51,9 @@ def change_of_level(
     )
 
 
-#: The degrees of freedom whose tails are reckoned with at levels far beyond what a baseline's sessions show. Set by
-#: simulation (``benchmarks/validation``).
-HEAVY = 7
+#: The degrees of freedom whose tails are reckoned with, and the confidence beyond which they are: sessions by the dozen
+#: show no tails of one in a thousand. Set by simulation (``benchmarks/validation``).
+HEAVY, SHOWN = 7, 0.99
 #: Greatest logarithm of the end of an interval: with two sessions it can lie beyond any number.
 _MOST = 700.0
 
@@ -64,11 +64,6 @@ class Spread:
 
     deviation: float
     freedom: int
-
-    @property
-    def heavy_tailed(self) -> Spread:
-        """The same with no lighter tails than Student's of ``HEAVY``: sessions by the dozen show none of a thousand."""
-        return Spread(self.deviation, min(self.freedom, HEAVY))
 
 
 def spread_of(levels: Sequence[Sequence[float]]) -> Spread | None:
@@ -89,26 +84,23 @@ def arm(spread: Spread, sessions: int, confidence: float) -> float:
         sessions: the number of sessions at the newest level.
         confidence: of both sides together, from 0 to below 1.
     """
-    quantile = student_quantile(spread.freedom, (1 + confidence) / 2)
+    freedom = spread.freedom if confidence <= SHOWN else min(spread.freedom, HEAVY)
+    quantile = student_quantile(freedom, (1 + confidence) / 2)
     return quantile * spread.deviation * math.sqrt(1 + 1 / sessions)
 
 
-def sessions_until_told(
-    spread: Spread, sessions: int, distance: float, confidence: float, most: int, *, heavy: bool = False
-) -> int | None:
+def sessions_until_told(spread: Spread, sessions: int, distance: float, confidence: float, most: int) -> int | None:
     """Returns how many more sessions at the newest level make the interval's arm shorter than a distance.
 
     Args:
         distance: on the scale of logarithms, from the change to the limit.
         most: the most sessions that are kept.
-        heavy: whether heavy tails are reckoned with.
 
     Returns:
         At least 1; None if as many as are kept do not tell.
     """
     for more in range(1, most - sessions + 1):
-        wider = Spread(spread.deviation, spread.freedom + more)
-        if arm(wider.heavy_tailed if heavy else wider, sessions + more, confidence) < distance:
+        if arm(Spread(spread.deviation, spread.freedom + more), sessions + more, confidence) < distance:
             return more
     return None
 
