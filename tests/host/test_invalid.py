@@ -108,7 +108,7 @@ def test_a_path_that_stops_half_way_has_stalled(session: HostSession) -> None:
 )
 def test_a_switch_that_hangs_half_way_has_stalled(session: HostSession, name: str, settles: bool) -> None:
     """The sender's ring is full then, and nothing more is scheduled: that is no reason to see no stall. Nor is it that
-    the switch does not say how busy it was.
+    the switch does not say how busy it was. A launch that others disturbed is made again, and hangs as well.
     """
     stopped: list[int] = []
     case = Case(name)
@@ -118,11 +118,15 @@ def test_a_switch_that_hangs_half_way_has_stalled(session: HostSession, name: st
             stopped.extend(userspace_pids(rig))
             os.kill(stopped[0], signal.SIGSTOP)
 
-        try:
-            found = measured(rig, case, hang, replace(QUICK, duration_s=2.0, max_warmup_s=1.0 if settles else 0.0))
-        finally:
+        def go_on() -> None:
             for pid in stopped:
                 os.kill(pid, signal.SIGCONT)
+
+        settings = replace(QUICK, duration_s=2.0, max_warmup_s=1.0 if settles else 0.0)
+        try:
+            found = measured(rig, case, hang, settings, before=go_on)
+        finally:
+            go_on()
     evidence = invalid(found, "stalled")
     assert "nothing arrived in the last" in evidence
     assert f"(process {stopped[0]}) was stopped by a signal" in evidence
