@@ -48,7 +48,9 @@ def eal_arguments(endpoint: Endpoint, api: str, *, cpu: int, ring: int, jumbo: b
     if isinstance(endpoint, Pci):
         return [*arguments, "-a", endpoint.pci]
     device = virtual_device(endpoint, api, ring=ring, jumbo=jumbo, queues=queues)
-    return [*arguments, "--no-pci", f"--vdev={device}"]
+    # A root's EAL would choose physical addresses for some virtual devices, which have no use for them: where free huge
+    # pages lie apart, a packet pool then takes pages beyond those of -m.
+    return [*arguments, "--no-pci", "--iova-mode", "va", f"--vdev={device}"]
 
 
 def virtual_device(

@@ -96,6 +96,7 @@ def test_over_dpdk_each_port_is_copied_to_the_other_with_eal_as_the_workload_has
         "single-file-segments": "",
         "m": "64",
         "no-pci": "",
+        "iova-mode": "va",
         "d": "/tree/pmds",
     }
     assert [(one["interface"], one["copy-iface"], one["copy-mode"]) for one in found["interfaces"]] == [
@@ -117,7 +118,7 @@ def test_a_tree_of_another_release_runs_by_its_own_loader_and_is_seen_in_the_nod
     assert program.argv == [str(loader), "--library-path", str(loader.parent), str(binary)]
     assert program.directories == (tmp_path / "usr",)
     assert SuricataFunction.directories(session(binary)) == (tmp_path / "usr",)
-    assert Program.at(Path("/usr/bin/suricata")).directories == ()
+    assert Program.at(Path("/usr/bin/suricata")).directories == (Path("/usr"),)
     assert Program.at(Path("/usr/bin/suricata")).loader is None
     assert NodeSpec("x", [0]).directories == ()
 

@@ -91,7 +91,7 @@ def eal(endpoint: Endpoint, api: str = "dpdk", packet_size: int = 64) -> list[st
 def test_each_port_kind_has_its_device(endpoint: Endpoint, api: str, device: str) -> None:
     assert eal(endpoint, api) == [
         *("--lcores", "0@3", "--in-memory", "--single-file-segments", "--no-telemetry", "-m", "64"),
-        *("--no-pci", f"--vdev={device}"),
+        *("--no-pci", "--iova-mode", "va", f"--vdev={device}"),
     ]
 
 
