@@ -98,7 +98,7 @@ def test_a_bridge_against_its_reference_and_back(inner: Runner) -> None:
 @pytest.mark.icbench(switch="linux-bridge", api="udp-mmsg", {SHORT})
 def test_both(icbench):
     assert icbench.gate(icbench.throughput()).verdict == "PASS"
-    trip = icbench.latency(repeats=1)
+    trip = icbench.latency(repeats=5, max_duration=20)  # one launch that a busy host disturbs does not decide
     assert trip.rtt_samples > 10
     assert trip.rtt_p50_ns > 1000
 """
