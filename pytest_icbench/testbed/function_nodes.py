@@ -110,6 +110,7 @@ class FunctionNodes:
         """
         if self.component.in_switch is not None:
             return
+        directories = self.component.directories(self._session)
         for number, place in enumerate(self._ends):
             of_ports = devices[2 * number : 2 * number + 2]
             pair, hop = place
@@ -118,7 +119,7 @@ class FunctionNodes:
                 cpus=[self._cpu(place)],
                 sockets=[sockets],
                 devices=list(dict.fromkeys(device for port in of_ports for device in port)),
-                directories=self.component.directories(self._session),
+                directories=[path for path in directories if not path.is_relative_to("/usr")],
                 hugepages=hugepages,
                 cpu=self.case.contracts[pair - 1] if self.case.contracts else None,
             )

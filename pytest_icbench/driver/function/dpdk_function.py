@@ -98,8 +98,7 @@ class DpdkFunction(Function):
 
     @classmethod
     def directories(cls, session: HostSession) -> Sequence[Path]:
-        directory = cls.program(session).resolve().parent
-        return () if directory.is_relative_to("/usr") else (directory,)
+        return (cls.program(session).resolve().parent,)
 
     def probe(self, session: HostSession, function: str) -> FunctionFacts:  # noqa: ARG002 - as ``Function``
         """Returns the version of DPDK. Raises Unsupported with the remedy."""

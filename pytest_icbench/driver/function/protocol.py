@@ -276,7 +276,7 @@ class Function(Protocol):
 
     @classmethod
     def directories(cls, session: HostSession) -> Sequence[Path]:  # noqa: ARG003
-        """Returns the host's directories outside /usr that its processes read, at the same path in the node."""
+        """Returns the host's directories that its processes read, at the same path in the node. Each has /usr."""
         return ()
 
     def probe(self, session: HostSession, function: str) -> FunctionFacts:

@@ -75,9 +75,8 @@ class Program:
 
     @property
     def directories(self) -> tuple[Path, ...]:
-        """The directory of all its files, if that is outside /usr."""
-        prefix = self.path.parent.parent
-        return () if prefix.is_relative_to("/usr") else (prefix,)
+        """The directory of all its files."""
+        return (self.path.parent.parent,)
 
     @classmethod
     def find(cls, session: HostSession) -> Self:

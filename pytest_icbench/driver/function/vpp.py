@@ -162,8 +162,7 @@ class VppFunction(WordFunction):
 
     @classmethod
     def directories(cls, session: HostSession) -> Sequence[Path]:
-        prefix = program.find(session).resolve().parent.parent
-        return () if prefix.is_relative_to("/usr") else (prefix,)
+        return (program.find(session).resolve().parent.parent,)
 
     def probe(self, session: HostSession, function: str) -> FunctionFacts:  # noqa: ARG002 - as ``Function``
         """Returns the version of VPP. Raises Unsupported without it, or without its Python binding."""
