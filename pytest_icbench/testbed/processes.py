@@ -22,6 +22,7 @@ from pytest_icbench.host.journal import process_start_time
 from pytest_icbench.host.net.sockets import interface_counters, is_listening
 from pytest_icbench.host.process import Process
 from pytest_icbench.host.process_ends import stopped_sentence
+from pytest_icbench.host.urgent import urgent
 from pytest_icbench.model.rig import FILES, LOCAL_WORKLOAD, LaunchPlan, PlannedProcess, Polled, Usage
 
 #: How long processes may take to end after they were asked to, in seconds.
@@ -230,8 +231,9 @@ class RunningLaunch:
 
     def start(self, delay_s: float) -> int:
         """Tells all to begin ``delay_s`` seconds from now; returns that moment, CLOCK_MONOTONIC in ns."""
-        moment = time.monotonic_ns() + round(delay_s * 1e9)
-        self.tell(f"start {moment}\n")
+        with urgent():  # the first of them may send before the last has been told
+            moment = time.monotonic_ns() + round(delay_s * 1e9)
+            self.tell(f"start {moment}\n")
         return moment
 
     def poll(self, timeout_s: float) -> Polled:
