@@ -10,7 +10,7 @@ from typing import Any
 from pytest_icbench.gate.entry import SEARCHED, Baseline, Entry, entry_of
 from pytest_icbench.gate.limits import Effort, further, too_few_samples
 from pytest_icbench.gate.margins import CYCLES, Allowed, Margins
-from pytest_icbench.gate.other_cases import OtherCase, other_case
+from pytest_icbench.gate.other_cases import OtherCase, other_case, together
 from pytest_icbench.gate.over_sessions import SessionVerdict, over_sessions
 from pytest_icbench.model import circumstances
 from pytest_icbench.model.finding import Finding
@@ -64,8 +64,10 @@ class Comparer:
     baseline: Baseline
     patterns: Sequence[str] = circumstances.DEFAULT
     cases: int = 1
-    #: What each case that was compared says of the host, by its key, and its switch.
-    _heard: dict[str, tuple[str, OtherCase]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    #: What each case that was compared says of the host, by its switch and its key.
+    _heard: dict[str, dict[str, OtherCase]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    #: What the cases of a switch say together: a session may have thousands.
+    _said: dict[str, OtherCase] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def compare(self, measurement: Measurement, margins: Margins, *, first: bool = False) -> BaselineComparison | None:
         """Compares a measurement; None for one that no baseline holds: a long run, trains of frames, INVALID.
@@ -104,8 +106,8 @@ class Comparer:
         compared = margins.of(now.dimension)
         shares = self.cases * len(compared)
         if (heard := other_case(now.values, before.sessions, compared[0])) is not None:
-            self._heard[now.key] = now.switch, heard
-        others = [other for switch, other in self._heard.values() if switch != now.switch]
+            self._hear(now, heard)
+        others = [said for switch, said in self._said.items() if switch != now.switch]
 
         def find(allowed: Allowed) -> Finding:
             return self._find(now, before, allowed, measurement, shares, others, first=first)
@@ -113,6 +115,14 @@ class Comparer:
         findings = [find(allowed) for allowed in compared]
         deciding = self._deciding(now, before, findings, lambda: find(margins.of_cycles()))
         return BaselineComparison(name, tuple(deciding), findings[0], treatment=changed, warnings=warnings)
+
+    def _hear(self, now: Entry, case: OtherCase) -> None:
+        """Adds what a case says of the host, in place of what it said at its first look."""
+        of_switch = self._heard.setdefault(now.switch, {})
+        new = now.key not in of_switch
+        of_switch[now.key] = case
+        said = self._said.get(now.switch)
+        self._said[now.switch] = together([said, case] if new and said is not None else of_switch.values())
 
     def _deciding(
         self, now: Entry, before: Entry, findings: list[Finding], find_cycles: Callable[[], Finding]

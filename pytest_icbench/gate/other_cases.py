@@ -46,16 +46,21 @@ def other_case(values: SessionValues, sessions: Sessions, allowed: Allowed) -> O
     return OtherCase(slower, max(deviation, _LEAST), side.spread.freedom)
 
 
-def usual(cases: Collection[OtherCase]) -> bool:
-    """Whether these cases together are no slower than they are from session to session; not without any.
+def together(cases: Collection[OtherCase]) -> OtherCase:
+    """Returns what several cases say as one: each counts by one over its variance.
 
-    A case counts by one over its variance. They are taken as independent: where they share the host's moods, their mean
-    varies by more than is reckoned with, and is unusual the sooner.
+    They are taken as independent: where they share the host's moods, their mean varies by more than is reckoned with,
+    and is unusual the sooner.
     """
-    if not cases:
-        return False
     weights = [1 / case.deviation**2 for case in cases]
     total = math.fsum(weights)
     slower = math.fsum([weight * case.slower for weight, case in zip(weights, cases, strict=True)]) / total
-    quantile = student_quantile(min(case.freedom for case in cases), (1 + CONFIDENCE) / 2)
-    return slower - quantile / math.sqrt(total) <= 0
+    return OtherCase(slower, 1 / math.sqrt(total), min(case.freedom for case in cases))
+
+
+def usual(cases: Collection[OtherCase]) -> bool:
+    """Whether these cases together are no slower than they are from session to session; not without any."""
+    if not cases:
+        return False
+    said = together(cases)
+    return said.slower - student_quantile(said.freedom, (1 + CONFIDENCE) / 2) * said.deviation <= 0

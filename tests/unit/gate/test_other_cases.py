@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_icbench.gate.margins import Margins
-from pytest_icbench.gate.other_cases import OtherCase, other_case, usual
+from pytest_icbench.gate.other_cases import OtherCase, other_case, together, usual
 from tests.baselines import entry, scaled, with_sessions
 
 RATE, TIME = Margins().of("throughput")[0], Margins().of("latency")[0]
@@ -39,6 +39,16 @@ def test_a_case_that_varies_much_hides_no_steady_one() -> None:
 @given(st.lists(st.builds(OtherCase, st.floats(-1, 0), st.floats(0.005, 1), st.integers(1, 40)), min_size=1))
 def test_what_is_no_slower_is_usual(cases: list[OtherCase]) -> None:
     assert usual(cases)
+
+
+@given(st.lists(st.builds(OtherCase, st.floats(-1, 1), st.floats(0.005, 1), st.integers(1, 40)), min_size=2))
+def test_one_after_the_other_they_say_what_they_say_at_once(cases: list[OtherCase]) -> None:
+    said = cases[0]
+    for case in cases[1:]:
+        said = together([said, case])
+    at_once = together(cases)
+    assert (said.slower, said.deviation) == pytest.approx((at_once.slower, at_once.deviation), rel=1e-9, abs=1e-9)
+    assert said.freedom == at_once.freedom
 
 
 def test_what_a_case_says() -> None:
