@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
 
 @contextmanager
@@ -16,12 +16,8 @@ def urgent() -> Iterator[None]:
     yielded there in a control group of its own. Without the right to real time, nothing changes.
     """
     policy, parameter = os.sched_getscheduler(0), os.sched_getparam(0)
-    try:
-        os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(1))
-    except OSError:  # no right to it, or its control group has no time for it
+    with ExitStack() as undo:
+        with suppress(OSError):  # no right to it, or its control group has no time for it
+            os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(1))
+            undo.callback(os.sched_setscheduler, 0, policy, parameter)
         yield
-        return
-    try:
-        yield
-    finally:
-        os.sched_setscheduler(0, policy, parameter)
