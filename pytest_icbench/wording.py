@@ -63,8 +63,8 @@ def wrapped(line: str, width: int = FIRST_LINE) -> list[str]:
 
 
 def percent(share: float) -> str:
-    """Formats a share without its sign: ``3.1 %``; what is less than all is never shown as 100 %."""
-    text = f"{abs(share) * 100:.3g}"
+    """Formats a share without its sign: ``3.1 %``, ``92,400 %``; what is less than all is never shown as 100 %."""
+    text = f"{float(f'{abs(share) * 100:.3g}'):,g}"
     return f"{_almost_all(abs(share)) if text == '100' and abs(share) < 1 else text} %"
 
 

@@ -46,6 +46,11 @@ def test_less_than_all_is_not_all(share: float, text: str) -> None:
     assert percent(share) == text
 
 
+@pytest.mark.parametrize(("share", "text"), [(9.994, "999 %"), (9.996, "1,000 %"), (923.69, "92,400 %")])
+def test_a_thousand_percent_has_no_exponent(share: float, text: str) -> None:
+    assert percent(share) == text
+
+
 @pytest.mark.parametrize(
     ("number", "text"),
     [(0, "0"), (999, "999"), (64_000, "64k"), (1_000_000, "1M"), (1_500_000, "1500k"), (1_234_567, "1234567")],
