@@ -42,9 +42,9 @@ from pytest_icbench.wording import percent
 
 #: The share of sessions that accuse anything of unchanged software, at most.
 ERROR_RATE = 0.01
-#: The rate for which the level is chosen: with Student's distribution of three degrees it is thirteen times as much
+#: The rate for which the level is chosen: with Student's distribution of three degrees it is fifteen times as much
 #: (``benchmarks/validation``).
-NOMINAL_RATE = 0.0007
+NOMINAL_RATE = 0.0006
 #: A search counts for as many figures: a session of it is one value, nearer to a normal distribution by no noise of
 #: launches. Set by simulation, such that ``ERROR_RATE`` holds with Student's three degrees too.
 SEARCH_SHARES = 4

@@ -51,8 +51,8 @@ def change_of_level(
     )
 
 
-#: The degrees of freedom whose tails are reckoned with, and the confidence beyond which they are: sessions by the dozen
-#: show no tails of one in a thousand. Set by simulation (``benchmarks/validation``).
+#: The most degrees of freedom whose tails are reckoned with, and the confidence beyond which they are: sessions by the
+#: dozen show no tails of one in a thousand. Set by simulation (``benchmarks/validation``), like ``tails``.
 HEAVY, SHOWN = 7, 0.99
 #: Greatest logarithm of the end of an interval: with two sessions it can lie beyond any number.
 _MOST = 700.0
@@ -84,9 +84,14 @@ def arm(spread: Spread, sessions: int, confidence: float) -> float:
         sessions: the number of sessions at the newest level.
         confidence: of both sides together, from 0 to below 1.
     """
-    freedom = spread.freedom if confidence <= SHOWN else min(spread.freedom, HEAVY)
+    freedom = spread.freedom if confidence <= SHOWN else tails(spread.freedom)
     quantile = student_quantile(freedom, (1 + confidence) / 2)
     return quantile * spread.deviation * math.sqrt(1 + 1 / sessions)
+
+
+def tails(freedom: int) -> int:
+    """Returns the degrees of freedom of the tails: fewer than a spread has where few sessions told it."""
+    return min(freedom, 3 + (freedom + 1) // 3, HEAVY)
 
 
 def sessions_until_told(spread: Spread, sessions: int, distance: float, confidence: float, most: int) -> int | None:
