@@ -209,9 +209,12 @@ class Comparer:
 
 def _with_sessions(finding: Finding, judged: SessionVerdict, **others: Any) -> Finding:
     """Returns the finding with what the comparison over sessions found, and with other values for some fields."""
-    several = judged.sessions > 1 and finding.value is not None
-    level = finding.value / judged.ratio.value if several and finding.value is not None else finding.baseline_value
+    several = judged.sessions > 1 and judged.value is not None
+    # What is compared is each session's median; the mean of its rounds, which is reported, can lie far from it.
+    value = judged.value if several and judged.value is not None else finding.value
+    level = value / judged.ratio.value if several and value is not None else finding.baseline_value
     of_sessions: dict[str, Any] = {
+        "value": value,
         "ratio": judged.ratio.value,
         "ratio_low": judged.ratio.low,
         "ratio_high": judged.ratio.high,

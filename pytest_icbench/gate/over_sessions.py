@@ -85,6 +85,7 @@ class SessionVerdict:
             not even half or twice the value is.
         suspect: worse at 95 %, and to be measured again.
         by_launches: whether more launches would tell, because those of the new session make the interval wide.
+        value: the new session's median over launches, which is compared; None with a single session in the baseline.
     """
 
     verdict: Verdict
@@ -97,6 +98,7 @@ class SessionVerdict:
     finds: float | None = None
     suspect: bool = False
     by_launches: bool = False
+    value: float | None = None
 
 
 def over_sessions(
@@ -138,6 +140,7 @@ def over_sessions(
         control=None if control is None else control.change(),
         sessions=len(plain.levels[-1]),
         finds=_finds(sides, margin, confidence),
+        value=plain.now,
     )
     changes = [margin.change(side.change()) for side in sides]
     worse = changes[0] == "worse"

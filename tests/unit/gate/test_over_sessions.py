@@ -13,6 +13,7 @@ from pytest_icbench.gate.against import Comparer
 from pytest_icbench.gate.entry import Baseline, Entry, entry_of
 from pytest_icbench.gate.margins import Margins
 from pytest_icbench.gate.over_sessions import finds
+from pytest_icbench.gate.session_values import middle
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.launch import EndpointWork
@@ -39,6 +40,14 @@ def beside(factor: float = 1.0, control: float = 1.0, canary: float | None = Non
 def found(now: Entry, before: Entry, cases: int = 1, *, first: bool = False) -> Finding:
     comparer = Comparer(Baseline("main", (before,)), cases=cases)
     return comparer.compare_entry(now, Margins(), first=first).findings[0]
+
+
+def test_the_values_shown_are_those_of_sessions_though_the_mean_of_rounds_lies_elsewhere() -> None:
+    now, before = beside(0.9), with_sessions(beside())
+    figure = now.figures["throughput_pps"]
+    finding = found(replace(now, figures={"throughput_pps": replace(figure, value=figure.value / 50)}), before)
+    assert finding.value == pytest.approx(0.9 * middle(before.figures["throughput_pps"]), rel=0.02)
+    assert finding.baseline_value == pytest.approx(middle(before.figures["throughput_pps"]), rel=0.02)
 
 
 def test_what_fell_by_itself_and_against_the_control_is_a_regression() -> None:
