@@ -21,6 +21,7 @@ from tests.baselines import entry
 CASES = ("linux-bridge-64B", "forward:cost4000-64B")
 ACCUSING = "sessions of 32 without a change, their cases judged, that accuse anything"
 FOUND = "10% slower, on a quiet host: found"
+UNMOVED = "intervals of a change that hold 1"
 AGREE = "intervals that hold the others' median"
 
 
@@ -79,7 +80,7 @@ def of_every_session(record: Any, **fields: Any) -> Any:
 def test_sessions_that_agree_keep_every_bound(claim: Any, record: Any) -> None:
     found = rows(claim, record)
     assert all(row.held for row in found.values())
-    assert len(bounds(claim, record)) == 7
+    assert len(bounds(claim, record)) == 8
     assert found[ACCUSING].value == 0
     assert found[FOUND].value == "16 of 16"
     assert found["10% slower, beside load: found"].value == "8 of 8"
@@ -191,6 +192,12 @@ def test_intervals_that_miss_the_others_are_counted(claim: Any, record: Any) -> 
     row = rows(claim, far)[AGREE]
     assert row.value.startswith("89.5% of 76")
     assert not row.held
+
+
+def test_a_change_that_is_told_where_nothing_changed_counts(claim: Any, record: Any) -> None:
+    first = changed(record, "same", CASES[0], 6, change=[0.8, 0.7, 0.9])
+    row = rows(claim, changed(first, "same-beside-cpu", CASES[1], change=[1.1, 1.01, None]))[UNMOVED]
+    assert (row.value, row.held) == ("89.1% of 64", False)
 
 
 def test_an_interval_without_an_end_holds_and_an_invalid_case_counts_for_nothing(claim: Any, record: Any) -> None:
