@@ -209,18 +209,16 @@ class Comparer:
 
 def _with_sessions(finding: Finding, judged: SessionVerdict, **others: Any) -> Finding:
     """Returns the finding with what the comparison over sessions found, and with other values for some fields."""
-    several = judged.sessions > 1 and judged.value is not None
     # What is compared is each session's median; the mean of its rounds, which is reported, can lie far from it.
-    value = judged.value if several and judged.value is not None else finding.value
-    level = value / judged.ratio.value if several and value is not None else finding.baseline_value
+    value = judged.value if judged.sessions > 1 else None
     of_sessions: dict[str, Any] = {
-        "value": value,
+        "value": finding.value if value is None else value,
         "ratio": judged.ratio.value,
         "ratio_low": judged.ratio.low,
         "ratio_high": judged.ratio.high,
-        "baseline_value": level,
-        "baseline_value_low": None if several else finding.baseline_value_low,
-        "baseline_value_high": None if several else finding.baseline_value_high,
+        "baseline_value": finding.baseline_value if value is None else value / judged.ratio.value,
+        "baseline_value_low": finding.baseline_value_low if value is None else None,
+        "baseline_value_high": finding.baseline_value_high if value is None else None,
         "note": judged.note,
         "sessions": judged.sessions,
         "more_sessions": judged.more_sessions,

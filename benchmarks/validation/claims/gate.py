@@ -97,6 +97,11 @@ class Machine:
     sessions: int = KEPT
 
 
+def judged_by(machine: Machine, sessions: int) -> Machine:
+    """Returns the machine with a baseline of so many sessions."""
+    return replace(machine, name=f"{machine.name}, {sessions} sessions", sessions=sessions)
+
+
 _MACHINES = (
     Machine("sessions alike"),
     *(Machine(f"own level {100 * own:g} %", own=own) for own in (0.01, 0.02, 0.05, 0.1, 0.2)),
@@ -129,17 +134,8 @@ _MANY = (
 _BETWEEN = (8, 10, 14)
 MACHINES = (
     *_MACHINES,
-    *(
-        replace(machine, name=f"{machine.name}, {sessions} sessions", sessions=sessions)
-        for machine in _MACHINES
-        if machine.heavy
-        for sessions in _BETWEEN
-    ),
-    *(
-        replace(machine, name=f"{machine.name}, {MOST_SESSIONS} sessions", sessions=MOST_SESSIONS)
-        for machine in _MACHINES
-        if machine.name in _MANY
-    ),
+    *(judged_by(machine, sessions) for machine in _MACHINES if machine.heavy for sessions in _BETWEEN),
+    *(judged_by(machine, MOST_SESSIONS) for machine in _MACHINES if machine.name in _MANY),
 )
 _TOLD = (
     *("sessions alike", "own level 1 %", "own level 2 %", "own level 5 %", "host 5 %", "host 5 %, own 2 %"),
@@ -147,10 +143,7 @@ _TOLD = (
 )
 #: Machines of which the power is told, with six sessions and with as many as a baseline keeps.
 POWERFUL = tuple(
-    replace(machine, name=f"{machine.name}, {kept} sessions", sessions=kept)
-    for machine in _MACHINES
-    for kept in (KEPT, MOST_SESSIONS)
-    if machine.name in _TOLD
+    judged_by(machine, kept) for machine in _MACHINES for kept in (KEPT, MOST_SESSIONS) if machine.name in _TOLD
 )
 
 
