@@ -16,6 +16,8 @@ from pytest_icbench.model import circumstances
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import Verdict
+from pytest_icbench.stats.quantiles import Estimate
+from pytest_icbench.stats.sessions import between_sessions
 
 #: The note on a rate that is "at least", of a switch that does not tell its cycles a frame.
 _AT_LEAST = (
@@ -211,8 +213,14 @@ def _with_sessions(finding: Finding, judged: SessionVerdict, **others: Any) -> F
     """Returns the finding with what the comparison over sessions found, and with other values for some fields."""
     # What is compared is each session's median; the mean of its rounds, which is reported, can lie far from it.
     value = judged.value if judged.sessions > 1 else None
+    assert finding.value is not None  # both sides have one
+    now = Estimate(finding.value, finding.value_low, finding.value_high)
+    if value is not None:
+        now = between_sessions(Estimate(value, now.low, now.high), judged.ratio)
     of_sessions: dict[str, Any] = {
-        "value": finding.value if value is None else value,
+        "value": now.value,
+        "value_low": now.low,
+        "value_high": now.high,
         "ratio": judged.ratio.value,
         "ratio_low": judged.ratio.low,
         "ratio_high": judged.ratio.high,

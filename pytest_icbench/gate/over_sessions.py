@@ -246,19 +246,19 @@ def _until_told(sides: list[Side], ratio: float, confidence: float) -> int | Non
 
 def _of_others(judged: SessionVerdict, sides: list[Side], changes: list[Change], allowed: Allowed) -> SessionVerdict:
     """Returns the verdict on what is not worse, by itself or against the control."""
-    margin, against, plain = allowed.margin, judged.against, sides[0]
-    alone = changes[0]
-    if "worse" in changes or (alone == "better" and changes[-1] != "better"):
-        beside = changes[-1]
-        if against is not None and "worse" in changes and beside == "untold" and _beyond(against.value, margin):
-            more = _until_told([sides[-1]], margin.limit, CONFIDENCE)
-            return _with(judged, note="against the control, it may lie within the margin", more_sessions=more)
+    margin, plain = allowed.margin, sides[0]
+    alone, beside = changes[0], changes[-1]
+    if "worse" in changes or (alone == "better" and beside != "better"):
+        for side, change, words in zip(sides, changes, ("by itself", "against the control"), strict=False):
+            if "worse" in changes and change == "untold" and _beyond(side.change().value, margin):
+                more = _until_told([side], margin.limit, CONFIDENCE)
+                return _with(judged, note=f"{words}, it may lie within the margin", more_sessions=more)
         if alone != "better" or beside != "tolerable":
             return _with(judged, note=_host_changed(judged))
         return _with(judged, Verdict.PASS)
     if alone != "untold":
         return _with(judged, Verdict.of_change(alone))
-    if changes[-1] in ("tolerable", "better"):
+    if beside in ("tolerable", "better"):
         return _with(judged, Verdict.PASS, note="the control decides: against it, the change is within the margin")
     assert plain.spread is not None  # a single session has a verdict of its own
     sessions = len(plain.levels[-1])

@@ -23,7 +23,8 @@ class Finding:
             may be worse, allowance included.
         source: where the limit stands: file, table and key.
         verdict: ``PASS``, ``IMPROVED``, ``REGRESSED`` or ``INCONCLUSIVE``.
-        value, value_low, value_high: the value; without an interval it is both ends.
+        value, value_low, value_high: the value; its interval includes what the sessions differ by; without one it is
+            both ends.
         at_least: the value is a lower bound, so its upper end is null, and no verdict that needs one follows.
         baseline: the baseline's name, null for a limit.
         baseline_value, baseline_value_low, baseline_value_high, measured: its value, and when it was measured (UTC).

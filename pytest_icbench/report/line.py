@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.axes import is_latency
+from pytest_icbench.report.between_sessions import with_sessions
 from pytest_icbench.report.columns import In, columns
 from pytest_icbench.report.labels import label
 
@@ -23,6 +24,7 @@ def result_line(result: Result, left_out: Sequence[str] = (), width: int = 0) ->
         left_out: the parts of ids that all cases of the run share.
         width: room for the id.
     """
+    (result,) = with_sessions([result])
     cells = [label(result.case, left_out).ljust(width)]
     for column in columns(In.LINE):
         text = column.say(result)

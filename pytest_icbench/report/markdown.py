@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE, ORDER, Verdict
 from pytest_icbench.report import remarks
+from pytest_icbench.report.between_sessions import with_sessions
 from pytest_icbench.report.changes import Comparison, changed
 from pytest_icbench.report.columns import In, columns, judged, shown_verdict
 from pytest_icbench.report.headline import warnings
@@ -36,7 +37,7 @@ def summary(results: Sequence[Result], skipped: Sequence[tuple[str, str]], faile
         skipped: each test with its reason.
         failed: each failed test with the first line of its message.
     """
-    results = with_plain(results)
+    results = with_plain(with_sessions(results))
     lines = ["## icbench", "", _counts(results, skipped, failed), ""]
     if host := host_line(results, escape):
         lines += [host, ""]

@@ -12,6 +12,7 @@ from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE
 from pytest_icbench.report import chains, following, longruns, neighbours, remarks
 from pytest_icbench.report.axes import is_latency, number
+from pytest_icbench.report.between_sessions import sessions_of
 from pytest_icbench.report.columns import bounds, first, rate, ratio, to_plain, train
 from pytest_icbench.report.labels import label, shared
 from pytest_icbench.wording import counted, show
@@ -68,6 +69,8 @@ def _legend(results: Sequence[Result]) -> list[str]:
     spread = [text for text in dict.fromkeys(map(remarks.rounds, results)) if text]
     if spread:
         lines.append(f"interval: of launches {' or '.join(spread)} of all cases, one after the other")
+    if sessions := [text for text in dict.fromkeys(map(sessions_of, results)) if text]:
+        lines.append(f"interval: with what {' or '.join(sessions)} differ by")
     if any(result.dimension == "application" for result in results):
         lines.append("client, server: CPU time of their processes in µs an operation")
     if any(bounds(result) for result in results):

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pytest_icbench.model.case import CANDIDATE_KEY
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.axes import is_latency, number
+from pytest_icbench.report.between_sessions import with_sessions
 from pytest_icbench.report.remarks import round_trips
 from pytest_icbench.report.versions import candidates
 from pytest_icbench.stats.quantiles import Estimate
@@ -34,7 +35,7 @@ _QUANTILES = {"p50": "0.5", "p90": "0.9", "p99": "0.99", "p99.9": "0.999", "p99.
 
 def text(results: Sequence[Result], skipped: int = 0) -> str:
     """Returns the text of a run's results. ``skipped``: number of cases that did not run."""
-    last = {(result.dimension, result.metric, result.case): result for result in results}
+    last = {(result.dimension, result.metric, result.case): result for result in with_sessions(results)}
     kept = [last[key] for key in sorted(last)]
     lines: list[str] = []
     for name, unit, help_text, samples in _families(kept, results, skipped):

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pytest_icbench.model.result import Result
 from pytest_icbench.report import born
 from pytest_icbench.report.axes import host_legend, hosts_apart, number
+from pytest_icbench.report.between_sessions import with_sessions
 from pytest_icbench.report.columns import In, columns
 from pytest_icbench.report.labels import label, shared
 from pytest_icbench.report.notes import notes as all_notes
@@ -33,7 +34,7 @@ def table(results: Sequence[Result]) -> list[str]:
 
     Containers for which clients call have a table of their own.
     """
-    apart = with_plain(hosts_apart(results))
+    apart = with_plain(with_sessions(hosts_apart(results)))
     hosts = list(dict.fromkeys(result.host for result in apart))
     groups: dict[tuple[str, str, str | None], list[Result]] = {}
     for result in sorted(apart, key=lambda result: hosts.index(result.host)):

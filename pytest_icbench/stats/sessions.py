@@ -51,6 +51,21 @@ def change_of_level(
     )
 
 
+def between_sessions(value: Estimate, change: Estimate) -> Estimate:
+    """Returns a session's value with an interval that holds what another session would find.
+
+    The interval of its own launches does not include what sessions differ by; that of its change does.
+
+    Args:
+        value: with the interval over the session's launches; without one it stays as it is.
+        change: the value over that of earlier sessions, by ``change_of_level``.
+    """
+    if value.low is None or value.high is None or change.low is None or change.high is None:
+        return value
+    low, high = (value.value * (end / change.value) for end in (change.low, change.high))
+    return Estimate(value.value, min(value.low, low), max(value.high, high), value.coverage)
+
+
 #: The most degrees of freedom whose tails are reckoned with, and the confidence beyond which they are: sessions by the
 #: dozen show no tails of one in a thousand. Set by simulation (``benchmarks/validation``), like ``tails``.
 HEAVY, SHOWN = 7, 0.99

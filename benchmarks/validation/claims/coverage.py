@@ -8,10 +8,12 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from pytest_icbench.gate.session_values import MOST_SESSIONS
 from pytest_icbench.model.settings import Settings as Lengths
 from pytest_icbench.stats.bands import FALSE_ALARMS, best_cut, critical_ratio
 from pytest_icbench.stats.intervals import interpolated, over_launches
 from pytest_icbench.stats.quantiles import Estimate
+from pytest_icbench.stats.sessions import between_sessions, change_of_level
 from validation import drawing, independent, tails
 from validation.machines import BANDED, CORRELATED, DIFFERING, MACHINES, OUTLYING, TOLD, Machine, dependent
 from validation.model import Found, Row, Settings
@@ -24,7 +26,7 @@ CLAIM = (
     "On simulated machines whose true level is known an interval of 95 %, stopping rule included, holds the truth in "
     "93 to 97 % of the sessions where launches are independent (in two bands at least 93 %), and in at least 90 % "
     "where they depend on each other, with 20 launches or more, drift, or are slow at first. So does that of a mean or "
-    "a p99 of round trips."
+    "a p99 of round trips, and that of a value beside a baseline of six or more sessions, however far they differ."
 )
 SESSIONS = 10_000
 METHOD = f"""
@@ -38,7 +40,8 @@ Beside each share stands that of the same machine's sessions by the rule that ta
 
 Fewer than 20 launches cannot distinguish dependence from chance. The coverage of six and twelve has no bound. Nor have
 machines whose sessions differ, and bands that last so long that many sessions meet only one: no launch of one session
-shows what another will find.
+shows what another will find. The sessions of a baseline show it: an interval that includes what they differ by, as it
+is reported beside a baseline, has a bound there, too.
 
 The mean length of the tails of round trips differs from launch to launch (by the deviation of its logarithm).
 The interval is that of the mean and the p99 of all round trips, compared with the median launch's, stretched to the
@@ -80,6 +83,9 @@ def check(settings: Settings) -> Found:
             rows.append(Row(f"{of} that name the bands", f"{named:.1%}"))
         point = {"share": share, "launches": round(launches, 1), "before": before[0]}
         series.append({"family": machine.family, "name": machine.name, **point})
+    settings.tell("sessions of a baseline")
+    for machine in DIFFERING:
+        rows += including_sessions(machine, sessions, settings.seed)
     settings.tell("few launches")
     rows += [few(launches, correlation, sessions, settings.seed) for launches in (6, 12) for correlation in FEW]
     settings.tell("means and percentiles")
@@ -100,6 +106,27 @@ def bounded(machine: Machine, share: float) -> tuple[str, bool]:
     if machine.family in ("dependent", "drift", "outlying"):
         return f"at least {LEAST_DEPENDENT:.0%}", share >= LEAST_DEPENDENT
     return f"{LEAST:.0%} to {MOST:.0%}", LEAST <= share <= MOST
+
+
+#: Sessions of a baseline that tell how far sessions lie apart.
+KEPT = (6, MOST_SESSIONS)
+
+
+def including_sessions(machine: Machine, sessions: int, seed: int) -> list[Row]:
+    """The coverage of values that were compared with a baseline, here the sessions just before each."""
+    random, lengths = Random(f"{seed} {machine.name} baseline"), Lengths()
+    drawn = [machine.session(random, lengths) for _ in range(sessions + max(KEPT))]
+    found = [over_launches(values).estimate for values, _ in drawn]
+    rows = []
+    for kept in KEPT:
+        held = 0
+        for place, (_, truth) in list(enumerate(drawn))[max(KEPT) :]:
+            change = change_of_level(found[place], [found[place - kept : place]])
+            held += holds(between_sessions(found[place], change), truth)
+        share, of = held / sessions, f"{machine.family}, {machine.name}, a baseline of {kept}: of {sessions:,} sessions"
+        bound = f"at least {LEAST_DEPENDENT:.0%}"
+        rows.append(Row(f"{of} those whose interval holds the truth", f"{share:.1%}", bound, share >= LEAST_DEPENDENT))
+    return rows
 
 
 #: Correlations of neighbours at which few launches are tried.

@@ -8,6 +8,7 @@ from typing import Any
 
 from pytest_icbench.model.result import Result
 from pytest_icbench.report import chains, following, longruns, neighbours, remarks
+from pytest_icbench.report.between_sessions import sessions_of
 from pytest_icbench.report.columns import cost, of_plain
 from pytest_icbench.report.overview import figure_text
 
@@ -51,6 +52,7 @@ def facts_of(result: Result, repeat: str | None = None) -> list[tuple[str, str]]
         ("dependence", remarks.dependence(result)),
         ("drift", remarks.drift(result)),
         ("launches", _joined(result.launches, remarks.rounds(result), f"ended by {result.ended_by}")),
+        ("interval", (sessions := sessions_of(result)) and f"with what {sessions} differ by"),
         ("reference", _reference(result)),
         ("no reference", result.reference_evidence),
         ("operations", result.operations and f"{result.operations:,.0f}"),

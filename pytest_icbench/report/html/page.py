@@ -13,6 +13,7 @@ from pathlib import Path
 
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.result import Result
+from pytest_icbench.report.between_sessions import with_sessions
 from pytest_icbench.report.columns import In, columns
 from pytest_icbench.report.figure.figure import Figure
 from pytest_icbench.report.figure.series import Windows
@@ -55,7 +56,7 @@ class Page:
     def add(self, test: str, result: Result, windows: Windows | None = None) -> None:
         """Adds a result of a test."""
         self._places.setdefault(test, []).append(len(self.results))
-        self.results.append(result)
+        self.results += with_sessions([result])
         self.tests.append(test)
         self.windows.append(windows)
         anchor = f"case-{result.dimension}-{result.case}"

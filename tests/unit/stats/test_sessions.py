@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_icbench.stats.quantiles import Estimate, median
-from pytest_icbench.stats.sessions import Spread, arm, change_of_level, tails
+from pytest_icbench.stats.sessions import Spread, arm, between_sessions, change_of_level, tails
 from pytest_icbench.stats.student import student_quantile
 
 COMPARISONS, LAUNCHES = 1200, 7
@@ -90,3 +90,31 @@ def test_few_sessions_have_heavier_tails(freedom: int, told: int) -> None:
 
 def test_what_holds_an_interval_of_95_percent_has_no_heavier_tails() -> None:
     assert arm(Spread(0.01, 40), 41, 0.95) == pytest.approx(student_quantile(40, 0.975) * 0.01 * math.sqrt(1 + 1 / 41))
+
+
+@pytest.mark.parametrize("earlier", [3, 6, 20])
+@pytest.mark.parametrize(("between", "heavy"), [(0.0, False), (0.05, False), (0.2, True)])
+def test_a_value_holds_what_other_sessions_find(earlier: int, between: float, heavy: bool) -> None:
+    generator, held, alone = random.Random(f"{earlier} {between} {heavy}"), 0, 0
+    for _ in range(COMPARISONS):
+        now, *before = (session(generator, between, 0.3, heavy) for _ in range(earlier + 1))
+        own = Estimate(median(now), sorted(now)[1], sorted(now)[-2], 0.9)
+        wide = between_sessions(own, change_of_session(now, before))
+        assert wide.low is not None
+        assert wide.high is not None
+        assert own.low is not None
+        assert own.high is not None
+        held += wide.low <= 100 <= wide.high
+        alone += own.low <= 100 <= own.high
+    assert held / COMPARISONS >= 0.93
+    assert held >= alone
+
+
+def test_a_value_whose_sessions_or_launches_are_unknown_keeps_its_interval() -> None:
+    own, change = Estimate(100.0, 98.0, 102.0, 0.95), Estimate(0.9, 0.8, 1.0, 0.95)
+    assert between_sessions(own, Estimate(0.9)) == own
+    assert between_sessions(Estimate(100.0), change) == Estimate(100.0)
+    assert between_sessions(own, Estimate(0.9, 0.899, 0.901)) == own
+    wide = between_sessions(own, change)
+    assert (wide.low, wide.high) == pytest.approx((800 / 9, 1000 / 9))
+    assert (wide.value, wide.coverage) == (100, 0.95)

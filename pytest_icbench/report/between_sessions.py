@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Values with intervals that include how far sessions lie apart, where a baseline tells that. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from pytest_icbench.model.finding import Finding
+from pytest_icbench.model.result import Result
+from pytest_icbench.stats.quantiles import Estimate
+from pytest_icbench.stats.sessions import between_sessions
+from pytest_icbench.stats.student import FEWEST_UNITS
+
+#: The same value in other units.
+_IN_OTHER_UNITS: Mapping[str, tuple[str, ...]] = {
+    "throughput_pps": ("throughput_gbps", "throughput_l1_gbps"),
+    "operations_per_second": ("goodput_gbps",),
+}
+
+
+def with_sessions(results: Iterable[Result]) -> list[Result]:
+    """Returns the results with wider intervals of the values that were compared with the sessions of a baseline.
+
+    A result's own interval is of its launches, which know nothing of what other sessions find.
+    """
+    return [_with(result) for result in results]
+
+
+def sessions_of(result: Result) -> str:
+    """Returns the sessions that an interval of the result includes: ``the 20 sessions of main``; empty for none."""
+    finding = next(filter(_tells, result.findings), None)
+    return "" if finding is None else f"the {finding.sessions} sessions of {finding.baseline}"
+
+
+def _tells(finding: Finding) -> bool:
+    """Whether it compares with enough sessions to tell how far they lie apart."""
+    return finding.ratio is not None and finding.sessions is not None and finding.sessions >= FEWEST_UNITS
+
+
+def _with(result: Result) -> Result:
+    changed: dict[str, Any] = {}
+    for finding in filter(_tells, result.findings):
+        assert finding.ratio is not None
+        change = Estimate(finding.ratio, finding.ratio_low, finding.ratio_high)
+        for name in (finding.name, *_IN_OTHER_UNITS.get(finding.name, ())):
+            value = getattr(result, name)
+            if isinstance(value, Estimate):
+                changed[name] = between_sessions(value, change)
+    return replace(result, **changed) if changed else result

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every report shows the interval that includes what the baseline's sessions differ by; the record keeps its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pytest_icbench.model.finding import Finding
+from pytest_icbench.model.result import Result
+from pytest_icbench.model.verdict import Verdict
+from pytest_icbench.report import markdown, openmetrics
+from pytest_icbench.report.between_sessions import sessions_of, with_sessions
+from pytest_icbench.report.html.facts import facts_of
+from pytest_icbench.report.html.page import Page
+from pytest_icbench.report.line import result_line
+from pytest_icbench.report.terminal import table
+from pytest_icbench.stats.quantiles import Estimate
+from tests.measurements import result
+
+OF_MAIN = "the 20 sessions of main"
+
+
+def compared(sessions: int | None = 20, **changed: Any) -> Result:
+    """A rate of 5 Mpps, 4.9 to 5.1 by its launches, whose change over sessions is 10 % either way."""
+    ratio: dict[str, Any] = {"ratio": 2.0, "ratio_low": 1.8, "ratio_high": 2.2}
+    facts: dict[str, Any] = {"baseline": "main", "sessions": sessions, **ratio, **changed}
+    found = Finding("throughput_pps", "drop", 0.03, "defaults", Verdict.PASS, value=5e6, **facts)
+    return replace(result(verdict="PASS"), findings=(found,), baseline="main")
+
+
+def test_every_report_shows_the_wider_interval() -> None:
+    wide = compared()
+    page = Page()
+    page.add("test", wide)
+    assert "4.50..5.50" in result_line(wide)
+    assert "4.50..5.50" in "\n".join(table([wide]))
+    assert "4.50 to 5.50" in markdown.summary([wide], [], [])
+    assert "icbench_throughput_low_pps" in openmetrics.text([wide])
+    assert any(
+        line.startswith("icbench_throughput_low_pps{") and float(line.rpartition(" ")[2]) == pytest.approx(4.5e6)
+        for line in openmetrics.text([wide]).splitlines()
+    )
+    (shown,) = page.results
+    assert (shown.throughput_pps.low, shown.throughput_pps.high) == (  # type: ignore[union-attr]
+        pytest.approx(4.5e6),
+        pytest.approx(5.5e6),
+    )
+
+
+def test_the_wider_interval_says_whose_sessions_it_includes() -> None:
+    (wide,) = with_sessions([compared()])
+    assert sessions_of(wide) == OF_MAIN
+    assert f"interval: with what {OF_MAIN} differ by" in "\n".join(table([wide]))
+    assert ("interval", f"with what {OF_MAIN} differ by") in facts_of(wide)
+
+
+def test_the_value_in_other_units_is_as_wide_and_the_others_keep_their_interval() -> None:
+    plain, (wide,) = compared(), with_sessions([compared()])
+    assert wide.throughput_gbps is not None
+    assert wide.throughput_gbps.low == pytest.approx(0.9 * wide.throughput_gbps)
+    assert wide.throughput_per_pair_pps == plain.throughput_per_pair_pps
+    assert with_sessions([wide]) == [wide]  # the page widens what the command did
+
+
+@pytest.mark.parametrize("few", [compared(None), compared(2), compared(ratio=None), result()])
+def test_without_enough_sessions_an_interval_stays_as_it_is(few: Result) -> None:
+    assert with_sessions([few]) == [few]
+    assert not sessions_of(few)
+    assert "4.90..5.10" in result_line(few)
+    assert "differ by" not in "\n".join(table([few]))
+
+
+def test_a_value_that_no_launch_tells_apart_keeps_none() -> None:
+    alone = replace(compared(), throughput_pps=Estimate(5e6))
+    assert with_sessions([alone])[0].throughput_pps == Estimate(5e6)
