@@ -118,7 +118,8 @@ class Rounds:
                 self._number = number
                 for spread in shuffled(self._spreads, lambda spread: spread.case.rig_key, self._seed + number):
                     if not spread.over:
-                        self._measure(spread, spread.parts[number])
+                        with self._run.part_of(spread.nodeid, 1 / rounds):
+                            self._measure(spread, spread.parts[number])
                 self._run.pool.close()  # the next round draws its rigs anew
         except BaseException:
             self._keep()

@@ -15,7 +15,9 @@ class Schedule:
 
     def __init__(self, estimates_s: Sequence[float]) -> None:
         self._estimates = list(estimates_s)
+        self._whole = tuple(estimates_s)
         self._done = 0
+        self._running: int | None = None
         self._spent = 0.0
         self._foreseen = 0.0
 
@@ -26,7 +28,20 @@ class Schedule:
     @property
     def current(self) -> int:
         """The number of the case that runs, from 1."""
-        return min(self._done + 1, self.total)
+        return min((self._done if self._running is None else self._running) + 1, self.total)
+
+    def begin_part(self, place: int) -> None:
+        """Begins a part of a case, by its place from 0, before its turn comes."""
+        self._running = place
+
+    def finish_part(self, share: float, spent_s: float) -> None:
+        """Ends a part, which is a share of its case: the rest is left for other parts, and for its turn."""
+        assert self._running is not None
+        part = min(share * self._whole[self._running], self._estimates[self._running])
+        self._estimates[self._running] -= part
+        self._foreseen += part
+        self._spent += spent_s
+        self._running = None
 
     def finish(self, spent_s: float | None) -> None:
         """Ends the current case; ``spent_s`` is None for one that was not measured and so says nothing about others."""
@@ -42,5 +57,6 @@ class Schedule:
         factor = self._spent / self._foreseen if self._foreseen > 0 else 1.0
         if self._done >= self.total:
             return case_left_s or 0.0
-        current = self._estimates[self._done] * factor if case_left_s is None else case_left_s
-        return current + factor * sum(self._estimates[self._done + 1 :])
+        if case_left_s is None:
+            return factor * sum(self._estimates[self._done :])
+        return case_left_s + factor * sum(self._estimates[self._done + 1 :])
