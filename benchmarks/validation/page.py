@@ -95,7 +95,8 @@ def groups(rows: Sequence[Row]) -> list[list[Row]]:
 def measure(row: Row) -> tuple[str, str]:
     """What a row has in common with others: its measure, without numbers and names, and its bound."""
     what = row.what.rpartition(": ")[2]
-    return (re.sub(r"`[^`]*`|[\d.,]*\d", "#", what), row.bound if first_number(row.value) is not None else "each")
+    of_text = "each" if row.bound else "untold"
+    return (re.sub(r"`[^`]*`|[\d.,]*\d", "#", what), row.bound if first_number(row.value) is not None else of_text)
 
 
 def alone(row: Row) -> tuple[str, str, str, str, str]:
@@ -131,7 +132,7 @@ def first_number(value: Any) -> float | None:
     """A number, or the one with which a text of one value begins; None for a text with several."""
     if isinstance(value, int | float):
         return float(value)
-    match = re.match(r"-?[\d.]+(?=%?( |$))(?! (/|of))", str(value))
+    match = re.match(r"-?[\d.]+(?=%?( |$))(?! (/|of|[A-Z]{2}))", str(value))  # counts of verdicts are several
     return float(match[0]) if match else None
 
 

@@ -95,6 +95,10 @@ def test_rows_that_differ_by_numbers_are_one_row_and_a_failed_one_stands_alone(m
     assert page.table(rows[:2]).count("✓") == 2
     texts = [model.Row(f"{name}: found", f"{name} of 5") for name in range(4)]
     assert page.table(texts).count("of 5") == 4
+    bounded = model.Row("4: found", "5 of 5", "all")  # what others tell without a bound does not hide it
+    assert "| 4: found | 5 of 5 | all | ✓ |" in page.table([*texts, bounded])
+    verdicts = [model.Row(f"kind {name}: verdicts", f"{name} INCONCLUSIVE, 2 PASS") for name in range(3)]
+    assert page.table(verdicts).count("INCONCLUSIVE, 2 PASS") == 3
 
 
 @pytest.mark.parametrize(
