@@ -99,12 +99,13 @@ def widening(values: Sequence[float]) -> float:
 def widened(estimate: Estimate, factor: float) -> Estimate:
     """Returns the estimate with both ends ``factor`` times as far away.
 
-    A positive low end moves on the scale of logarithms, where it stays above 0.
+    The low end of a positive value moves on the scale of logarithms unless it is negative, so it never becomes that.
     """
     if estimate.low is None or estimate.high is None or factor == 1:
         return estimate
     value = estimate.value
-    low = value * (estimate.low / value) ** factor if estimate.low > 0 else value - factor * (value - estimate.low)
+    on_logarithms = value > 0 and estimate.low >= 0
+    low = value * (estimate.low / value) ** factor if on_logarithms else value - factor * (value - estimate.low)
     return Estimate(value, low, value + factor * (estimate.high - value), estimate.coverage)
 
 

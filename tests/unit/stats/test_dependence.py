@@ -148,4 +148,5 @@ def test_a_widened_interval_holds_the_one_before_and_stays_positive(series: list
 def test_widening_leaves_alone_what_has_no_interval_or_no_sign() -> None:
     assert widened(Estimate(3.0), 2) == Estimate(3.0)
     assert widened(Estimate(0.0, -1.0, 2.0), 3) == Estimate(0.0, -3.0, 6.0)
+    assert widened(Estimate(1.0, 0.0, 2.0), 3) == Estimate(1.0, 0.0, 4.0)  # a rate, some of whose launches got nothing
     assert Dependence(0.5, 0.5, 1.2).likely is False
