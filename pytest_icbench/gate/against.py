@@ -17,7 +17,7 @@ from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.quantiles import Estimate
-from pytest_icbench.stats.sessions import between_sessions
+from pytest_icbench.stats.sessions import as_wide_as
 
 #: The note on a rate that is "at least", of a switch that does not tell its cycles a frame.
 _AT_LEAST = (
@@ -216,7 +216,7 @@ def _with_sessions(finding: Finding, judged: SessionVerdict, **others: Any) -> F
     assert finding.value is not None  # both sides have one
     now = Estimate(finding.value, finding.value_low, finding.value_high)
     if value is not None:
-        now = between_sessions(Estimate(value, now.low, now.high), judged.ratio)
+        now = as_wide_as(Estimate(value, now.low, now.high), judged.ratio)
     of_sessions: dict[str, Any] = {
         "value": now.value,
         "value_low": now.low,

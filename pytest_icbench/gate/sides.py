@@ -12,7 +12,7 @@ from pytest_icbench.gate.session_values import FEWEST_NORMAL, SessionValues, by_
 from pytest_icbench.stats.intervals import median_over_launches
 from pytest_icbench.stats.noninferiority import Figure, Margin
 from pytest_icbench.stats.quantiles import CONFIDENCE, FEWEST_LAUNCHES, Estimate
-from pytest_icbench.stats.sessions import Spread, arm, change_of_level, spread_of
+from pytest_icbench.stats.sessions import Spread, arm, as_wide_as, change_of_level, spread_of
 
 Sessions = tuple[SessionValues, ...]
 #: The way to a value of a session.
@@ -36,13 +36,8 @@ class Side:
         return self._changes[confidence]
 
     def _widened(self, confidence: float) -> Estimate:
-        over, launches = change_of_level(self.now, self.levels, confidence, spread=self.spread), self.launches
-        if None in (over.low, over.high) or launches is None or launches.low is None or launches.high is None:
-            return over
-        assert over.low is not None
-        assert over.high is not None
-        low, high = min(over.low, over.value * launches.low), max(over.high, over.value * launches.high)
-        return Estimate(over.value, low, high, confidence)
+        over = change_of_level(self.now, self.levels, confidence, spread=self.spread)
+        return over if self.launches is None else as_wide_as(over, self.launches)
 
     @property
     def rests_on_launches(self) -> bool:

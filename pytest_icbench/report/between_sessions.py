@@ -10,7 +10,7 @@ from typing import Any
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.result import Result
 from pytest_icbench.stats.quantiles import Estimate
-from pytest_icbench.stats.sessions import between_sessions
+from pytest_icbench.stats.sessions import as_wide_as
 from pytest_icbench.stats.student import FEWEST_UNITS
 
 #: The same value in other units.
@@ -47,5 +47,5 @@ def _with(result: Result) -> Result:
         for name in (finding.name, *_IN_OTHER_UNITS.get(finding.name, ())):
             value = getattr(result, name)
             if isinstance(value, Estimate):
-                changed[name] = between_sessions(value, change)
+                changed[name] = as_wide_as(value, change)
     return replace(result, **changed) if changed else result

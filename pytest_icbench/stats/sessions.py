@@ -51,14 +51,15 @@ def change_of_level(
     )
 
 
-def between_sessions(value: Estimate, change: Estimate) -> Estimate:
-    """Returns a session's value with an interval that holds what another session would find.
+def as_wide_as(value: Estimate, change: Estimate) -> Estimate:
+    """Returns a value with an interval that reaches as far, as a share of the value, as that of its change, too.
 
-    The interval of its own launches does not include what sessions differ by; that of its change does.
+    The interval over a session's launches does not include what sessions differ by. That of a change over sessions
+    does, so the wider one holds what another session would find.
 
     Args:
-        value: with the interval over the session's launches; without one it stays as it is.
-        change: the value over that of earlier sessions, by ``change_of_level``.
+        value: with its interval; without one it stays as it is.
+        change: the value over another, such as that of earlier sessions (``change_of_level``), with its interval.
     """
     if value.low is None or value.high is None or change.low is None or change.high is None:
         return value

@@ -13,7 +13,7 @@ from pytest_icbench.model.settings import Settings as Lengths
 from pytest_icbench.stats.bands import FALSE_ALARMS, best_cut, critical_ratio
 from pytest_icbench.stats.intervals import interpolated, over_launches
 from pytest_icbench.stats.quantiles import Estimate
-from pytest_icbench.stats.sessions import between_sessions, change_of_level
+from pytest_icbench.stats.sessions import as_wide_as, change_of_level
 from validation import drawing, independent, tails
 from validation.machines import BANDED, CORRELATED, DEPENDENT, DIFFERING, MACHINES, OUTLYING, TOLD, Machine, dependent
 from validation.model import Found, Row, Settings
@@ -123,7 +123,7 @@ def including_sessions(machine: Machine, sessions: int, seed: int) -> list[Row]:
         held = 0
         for place, (_, truth) in list(enumerate(drawn))[max(KEPT) :]:
             change = change_of_level(found[place], [found[place - kept : place]])
-            held += holds(between_sessions(found[place], change), truth)
+            held += holds(as_wide_as(found[place], change), truth)
         share, of = held / sessions, f"{machine.family}, {machine.name}, a baseline of {kept}: of {sessions:,} sessions"
         bound = "" if machine.family == DEPENDENT else f"at least {LEAST_DEPENDENT:.0%}"
         kept_bound = not bound or share >= LEAST_DEPENDENT

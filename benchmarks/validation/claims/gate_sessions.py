@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.model.fitness import STOLEN_LIMIT, TAKEN_LIMIT
 from pytest_icbench.stats.quantiles import Estimate
-from pytest_icbench.stats.sessions import between_sessions
+from pytest_icbench.stats.sessions import as_wide_as
 from validation import drawing, independent
 from validation.model import Found, Row, Settings
 from validation.pools.gate_sessions import (
@@ -248,7 +248,7 @@ def agreement(hosts: Sequence[Sequence[Session]]) -> list[Row]:
 def shown_value(judged: Judged) -> Estimate | None:
     """The value as reports show it: its interval includes what sessions differ by, once some are known."""
     value, change = estimate_of(judged.value), estimate_of(judged.change)
-    return value if value is None or change is None else between_sessions(value, change)
+    return value if value is None or change is None else as_wide_as(value, change)
 
 
 def estimate_of(ends: Sequence[float | None] | None) -> Estimate | None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_icbench.stats.quantiles import Estimate, median
-from pytest_icbench.stats.sessions import Spread, arm, between_sessions, change_of_level, tails
+from pytest_icbench.stats.sessions import Spread, arm, as_wide_as, change_of_level, tails
 from pytest_icbench.stats.student import student_quantile
 
 COMPARISONS, LAUNCHES = 1200, 7
@@ -99,7 +99,7 @@ def test_a_value_holds_what_other_sessions_find(earlier: int, between: float, he
     for _ in range(COMPARISONS):
         now, *before = (session(generator, between, 0.3, heavy) for _ in range(earlier + 1))
         own = Estimate(median(now), sorted(now)[1], sorted(now)[-2], 0.9)
-        wide = between_sessions(own, change_of_session(now, before))
+        wide = as_wide_as(own, change_of_session(now, before))
         assert wide.low is not None
         assert wide.high is not None
         assert own.low is not None
@@ -112,9 +112,9 @@ def test_a_value_holds_what_other_sessions_find(earlier: int, between: float, he
 
 def test_a_value_whose_sessions_or_launches_are_unknown_keeps_its_interval() -> None:
     own, change = Estimate(100.0, 98.0, 102.0, 0.95), Estimate(0.9, 0.8, 1.0, 0.95)
-    assert between_sessions(own, Estimate(0.9)) == own
-    assert between_sessions(Estimate(100.0), change) == Estimate(100.0)
-    assert between_sessions(own, Estimate(0.9, 0.899, 0.901)) == own
-    wide = between_sessions(own, change)
+    assert as_wide_as(own, Estimate(0.9)) == own
+    assert as_wide_as(Estimate(100.0), change) == Estimate(100.0)
+    assert as_wide_as(own, Estimate(0.9, 0.899, 0.901)) == own
+    wide = as_wide_as(own, change)
     assert (wide.low, wide.high) == pytest.approx((800 / 9, 1000 / 9))
     assert (wide.value, wide.coverage) == (100, 0.95)
