@@ -45,13 +45,14 @@ def _with_goodput(
 ) -> FunctionWork:
     rates = [counts.throughput_pps for launch in launches for counts in launch.pairs if counts.pair == work.pair]
     due = [contract.part * launch.throughput_pps for launch in alone]
-    told = [(launch, rate / part - 1) for launch, rate, part in zip(launches, rates, due, strict=False) if part]
-    error = over([launch for launch, _ in told], [value for _, value in told]).estimate if told else None
+    told = [(launch, rate / part) for launch, rate, part in zip(launches, rates, due, strict=False) if part]
+    # The unit is the ratio, which is never negative: rounds have a geometric mean, and no error is below -100 %.
+    ratio = over([launch for launch, _ in told], [value for _, value in told]).estimate if told else None
     return replace(
         work,
         goodput_pps=median(rates),
         alone_pps=median(launch.throughput_pps for launch in alone) if alone else None,
-        goodput_error=None if error is None else error.value,
-        goodput_error_low=None if error is None else error.low,
-        goodput_error_high=None if error is None else error.high,
+        goodput_error=None if ratio is None else ratio.value - 1,
+        goodput_error_low=None if ratio is None or ratio.low is None else ratio.low - 1,
+        goodput_error_high=None if ratio is None or ratio.high is None else ratio.high - 1,
     )

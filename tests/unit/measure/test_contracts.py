@@ -47,12 +47,24 @@ def test_without_a_figure_alone_there_is_no_error_and_without_contracts_nothing(
 
 
 def test_the_error_of_launches_in_rounds_is_over_rounds() -> None:
-    launches = [replace(launch(70.0, 30.0 + number // 6), index=number, round=number // 6) for number in range(12)]
-    works = by_contract([FunctionWork(1), FunctionWork(2)], CASE, launches, [launch(100.0)] * 12)
+    launches = [replace(launch(70.0, 30.0 + number // 6), index=number, round=number // 6) for number in range(18)]
+    works = by_contract([FunctionWork(1), FunctionWork(2)], CASE, launches, [launch(100.0)] * 18)
     assert works is not None
     low = works[1].goodput_error_low
     assert low is not None
-    assert low < 0  # two rounds tell little, though no launch was below its share
+    assert low < 0  # three rounds tell little, though no launch was below its share
+    assert works[1].goodput_error == pytest.approx((31 * 32 / 30**2) ** (1 / 3) - 1)
+    works = by_contract([FunctionWork(1), FunctionWork(2)], CASE, launches[:12], [launch(100.0)] * 12)
+    assert works is not None
+    assert works[1].goodput_error_low is None  # two rounds have no interval, as for every other figure
+
+
+def test_an_error_is_never_below_nothing_at_all() -> None:
+    launches = [launch(100.0, 0.0 if number < 2 else 15.0) for number in range(6)]
+    works = by_contract([FunctionWork(1), FunctionWork(2)], CASE, launches, [launch(100.0)] * 6)
+    assert works is not None
+    assert works[1].goodput_error == pytest.approx(-0.5)
+    assert works[1].goodput_error_low == -1.0
 
 
 def test_a_search_has_no_figure_alone_at_its_loads() -> None:
