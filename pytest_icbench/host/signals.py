@@ -62,7 +62,7 @@ class SignalGuard:
     """Turns the first SIGINT or SIGTERM into a KeyboardInterrupt in the main thread, while it is installed.
 
     Further ones within ten seconds, while the first is being handled, are only acknowledged. In a finalizer or in a
-    weak reference's callback Python swallows every exception: then the signal is sent again.
+    weak reference's callback Python swallows every exception: then the signal is sent until it is handled.
 
     Attributes:
         received: the first signal's number, None if there was none.
@@ -71,6 +71,7 @@ class SignalGuard:
     def __init__(self) -> None:
         self.received: int | None = None
         self._handled_at = 0.0
+        self._swallowing = False
         self._old: dict[int, object] = {}
         self._unraisable: Callable[[sys.UnraisableHookArgs], object] = sys.__unraisablehook__
 
@@ -94,14 +95,21 @@ class SignalGuard:
         if self.received is None or not isinstance(what.exc_value, KeyboardInterrupt):
             self._unraisable(what)
             return
-        self._handled_at = -math.inf
-        threading.Timer(_AGAIN_S, self._send, (self.received,)).start()
+        self._swallowing, self._handled_at = True, -math.inf
+        try:
+            threading.Thread(target=self._send_until_handled, args=(self.received,), daemon=True).start()
+        finally:
+            self._swallowing = False
 
-    def _send(self, number: int) -> None:
-        if self._old:
+    def _send_until_handled(self, number: int) -> None:
+        time.sleep(_AGAIN_S)
+        while self._old and self._handled_at == -math.inf:
             os.kill(os.getpid(), number)
+            time.sleep(_AGAIN_S)
 
     def _handle(self, number: int, _frame: FrameType | None) -> None:
+        if self._swallowing:  # an exception here would be swallowed, too; the signal comes again
+            return
         now = time.monotonic()
         if self.received is not None and now - self._handled_at < _GRACE_S:
             _say_cleaning()

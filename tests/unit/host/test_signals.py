@@ -82,6 +82,22 @@ def test_a_signal_whose_exception_python_swallows_is_sent_again() -> None:
     assert sys.unraisablehook == hook
 
 
+def test_a_signal_that_comes_while_it_is_arranged_to_be_sent_again_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    # As on a busy host, where starting the thread that sends it again takes longer than its delay.
+    start = threading.Thread.start
+
+    def slow_start(thread: threading.Thread) -> None:
+        start(thread)
+        signal.raise_signal(signal.SIGTERM)
+        time.sleep(0.05)
+
+    monkeypatch.setattr(threading.Thread, "start", slow_start)
+    with SignalGuard():
+        Held()
+        with pytest.raises(KeyboardInterrupt, match="SIGTERM"):
+            time.sleep(20)
+
+
 def test_what_else_python_swallows_is_shown_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[object] = []
     monkeypatch.setattr(sys, "unraisablehook", lambda what: shown.append(what.exc_type))
