@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -14,6 +14,7 @@ from pytest_icbench.gate.session_values import (
     SessionValues,
     against_best,
     against_control,
+    best_of,
     middle,
 )
 from pytest_icbench.model import circumstances
@@ -93,6 +94,8 @@ class Entry(CaseFacts):
             self.canary_ns,
             self.level,
             self.other_link_pps,
+            {name: figure.best for name, figure in self.figures.items() if figure.best is not None},
+            None if self.control is None else self.control.best,
         )
 
     @property
@@ -179,7 +182,9 @@ def _control(measurement: Measurement) -> Figure | None:
     name = "throughput_pps" if rate else "rtt_p50_ns"
     launches = [launch for launch in measurement.per_reference_launch if launch.invalid is None]
     values = [float(value) for launch in launches if (value := _of_launch(launch, name)) is not None]
-    return Figure(median(values), launches=tuple(values)) if values and len(values) == len(launches) else None
+    if not values or len(values) < len(launches):
+        return None
+    return Figure(median(values), launches=tuple(values), best=_best(name, launches, values))
 
 
 def _canary_ns(measurement: Measurement) -> float | None:
@@ -210,7 +215,19 @@ def _figure(measurement: Measurement, name: str) -> Figure | None:
     estimate: Estimate | None = getattr(measurement, name) if dimension == measurement.dimension else None
     if estimate is None:
         return None
-    return Figure(estimate.value, estimate.low, estimate.high, _by_launch(measurement, name))
+    by_launch = _by_launch(measurement, name)
+    best = None if measurement.search is not None else _best(name, _valid(measurement), by_launch)
+    return Figure(estimate.value, estimate.low, estimate.high, by_launch, best)
+
+
+def _valid(measurement: Measurement) -> list[Launch]:
+    return [launch for launch in measurement.per_launch if launch.invalid is None]
+
+
+def _best(name: str, launches: Sequence[Launch], values: Sequence[float]) -> float | None:
+    """Returns a figure over the launches that nobody disturbed, at its best."""
+    undisturbed = [value for launch, value in zip(launches, values, strict=False) if launch.disturbed is None]
+    return best_of(undisturbed, COMPARED[name][1])
 
 
 def _by_launch(measurement: Measurement, name: str) -> tuple[float, ...]:
@@ -221,8 +238,7 @@ def _by_launch(measurement: Measurement, name: str) -> tuple[float, ...]:
     if measurement.search is not None:
         searched = measurement.throughput_pps if name == "throughput_pps" else None
         return () if searched is None else (searched.value,)
-    launches = [launch for launch in measurement.per_launch if launch.invalid is None]
-    values = [_of_launch(launch, name) for launch in launches]
+    values = [_of_launch(launch, name) for launch in _valid(measurement)]
     known = [float(value) for value in values if value is not None]
     return tuple(known) if len(known) == len(values) == measurement.launches else ()
 

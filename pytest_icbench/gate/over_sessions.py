@@ -23,6 +23,7 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
+from pytest_icbench.gate.at_best import BEST, Deciding, by_medians, steadier
 from pytest_icbench.gate.entry import Entry
 from pytest_icbench.gate.margins import COMPARED, Allowed
 from pytest_icbench.gate.other_cases import OtherCase, usual
@@ -31,10 +32,9 @@ from pytest_icbench.gate.session_values import (
     MOST_SESSIONS,
     SessionValues,
     against_control,
-    by_level,
 )
-from pytest_icbench.gate.sides import Of, Sessions, Side, against_of, of_value, over_launches, side_of
-from pytest_icbench.model.verdict import Verdict
+from pytest_icbench.gate.sides import Of, Sessions, Side, over_launches, side_of
+from pytest_icbench.model.verdict import GOOD, Verdict
 from pytest_icbench.stats.noninferiority import DEFAULT_ALLOWANCE, Change, Figure, Margin, ratio_of
 from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate
 from pytest_icbench.stats.sessions import arm, sessions_until_told
@@ -122,40 +122,74 @@ def over_sessions(
     values, sessions = now.values, before.sessions
     name, margin = allowed.name, allowed.margin
     figure = now.figures[name]
-    of_launches = over_launches(figure)
-    plain = side_of(values, sessions, of_value(name), of_launches)
-    if plain is None:
+    medians = by_medians(values, sessions, name, over_launches(figure))
+    if medians is None:
         return None
-    against, levels = against_of(name, sessions)
-    beside = side_of(values, sessions, against, of_launches, levels)
+    plain, *beside = medians.sides
     if plain.spread is None:
         return _of_one_session(now, before, allowed, plain, of_run=of_run)
-    control = side_of(values, sessions, lambda session: session.control)
-    sides = [plain] if beside is None else [plain, beside]
-    confidence = strict_confidence(shares * len(sides), figure)
+    deciding = steadier(medians, values, sessions, name)
+    confidence = strict_confidence(shares * len(deciding.sides), figure)
     judged = SessionVerdict(
         Verdict.INCONCLUSIVE,
         plain.change(),
-        against=None if beside is None else beside.change(),
-        control=None if control is None else control.change(),
+        against=beside[0].change() if beside else None,
+        control=None if medians.control is None else medians.control.change(),
         sessions=len(plain.levels[-1]),
-        finds=_finds(sides, margin, confidence),
+        finds=_finds(deciding, margin, confidence),
         value=plain.now,
     )
+    if not deciding.at_best:
+        return _judged(judged, deciding, values, sessions, allowed, confidence, others, first=first)
+    own, against = (side.change() for side in deciding.sides)
+    control = None if deciding.control is None else deciding.control.change()
+    at_best = replace(judged, ratio=own, against=against, control=control)
+    told = _judged(at_best, deciding, values, sessions, allowed, confidence, (), first=first)
+    told = replace(told, ratio=judged.ratio, against=judged.against, control=judged.control)
+    return _with_medians(told, plain, own, margin)
+
+
+def _judged(
+    judged: SessionVerdict,
+    deciding: Deciding,
+    values: SessionValues,
+    sessions: Sessions,
+    allowed: Allowed,
+    confidence: float,
+    others: Collection[OtherCase],
+    *,
+    first: bool,
+) -> SessionVerdict:
+    """Returns the verdict by what decides, whose changes ``judged`` has."""
+    margin, sides = allowed.margin, deciding.sides
     changes = [margin.change(side.change()) for side in sides]
     worse = changes[0] == "worse"
-    usual_host = _usual(control) and (first or not others or usual(others))
-    alone = worse and beside is not None and usual_host and _stands_alone(plain, beside, margin)
+    usual_host = _usual(deciding.control) and (first or not others or usual(others))
+    alone = worse and _may_stand_alone(deciding) and usual_host and _beyond(sides[-1].change().value, margin)
     alone = alone and (first or bool(others))
     if alone or all(change == "worse" for change in changes):
-        witness = _by_witness(values, sessions, allowed)
+        witness = _by_witness(values, sessions, allowed, deciding.of)
         # Where the host changed, by itself everything is worse.
-        deciding = [plain] if alone else sides if usual_host else sides[-1:]
-        found = _of_worse(judged, deciding, margin, confidence, witness, first=first)
+        telling = sides[:1] if alone else sides if usual_host else sides[-1:]
+        found = _of_worse(judged, telling, margin, confidence, witness, first=first)
     else:
         found = _of_others(judged, sides, changes, allowed)
-    surely = worse and _surely_worse(plain, margin, confidence)
+    surely = worse and _surely_worse(sides[0], margin, confidence)
     return replace(found, suspect=found.suspect or (first and surely and found.verdict == Verdict.INCONCLUSIVE))
+
+
+def _with_medians(told: SessionVerdict, plain: Side, best: Estimate, margin: Margin) -> SessionVerdict:
+    """Returns what the best launches tell, unless the median contradicts it, with what it rests on."""
+    assert best.low is not None
+    assert best.high is not None
+    span = f"{best.value - 1:+.1%} ({best.low - 1:+.1%} to {best.high - 1:+.1%})"
+    if told.verdict in GOOD and _surely_worse(plain, margin, CONFIDENCE):
+        return _with(told, note=f"its best launches do not show it, {span}, but its median is worse")
+    if told.verdict == Verdict.REGRESSED and margin.change(plain.change()) == "better":
+        return _with(told, note=f"its best launches are worse, {span}, but its median is better")
+    if told.note == SUSPECT:
+        return told
+    return replace(told, note=f"{BEST}: {span}" if told.note is None else f"{BEST}, {span}: {told.note}")
 
 
 def _usual(control: Side | None) -> bool:
@@ -164,21 +198,17 @@ def _usual(control: Side | None) -> bool:
     return change is not None and change.low is not None and change.high is not None and change.low <= 1 <= change.high
 
 
-def _steadier(plain: Side, beside: Side) -> bool:
-    """Whether the baseline's sessions are many, and agree better by a figure itself than by it against the control."""
-    own, shared = plain.spread, beside.spread
-    return (
-        own is not None and shared is not None and own.freedom >= FEWEST_ALONE - 1 and own.deviation < shared.deviation
-    )
-
-
-def _stands_alone(plain: Side, beside: Side, margin: Margin) -> bool:
+def _may_stand_alone(deciding: Deciding) -> bool:
     """Whether what is worse by itself need not be so at 95 % against the control, which is less steady than the figure.
 
-    The control's own moods, which the figure does not follow, would hide what the figure shows to one per cent. Its
-    value must not explain the change all the same.
+    That takes many sessions, which agree better by the figure than by it against the control. The control's own moods,
+    which the figure does not follow, would hide what the figure shows to one per cent. Its value must not explain the
+    change all the same. The best launches of a control have hardly any moods.
     """
-    return _steadier(plain, beside) and _beyond(beside.change().value, margin)
+    own, shared = deciding.sides[0].spread, deciding.sides[-1].spread
+    if own is None or shared is None or deciding.at_best:
+        return False
+    return own.freedom >= FEWEST_ALONE - 1 and own.deviation < shared.deviation
 
 
 def _surely_worse(side: Side, margin: Margin, confidence: float) -> bool:
@@ -293,7 +323,7 @@ def _host_changed(judged: SessionVerdict) -> str:
     return f"{HOST_CHANGED}: {moved}this by {judged.ratio.value - 1:+.1%}, {beside}"
 
 
-def _by_witness(values: SessionValues, sessions: Sessions, allowed: Allowed) -> str | None:
+def _by_witness(values: SessionValues, sessions: Sessions, allowed: Allowed, of: Of) -> str | None:
     """Returns the reason of a change that something explains which shares no code with the path; None if nothing does.
 
     What takes no longer than it does from session to session explains nothing.
@@ -306,13 +336,13 @@ def _by_witness(values: SessionValues, sessions: Sessions, allowed: Allowed) -> 
         (lambda session: session.canary_ns, "a fixed piece of work takes"),
         (other_link, "a frame of a link that shares no code with the path takes"),
     ):
-        slower = _explaining(witness, values, sessions, allowed)
+        slower = _explaining(witness, values, sessions, allowed, of)
         if slower is not None:
             return f"{HOST_CHANGED}: {words} {slower - 1:+.1%} longer, which explains the change"
     return None
 
 
-def _explaining(witness: Of, values: SessionValues, sessions: Sessions, allowed: Allowed) -> float | None:
+def _explaining(witness: Of, values: SessionValues, sessions: Sessions, allowed: Allowed, of: Of) -> float | None:
     """Returns the factor by which a witness takes longer, if without it the change may be within the margin."""
     time = side_of(values, sessions, witness)
     if time is None:
@@ -322,7 +352,7 @@ def _explaining(witness: Of, values: SessionValues, sessions: Sessions, allowed:
         return None
 
     def without(session: SessionValues) -> float | None:
-        value, spent = session.values.get(allowed.name), witness(session)
+        value, spent = of(session), witness(session)
         if value is None or not spent:
             return None
         return value * spent if COMPARED[allowed.name][1] == "higher" else value / spent
@@ -339,19 +369,20 @@ def finds(before: Entry, allowed: Allowed, shares: int) -> float | None:
     Returns None with fewer than two sessions at one level, and where not even ``MOST_FOUND`` times the value is told.
     The arguments are those of ``over_sessions``.
     """
-    sessions = before.sessions
-    of_figure = by_level(sessions, of_value(allowed.name))
-    _, beside = against_of(allowed.name, sessions)
-    sides = [Side(1.0, levels) for levels in (of_figure, beside) if levels]
-    confidence = strict_confidence(shares * len(sides), before.figures.get(allowed.name))
-    return _finds(sides, allowed.margin, confidence) if sides else None
+    values, sessions = before.values, before.sessions
+    medians = by_medians(values, sessions, allowed.name, None)
+    if medians is None:
+        return None
+    deciding = steadier(medians, values, sessions, allowed.name)
+    confidence = strict_confidence(shares * len(deciding.sides), before.figures.get(allowed.name))
+    return _finds(deciding, allowed.margin, confidence)
 
 
-def _finds(sides: list[Side], margin: Margin, confidence: float) -> float | None:
+def _finds(deciding: Deciding, margin: Margin, confidence: float) -> float | None:
     # All sides have to be beyond the limit at 95 %, and one of them surely worse than before.
-    needed = sides[:1] if _steadier(sides[0], sides[-1]) else sides
+    needed = deciding.sides[:1] if _may_stand_alone(deciding) else deciding.sides
     beyond = abs(math.log(margin.limit)) + max(side.reach(margin, CONFIDENCE) for side in needed)
-    reach = max(beyond, min(side.reach(margin, confidence) for side in sides))
+    reach = max(beyond, min(side.reach(margin, confidence) for side in deciding.sides))
     if reach > math.log(MOST_FOUND):
         return None
     return 1 - math.exp(-reach) if margin.better == "higher" else math.exp(reach) - 1

@@ -45,12 +45,14 @@ class Figure:
     Attributes:
         value, low, high: the figure and its interval, of a search its bounds; None where there are too few launches.
         launches: the figure of each launch; empty where they are not known, and the interval alone decides.
+        best: the ninth decile of the launches that nobody disturbed, from the worst; None of fewer than six.
     """
 
     value: float
     low: float | None = None
     high: float | None = None
     launches: tuple[float, ...] = ()
+    best: float | None = None
 
 
 def ratio_of(now: Figure, before: Figure, confidence: float = CONFIDENCE) -> Estimate | None:
