@@ -140,7 +140,8 @@ class Comparer:
             return findings
         cycles = find_cycles()
         if cycles.verdict != Verdict.INCONCLUSIVE:
-            cycles = replace(cycles, note=_RESTS_ON_CYCLES if silent else _FIXED)
+            rests = _RESTS_ON_CYCLES if silent else _FIXED
+            cycles = replace(cycles, note=f"{rests}; {cycles.note}" if cycles.note else rests)
         others = [finding for finding in findings if finding.name != CYCLES]
         return [cycles, *(others[1:] if silent else others)]
 
@@ -211,12 +212,13 @@ class Comparer:
 
 def _with_sessions(finding: Finding, judged: SessionVerdict, **others: Any) -> Finding:
     """Returns the finding with what the comparison over sessions found, and with other values for some fields."""
-    # What is compared is each session's median; the mean of its rounds, which is reported, can lie far from it.
+    # Compared is each session's median, or its best; the mean of its rounds, which is reported, can lie far from both.
     value = judged.value if judged.sessions > 1 else None
     assert finding.value is not None  # both sides have one
     now = Estimate(finding.value, finding.value_low, finding.value_high)
     if value is not None:
-        now = as_wide_as(Estimate(value, now.low, now.high), judged.ratio)
+        own = now if judged.medians is None else Estimate(value, value, value)
+        now = as_wide_as(Estimate(value, own.low, own.high), judged.ratio)
     of_sessions: dict[str, Any] = {
         "value": now.value,
         "value_low": now.low,
@@ -233,6 +235,7 @@ def _with_sessions(finding: Finding, judged: SessionVerdict, **others: Any) -> F
         "against_control": judged.against,
         "control_change": judged.control,
         "finds": judged.finds,
+        "medians": judged.medians,
         "suspect": judged.suspect,
     }
     return replace(finding, **{**of_sessions, **others})

@@ -72,3 +72,10 @@ def steadier(medians: Deciding, values: SessionValues, sessions: Sessions, name:
         return medians
     assert own.spread is not None
     return Deciding([own, beside], control, at_best, True) if own.spread.deviation < spread.deviation else medians
+
+
+def in_words(side: Side) -> str:
+    """Returns a side's change with its interval, where it has one: ``-9.8% (-12.1% to -7.4%)``."""
+    change = side.change()
+    ends = "" if change.low is None or change.high is None else f" ({change.low - 1:+.1%} to {change.high - 1:+.1%})"
+    return f"{change.value - 1:+.1%}{ends}"

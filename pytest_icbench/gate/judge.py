@@ -17,7 +17,14 @@ from pytest_icbench.gate.against import BaselineComparison
 from pytest_icbench.gate.limits import LOSSES, Limit, applies, find
 from pytest_icbench.gate.waivers import Waiver
 from pytest_icbench.gate.waivers import find as find_waiver
-from pytest_icbench.model.disturbed import TOO_DISTURBED, disturbance, too_disturbed, unfit
+from pytest_icbench.model.disturbed import (
+    DISTURBED_AT_BEST,
+    MOST_AT_BEST,
+    TOO_DISTURBED,
+    disturbance,
+    too_disturbed,
+    unfit,
+)
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import DEFAULT_FAILING, GOOD, ORDER, Verdict
@@ -97,7 +104,7 @@ class Judgement:
             }
             if (main := self.against.main) is not None:
                 ratio = None if main.ratio is None else Estimate(main.ratio, main.ratio_low, main.ratio_high)
-                fields["ratio_to_baseline"] = ratio
+                fields["ratio_to_baseline"] = main.medians or ratio  # the main value is a median
         return fields
 
 
@@ -163,9 +170,13 @@ def _unless_disturbed(measurement: Measurement, finding: Finding) -> Finding:
     Versions side by side keep their verdict: a disturbance hits both launches of a pair, and fresh pairs confirm.
     """
     side_by_side = measurement.side_by_side is not None and finding.baseline is not None
-    if finding.verdict != Verdict.REGRESSED or side_by_side or not too_disturbed(measurement):
+    if finding.verdict != Verdict.REGRESSED or side_by_side:
         return finding
-    return replace(finding, verdict=Verdict.INCONCLUSIVE, note=TOO_DISTURBED)
+    if too_disturbed(measurement):
+        return replace(finding, verdict=Verdict.INCONCLUSIVE, note=TOO_DISTURBED)
+    if finding.medians is not None and too_disturbed(measurement, MOST_AT_BEST):
+        return replace(finding, verdict=Verdict.INCONCLUSIVE, note=DISTURBED_AT_BEST)
+    return finding
 
 
 def _hindrances(measurement: Measurement, against: BaselineComparison | None) -> list[str]:
@@ -206,7 +217,7 @@ _WORDS = {
 
 
 def _reason(measurement: Measurement, finding: Finding) -> str:
-    disturbed = finding.note == TOO_DISTURBED  # it would be REGRESSED otherwise
+    disturbed = finding.note in (TOO_DISTURBED, DISTURBED_AT_BEST)  # it would be REGRESSED otherwise
     if measurement.generator_bound and finding.name in LOSSES and finding.verdict == Verdict.INCONCLUSIVE:
         why = finding.name
     elif finding.value is None:

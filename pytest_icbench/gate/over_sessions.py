@@ -23,7 +23,7 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from pytest_icbench.gate.at_best import BEST, Deciding, by_medians, steadier
+from pytest_icbench.gate.at_best import BEST, Deciding, by_medians, in_words, steadier
 from pytest_icbench.gate.entry import Entry
 from pytest_icbench.gate.margins import COMPARED, Allowed
 from pytest_icbench.gate.other_cases import OtherCase, usual
@@ -52,6 +52,8 @@ SEARCH_SHARES = 4
 FEWEST_ALONE = 10
 #: How surely what is normal on a host lies within what is taken for it.
 NORMAL = 0.99
+#: The greatest loss that passes as normal on a host, and as much more: sessions further apart say nothing of a change.
+MOST_NORMAL = 0.3
 #: The greatest change, as a factor, of which a gate says that it would find it.
 MOST_FOUND = 2.0
 #: The reason of an INCONCLUSIVE verdict.
@@ -85,7 +87,9 @@ class SessionVerdict:
             not even half or twice the value is.
         suspect: worse at 95 %, and to be measured again.
         by_launches: whether more launches would tell, because those of the new session make the interval wide.
-        value: the new session's median over launches, which is compared; None with a single session in the baseline.
+        value: the new session's value that is compared: its median over launches, or their best; None with a single
+            session in the baseline.
+        medians: the change of the medians, where the best launches decide.
     """
 
     verdict: Verdict
@@ -99,6 +103,7 @@ class SessionVerdict:
     suspect: bool = False
     by_launches: bool = False
     value: float | None = None
+    medians: Estimate | None = None
 
 
 def over_sessions(
@@ -125,28 +130,24 @@ def over_sessions(
     medians = by_medians(values, sessions, name, over_launches(figure))
     if medians is None:
         return None
-    plain, *beside = medians.sides
+    plain = medians.sides[0]
     if plain.spread is None:
         return _of_one_session(now, before, allowed, plain, of_run=of_run)
     deciding = steadier(medians, values, sessions, name)
     confidence = strict_confidence(shares * len(deciding.sides), figure)
+    own, *beside = deciding.sides
     judged = SessionVerdict(
         Verdict.INCONCLUSIVE,
-        plain.change(),
+        own.change(),
         against=beside[0].change() if beside else None,
-        control=None if medians.control is None else medians.control.change(),
-        sessions=len(plain.levels[-1]),
+        control=None if deciding.control is None else deciding.control.change(),
+        sessions=len(own.levels[-1]),
         finds=_finds(deciding, margin, confidence),
-        value=plain.now,
+        value=own.now,
+        medians=plain.change() if deciding.at_best else None,
     )
-    if not deciding.at_best:
-        return _judged(judged, deciding, values, sessions, allowed, confidence, others, first=first)
-    own, against = (side.change() for side in deciding.sides)
-    control = None if deciding.control is None else deciding.control.change()
-    at_best = replace(judged, ratio=own, against=against, control=control)
-    told = _judged(at_best, deciding, values, sessions, allowed, confidence, (), first=first)
-    told = replace(told, ratio=judged.ratio, against=judged.against, control=judged.control)
-    return _with_medians(told, plain, own, margin)
+    found = _judged(judged, deciding, values, sessions, allowed, confidence, others, first=first)
+    return _with_medians(found, plain, margin) if deciding.at_best else found
 
 
 def _judged(
@@ -178,18 +179,14 @@ def _judged(
     return replace(found, suspect=found.suspect or (first and surely and found.verdict == Verdict.INCONCLUSIVE))
 
 
-def _with_medians(told: SessionVerdict, plain: Side, best: Estimate, margin: Margin) -> SessionVerdict:
-    """Returns what the best launches tell, unless the median contradicts it, with what it rests on."""
-    assert best.low is not None
-    assert best.high is not None
-    span = f"{best.value - 1:+.1%} ({best.low - 1:+.1%} to {best.high - 1:+.1%})"
-    if told.verdict in GOOD and _surely_worse(plain, margin, CONFIDENCE):
-        return _with(told, note=f"its best launches do not show it, {span}, but its median is worse")
-    if told.verdict == Verdict.REGRESSED and margin.change(plain.change()) == "better":
-        return _with(told, note=f"its best launches are worse, {span}, but its median is better")
-    if told.note == SUSPECT:
-        return told
-    return replace(told, note=f"{BEST}: {span}" if told.note is None else f"{BEST}, {span}: {told.note}")
+def _with_medians(found: SessionVerdict, plain: Side, margin: Margin) -> SessionVerdict:
+    """Returns what the best launches tell, unless the median contradicts it."""
+    median = margin.change(plain.change())
+    if found.verdict in GOOD and median != "tolerable" and _surely_worse(plain, margin, CONFIDENCE):
+        return _with(found, note=f"{BEST}, but the median is worse: {in_words(plain)}")
+    if found.verdict == Verdict.REGRESSED and median == "better":
+        return _with(found, note=f"{BEST}, but the median is better: {in_words(plain)}")
+    return replace(found, note=BEST if found.note is None else f"{BEST}: {found.note}")
 
 
 def _usual(control: Side | None) -> bool:
@@ -295,15 +292,18 @@ def _of_others(judged: SessionVerdict, sides: list[Side], changes: list[Change],
     if sessions >= FEWEST_NORMAL and margin.allowance == DEFAULT_ALLOWANCE and not plain.rests_on_launches:
         normal = arm(plain.spread, sessions, NORMAL)
         low, high = math.exp(-normal), math.exp(normal)
+        span = f"{low - 1:+.0%} to {high - 1:+.0%}"
         if not _beyond(judged.ratio.value, Margin(margin.better, 0.0, _worst(low, high, margin))):
-            span = f"{low - 1:+.0%} to {high - 1:+.0%}"
-            return _with(judged, Verdict.PASS, note=f"within what is normal here over {sessions} sessions, {span}")
+            if 1 - low <= MOST_NORMAL:
+                return _with(judged, Verdict.PASS, note=f"within what is normal here over {sessions} sessions, {span}")
+            judged = replace(judged, note=f"what is normal here over {sessions} sessions tells nothing: {span}")
     if plain.rests_on_launches:
         return replace(judged, by_launches=True)
     distance = abs(math.log(judged.ratio.value / margin.limit))
     more = sessions_until_told(plain.spread, sessions, distance, CONFIDENCE, MOST_SESSIONS) if distance else None
     wanted = max(FEWEST_NORMAL - sessions, 0) if margin.allowance == DEFAULT_ALLOWANCE else None
-    return _with(judged, more_sessions=min((count for count in (more, wanted) if count), default=None))
+    more = min((count for count in (more, wanted) if count), default=None)
+    return _with(judged, note=judged.note, more_sessions=more)
 
 
 def _worst(low: float, high: float, margin: Margin) -> float:

@@ -38,6 +38,7 @@ class Finding:
             link's own; null without one.
         finds: worsening that such a comparison accuses in half of all sessions; null with fewer than two sessions, and
             where not even half or twice the value is.
+        medians: ratio of the medians, where the best launches decide, of which value and ratio then are; else null.
         suspect: the value was worse in a first look; the second look's result stands below.
     """
 
@@ -66,6 +67,7 @@ class Finding:
     against_control: Estimate | None = None
     control_change: Estimate | None = None
     finds: float | None = None
+    medians: Estimate | None = None
     suspect: bool = False
 
     def sentence(self) -> str:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from pytest_icbench.model.finding import Finding
+from pytest_icbench.model.measurement import MAIN_FIGURES
 from pytest_icbench.model.result import Result
 from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.stats.sessions import as_wide_as
@@ -40,12 +41,16 @@ def _tells(finding: Finding) -> bool:
 
 
 def _with(result: Result) -> Result:
-    changed: dict[str, Any] = {}
+    changes: dict[str, Estimate] = {}
     for finding in filter(_tells, result.findings):
         assert finding.ratio is not None
-        change = Estimate(finding.ratio, finding.ratio_low, finding.ratio_high)
-        for name in (finding.name, *_IN_OTHER_UNITS.get(finding.name, ())):
+        changes[finding.name] = finding.medians or Estimate(finding.ratio, finding.ratio_low, finding.ratio_high)
+    if changes and result.ratio_to_baseline is not None:  # where the main value decides nothing, it has no finding
+        changes[MAIN_FIGURES[result.dimension]] = result.ratio_to_baseline
+    wide: dict[str, Any] = {}
+    for main, change in changes.items():
+        for name in (main, *_IN_OTHER_UNITS.get(main, ())):
             value = getattr(result, name)
             if isinstance(value, Estimate):
-                changed[name] = as_wide_as(value, change)
-    return replace(result, **changed) if changed else result
+                wide[name] = as_wide_as(value, change)
+    return replace(result, **wide) if wide else result

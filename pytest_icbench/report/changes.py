@@ -215,7 +215,7 @@ def of_finding(case: str, finding: Finding, allowance: float | None = None) -> C
         high=finding.ratio_high,
         limit=1 - finding.limit if drop else 1 + finding.limit,
         gain=gain,
-        note=finding.outlook(),
+        note=finding.outlook() or (finding.note or "" if finding.medians is not None else ""),
     )
 
 

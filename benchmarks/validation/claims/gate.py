@@ -14,7 +14,7 @@ from pytest_icbench.gate.against import Comparer
 from pytest_icbench.gate.entry import Baseline, Entry
 from pytest_icbench.gate.margins import Margins
 from pytest_icbench.gate.over_sessions import ERROR_RATE
-from pytest_icbench.gate.session_values import MOST_SESSIONS, SessionValues
+from pytest_icbench.gate.session_values import MOST_SESSIONS, SessionValues, best_of
 from pytest_icbench.model.verdict import GOOD, Verdict
 from pytest_icbench.stats.noninferiority import Figure, Margin, ratio_of
 from pytest_icbench.stats.quantiles import median
@@ -35,12 +35,13 @@ CASES, KEPT, LAUNCHES, NOISE = 10, 6, 8, 0.02
 SESSIONS, POWER_SESSIONS = 10_000, 1_000
 #: The cases of a session that are drawn for its power; as many as tell that the host did not change.
 POWER_CASES = 4
-#: The greatest share of odd launches in a session, where a control has any.
+#: The greatest share of odd or disturbed launches in a session, where there are any.
 MOST_ODD = 0.6
 METHOD = f"""
 Each machine has {SESSIONS:,} sessions of {CASES} cases, each with a baseline of {KEPT} sessions where no other number
 is told. A session has {LAUNCHES} launches of each case, and as many of its reference link beside them, with a noise of
-{NOISE:.0%}. A session draws the host's level, which the cases and their control share, and one of each case's own,
+{NOISE:.0%}. Where launches are disturbed, it is another share of them in each session, up to {MOST_ODD:.0%}, each by up to
+half. A session draws the host's level, which the cases and their control share, and one of each case's own,
 which nothing else shares. Each case is of a switch of its own. A suspect is measured again when all cases have had
 their first look. Its own level stays as it was, which is the worst. A band is a rig's: a session has one, and in the
 second look each launch has another. A band that stays for a whole session has no bound: with six sessions that all met
@@ -77,6 +78,8 @@ class Machine:
         apart: distance of two bands, of which a rig draws the upper one in four of five.
         stays: whether the band is the session's, so that a rig built anew does not draw another one.
         odd: by how much, at most, some launches of the control are slower by themselves, in each session others.
+        disturbed: by how much, at most, some launches of the case and of the control are slower, each by itself, in
+            each session another share of them.
         drift: change of the host's level from session to session.
         step: change of the host's level between the baseline and now.
         sessions: of the baseline.
@@ -92,6 +95,7 @@ class Machine:
     apart: float = 0.0
     stays: bool = False
     odd: float = 0.0
+    disturbed: float = 0.0
     drift: float = 0.0
     step: float = 0.0
     sessions: int = KEPT
@@ -116,6 +120,7 @@ _MACHINES = (
     Machine("own 1 %, control with odd launches", own=0.01, odd=0.2),
     Machine("host steps by -5 %, control with odd launches", own=0.01, odd=0.2, step=-0.05),
     Machine("own 1 %, control's own 4 %", own=0.01, moods=0.04),
+    Machine("own 1 %, launches disturbed", own=0.01, disturbed=0.5),
     *(
         Machine(f"host steps by {step:.0%}, own 1 %, control's own 4 %", own=0.01, moods=0.04, step=step)
         for step in (-0.05, -0.1, -0.2)
@@ -129,6 +134,7 @@ _MACHINES = (
 _MANY = (
     *("own 5 %, Student's t3", "bands 20 % apart, 80/20, that stay for a session"),
     *("host steps by -5 %, control with odd launches", "host steps by -10%, own 1 %, control's own 4 %"),
+    "own 1 %, launches disturbed",
 )
 #: Baselines between, by sessions with heavy tails, which few sessions tell worst.
 _BETWEEN = (8, 10, 14)
@@ -140,6 +146,7 @@ MACHINES = (
 _TOLD = (
     *("sessions alike", "own level 1 %", "own level 2 %", "own level 5 %", "host 5 %", "host 5 %, own 2 %"),
     *("own 1 %, control with odd launches", "own 1 %, control's own 4 %"),
+    "own 1 %, launches disturbed",
 )
 #: Machines of which the power is told, with six sessions and with as many as a baseline keeps.
 POWERFUL = tuple(
@@ -216,9 +223,15 @@ class Sessions:
             launches = _launches(self.host[place] + level, machine.correlation, random)
             sides.append([value * math.exp(by_rig) for value, by_rig in zip(launches, bands, strict=True)])
         if machine.odd:
-            share = MOST_ODD * random.random()
-            sides[1] = [value * (1 - machine.odd * random.random() * (random.random() < share)) for value in sides[1]]
+            sides[1] = _some_slower(sides[1], machine.odd, MOST_ODD * random.random(), random)
+        if machine.disturbed:
+            share = MOST_ODD * random.random()  # of both: what disturbs is the host's
+            sides = [_some_slower(launches, machine.disturbed, share, random) for launches in sides]
         return sides[0], sides[1]
+
+
+def _some_slower(launches: list[float], most: float, share: float, random: Random) -> list[float]:
+    return [value * (1 - most * random.random() * (random.random() < share)) for value in launches]
 
 
 def _band(machine: Machine, random: Random) -> float:
@@ -248,7 +261,8 @@ def _launches(level: float, correlation: float, random: Random) -> list[float]:
 def _entry(case: int, launches: tuple[list[float], list[float]]) -> Entry:
     values, control = launches
     # Its interval is not used: that over its launches is made of them.
-    figure = Figure(median(values), min(values), max(values), tuple(values))
+    best = best_of(values, "higher")
+    figure = Figure(median(values), min(values), max(values), tuple(values), best)
     facts = {"metric": "frmol", "placement": "dedicated", "rules": 1, "measured": "2026-01-31T12:00:00Z"}
     return Entry(
         case=f"s{case}",
@@ -257,7 +271,7 @@ def _entry(case: int, launches: tuple[list[float], list[float]]) -> Entry:
         lower_bound=False,
         launches=LAUNCHES,
         figures={"throughput_pps": figure},
-        control=Figure(median(control), launches=tuple(control)),
+        control=Figure(median(control), launches=tuple(control), best=best_of(control, "higher")),
         **facts,  # type: ignore[arg-type]
     )
 

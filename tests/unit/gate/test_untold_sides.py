@@ -10,7 +10,7 @@ import pytest
 from pytest_icbench.gate.against import Comparer
 from pytest_icbench.gate.entry import Baseline, Entry, entry_of
 from pytest_icbench.gate.margins import Margins
-from tests.baselines import ALIKE, launch, measured, scaled, with_sessions
+from tests.baselines import ALIKE, entry, launch, measured, scaled, with_sessions
 
 #: Sessions that lie far apart; with the newest one their geometric mean is 1.
 APART = (1.1, 1 / 1.1, 1.05, 1 / 1.05, 1.0)
@@ -45,3 +45,11 @@ def test_the_reason_is_the_side_that_does_not_tell(
     finding = comparer.compare_entry(beside_a_control(0.82), Margins()).findings[0]
     assert (finding.verdict, finding.note) == ("INCONCLUSIVE", f"{untold}, it may lie within the margin")
     assert finding.more_sessions is not None
+
+
+def test_sessions_that_lie_too_far_apart_pass_nothing() -> None:
+    kept = with_sessions(entry(), (1.2, 1 / 1.2, 1.15, 1 / 1.15, 1.0))
+    finding = Comparer(Baseline("main", (kept,)), cases=1).compare_entry(entry(), Margins()).findings[0]
+    assert finding.verdict == "INCONCLUSIVE"
+    assert finding.note is not None
+    assert finding.note.startswith("what is normal here over 6 sessions tells nothing: -47% to")

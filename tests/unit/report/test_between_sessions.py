@@ -57,6 +57,19 @@ def test_the_wider_interval_says_whose_sessions_it_includes() -> None:
     assert ("interval", f"with what {OF_MAIN} differ by") in facts_of(wide)
 
 
+def test_where_the_best_launches_decide_the_value_is_as_wide_as_the_change_of_its_medians() -> None:
+    (wide,) = with_sessions([compared(medians=Estimate(1.0, 0.6, 1.5))])
+    assert (wide.throughput_pps.low, wide.throughput_pps.high) == pytest.approx((3e6, 7.5e6))  # type: ignore[union-attr]
+
+
+def test_a_rate_that_decides_nothing_beside_its_switchs_cycles_is_as_wide_as_its_own_change() -> None:
+    rate = compared()
+    (cycles,) = (replace(finding, name="cycles_per_packet") for finding in rate.findings)
+    silent = replace(rate, findings=(cycles,), ratio_to_baseline=Estimate(1.0, 0.6, 1.5))
+    (wide,) = with_sessions([silent])
+    assert (wide.throughput_pps.low, wide.throughput_pps.high) == pytest.approx((3e6, 7.5e6))  # type: ignore[union-attr]
+
+
 def test_the_value_in_other_units_is_as_wide_and_the_others_keep_their_interval() -> None:
     plain, (wide,) = compared(), with_sessions([compared()])
     assert wide.throughput_gbps is not None

@@ -18,12 +18,14 @@ from pytest_icbench.gate.entry import Baseline
 from pytest_icbench.gate.margins import Margins
 from pytest_icbench.gate.thresholds import Thresholds
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import Traffic
+from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.report import headline, overview
 from pytest_icbench.report.answer import answer
-from pytest_icbench.report.changes import change_of, changed, comparisons
+from pytest_icbench.report.changes import change_of, changed, comparisons, of_finding
 from pytest_icbench.report.columns import In, columns
 from pytest_icbench.report.comparison import compare_sides
 from pytest_icbench.report.figure.dots import dot_charts
@@ -290,3 +292,10 @@ def test_a_file_of_the_users_is_told_by_its_name_and_hash() -> None:
     file = {"file": "slow.toml", "sha256": "8986d0990db0ad12ad0c", "content": {"burst": 1}}
     assert changed("x", None, file) == "x: nothing before, slow.toml (sha256 8986d0990db0) now"
     assert changed("x", {"gro": True}, {"gro": False, "tso": True}) == "x: gro True before, gro False, tso True now"
+
+
+def test_a_change_says_that_the_best_launches_decide() -> None:
+    note = "its best launches decide"
+    plain = Finding("throughput_pps", "drop", 0.03, "defaults", Verdict.PASS, value=5e6, ratio=1.0, note=note)
+    assert of_finding("ovs", replace(plain, medians=Estimate(0.8, 0.5, 1.2))).note == note
+    assert of_finding("ovs", plain).note == ""
