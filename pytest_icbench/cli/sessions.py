@@ -14,12 +14,12 @@ from typing import Any
 from pytest_icbench.cli.baseline import BASELINES
 from pytest_icbench.config import values
 from pytest_icbench.errors import UsageError
+from pytest_icbench.gate.best_launches import BEST, by_medians, steadier
 from pytest_icbench.gate.entry import Entry, newest
 from pytest_icbench.gate.margins import CYCLES, MAIN, Margins
 from pytest_icbench.gate.over_sessions import finds
 from pytest_icbench.gate.session_values import FEWEST_NORMAL, by_level
 from pytest_icbench.gate.thresholds import Thresholds, load
-from pytest_icbench.stats.sessions import spread_of
 from pytest_icbench.store.baselines import host_name, known_names, put
 from pytest_icbench.store.baselines import load as load_baseline
 from pytest_icbench.wording import percent, plain_name, printable
@@ -103,12 +103,14 @@ def _sessions(entry: Entry, cases: int, thresholds: Thresholds) -> list[str]:
 def _power(entry: Entry, name: str, cases: int, margins: Margins) -> str:
     """Returns how far sessions lie apart, and which worsening is found; empty where a figure has no sessions."""
     allowed = margins.of_cycles() if name == CYCLES else margins.of(entry.dimension)[0]
-    spread = spread_of(by_level(entry.sessions, lambda session: session.values.get(name)))
-    if spread is None:
+    values, sessions = entry.values, entry.sessions
+    medians = by_medians(values, sessions, name, None)
+    if medians is None or medians.sides[0].spread is None:
         return ""
-    beside = spread_of(by_level(entry.sessions, lambda session: session.against.get(name)))
-    text = f"{plain_name(name)}: sessions {percent(spread.deviation)} apart"
-    text += f", {percent(beside.deviation)} against the control" if beside is not None else ""
+    deciding = steadier(medians, values, sessions, name)
+    spread, *beside = [side.spread.deviation for side in deciding.sides if side.spread is not None]
+    text = f"{plain_name(name)}: sessions {percent(spread)} apart{f' {BEST}' if deciding.by_best else ''}"
+    text += f", {percent(beside[0])} against the control" if beside else ""
     share = finds(entry, allowed, cases)
     way = "lower" if allowed.margin.better == "higher" else "higher"
     if share is None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from pytest_icbench.gate.best_launches import BEST
 from pytest_icbench.gate.entry import SEARCHED, Baseline, Entry, entry_of
 from pytest_icbench.gate.limits import Effort, further, too_few_samples
 from pytest_icbench.gate.margins import CYCLES, Allowed, Margins
@@ -189,7 +190,9 @@ class Comparer:
         if allowed.name == "throughput_pps" and (now.lower_bound or before.lower_bound):
             # What is "at least" can still fall, and be fallen short of: the path is slower, whatever limits it.
             fell = judged.verdict == Verdict.REGRESSED or judged.suspect
-            note = _AT_LEAST if not fell else judged.note or (_PATH_FELL if now.lower_bound else None)
+            note = _AT_LEAST if not fell else judged.note
+            if fell and now.lower_bound and note in (None, BEST):
+                note = "; ".join(filter(None, (_PATH_FELL, note)))
             verdict = judged.verdict if fell else Verdict.INCONCLUSIVE
             return _with_sessions(
                 finding, judged, verdict=verdict, at_least=now.lower_bound, note=note, more_sessions=None
@@ -213,7 +216,7 @@ class Comparer:
 def _with_sessions(finding: Finding, judged: SessionVerdict, **others: Any) -> Finding:
     """Returns the finding with what the comparison over sessions found, and with other values for some fields."""
     # Compared is each session's median, or its best; the mean of its rounds, which is reported, can lie far from both.
-    value = judged.value if judged.sessions > 1 else None
+    value = judged.value if judged.sessions > 1 or judged.medians is not None else None
     assert finding.value is not None  # both sides have one
     now = Estimate(finding.value, finding.value_low, finding.value_high)
     if value is not None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from pytest_icbench.errors import Invalid, Regression
 from pytest_icbench.gate.against import BaselineComparison
+from pytest_icbench.gate.best_launches import BEST
 from pytest_icbench.gate.limits import LOSSES, Limit, applies, find
 from pytest_icbench.gate.waivers import Waiver
 from pytest_icbench.gate.waivers import find as find_waiver
@@ -174,9 +175,17 @@ def _unless_disturbed(measurement: Measurement, finding: Finding) -> Finding:
         return finding
     if too_disturbed(measurement):
         return replace(finding, verdict=Verdict.INCONCLUSIVE, note=TOO_DISTURBED)
-    if finding.medians is not None and too_disturbed(measurement, MOST_AT_BEST):
+    if finding.medians is not None and not _beyond(finding) and too_disturbed(measurement, MOST_AT_BEST):
         return replace(finding, verdict=Verdict.INCONCLUSIVE, note=DISTURBED_AT_BEST)
     return finding
+
+
+def _beyond(finding: Finding) -> bool:
+    """Whether the medians lie beyond the limit, too, with their whole interval."""
+    medians = finding.medians
+    if medians is None or medians.low is None or medians.high is None:
+        return False
+    return medians.high < 1 - finding.limit if finding.kind == "drop" else medians.low > 1 + finding.limit
 
 
 def _hindrances(measurement: Measurement, against: BaselineComparison | None) -> list[str]:
@@ -240,7 +249,9 @@ def _reason_of_change(finding: Finding) -> str:
     if finding.ratio is None:
         return f"{plain_name(finding.name)} {quantity(finding.name, finding.value)}"
     way = "lower" if finding.ratio < 1 else "higher"
-    why = f"{plain_name(finding.name)} {quantity(finding.name, finding.value)} {percent(finding.ratio - 1)} {way}"
+    said = finding.verdict == Verdict.INCONCLUSIVE and BEST in (finding.note or "")
+    best = "" if finding.medians is None or said else f" {BEST}"
+    why = f"{plain_name(finding.name)}{best} {quantity(finding.name, finding.value)} {percent(finding.ratio - 1)} {way}"
     why += f" than {quantity(finding.name, finding.baseline_value)} of {finding.baseline}"
     if finding.verdict == Verdict.INCONCLUSIVE and not finding.note:
         why += ", but the interval reaches beyond the limit"

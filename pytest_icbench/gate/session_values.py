@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from pytest_icbench.gate.margins import COMPARED
 from pytest_icbench.stats.noninferiority import Better, Figure
-from pytest_icbench.stats.quantiles import FEWEST_LAUNCHES, median, quantile
+from pytest_icbench.stats.quantiles import median, quantile
 
 #: The most sessions of a case that a baseline keeps; a further one pushes the oldest out.
 MOST_SESSIONS = 20
@@ -16,6 +16,8 @@ MOST_SESSIONS = 20
 FEWEST_NORMAL = 5
 #: What is multiplied by the reference link's rate, and not divided by it: a cost of each frame.
 COST = ("throughput", "lower")
+#: The fewest launches that have a best: of a few, all may be disturbed.
+FEWEST_BEST = 8
 #: The quantile at which the best launches begin.
 _BEST = 0.9
 
@@ -32,8 +34,8 @@ class SessionValues:
         canary_ns: CPU time of a fixed piece of work, median over launches; None where it was not done.
         level: grows by one with each change that was accepted.
         other_link_pps: rate of a link that shares no code with the path, when the session began; None without one.
-        best: the figures at their best; see ``best_of``. Those of fewer than six launches are missing.
-        control_best: the reference link's main figure at its best; None without one, or of fewer than six launches.
+        best: the figures at their best; see ``best_of``. Those of fewer than eight launches are missing.
+        control_best: the reference link's main figure at its best; None without one, or of fewer than eight launches.
     """
 
     values: dict[str, float] = field(default_factory=dict)
@@ -48,14 +50,14 @@ class SessionValues:
 
 
 def best_of(launches: Sequence[float], better: Better) -> float | None:
-    """Returns the ninth decile of launches, counted from the worst one; None of fewer than six.
+    """Returns the ninth decile of launches, counted from the worst one; None of fewer than eight.
 
     What disturbs a launch makes it slower, and nothing makes it faster than the host is. So the best launches stay
     where they are while some are undisturbed (Chen and Revels, "Robust benchmarking in noisy environments", 2016, go to
     the best one). Over 36 quiet sessions the medians of testpmd lay 23 % apart (standard deviation), its ninth deciles
     1.8 %; those of linux-bridge 4.2 and 1.6 %, those of ovs 17 and 1.6 %.
     """
-    if len(launches) < FEWEST_LAUNCHES or min(launches) <= 0:
+    if len(launches) < FEWEST_BEST or min(launches) <= 0:
         return None
     return quantile(launches, _BEST if better == "higher" else 1 - _BEST)
 
@@ -98,13 +100,17 @@ def against_best(name: str, figure: Figure, control: Figure | None) -> float | N
 
 
 def by_level(sessions: Sequence[SessionValues], of: Callable[[SessionValues], float | None]) -> list[list[float]]:
-    """Returns a positive value of each session that has it, level by level, the newest level last."""
+    """Returns a positive value of each session that has it, level by level; none if none of the newest level has it.
+
+    The newest level is the last. What was right before a change was accepted is not what is right now.
+    """
     levels: dict[int, list[float]] = {}
     for session in sessions:
         value = of(session)
         if value is not None and value > 0:
             levels.setdefault(session.level, []).append(value)
-    return [levels[level] for level in sorted(levels)]
+    newest = max((session.level for session in sessions), default=0)
+    return [levels[level] for level in sorted(levels)] if newest in levels else []
 
 
 def middle(figure: Figure) -> float:

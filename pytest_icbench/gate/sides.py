@@ -45,6 +45,12 @@ class Side:
         over, widened = change_of_level(self.now, self.levels, spread=self.spread), self.change()
         return (widened.low, widened.high) != (over.low, over.high)
 
+    def surely_worse(self, margin: Margin, confidence: float) -> bool:
+        """Whether it is worse than what did not change, at a level of confidence."""
+        change = self.change(confidence)
+        best = change.high if margin.better == "higher" else change.low
+        return best is not None and (best < 1 if margin.better == "higher" else best > 1)
+
     @cached_property
     def spread(self) -> Spread | None:
         return spread_of(self.levels)

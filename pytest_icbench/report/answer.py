@@ -8,20 +8,23 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from pytest_icbench.gate.margins import COMPARED, MAIN
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.report import born, few_cpus, rules, versions
 from pytest_icbench.report.axes import Traffic, grouped, is_latency, main_figure, main_unit, path_of, traffic
-from pytest_icbench.report.changes import comparisons, in_units
+from pytest_icbench.report.changes import change_of, comparisons, in_units
 from pytest_icbench.report.overview import Ranking, rankings, verdict_named
 from pytest_icbench.report.plain import plain_ratio, with_plain
 from pytest_icbench.stats.quantiles import Estimate
-from pytest_icbench.wording import alternatives, counted, percent, printable, signed_percent
+from pytest_icbench.wording import alternatives, counted, percent, plain_name, printable, signed_percent
 
 #: Number of traffics that the first screen shows of each kind of measurement.
 MOST_TRAFFICS = 2
 #: Number of cases, or of paths, that a sentence names.
 _FEW = 3
+#: The words for main values.
+_PLAIN = {"throughput_pps": "rate", "rtt_p50_ns": "round trip"}
 
 
 class Sentence(NamedTuple):
@@ -188,17 +191,23 @@ def _worst_first(group: Iterable[Result], verdict: Verdict) -> list[Result]:
 
 
 def _ratio(result: Result) -> Estimate | None:
-    comparison = result.side_by_side
-    if comparison is not None:
-        return Estimate(comparison.ratio, comparison.ratio_low, comparison.ratio_high)
-    return result.ratio_to_baseline
+    """Returns the change that decides, which need not be that of the main value."""
+    change = change_of(result)
+    if change is None or change.ratio is None:
+        return result.ratio_to_baseline
+    return Estimate(change.ratio, change.low, change.high)
+
+
+def _figure(result: Result) -> str:
+    change = change_of(result)
+    return MAIN[result.dimension] if change is None or change.ratio is None else change.name
 
 
 def _worse(ratio: Estimate | None, result: Result) -> float:
     """Returns a number that is the smaller the worse the change is."""
     if ratio is None or not ratio:
         return 0.0
-    return 1 / ratio if is_latency(result) else float(ratio)
+    return 1 / ratio if COMPARED[_figure(result)][1] == "lower" else float(ratio)
 
 
 def _changes(results: Sequence[Result]) -> str:
@@ -212,7 +221,8 @@ def _change(result: Result) -> str:
     ratio = _ratio(result)
     if ratio is None:
         return ""
-    text = f"{'round trip' if is_latency(result) else 'rate'} {signed_percent(ratio)} %"
+    name = _figure(result)
+    text = f"{_PLAIN.get(name) or plain_name(name)} {signed_percent(ratio)} %"
     if ratio.low is None or ratio.high is None:
         return text
     return f"{text} ({signed_percent(ratio.low)} to {signed_percent(ratio.high)})"

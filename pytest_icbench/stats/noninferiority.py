@@ -45,7 +45,7 @@ class Figure:
     Attributes:
         value, low, high: the figure and its interval, of a search its bounds; None where there are too few launches.
         launches: the figure of each launch; empty where they are not known, and the interval alone decides.
-        best: the ninth decile of the launches that nobody disturbed, from the worst; None of fewer than six.
+        best: the ninth decile of the launches that nobody disturbed, from the worst; None of fewer than eight.
     """
 
     value: float

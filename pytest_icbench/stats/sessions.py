@@ -4,11 +4,11 @@
 Launches lie within sessions, and sessions within a host's time. A session draws a level of its own: where memory lies,
 what else runs, how warm the host is. Launches of one session know nothing of it, however many there are, so the unit is
 the session (Kalibera and Jones, "Rigorous benchmarking in reasonable time", International Symposium on Memory
-Management 2013). A session counts by the median of its launches. What the launches of a session leave unknown, and that
-they depend on each other, is in the spread of these medians.
+Management 2013). A session counts by one value: the median of its launches, or that of the best ones. What the launches
+of a session leave unknown, and that they depend on each other, is in the spread of these values.
 
-The interval is that of the prediction of one more session: Student's over the logarithms of the medians (Hahn and
-Meeker, "Statistical Intervals", 4.7). Two sessions are the fewest; they give a wide one.
+The interval is that of the prediction of one more session: Student's over the logarithms of these values (Hahn
+and Meeker, "Statistical Intervals", 4.7). Two sessions are the fewest; they give a wide one.
 
 A change that was accepted begins a new level: the sessions before it still tell how far sessions lie apart, and no
 longer where they lie.

@@ -40,12 +40,12 @@ MOST_ODD = 0.6
 METHOD = f"""
 Each machine has {SESSIONS:,} sessions of {CASES} cases, each with a baseline of {KEPT} sessions where no other number
 is told. A session has {LAUNCHES} launches of each case, and as many of its reference link beside them, with a noise of
-{NOISE:.0%}. Where launches are disturbed, it is another share of them in each session, up to {MOST_ODD:.0%}, each by up to
-half. A session draws the host's level, which the cases and their control share, and one of each case's own,
-which nothing else shares. Each case is of a switch of its own. A suspect is measured again when all cases have had
-their first look. Its own level stays as it was, which is the worst. A band is a rig's: a session has one, and in the
-second look each launch has another. A band that stays for a whole session has no bound: with six sessions that all met
-the upper band, the lower one looks like a regression.
+{NOISE:.0%}. Where launches are disturbed, each session has another share of them that is, up to {MOST_ODD:.0%}, each by
+up to half. A session draws the host's level, which the cases and their control share, and one of each case's own, which
+nothing else shares. Each case is of a switch of its own. A suspect is measured again when all cases have had their
+first look. Its own level stays as it was, which is the worst. A band is a rig's: a session has one, and in the second
+look each launch has another. A band that stays for a whole session has no bound: with six sessions that all met the
+upper band, the lower one looks like a regression.
 
 The verdicts are those of the gate's own functions. They are compared with the gate's earlier rule: the newest session
 of the baseline, and an interval over launches.
@@ -80,6 +80,7 @@ class Machine:
         odd: by how much, at most, some launches of the control are slower by themselves, in each session others.
         disturbed: by how much, at most, some launches of the case and of the control are slower, each by itself, in
             each session another share of them.
+        longer: how many times as many launches a session of the baseline has.
         drift: change of the host's level from session to session.
         step: change of the host's level between the baseline and now.
         sessions: of the baseline.
@@ -96,6 +97,7 @@ class Machine:
     stays: bool = False
     odd: float = 0.0
     disturbed: float = 0.0
+    longer: int = 1
     drift: float = 0.0
     step: float = 0.0
     sessions: int = KEPT
@@ -121,6 +123,7 @@ _MACHINES = (
     Machine("host steps by -5 %, control with odd launches", own=0.01, odd=0.2, step=-0.05),
     Machine("own 1 %, control's own 4 %", own=0.01, moods=0.04),
     Machine("own 1 %, launches disturbed", own=0.01, disturbed=0.5),
+    Machine("own 1 %, launches disturbed, twice as many in the baseline", own=0.01, disturbed=0.5, longer=2),
     *(
         Machine(f"host steps by {step:.0%}, own 1 %, control's own 4 %", own=0.01, moods=0.04, step=step)
         for step in (-0.05, -0.1, -0.2)
@@ -134,7 +137,7 @@ _MACHINES = (
 _MANY = (
     *("own 5 %, Student's t3", "bands 20 % apart, 80/20, that stay for a session"),
     *("host steps by -5 %, control with odd launches", "host steps by -10%, own 1 %, control's own 4 %"),
-    "own 1 %, launches disturbed",
+    *("own 1 %, launches disturbed", "own 1 %, launches disturbed, twice as many in the baseline"),
 )
 #: Baselines between, by sessions with heavy tails, which few sessions tell worst.
 _BETWEEN = (8, 10, 14)
@@ -146,7 +149,7 @@ MACHINES = (
 _TOLD = (
     *("sessions alike", "own level 1 %", "own level 2 %", "own level 5 %", "host 5 %", "host 5 %, own 2 %"),
     *("own 1 %, control with odd launches", "own 1 %, control's own 4 %"),
-    "own 1 %, launches disturbed",
+    *("own 1 %, launches disturbed", "bands 6 % apart, 80/20"),
 )
 #: Machines of which the power is told, with six sessions and with as many as a baseline keeps.
 POWERFUL = tuple(
@@ -219,8 +222,9 @@ class Sessions:
         sides = []
         for level, band in zip((self.own[place], self.control[place]), self.bands[place], strict=True):
             drawn = again and not machine.stays
-            bands = [_band(machine, random) if drawn else band for _ in range(LAUNCHES)]
-            launches = _launches(self.host[place] + level, machine.correlation, random)
+            count = LAUNCHES * (machine.longer if place < machine.sessions else 1)
+            bands = [_band(machine, random) if drawn else band for _ in range(count)]
+            launches = _launches(self.host[place] + level, machine.correlation, random, count)
             sides.append([value * math.exp(by_rig) for value, by_rig in zip(launches, bands, strict=True)])
         if machine.odd:
             sides[1] = _some_slower(sides[1], machine.odd, MOST_ODD * random.random(), random)
@@ -250,9 +254,9 @@ def own_levels(machine: Machine, random: Random, count: int) -> list[float]:
     return levels
 
 
-def _launches(level: float, correlation: float, random: Random) -> list[float]:
+def _launches(level: float, correlation: float, random: Random, count: int) -> list[float]:
     values, now, rest = [], random.gauss(0, NOISE), NOISE * math.sqrt(1 - correlation**2)
-    for _ in range(LAUNCHES):
+    for _ in range(count):
         values.append(1e6 * math.exp(level + now))
         now = correlation * now + random.gauss(0, rest)
     return values

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import Traffic
@@ -207,6 +208,21 @@ def test_a_gate_names_the_worst_and_what_improved() -> None:
     assert "1 IMPROVED: snabb-64B-b32-1vs1-R1M rate +20.0 % (+19.0 to +21.0)." in sentence.text
     (sentence,) = answer([result(Case("ovs", rate=Rate(1_000_000)), verdict="INCONCLUSIVE", baseline="main")])
     assert sentence.lead == "Nothing is known to be slower than main."
+
+
+def test_a_gate_tells_the_change_that_decided_and_not_that_of_the_medians() -> None:
+    def regressed(switch: str, name: str, kind: Literal["drop", "rise"], ratio: float) -> Result:
+        ends = {"ratio": ratio, "ratio_low": ratio - 0.01, "ratio_high": ratio + 0.01}
+        found = Finding(name, kind, 0.03, "defaults", Verdict.REGRESSED, value=1.0, baseline="main", **ends)
+        facts: dict[str, Any] = {"ratio_to_baseline": Estimate(1.02, 0.6, 1.4), "findings": (found,)}
+        return result(Case(switch), verdict="REGRESSED", baseline="main", **facts)
+
+    cases = [("ovs", "throughput_pps", "drop", 0.9), ("testpmd", "cycles_per_packet", "rise", 1.5)]
+    (sentence,) = answer([regressed(*case) for case in cases])  # type: ignore[arg-type]
+    assert sentence.text.startswith(
+        "Worst: testpmd-64B-b32-1vs1-Rmax cycles_per_packet +50.0 % (+49.0 to +51.0); "
+        "ovs-64B-b32-1vs1-Rmax rate -10.0 % (-11.0 to -9.0)"
+    )
 
 
 def test_versions_have_the_numbers_of_the_deciding_pairs_everywhere() -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
@@ -14,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_icbench.gate.against import Comparer
-from pytest_icbench.gate.at_best import BEST
+from pytest_icbench.gate.best_launches import BEST
 from pytest_icbench.gate.entry import Baseline, Entry, entry_of
 from pytest_icbench.gate.judge import judge
 from pytest_icbench.gate.margins import Margins
@@ -22,6 +23,7 @@ from pytest_icbench.gate.over_sessions import SUSPECT, finds
 from pytest_icbench.gate.session_values import SessionValues, best_against, best_of
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.launch import Launch
+from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.store.baseline_file import read, write
 from tests.baselines import launch, measured, with_cycles
 
@@ -111,6 +113,26 @@ def test_the_best_launches_of_a_disturbed_session_accuse_nothing(disturbed: int,
     assert why in judgement.reason
 
 
+def test_a_verdict_says_by_what_it_was_reached() -> None:
+    comparison = Comparer(Baseline("main", (baseline(),))).compare_entry(session(in_a_mood(0.1, 0.9)), Margins())
+    judgement = judge(measured(launches=in_a_mood(0.1, 0.9)), against=comparison)
+    assert re.match(rf"throughput_pps {BEST} 4\.5\S*M 1\d\S* % lower than 5\.0\S*M of main", judgement.reason)
+
+
+def test_medians_that_are_worse_too_accuse_beside_a_few_disturbed_launches() -> None:
+    rates = in_a_mood(0.1, 0.9, seed=2)
+    steady = baseline((0.0, 0.3, 0.1, 0.2, 0.4, 0.1, 0.45, 0.0))
+    comparison = Comparer(Baseline("main", (steady,))).compare_entry(session(rates), Margins())
+    (finding,) = comparison.findings
+    beyond = replace(finding, medians=Estimate(0.9, 0.88, 0.92))
+    for medians, verdict in (
+        (beyond, "REGRESSED"),
+        (replace(finding, medians=Estimate(0.9, 0.7, 1.1)), "INCONCLUSIVE"),
+    ):
+        changed = replace(comparison, findings=(medians,))
+        assert judge(replace(measured(launches=rates), disturbed_launches=2), against=changed).verdict == verdict
+
+
 def test_few_sessions_and_those_that_know_no_best_are_judged_by_their_medians() -> None:
     few = found(session(in_a_mood(0.2, seed=2)), baseline(MOODS[:4]))
     assert (few.verdict, few.note) == ("INCONCLUSIVE", None)
@@ -153,13 +175,57 @@ def test_what_slows_most_launches_and_not_the_best_does_not_pass() -> None:
     finding = found(session(rates), baseline((0.1, 0.2, 0.1, 0.3, 0.2, 0.1, 0.55)))
     assert finding.verdict == "INCONCLUSIVE"
     assert finding.note is not None
-    assert finding.note.startswith(f"{BEST}, but the median is worse: -67.7%")
+    assert finding.note.startswith(f"{BEST} it is not worse, but by its median: -67.7%")
+
+
+def test_a_median_that_lost_more_than_may_be_normal_does_not_pass_however_far_sessions_lie_apart() -> None:
+    apart = baseline((0.8, 0.1, 0.8, 0.1, 0.7, 0.1, 0.8, 0.1, 0.1))
+    finding = found(session(in_a_mood(0.8, seed=2)), apart)
+    assert finding.medians is not None
+    assert finding.medians.high is not None
+    assert finding.medians.high > 1  # it may be chance
+    lost = session([*[2.4e6] * 20, *[5e6] * 4])
+    assert found(lost, apart).verdict == "INCONCLUSIVE"
 
 
 def test_a_lower_peak_of_what_became_steadier_is_not_accused() -> None:
-    moods = (0.7, 0.8, 0.7, 0.6, 0.9, 0.7, 0.8, 0.3)
-    finding = found(session([4.5e6] * 15), baseline(moods))
+    moods = (0.7, 0.8, 0.7, 0.6, 0.7, 0.7, 0.8, 0.7)
+    kept = baseline(moods)
+    lower = [{"throughput_pps": 2e6 * (1 + 0.2 * (place % 2))} for place in range(len(moods) - 1)]
+    earlier = {time: replace(one, values=value) for (time, one), value in zip(kept.earlier.items(), lower, strict=True)}
+    kept = replace(kept, earlier=earlier)
+    finding = found(session([4.5e6] * 15), kept)
+    assert finding.verdict == "INCONCLUSIVE"
+    assert finding.note is not None
+    assert finding.note.startswith(f"{BEST} it is worse, but by its median better: +")
+
+
+def test_what_was_accepted_is_right_from_then_on() -> None:
+    slower = session(in_a_mood(0.2, 0.8), 20).after(baseline(), accepted=True)
+    for factor, verdict in ((0.8, "PASS"), (0.7, "REGRESSED")):
+        finding = found(session(in_a_mood(0.3, factor, seed=2)), slower)
+        assert (finding.verdict, finding.sessions) == (verdict, 1)
+        assert finding.value is not None
+        assert finding.baseline_value is not None
+        assert finding.ratio == pytest.approx(finding.value / finding.baseline_value)
+    without = session(in_a_mood(0.2, 0.8), 20, per_reference_launch=()).after(baseline(), accepted=True)
+    finding = found(session(in_a_mood(0.3, 0.8, seed=2)), without)
+    assert finding.medians is None  # the best launches know but the level that was given up
     assert finding.verdict != "REGRESSED"
+
+
+def test_a_rate_that_is_at_least_says_that_the_path_fell_and_by_what() -> None:
+    slower = session(in_a_mood(0.2, 0.8, seed=2), lower_bound=True)
+    finding = found(slower, baseline(lower_bound=True))
+    assert finding.verdict == "REGRESSED"
+    assert finding.note == f"the switch was not the limit, and the path carries less all the same; {BEST}"
+
+
+def test_sessions_that_agree_about_as_well_by_their_medians_are_judged_by_these() -> None:
+    kept, *later = [session([5e6 * (1 + 0.01 * (-1) ** day)] * 15, day) for day in range(8)]
+    for entry in later:
+        kept = entry.after(kept)
+    assert found(session([5e6] * 15), kept).medians is None
 
 
 def test_launches_that_others_disturbed_are_no_witness() -> None:
@@ -172,9 +238,9 @@ def test_launches_that_others_disturbed_are_no_witness() -> None:
         odd = [replace(told[-1], throughput_pps=best)]  # however quick it was
         return session(rates, per_launch=(*launches, *told[undisturbed:-1], *odd))
 
-    assert entry(5).values.best == {}
-    six = entry(6).values.best["throughput_pps"]
-    assert max(rates[:6]) * 0.98 < six <= max(rates[:6])
+    assert entry(7).values.best == {}
+    eight = entry(8).values.best["throughput_pps"]
+    assert max(rates[:8]) * 0.98 < eight <= max(rates[:8])
 
 
 def test_costs_are_best_where_they_are_least_and_count_against_the_controls_rate() -> None:
@@ -236,7 +302,7 @@ def test_a_baselines_file_keeps_them_and_one_of_before_reads() -> None:
     assert not any(values.best or values.control_best for values in old.sessions)
 
 
-@given(st.lists(st.floats(1e-3, 1e9), min_size=6, max_size=40), st.floats(0.01, 100))
+@given(st.lists(st.floats(1e-3, 1e9), min_size=8, max_size=40), st.floats(0.01, 100))
 def test_the_best_is_among_the_launches_and_scales_with_them(launches: list[float], factor: float) -> None:
     for better in ("higher", "lower"):
         best = best_of(launches, better)
@@ -251,5 +317,5 @@ def test_the_best_is_among_the_launches_and_scales_with_them(launches: list[floa
 
 
 def test_too_few_launches_and_those_without_a_frame_have_no_best() -> None:
-    assert best_of([1.0] * 5, "higher") is None
+    assert best_of([1.0] * 7, "higher") is None
     assert best_of([0.0, *[1.0] * 9], "higher") is None

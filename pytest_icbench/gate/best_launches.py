@@ -2,11 +2,11 @@
 """Whether the medians of sessions decide about a figure, or its best launches. Pure.
 
 A neighbour disturbs some launches of a session and not others, in each session another share of them. The medians of
-unchanged software then lie far apart, and the best launches do not (``session_values.best_of``). That one decides by
-which the baseline's sessions agree better: the new session has no say in it, so there is one test and not two.
+unchanged software then lie far apart, and the best launches do not (``session_values.best_of``). These decide if the
+baseline's sessions agree clearly better by them. The new session has no say in that, so there is one test and not two.
 
 The best launches cannot see what makes some launches slower and not all. So they acquit nothing whose median is surely
-worse, and accuse nothing whose median is better.
+worse, or by more than may pass as normal, and accuse nothing whose median is better.
 """
 
 from __future__ import annotations
@@ -17,8 +17,11 @@ from pytest_icbench.gate.session_values import FEWEST_NORMAL, SessionValues, bes
 from pytest_icbench.gate.sides import Of, Sessions, Side, against_of, of_value, side_of
 from pytest_icbench.stats.quantiles import Estimate
 
-#: The note on a verdict that rests on the best launches.
-BEST = "its best launches decide"
+#: What a verdict says that rests on the best launches.
+BEST = "by its best launches"
+#: How far sessions may lie apart by their best launches, over how far by their medians. Of two estimates the lesser one
+#: is too small on the average, the more so the fewer sessions there are and the nearer the two lie.
+CLEARLY = 0.8
 
 
 @dataclass(frozen=True)
@@ -29,13 +32,13 @@ class Deciding:
         sides: the figure by itself, and against the control where there is one.
         control: the control alone; None without one.
         of: the way to the figure of a session.
-        at_best: whether it is that of the best launches.
+        by_best: whether it is that of the best launches.
     """
 
     sides: list[Side]
     control: Side | None
     of: Of
-    at_best: bool = False
+    by_best: bool = False
 
 
 def by_medians(values: SessionValues, sessions: Sessions, name: str, launches: Estimate | None) -> Deciding | None:
@@ -54,24 +57,27 @@ def by_medians(values: SessionValues, sessions: Sessions, name: str, launches: E
 
 
 def steadier(medians: Deciding, values: SessionValues, sessions: Sessions, name: str) -> Deciding:
-    """Returns what decides: the medians, or the best launches where sessions agree better by these.
+    """Returns what decides: the medians, or the best launches where sessions agree clearly better by these.
 
-    The best launches need five sessions and a control: without it nothing tells a host that disturbed every launch.
+    The best launches need five sessions, one of them at the newest level, and a control: without it nothing tells a
+    host that disturbed every launch.
     """
 
-    def at_best(session: SessionValues) -> float | None:
+    def best(session: SessionValues) -> float | None:
         return session.best.get(name)
 
-    own = side_of(values, sessions, at_best)
+    def plain_of_these(session: SessionValues) -> float | None:
+        return None if best_against(name, session) is None else session.values.get(name)
+
+    own = side_of(values, sessions, best)
     beside = side_of(values, sessions, lambda session: best_against(name, session))
     control = side_of(values, sessions, lambda session: session.control_best)
-    spread = medians.sides[0].spread
-    if own is None or beside is None or control is None or spread is None:
+    plain = side_of(values, sessions, plain_of_these)
+    if own is None or beside is None or control is None or plain is None or own.spread is None or plain.spread is None:
         return medians
-    if any(side.spread is None or side.spread.freedom < FEWEST_NORMAL - 1 for side in (own, beside, control)):
+    if plain.spread.freedom < FEWEST_NORMAL - 1 or own.spread.deviation > CLEARLY * plain.spread.deviation:
         return medians
-    assert own.spread is not None
-    return Deciding([own, beside], control, at_best, True) if own.spread.deviation < spread.deviation else medians
+    return Deciding([own, beside], control, best, True)
 
 
 def in_words(side: Side) -> str:
