@@ -23,8 +23,8 @@ from pytest_icbench.wording import alternatives, counted, percent, plain_name, p
 MOST_TRAFFICS = 2
 #: Number of cases, or of paths, that a sentence names.
 _FEW = 3
-#: The words for main values.
-_PLAIN = {"throughput_pps": "rate", "rtt_p50_ns": "round trip"}
+#: The words for values that decide.
+_PLAIN = {"throughput_pps": "rate", "rtt_p50_ns": "round trip", "cycles_per_packet": "cycles a frame"}
 
 
 class Sentence(NamedTuple):

@@ -212,15 +212,15 @@ def test_a_gate_names_the_worst_and_what_improved() -> None:
 
 def test_a_gate_tells_the_change_that_decided_and_not_that_of_the_medians() -> None:
     def regressed(switch: str, name: str, kind: Literal["drop", "rise"], ratio: float) -> Result:
-        ends = {"ratio": ratio, "ratio_low": ratio - 0.01, "ratio_high": ratio + 0.01}
+        ends: dict[str, Any] = {"ratio": ratio, "ratio_low": ratio - 0.01, "ratio_high": ratio + 0.01}
         found = Finding(name, kind, 0.03, "defaults", Verdict.REGRESSED, value=1.0, baseline="main", **ends)
         facts: dict[str, Any] = {"ratio_to_baseline": Estimate(1.02, 0.6, 1.4), "findings": (found,)}
         return result(Case(switch), verdict="REGRESSED", baseline="main", **facts)
 
-    cases = [("ovs", "throughput_pps", "drop", 0.9), ("testpmd", "cycles_per_packet", "rise", 1.5)]
-    (sentence,) = answer([regressed(*case) for case in cases])  # type: ignore[arg-type]
+    results = [regressed("ovs", "throughput_pps", "drop", 0.9), regressed("testpmd", "cycles_per_packet", "rise", 1.5)]
+    sentence, *_ = answer(results)
     assert sentence.text.startswith(
-        "Worst: testpmd-64B-b32-1vs1-Rmax cycles_per_packet +50.0 % (+49.0 to +51.0); "
+        "Worst: testpmd-64B-b32-1vs1-Rmax cycles a frame +50.0 % (+49.0 to +51.0); "
         "ovs-64B-b32-1vs1-Rmax rate -10.0 % (-11.0 to -9.0)"
     )
 
