@@ -21,7 +21,7 @@ from pytest_icbench.stats.quantiles import Estimate
 BEST = "by its best launches"
 #: How far sessions may lie apart by their best launches, over how far by their medians. Of two estimates the lesser one
 #: is too small on the average, the more so the fewer sessions there are and the nearer the two lie.
-CLEARLY = 0.8
+CLEARLY = 0.7
 
 
 @dataclass(frozen=True)
