@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from random import Random
@@ -182,11 +182,20 @@ def check(settings: Settings) -> Found:
         both = list(pool.map(found, *zip(*jobs, strict=True), [power] * len(jobs), seeds))
     for place, machine in enumerate(POWERFUL):
         told = both[place * len(DROPS) : (place + 1) * len(DROPS)]
-        for drop, (now, before) in zip(DROPS, told, strict=True):
-            value = f"{now:.0%} (by one session and its launches: {before:.0%})"
-            rows.append(Row(f"{machine.name}: cases {drop:.0%} slower that are accused", value))
         curves.append({"name": machine.name, "now": [now for now, _ in told], "before": [old for _, old in told]})
+    rows += power_rows(curves)
     return Found(tuple(rows), {"machines": series, "drops": list(DROPS), "power": curves})
+
+
+def power_rows(curves: Sequence[Mapping[str, Any]]) -> list[Row]:
+    """A row a machine: the shares of slower cases that are accused, loss by loss, and by the rule of before."""
+    slower = ", ".join(f"{drop * 100:g}" for drop in DROPS)
+    rows = []
+    for curve in curves:
+        now, before = (", ".join(f"{share * 100:.0f}" for share in curve[key]) for key in ("now", "before"))
+        value = f"{now} % (by one session and its launches: {before} %)"
+        rows.append(Row(f"{curve['name']}: of cases {slower} % slower, accused", value))
+    return rows
 
 
 @dataclass(slots=True)
@@ -344,16 +353,10 @@ def found(machine: Machine, drop: float, sessions: int, random: Random) -> tuple
 
 
 def draw(name: str, figure: Drawing, data: Mapping[str, Any]) -> None:
-    axes = figure.subplots()
     if name == "power":
-        for place, curve in enumerate(data["power"]):
-            colour = drawing.COLOURS[place % len(drawing.COLOURS)]
-            drops = [drop * 100 for drop in data["drops"]]
-            axes.plot(drops, [share * 100 for share in curve["now"]], "o-", color=colour, label=curve["name"])
-            axes.plot(drops, [share * 100 for share in curve["before"]], "x:", color=colour)
-        axes.set(xlabel="slower by, %", ylabel="cases accused, %  (crosses: by one session and its launches)")
-        axes.legend()
+        draw_power(figure, data)
         return
+    axes = figure.subplots()
     machines = data["machines"]
     places = range(len(machines))
     for key, mark, label in (
@@ -368,3 +371,23 @@ def draw(name: str, figure: Drawing, data: Mapping[str, Any]) -> None:
     axes.set_yticks(places, [machine["name"] for machine in machines], fontsize=7)
     axes.invert_yaxis()
     axes.legend()
+
+
+def draw_power(figure: Drawing, data: Mapping[str, Any]) -> None:
+    """A panel for each number of sessions, with the same colours."""
+    drops = [drop * 100 for drop in data["drops"]]
+    panels = figure.subplots(1, 2, sharey=True)
+    for axes, sessions in zip(panels, (KEPT, MOST_SESSIONS), strict=True):
+        end = f", {sessions} sessions"
+        curves = [curve for curve in data["power"] if curve["name"].endswith(end)]
+        for place, curve in enumerate(curves):
+            look: dict[str, Any] = {"color": drawing.COLOURS[place % len(drawing.COLOURS)], "markersize": 4}
+            line = "o-" if place < len(drawing.COLOURS) else "s--"
+            axes.plot(
+                drops, [share * 100 for share in curve["now"]], line, label=curve["name"].removesuffix(end), **look
+            )
+            axes.plot(drops, [share * 100 for share in curve["before"]], "x:", **look)
+        axes.set(xlabel="slower by, %", title=f"{sessions} sessions")
+    panels[0].set(ylabel="cases accused, %\n(crosses: by one session and its launches)")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=7)
+    figure.set_size_inches(8, 4.6)
