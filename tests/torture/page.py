@@ -24,8 +24,6 @@ repeats the same moments and inputs. The exit status is 1 if anything was not as
   tests readers in Python and the subcommands of `icbench`: 10⁷ inputs a parser, 10⁵ a reader, 10³ calls a subcommand.
   A minute for one input is a failure.
 
-The summary shows how much of the plan fitted into the hour.
-
 The short form, `--short`, is part of `make test-all`: two kills, the faults that
 `SHORT` in `tests/torture/fault_table.py` names, and, among its unit tests, a five-hundredth of the inputs.
 

@@ -60,3 +60,11 @@ def test_sessions_of_searches_are_judged_by_the_gate_and_by_brackets(load: Any) 
     apart = claim.alarms(alike, gate.Machine("own", own=0.05), 20, "x")
     assert apart[1] > 0.5  # a bracket knows nothing of other sessions
     assert apart[0] < 0.2
+
+
+def test_what_a_gate_finds_is_a_row_a_machine(load: Any) -> None:
+    gate = load("validation.claims.gate")
+    drops = gate.DROPS
+    (row,) = gate.power_rows([{"name": "alike", "now": [0.0] * len(drops), "before": [1.0] * len(drops)}])
+    assert row.what == "alike: of cases 3, 5, 10, 20, 30 % slower, accused"
+    assert row.value == "0, 0, 0, 0, 0 % (by one session and its launches: 100, 100, 100, 100, 100 %)"
