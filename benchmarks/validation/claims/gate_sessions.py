@@ -59,6 +59,9 @@ session alone where that makes the baseline and knows no other. It agrees if it 
 other sessions without a change on its host, those of the baseline among them. Beside that stands the interval over the
 session's own rounds in any case, and the rule that takes launches as independent, on the same launches.
 
+A rule that changed judges the launches of a record again ("again by"). A suspect of the later rule that the earlier one
+did not measure again stays INCONCLUSIVE, so slower ones that are found may be more than these.
+
 Sessions are recorded before, an hour or two at a time, on whatever host there is (`benchmarks/README.md`). Until there
 are as many as the claim asks for, what was found is told without a bound, unless a single session breaks it.
 """
