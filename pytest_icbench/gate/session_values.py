@@ -54,7 +54,7 @@ def best_of(launches: Sequence[float], better: Better) -> float | None:
 
     What disturbs a launch makes it slower, and nothing makes it faster than the host is. So the best launches stay
     where they are while some are undisturbed (Chen and Revels, "Robust benchmarking in noisy environments", 2016, go to
-    the best one). Over 36 quiet sessions the medians of testpmd lay 23 % apart (standard deviation), its ninth deciles
+    the best one). Over 46 quiet sessions the medians of testpmd lay 23 % apart (standard deviation), its ninth deciles
     1.8 %; those of linux-bridge 4.2 and 1.6 %, those of ovs 17 and 1.6 %.
     """
     if len(launches) < FEWEST_BEST or min(launches) <= 0:

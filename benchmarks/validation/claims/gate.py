@@ -40,7 +40,7 @@ MOST_ODD = 0.6
 METHOD = f"""
 Each machine has {SESSIONS:,} sessions of {CASES} cases, each with a baseline of {KEPT} sessions where no other number
 is told. A session has {LAUNCHES} launches of each case, and as many of its reference link beside them, with a noise of
-{NOISE:.0%}. Where launches are disturbed, each session has another share of them that is, up to {MOST_ODD:.0%}, each by
+{NOISE:.0%}. Where launches are disturbed, another share of them is in each session, up to {MOST_ODD:.0%}, each by
 up to half. A session draws the host's level, which the cases and their control share, and one of each case's own, which
 nothing else shares. Each case is of a switch of its own. A suspect is measured again when all cases have had their
 first look. Its own level stays as it was, which is the worst. A band is a rig's: a session has one, and in the second
