@@ -63,8 +63,14 @@ def wrapped(line: str, width: int = FIRST_LINE) -> list[str]:
 
 
 def percent(share: float) -> str:
-    """Formats a share without its sign: ``3.1 %``, ``92,400 %``; what is less than all is never shown as 100 %."""
-    text = f"{float(f'{abs(share) * 100:.3g}'):,g}"
+    """Formats a share without its sign: ``3.1 %``, ``92,400 %``; what is less than all is never shown as 100 %.
+
+    Three digits count, and no value has an exponent: ``0.00001 %``.
+    """
+    value = float(f"{abs(share) * 100:.3g}")
+    text = f"{value:,g}"
+    if "e" in text:
+        text = f"{value:,.0f}" if value > 1 else f"{value:.{2 - floor(log10(value))}f}".rstrip("0")
     return f"{_almost_all(abs(share)) if text == '100' and abs(share) < 1 else text} %"
 
 

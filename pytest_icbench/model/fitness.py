@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ from pytest_icbench.wording import counted, percent
 
 #: CPU time of others, and of the hypervisor, from which a host is busy, as a share of the time of its measuring CPUs.
 TAKEN_LIMIT, STOLEN_LIMIT = 0.05, 0.02
-#: A control link is off if all its launches differ from the baseline's by more than this share.
+#: A control link is off if all its launches lie by more than this share beyond those of the baseline's sessions.
 CONTROL_LIMIT = 0.1
 #: A CPU below this share of its greatest frequency is slow.
 FREQUENCY_LIMIT = 0.9
@@ -29,23 +30,26 @@ class Control:
     Attributes:
         case: the link's case.
         baseline: the baseline that has a figure of it.
-        ratios: its figure over the baseline's, for each launch.
+        ratios: its figure over the baseline's median, for each launch.
+        sessions: the least and the greatest figure of the baseline's sessions over their median.
     """
 
     case: str
     baseline: str
     ratios: tuple[float, ...]
+    sessions: tuple[float, float] = (1.0, 1.0)
 
     @property
     def off(self) -> bool:
-        """Whether every launch differs too much, all in the same direction."""
-        low, high = 1 - CONTROL_LIMIT, 1 + CONTROL_LIMIT
+        """Whether every launch lies too far from what sessions had, all in the same direction."""
+        low, high = (1 - CONTROL_LIMIT) * self.sessions[0], (1 + CONTROL_LIMIT) * self.sessions[1]
         return bool(self.ratios) and (max(self.ratios) < low or min(self.ratios) > high)
 
     @property
     def sentence(self) -> str:
-        middle = sorted(self.ratios)[len(self.ratios) // 2]
-        return f"control link {self.case} is at {middle:.0%} of baseline {self.baseline}"
+        low, high = self.sessions
+        lay = f" ({low:.0%} to {high:.0%} in its sessions)" if low < high else ""
+        return f"control link {self.case} is at {median(self.ratios):.0%} of baseline {self.baseline}{lay}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +71,12 @@ class Link:
         """The median over launches."""
         return median(self.launches)
 
-    def beside(self, baseline: str, pps: float) -> Control:
-        """Returns the link beside the figure that a baseline has of it."""
-        return Control(self.case, baseline, tuple(round(launch / pps, 4) for launch in self.launches))
+    def beside(self, baseline: str, sessions: Sequence[float]) -> Control:
+        """Returns the link beside the figures that a baseline's sessions have of it, of which there is at least one."""
+        middle = median(sessions)
+        ratios = tuple(round(launch / middle, 4) for launch in self.launches)
+        ends = round(min(sessions) / middle, 4), round(max(sessions) / middle, 4)
+        return Control(self.case, baseline, ratios, ends)
 
 
 @dataclass(frozen=True, slots=True)

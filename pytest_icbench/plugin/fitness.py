@@ -105,7 +105,8 @@ class HostCheck:
             if isinstance(link, str):
                 missing.append(link)
             elif link is not None:
-                controls.append(link.beside(comparer.baseline.name, entry.reference_pps))
+                sessions = [each.control for each in entry.earlier.values() if each.control]
+                controls.append(link.beside(comparer.baseline.name, [*sessions, entry.reference_pps]))
         examined = replace(fitness, controls=tuple(controls), missing=(*fitness.missing, *missing))
         self._testbed.take_fitness(examined)
         return examined

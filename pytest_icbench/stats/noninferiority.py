@@ -34,8 +34,8 @@ Change = Literal["better", "tolerable", "worse", "untold"]
 #: The share by which figures of the same software differ from session to session, unless ``thresholds.toml`` says
 #: otherwise; ``icbench calibrate`` measures it.
 DEFAULT_ALLOWANCE = 0.03
-#: Beyond this many launches an answer is out of reach: the figure lies at the limit.
-MOST_LAUNCHES = 100_000
+#: Beyond this many launches, an hour of them, an answer is out of reach: the figure lies at the limit.
+MOST_LAUNCHES = 1000
 
 
 @dataclass(frozen=True, slots=True)

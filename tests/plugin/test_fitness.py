@@ -92,6 +92,31 @@ def test_a_control_link_stands_beside_the_baselines(inner: Runner, bench: type[F
     assert info(inner)["fitness"]["controls"][0]["ratios"] == [0.6, 0.62, 0.61]
 
 
+def test_a_control_link_is_off_only_beyond_what_the_baselines_sessions_had(
+    inner: Runner, bench: type[FakeTestbed]
+) -> None:
+    """At 11.5 of 14 and 10 million: the newest alone would have it 15 % off."""
+    plain = bench.behaviour
+    inner.write(test_x=TEST)
+    for number, pps in enumerate((14e6, 10e6)):
+        link = Launch(0, 0.0, 1.0, 0.0, pps, pps, 0.0, False, ())
+        of_session = replace(
+            measurement(Case("ovs")),
+            started_at=1.7e9 + 3600 * number,
+            per_reference_launch=(link,),
+            placement="cooperative",
+            identity={"machine": "fake"},
+        )
+        bench.behaviour = staticmethod(lambda case, of_session=of_session: of_session)
+        inner.run("--icbench-save", "main").assert_outcomes(passed=1)
+    bench.controlled = Link("direct-64B", "direct", (11.5e6,) * 3)
+    result = inner.run("--icbench-compare", "main")
+    bench.behaviour = plain
+    found = info(inner)["fitness"]["controls"][0]
+    assert (found["ratios"], found["sessions"]) == ([0.9583] * 3, [0.8333, 1.1667])
+    assert "makes little sense" not in result.stdout.str()
+
+
 def controls(bench: type[FakeTestbed]) -> list[str]:
     return [line.removeprefix("control ") for line in bench.log if line.startswith("control ")]
 

@@ -46,8 +46,20 @@ def test_less_than_all_is_not_all(share: float, text: str) -> None:
     assert percent(share) == text
 
 
-@pytest.mark.parametrize(("share", "text"), [(9.994, "999 %"), (9.996, "1,000 %"), (923.69, "92,400 %")])
-def test_a_thousand_percent_has_no_exponent(share: float, text: str) -> None:
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (9.994, "999 %"),
+        (9.996, "1,000 %"),
+        (923.69, "92,400 %"),
+        (123456.0, "12,300,000 %"),
+        (1e-6, "0.0001 %"),
+        (1e-7, "0.00001 %"),
+        (1.234e-9, "0.000000123 %"),
+        (0.0, "0 %"),
+    ],
+)
+def test_a_percentage_has_no_exponent(share: float, text: str) -> None:
     assert percent(share) == text
 
 

@@ -55,6 +55,18 @@ def test_a_control_link_is_off_if_all_its_launches_are(ratios: tuple[float, ...]
     assert found.fit is not off
 
 
+@pytest.mark.parametrize(
+    ("ratios", "off"),
+    [((0.73, 0.75, 0.77), True), ((0.77, 0.75, 0.8), False), ((1.3, 1.35, 1.4), False), ((1.34, 1.33, 1.4), True)],
+)
+def test_a_control_link_is_not_off_where_sessions_had_it_so(ratios: tuple[float, ...], off: bool) -> None:
+    """They lay at 87 to 120 % of their median: a tenth beyond is off."""
+    found = replace(QUIET, controls=(Control("veth-64B", "main", ratios, (0.87, 1.2)),))
+    assert found.fit is not off
+    middle = f"{sorted(ratios)[1]:.0%}"
+    assert f"control link veth-64B is at {middle} of baseline main (87% to 120% in its sessions)" in found.line
+
+
 def test_a_control_link_that_is_off_is_named() -> None:
     found = replace(QUIET, controls=(Control("veth-64B", "main", (0.6, 0.62, 0.7)),))
     assert found.line.startswith("other host state than the baseline's, comparing makes little sense now: others took")
@@ -160,7 +172,9 @@ def test_a_control_link_is_measured_and_closed(monkeypatch: pytest.MonkeyPatch) 
     found = measure_link(link(rig, monkeypatch))
     assert isinstance(found, Link)
     assert (found.case, found.switch, found.launches) == (Case("veth", api="udp").id, "veth", (50_000.0,) * 3)
-    assert found.beside("main", 100_000.0) == Control(found.case, "main", (0.5, 0.5, 0.5))
+    assert found.beside("main", [100_000.0]) == Control(found.case, "main", (0.5, 0.5, 0.5))
+    beside = found.beside("main", [80_000.0, 120_000.0, 100_000.0])
+    assert beside == Control(found.case, "main", (0.5, 0.5, 0.5), (0.8, 1.2))
     assert rig.log[0] == "rig build"
     assert rig.log[-1] == "rig close"
 
