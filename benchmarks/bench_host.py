@@ -15,11 +15,16 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from pytest_icbench.host.namespaces import entered
+from pytest_icbench.host.net import ethtool
+from pytest_icbench.host.net.offloads import FEATURES
+
 HUGEPAGES = Path("/sys/kernel/mm/hugepages/hugepages-2048kB")
 EAL = ("--no-pci", "--in-memory", "--single-file-segments", "--no-telemetry")
 
-#: Name of the interface at both ends of the namespaces' link.
+#: Name of the interface at both ends of the namespaces' link; and in a namespace between them.
 LINK = "v0"
+PORTS = ("p1", "p2")
 
 
 def fail(message: str) -> SystemExit:
@@ -124,17 +129,31 @@ def end(*processes: subprocess.Popen[str]) -> None:
 
 
 @contextlib.contextmanager
-def namespaces() -> Iterator[tuple[str, str]]:
-    """Two network namespaces joined by a veth pair, 10.9.0.1 and 10.9.0.2, with fixed neighbours and no IPv6."""
+def namespaces(between: str | None = None) -> Iterator[tuple[str, str]]:
+    """Two network namespaces joined by a veth pair, 10.9.0.1 and 10.9.0.2, with fixed neighbours and no IPv6.
+
+    Args:
+        between: name of a third one, through which the frames have to be carried, from ``PORTS[0]`` to ``PORTS[1]``.
+    """
     names = (f"icb-a-{os.getpid()}", f"icb-b-{os.getpid()}")
 
     def ip(*words: str) -> None:
         subprocess.run(["ip", *words], check=True)
 
+    def join(first: str, port: str, second: str, other: str) -> None:
+        ip("link", "add", port, "netns", first, "type", "veth", "peer", "name", other, "netns", second)
+
     try:
-        for name in names:
+        for name in names if between is None else (*names, between):
             ip("netns", "add", name)
-        ip("link", "add", LINK, "netns", names[0], "type", "veth", "peer", "name", LINK, "netns", names[1])
+        if between is None:
+            join(names[0], LINK, names[1], LINK)
+        for port, name in zip(PORTS, names, strict=True) if between is not None else ():
+            join(name, LINK, between, port)
+            ip("netns", "exec", between, "sysctl", "-qw", f"net.ipv6.conf.{port}.disable_ipv6=1")
+            ip("-n", between, "link", "set", port, "up")
+            with entered(f"/run/netns/{name}"):  # a forwarder hands frames on as they are, without the sums of a device
+                ethtool.set_feature(LINK, FEATURES["checksum"], False)
         for own, name in enumerate(names, 1):
             quiet = f"for i in {LINK} all; do sysctl -qw net.ipv6.conf.$i.disable_ipv6=1; done"
             ip("netns", "exec", name, "sh", "-c", quiet)
@@ -145,7 +164,7 @@ def namespaces() -> Iterator[tuple[str, str]]:
             ip("-n", name, "neigh", "replace", address(other), "lladdr", mac(other), "dev", LINK, "nud", "permanent")
         yield names
     finally:
-        for name in names:
+        for name in names if between is None else (*names, between):
             subprocess.run(["ip", "netns", "del", name], check=False, stderr=subprocess.DEVNULL)
 
 

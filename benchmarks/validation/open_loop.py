@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Round trips of an open loop, rebuilt from the schedule and from times of arrival. Pure.
 
-The workload's stamps, histograms and counts of what is missing take no part: a request is due when the rate says so,
-and one that did not come back is slower than all that did.
+The workload's round trips, histograms and counts of what is missing take no part: a request is due when the rate says
+so, and one that did not come back is slower than all that did.
 """
 
 from __future__ import annotations

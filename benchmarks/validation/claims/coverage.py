@@ -11,11 +11,22 @@ from typing import TYPE_CHECKING, Any
 from pytest_icbench.gate.session_values import MOST_SESSIONS
 from pytest_icbench.model.settings import Settings as Lengths
 from pytest_icbench.stats.bands import FALSE_ALARMS, best_cut, critical_ratio
-from pytest_icbench.stats.intervals import interpolated, over_launches
+from pytest_icbench.stats.intervals import interpolated, over_launches, over_rounds
 from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.stats.sessions import as_wide_as, change_of_level
 from validation import drawing, independent, tails
-from validation.machines import BANDED, CORRELATED, DEPENDENT, DIFFERING, MACHINES, OUTLYING, TOLD, Machine, dependent
+from validation.machines import (
+    BANDED,
+    CORRELATED,
+    DEPENDENT,
+    DIFFERING,
+    LEVEL,
+    MACHINES,
+    OUTLYING,
+    TOLD,
+    Machine,
+    dependent,
+)
 from validation.model import Found, Row, Settings
 
 if TYPE_CHECKING:
@@ -26,7 +37,8 @@ CLAIM = (
     "On simulated machines whose true level is known an interval of 95 %, stopping rule included, holds the truth in "
     "93 to 97 % of the sessions where launches are independent (in two bands at least 93 %), and in at least 90 % "
     "where they depend on each other, with 20 launches or more, drift, or are slow at first. So does that of a mean or "
-    "a p99 of round trips, and that of a value beside a baseline of six or more sessions, however far they differ."
+    "a p99 of round trips, that of a case in three or more rounds that differ, and that of a value beside a baseline "
+    "of six or more sessions, however far they differ."
 )
 SESSIONS = 10_000
 METHOD = f"""
@@ -43,6 +55,9 @@ machines whose sessions differ, and bands that last so long that many sessions m
 shows what another will find. The sessions of a baseline show it: an interval that includes what they differ by, as it
 is reported beside a baseline, has a bound where sessions differ. Bands that last are told with a baseline, too: what
 sessions differ by then follows no bell curve, as the interval takes it to.
+
+In rounds a case counts by its rounds, whose geometric mean is the truth. Few rounds show nothing of what only some of
+them meet, so a machine where one in five is slower has no bound.
 
 The mean length of the tails of round trips differs from launch to launch (by the deviation of its logarithm).
 The interval is that of the mean and the p99 of all round trips, compared with the median launch's, stretched to the
@@ -89,6 +104,8 @@ def check(settings: Settings) -> Found:
         rows += including_sessions(machine, sessions, settings.seed)
     settings.tell("few launches")
     rows += [few(launches, correlation, sessions, settings.seed) for launches in (6, 12) for correlation in FEW]
+    settings.tell("rounds")
+    rows += [in_rounds(kind, rounds, sessions, settings.seed) for kind in ROUNDS for rounds in NUMBERS_OF_ROUNDS]
     settings.tell("means and percentiles")
     for sigma in tails.SIGMAS:
         for launches in tails.LAUNCHES:
@@ -145,6 +162,40 @@ def few(launches: int, correlation: float, sessions: int, seed: int) -> Row:
         before += holds(interpolated(values), truth)
     of = f"{launches} launches, correlation {correlation:g}: of {sessions:,} sessions those whose interval holds the"
     return Row(f"{of} truth", f"{now / sessions:.1%} (as if independent: {before / sessions:.1%})")
+
+
+#: What a round adds to the logarithm of all its launches, by name, with its mean; those of ``RARE`` have no bound.
+RARE = "one round in five is 10 % slower"
+ROUNDS: dict[str, tuple[Callable[[Random], float], float]] = {
+    "rounds are alike": (lambda random: random.gauss(0, 0.0), 0.0),
+    "rounds differ by 1 %": (lambda random: random.gauss(0, 0.01), 0.0),
+    "rounds differ by 5 %": (lambda random: random.gauss(0, 0.05), 0.0),
+    "rounds differ by 3 %, heavy tails": (lambda random: 0.03 * student(random), 0.0),
+    RARE: (lambda random: math.log(0.9) if random.random() < 0.2 else 0.0, 0.2 * math.log(0.9)),
+}
+NUMBERS_OF_ROUNDS = (3, 5, 8)
+LAUNCHES_A_ROUND, NOISE = 5, 0.01
+
+
+def student(random: Random, freedom: int = 3) -> float:
+    """A value of Student's distribution."""
+    return random.gauss(0, 1) / math.sqrt(sum(random.gauss(0, 1) ** 2 for _ in range(freedom)) / freedom)
+
+
+def in_rounds(kind: str, rounds: int, sessions: int, seed: int) -> Row:
+    """The coverage of a case that is measured in rounds, which share what each was dealt."""
+    of_round, mean = ROUNDS[kind]
+    random, hits, before = Random(f"{seed} {kind} {rounds}"), 0, 0
+    truth = LEVEL * math.exp(mean)
+    for _ in range(sessions):
+        levels = [LEVEL * math.exp(of_round(random)) for _ in range(rounds)]
+        values = [[level * (1 + random.gauss(0, NOISE)) for _ in range(LAUNCHES_A_ROUND)] for level in levels]
+        hits += holds(over_rounds(values).estimate, truth)
+        before += holds(interpolated([value for launches in values for value in launches]), truth)
+    share, bound = hits / sessions, "" if kind == RARE else f"at least {LEAST_DEPENDENT:.0%}"
+    of = f"{kind}, {rounds} of {LAUNCHES_A_ROUND} launches: of {sessions:,} sessions"
+    value = f"{share:.1%} (as if launches were independent: {before / sessions:.1%})"
+    return Row(f"{of} those whose interval holds the truth", value, bound, not bound or share >= LEAST_DEPENDENT)
 
 
 def tailed(sigma: float, launches: int, sessions: int, seed: int) -> list[Row]:

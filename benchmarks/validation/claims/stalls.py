@@ -44,18 +44,19 @@ CLAIM = (
 METHOD = """
 The process gets SIGSTOP and SIGCONT, once, in the middle of a launch of 3 s. The open loop is rebuilt from the
 schedule, which has the time at which each request was due, and from times of arrival; a request that did not come back
-is slower than all that did. The workload's stamps, histograms and counts of missing frames are not used.
+is slower than all that did. The workload's round trips, histograms and counts of missing frames are not used.
 
-*Sockets, beside tcpdump.* Two namespaces and a veth pair. tcpdump at the client's interface has the time at which each
-sequence number left and came back. The request that left earliest against the schedule shows when that began. An
-answer reaches the interface before a client that waits for its CPU, by some milliseconds on a shared host, so the
-resolution is that of the rigs below.
+*Sockets, beside tcpdump.* Two namespaces and a veth pair, or the workload's forwarder between two pairs, which stands
+still as the switch. tcpdump at the client's interface has the time at which each sequence number left and came back.
+The request that left earliest against the schedule shows when that began. An answer reaches the interface before a
+client that waits for its CPU, by some milliseconds on a shared host, so the resolution is that of the rigs below.
 
 *Rigs.* As the plugin makes them: `direct` over vhost-user and memif, whose client or server stands still, and the
-workload's own forwarder, which stands still as the switch, over both and over sockets. The first and last arrival of
-each window of 10 ms are known, and the others are assumed evenly between: that is the resolution.
+workload's own forwarder, which stands still as the switch, over both and over sockets. Nothing else can watch links of
+DPDK, so arrivals are the workload's: the first, the last and the count of each window of 10 ms are known, and the
+others are assumed evenly between. That is the resolution.
 """
-SECONDS = 230.0
+SECONDS = 190.0
 FIGURES = {"percentiles": "Percentiles as measured against those of the open loop, of all launches."}
 
 RATES = (1000, 100_000)
@@ -139,10 +140,11 @@ def forwarder() -> int:
 def check(settings: Settings) -> Found:
     rows: list[Row] = []
     points: list[list[float]] = []
-    with host.socket_directory() as directory, host.namespaces() as names:
-        for stall in chosen(settings, "client", "server"):
-            settings.tell(f"tcpdump, {stall.words}")
-            rows.append(beside_tcpdump(names, directory / "capture", stall, points))
+    for between, who in ((None, ("client", "server")), (f"icb-m-{os.getpid()}", ("switch",))):
+        with host.socket_directory() as directory, host.namespaces(between) as names:
+            for stall in chosen(settings, *who):
+                settings.tell(f"tcpdump, {stall.words}")
+                rows.append(beside_tcpdump(names, between, directory / "capture", stall, points))
     with HostSession(UNDO_KINDS, binaries=settings.binaries) as session:
         links, without = rigs.can_run(session, [latency(case, RATES[0], 1) for case in LINKS])
         switched, without_switch = rigs.can_run(session, [latency(case, RATES[0], 1) for case in SWITCHED])
@@ -175,24 +177,35 @@ def on_rig(rig: Rig, case: Case, stall: Stall, points: list[list[float]]) -> Row
     return compared(f"`{port}`, {stall.words}", launch.rtt, true, LENGTHS.window_s * 1e9, points)
 
 
-def beside_tcpdump(names: tuple[str, str], file: Path, stall: Stall, points: list[list[float]]) -> Row:
-    """Client and server over a veth pair, with tcpdump at the client's interface."""
+def beside_tcpdump(
+    names: tuple[str, str], between: str | None, file: Path, stall: Stall, points: list[list[float]]
+) -> Row:
+    """Client and server over a veth pair, or over a forwarder between, with tcpdump at the client's interface."""
     file.unlink(missing_ok=True)
     cpus, binary = sorted(os.sched_getaffinity(0)), str(workload_path())
     common = ["--mmsg", "--burst", str(stall.burst), "--silent"]
     # Without a warm-up the sequence numbers are those of the measured windows.
+    shared = ["--yield", "1"] if between is not None else []  # the server and the forwarder share a CPU
     timing = ["--rate", str(stall.rate_pps), "--duration", str(DURATION_S), "--drain", "1"]
     with ExitStack() as stack:
-        server = workload_runs.start(host.pinned(cpus[0], [binary, "server", *host.ends(2), *common], names[1]))
+        command = [binary, "server", *host.ends(2), *common, *shared]
+        server = workload_runs.start(host.pinned(cpus[0], command, names[1]))
+        processes = {"server": server}
         stack.callback(host.end, server)
-        until_ready(server)
+        if between is not None:
+            ports = [word for port in host.PORTS for word in ("--raw", port)]
+            command = [binary, "forward", *ports, "--silent", *shared]
+            processes["switch"] = workload_runs.start(host.pinned(cpus[0], command, between))
+            stack.callback(host.end, processes["switch"])
+        for process in processes.values():
+            until_ready(process)
         watcher = stack.enter_context(capture.watching(names[0], "v0", "inout", file))
         command = [binary, "client", *host.ends(1), *common, *timing]
-        client = workload_runs.start(host.pinned(cpus[-1], command, names[0]))
+        client = processes["client"] = workload_runs.start(host.pinned(cpus[-1], command, names[0]))
         stack.callback(host.end, client)
         time.sleep(STALL_AFTER_S)
         # `ip netns exec` and `taskset` become the program itself.
-        stand_still((client if stall.who == "client" else server).pid, stall.seconds)
+        stand_still(processes[stall.who].pid, stall.seconds)
         lines = workload_runs.lines(client, DURATION_S + 30)
         watcher.result()
     summary = parse_line(json.dumps(lines[-1]))
@@ -203,7 +216,8 @@ def beside_tcpdump(names: tuple[str, str], file: Path, stall: Stall, points: lis
     left, came = directions(file)
     true = open_loop.of_capture(left, came, stall.rate_pps, stall.burst, range(requests))
     found = replace(summary.rtt, lost=requests - summary.rtt.count)
-    what = f"sockets beside tcpdump ({watcher.dropped} not captured), {stall.words}"
+    over = "sockets" if between is None else "sockets over a forwarder"
+    what = f"{over} beside tcpdump ({watcher.dropped} not captured), {stall.words}"
     return compared(what, found, true, CAPTURE_RESOLUTION_NS, points)
 
 
