@@ -15,7 +15,7 @@ END_TO_END = $(wildcard tests/plugin/test_*end_to_end.py)
 SCRIPTS = $(wildcard benchmarks/*.py scripts/*.py scripts/setup/*.py scripts/sriov/*.py)
 # A package of programs.
 VALIDATION = $(wildcard benchmarks/validation/*.py benchmarks/validation/*/*.py)
-SOURCES_C = $(shell find workload -name '*.[ch]' 2>/dev/null)
+SOURCES_C = $(shell find workload benchmarks -name '*.[ch]' 2>/dev/null)
 
 export VENV PYTHON PACKAGES
 

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """client and server against sockperf ping-pong --full-rtt: 64-byte frames over veth, one at a time, both ends polling.
 
-Between two network namespaces at the same rate, low enough that a frame is back before the next one leaves.
+Between two network namespaces at the same rate, low enough that a frame is back before the next one leaves. The UDP
+sockets of both are connected.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ def main() -> int:
     arguments = parser.parse_args()
     binary, cpus = host.workload(arguments), host.cpus(arguments, 2)
     host.program("sockperf", "sockperf")
-    with host.namespaces() as names:
+    with host.namespaces() as names, udp_tools.connected_sockets() as connected:
         pair = udp_tools.Pair(names, cpus, arguments.seconds)
         result = paired.alternate(
             "rtt p50 against sockperf",
             arguments.pairs,
             lambda: udp_tools.workload_rtt_ns(pair, binary, arguments.rate),
-            lambda: udp_tools.sockperf_rtt_ns(pair, arguments.rate),
+            lambda: udp_tools.sockperf_rtt_ns(pair, arguments.rate, connected),
             unit="µs",
             scale=1e3,
             confidence=0.9,

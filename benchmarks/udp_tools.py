@@ -8,7 +8,9 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import bench_host as host
@@ -135,13 +137,31 @@ def workload_rtt_ns(pair: Pair, binary: str, rate_pps: int) -> float:
     return quantile_ns(workload_rtts(pair, binary, rate_pps), 0.5)
 
 
-def sockperf_rtts(pair: Pair, rate_pps: int) -> dict[float, float]:
-    """Percentiles (50.0, 75.0, 90.0, 99.0, ...) of sockperf ping-pong's round-trip times in ns, both ends polling."""
+@contextmanager
+def connected_sockets() -> Iterator[list[str]]:
+    """What stands before a program's command line so that its UDP sockets are connected; see ``connected.c``."""
+    compiler = host.program("cc", "gcc")
+    with host.socket_directory() as directory:
+        library = directory / "connected.so"
+        source = Path(__file__).with_name("connected.c")
+        options = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-shared", "-fPIC"]
+        subprocess.run([compiler, *options, "-o", str(library), str(source)], check=True)
+        yield ["env", f"LD_PRELOAD={library}"]
+
+
+def sockperf_rtts(pair: Pair, rate_pps: int, connected: Sequence[str]) -> dict[float, float]:
+    """Percentiles (50.0, 75.0, 90.0, 99.0, ...) of sockperf ping-pong's round-trip times in ns, both ends polling.
+
+    Args:
+        connected: what ``connected_sockets`` gave.
+    """
     common = ["-i", host.address(2), "-p", PORT, "--nonblocked"]
-    server = pair.listening(2, ["sockperf", "server", *common])
+    server = pair.listening(2, [*connected, "sockperf", "server", *common])
     try:
         timing = ["-t", str(max(1, round(pair.seconds))), "--full-rtt", "--mps", str(rate_pps)]
-        output = run(pair.on(1, ["sockperf", "ping-pong", *common, "-m", str(PAYLOAD_BYTES), *timing]), pair.seconds)
+        output = run(
+            pair.on(1, [*connected, "sockperf", "ping-pong", *common, "-m", str(PAYLOAD_BYTES), *timing]), pair.seconds
+        )
     finally:
         host.end(server)
     found = re.findall(r"percentile ([\d.]+) =\s+([\d.]+)", output)
@@ -150,6 +170,6 @@ def sockperf_rtts(pair: Pair, rate_pps: int) -> dict[float, float]:
     return {float(percent): float(value) * 1000 for percent, value in found}
 
 
-def sockperf_rtt_ns(pair: Pair, rate_pps: int) -> float:
+def sockperf_rtt_ns(pair: Pair, rate_pps: int, connected: Sequence[str]) -> float:
     """Median round-trip time in ns of sockperf ping-pong, both ends polling."""
-    return sockperf_rtts(pair, rate_pps)[50.0]
+    return sockperf_rtts(pair, rate_pps, connected)[50.0]

@@ -15,6 +15,7 @@ from pytest_icbench.measure.launch.launch import Run
 from pytest_icbench.measure.launch.preflight import preflight
 from pytest_icbench.measure.launch.processes import ProcessOutput
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.existing import ATTACH
 from pytest_icbench.model.measurement import Launch, Window
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.settings import Settings as Lengths
@@ -66,6 +67,11 @@ def launch(rig: Rig, case: Case, lengths: Lengths) -> tuple[Launch, list[Process
     """One launch, and what its processes said: side a of pair 1, side b, ..."""
     run = Run(rig, case, lengths)
     return run.run(0, None), list(run.launch_output.outputs.values())
+
+
+def switches() -> list[str]:
+    """The built-in switches but for what is between containers that run already: here are none."""
+    return [name for name in builtin_switches() if name != ATTACH]
 
 
 def can_run(session: HostSession, cases: Sequence[Case]) -> tuple[list[Case], list[str]]:

@@ -67,7 +67,7 @@ _OF_A_KIND = ("back_to_back_frames", "loss_event_count")
 LOSSES = ("frame_loss_ratio", "trial_loss_ratio", "lost", "refused", "loss_event_count")
 _NOT_OFFERED = "the sender could not offer the rate"
 TOO_FEW = "too few launches"
-AT_LIMIT = "the value lies so near the limit that more launches would not settle it"
+AT_LIMIT = "the value lies too near the limit for so wide an interval: more launches would not settle it"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import Run
 from pytest_icbench.measure.launch.processes import LaunchOutput, ProcessOutput
@@ -115,7 +114,7 @@ def check(settings: Settings) -> Found:
     rows: list[Row] = []
     data: dict[str, Any] = {"window_s": LENGTHS.window_s, "received_share": {}}
     with HostSession(UNDO_KINDS, binaries=settings.binaries) as session:
-        cases, notes = rigs.can_run(session, [Case(name) for name in builtin_switches()])
+        cases, notes = rigs.can_run(session, [Case(name) for name in rigs.switches()])
         for case in cases:
             settings.tell(case.switch)
             with rigs.built(session, case, settings) as rig:
