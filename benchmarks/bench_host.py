@@ -15,10 +15,6 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from pytest_icbench.host.namespaces import entered
-from pytest_icbench.host.net import ethtool
-from pytest_icbench.host.net.offloads import FEATURES
-
 HUGEPAGES = Path("/sys/kernel/mm/hugepages/hugepages-2048kB")
 EAL = ("--no-pci", "--in-memory", "--single-file-segments", "--no-telemetry")
 
@@ -152,8 +148,6 @@ def namespaces(between: str | None = None) -> Iterator[tuple[str, str]]:
             join(name, LINK, between, port)
             ip("netns", "exec", between, "sysctl", "-qw", f"net.ipv6.conf.{port}.disable_ipv6=1")
             ip("-n", between, "link", "set", port, "up")
-            with entered(f"/run/netns/{name}"):  # a forwarder hands frames on as they are, without the sums of a device
-                ethtool.set_feature(LINK, FEATURES["checksum"], False)
         for own, name in enumerate(names, 1):
             quiet = f"for i in {LINK} all; do sysctl -qw net.ipv6.conf.$i.disable_ipv6=1; done"
             ip("netns", "exec", name, "sh", "-c", quiet)

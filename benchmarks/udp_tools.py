@@ -7,6 +7,7 @@ import json
 import re
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -139,14 +140,22 @@ def workload_rtt_ns(pair: Pair, binary: str, rate_pps: int) -> float:
 
 @contextmanager
 def connected_sockets() -> Iterator[list[str]]:
-    """What stands before a program's command line so that its UDP sockets are connected; see ``connected.c``."""
+    """What stands before a program's command line so that its UDP sockets are connected; see ``connected.c``.
+
+    Raises SystemExit where there is no compiler, or the library cannot be preloaded.
+    """
     compiler = host.program("cc", "gcc")
-    with host.socket_directory() as directory:
-        library = directory / "connected.so"
+    with tempfile.TemporaryDirectory(prefix="icb-") as directory:
+        library = Path(directory) / "connected.so"
         source = Path(__file__).with_name("connected.c")
-        options = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-shared", "-fPIC"]
-        subprocess.run([compiler, *options, "-o", str(library), str(source)], check=True)
-        yield ["env", f"LD_PRELOAD={library}"]
+        options = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"]
+        subprocess.run([compiler, *options], check=True)
+        before = ["env", f"LD_PRELOAD={library}"]
+        # The loader goes on without what it cannot load, and says so.
+        said = subprocess.run([*before, "true"], capture_output=True, text=True, check=True).stderr.strip()
+        if said:
+            raise host.fail(f"sockperf cannot have connected sockets: {said}")
+        yield before
 
 
 def sockperf_rtts(pair: Pair, rate_pps: int, connected: Sequence[str]) -> dict[float, float]:

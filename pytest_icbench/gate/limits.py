@@ -18,7 +18,7 @@ from typing import Literal, get_args, get_type_hints
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.stats.noninferiority import launches_until_told
+from pytest_icbench.stats.noninferiority import MOST_LAUNCHES, launches_until_told
 from pytest_icbench.stats.quantiles import FEWEST_LAUNCHES, SAMPLES_BEYOND, Estimate
 
 #: Numbers about the measuring, about the requested load, or about other results: no limit names them.
@@ -67,7 +67,7 @@ _OF_A_KIND = ("back_to_back_frames", "loss_event_count")
 LOSSES = ("frame_loss_ratio", "trial_loss_ratio", "lost", "refused", "loss_event_count")
 _NOT_OFFERED = "the sender could not offer the rate"
 TOO_FEW = "too few launches"
-AT_LIMIT = "the value lies too near the limit for so wide an interval: more launches would not settle it"
+AT_LIMIT = f"too near the limit for so wide an interval: {MOST_LAUNCHES:,} launches more would not settle it"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_icbench.model.interference import Interference, named
-from pytest_icbench.stats.quantiles import median
+from pytest_icbench.stats.quantiles import median, quantile
 from pytest_icbench.wording import counted, percent
 
 #: CPU time of others, and of the hypervisor, from which a host is busy, as a share of the time of its measuring CPUs.
@@ -31,7 +31,8 @@ class Control:
         case: the link's case.
         baseline: the baseline that has a figure of it.
         ratios: its figure over the baseline's median, for each launch.
-        sessions: the least and the greatest figure of the baseline's sessions over their median.
+        sessions: the first and the ninth decile of the baseline's sessions over their median: one bad session of many
+            makes nothing normal.
     """
 
     case: str
@@ -47,8 +48,8 @@ class Control:
 
     @property
     def sentence(self) -> str:
-        low, high = self.sessions
-        lay = f" ({low:.0%} to {high:.0%} in its sessions)" if low < high else ""
+        low, high = (f"{end:.0%}" for end in self.sessions)
+        lay = f" ({low} to {high} in its sessions)" if low != high else ""
         return f"control link {self.case} is at {median(self.ratios):.0%} of baseline {self.baseline}{lay}"
 
 
@@ -75,8 +76,8 @@ class Link:
         """Returns the link beside the figures that a baseline's sessions have of it, of which there is at least one."""
         middle = median(sessions)
         ratios = tuple(round(launch / middle, 4) for launch in self.launches)
-        ends = round(min(sessions) / middle, 4), round(max(sessions) / middle, 4)
-        return Control(self.case, baseline, ratios, ends)
+        low, high = (round(quantile(sessions, part) / middle, 4) for part in (0.1, 0.9))
+        return Control(self.case, baseline, ratios, (low, high))
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,7 +105,9 @@ class HostCheck:
             if isinstance(link, str):
                 missing.append(link)
             elif link is not None:
-                sessions = [each.control for each in entry.earlier.values() if each.control]
+                sessions = [
+                    each.control for each in entry.earlier.values() if each.control and each.level == entry.level
+                ]
                 controls.append(link.beside(comparer.baseline.name, [*sessions, entry.reference_pps]))
         examined = replace(fitness, controls=tuple(controls), missing=(*fitness.missing, *missing))
         self._testbed.take_fitness(examined)

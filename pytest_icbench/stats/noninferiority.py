@@ -34,7 +34,7 @@ Change = Literal["better", "tolerable", "worse", "untold"]
 #: The share by which figures of the same software differ from session to session, unless ``thresholds.toml`` says
 #: otherwise; ``icbench calibrate`` measures it.
 DEFAULT_ALLOWANCE = 0.03
-#: Beyond this many launches, an hour of them, an answer is out of reach: the figure lies at the limit.
+#: An answer that takes more further launches than this, half an hour of them, is out of reach.
 MOST_LAUNCHES = 1000
 
 
@@ -150,7 +150,7 @@ def launches_until_told(estimate: Estimate | None, limit: float, launches: int) 
         launches: the number of launches behind the interval.
 
     Returns:
-        At least 1; None if no number of launches is enough: the figure is at the limit.
+        At least 1; None for more than ``MOST_LAUNCHES``, as where the figure is at the limit.
     """
     if estimate is None or estimate.low is None or estimate.high is None or launches < 1:
         return None
@@ -160,4 +160,4 @@ def launches_until_told(estimate: Estimate | None, limit: float, launches: int) 
         return None
     narrowing = (distance / reach) ** 2
     needed = launches / narrowing if narrowing > 0 else math.inf
-    return max(math.ceil(needed) - launches, 1) if needed <= MOST_LAUNCHES else None
+    return max(math.ceil(needed) - launches, 1) if needed - launches <= MOST_LAUNCHES else None

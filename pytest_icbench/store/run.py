@@ -49,9 +49,9 @@ class RunInfo:
         resumed: name of the run from which results were taken; null if it resumed no run.
         fitness: whether the host was fit at the start: ``interference`` as in a launch, ``frequency_mhz`` and
             ``frequency_share`` of the slowest CPU, ``controls`` (``case``, ``baseline``, ``ratios``: launches of a
-            control link over the baseline's median, ``sessions``: least and greatest over it), ``links`` (``case``,
-            ``switch``, ``launches``: frames per second of links that share no code with paths of the other kind),
-            ``waited_s``, ``missing``; null where not examined.
+            control link over the baseline's median, ``sessions``: first and ninth decile of its sessions over it),
+            ``links`` (``case``, ``switch``, ``launches``: frames per second of links that share no code with paths of
+            the other kind), ``waited_s``, ``missing``; null where not examined.
         judged: the number of cases that share the session's error rate.
         order_seed: seed of the random order of the cases; null for that of the files.
     """

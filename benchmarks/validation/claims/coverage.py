@@ -37,8 +37,8 @@ CLAIM = (
     "On simulated machines whose true level is known an interval of 95 %, stopping rule included, holds the truth in "
     "93 to 97 % of the sessions where launches are independent (in two bands at least 93 %), and in at least 90 % "
     "where they depend on each other, with 20 launches or more, drift, or are slow at first. So does that of a mean or "
-    "a p99 of round trips, that of a case in three or more rounds that differ, and that of a value beside a baseline "
-    "of six or more sessions, however far they differ."
+    "a p99 of round trips, that of a case in three or more rounds of five launches, unless only some rounds are slow, "
+    "and that of a value beside a baseline of six or more sessions, however far they differ."
 )
 SESSIONS = 10_000
 METHOD = f"""
@@ -56,8 +56,8 @@ shows what another will find. The sessions of a baseline show it: an interval th
 is reported beside a baseline, has a bound where sessions differ. Bands that last are told with a baseline, too: what
 sessions differ by then follows no bell curve, as the interval takes it to.
 
-In rounds a case counts by its rounds, whose geometric mean is the truth. Few rounds show nothing of what only some of
-them meet, so a machine where one in five is slower has no bound.
+In rounds the truth is the geometric mean over all rounds that there could be. Three to eight rounds often miss what one
+in five has, so that machine has no bound.
 
 The mean length of the tails of round trips differs from launch to launch (by the deviation of its logarithm).
 The interval is that of the mean and the p99 of all round trips, compared with the median launch's, stretched to the

@@ -43,11 +43,11 @@ interfaces and switches count a sender's end mark, which is repeated up to three
 
 *Times.* `client` and `server` in turns with `sockperf ping-pong`, over the same veth, on the same CPUs, 60,000 round
 trips per second, all polling. sockperf's sockets are connected for it (`connected.c`), as the workload's are: the route
-that is otherwise looked up for each frame was 1.4 of 7.9 µs on a processor from AMD. The order changes with each pair,
-and the first pair is thrown away. The ratio of a percentile is the median over the pairs, with its 95 % interval; the
-whole interval has to keep the bound. Percentiles above the 90th have no bound: they show what the host did in that
-second. sockperf waits for each answer before it asks again, so it sees a stall once where the workload sees every frame
-that it held up.
+that is otherwise looked up for each frame was 1.4 of 7.9 µs of a round trip on a processor from AMD. The order changes
+with each pair, and the first pair is thrown away. The ratio of a percentile is the median over the pairs, with its 95 %
+interval; the whole interval has to keep the bound. Percentiles above the 90th have no bound: they show what the host
+did in that second. sockperf waits for each answer before it asks again, so it sees a stall once where the workload sees
+every frame that it held up.
 """
 SECONDS = 100.0
 FIGURES = {

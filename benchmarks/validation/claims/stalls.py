@@ -46,10 +46,11 @@ The process gets SIGSTOP and SIGCONT, once, in the middle of a launch of 3 s. Th
 schedule, which has the time at which each request was due, and from times of arrival; a request that did not come back
 is slower than all that did. The workload's round trips, histograms and counts of missing frames are not used.
 
-*Sockets, beside tcpdump.* Two namespaces and a veth pair, or the workload's forwarder between two pairs, which stands
-still as the switch. tcpdump at the client's interface has the time at which each sequence number left and came back.
-The request that left earliest against the schedule shows when that began. An answer reaches the interface before a
-client that waits for its CPU, by some milliseconds on a shared host, so the resolution is that of the rigs below.
+*Sockets, beside tcpdump.* Two namespaces with a veth pair; or with two pairs and the workload's forwarder between,
+which is then what stands still. tcpdump at the client's interface has the time at which each sequence number left and
+came back. The request that left earliest against the schedule shows when that began. An answer reaches the interface
+before a client that waits for its CPU, by some milliseconds on a shared host, so the resolution is that of the rigs
+below.
 
 *Rigs.* As the plugin makes them: `direct` over vhost-user and memif, whose client or server stands still, and the
 workload's own forwarder, which stands still as the switch, over both and over sockets. Nothing else can watch links of

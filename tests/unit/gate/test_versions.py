@@ -52,7 +52,7 @@ def test_a_suspicion_that_was_not_confirmed() -> None:
     ("found", "more", "told"),
     [
         ({"ratio_low": None, "ratio_high": None, "pairs": 4}, 2, "too few rigs for an interval; about 2 launches"),
-        ({"ratio": 0.97, "ratio_low": 0.96, "ratio_high": 0.98}, None, "more launches would not settle it"),
+        ({"ratio": 0.97, "ratio_low": 0.96, "ratio_high": 0.98}, None, "1,000 launches more would not settle it"),
         ({"note": "the switch had idle share"}, None, ": the switch had idle share"),
         ({"note": AT_LEAST, "confirmed": False, "ratio_low": 0.94, "ratio_high": 0.98}, None, f": {AT_LEAST}"),
     ],

@@ -120,8 +120,9 @@ def test_the_launches_that_are_asked_for_suffice_if_width_goes_with_their_root(
     limit = value + place * half
     more = launches_until_told(Estimate(value, value - half, value + half, 0.95), limit, launches)
     if more is None:
-        assert half * sqrt(launches / MOST_LAUNCHES) >= abs(value - limit) * 0.999999
+        assert half * sqrt(launches / (launches + MOST_LAUNCHES)) >= abs(value - limit) * 0.999999
         return
+    assert 1 <= more <= MOST_LAUNCHES
     assert half * sqrt(launches / (launches + more)) <= abs(value - limit) * 1.000001
 
 
