@@ -144,10 +144,11 @@ def namespaces(between: str | None = None) -> Iterator[tuple[str, str]]:
             ip("netns", "add", name)
         if between is None:
             join(names[0], LINK, names[1], LINK)
-        for port, name in zip(PORTS, names, strict=True) if between is not None else ():
-            join(name, LINK, between, port)
-            ip("netns", "exec", between, "sysctl", "-qw", f"net.ipv6.conf.{port}.disable_ipv6=1")
-            ip("-n", between, "link", "set", port, "up")
+        else:
+            for port, name in zip(PORTS, names, strict=True):
+                join(name, LINK, between, port)
+                ip("netns", "exec", between, "sysctl", "-qw", f"net.ipv6.conf.{port}.disable_ipv6=1")
+                ip("-n", between, "link", "set", port, "up")
         for own, name in enumerate(names, 1):
             quiet = f"for i in {LINK} all; do sysctl -qw net.ipv6.conf.$i.disable_ipv6=1; done"
             ip("netns", "exec", name, "sh", "-c", quiet)

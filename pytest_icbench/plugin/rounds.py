@@ -30,6 +30,7 @@ from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.plugin.items import BENCHMARK, ORDER_SEED, Benchmark, is_benchmark
 from pytest_icbench.plugin.order import MOST_SEED, shuffled
+from pytest_icbench.plugin.xdist.workers import refuse_rounds
 
 if TYPE_CHECKING:
     from pytest_icbench.model.case import Case
@@ -43,7 +44,7 @@ def check_rounds(options: Options, benchmarks: Sequence[Benchmark], *, distribut
     if options.rounds == 1:
         return
     if distributed:
-        raise UsageError("--icbench-rounds: a round has all cases, but workers of xdist are given one each; drop -n")
+        refuse_rounds(options)
     for benchmark in benchmarks:
         repeats = benchmark.settings.repeats
         if repeats is not None and benchmark.takes_part and repeats < options.rounds:

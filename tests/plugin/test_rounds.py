@@ -15,6 +15,7 @@ from pytest_icbench.measure.progress import Progress
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.plugin.rounds import Rounds
+from pytest_icbench.plugin.xdist.hooks import ControllerHooks
 from tests.measurements import measurement
 from tests.plugin.conftest import Runner
 from tests.plugin.fakes import FakeTestbed
@@ -168,6 +169,15 @@ def test_workers_have_no_rounds(inner: Runner, bench: type[FakeTestbed]) -> None
     result = inner.spawn_with_bench("-p", "xdist", "-n2", "--icbench-rounds=3")
     assert result.ret != 0
     assert "workers of xdist are given one each; drop -n" in result.stdout.str() + result.stderr.str()
+
+
+def test_the_controller_refuses_rounds_whatever_it_hears_first() -> None:
+    """On a busy host the second worker has collected before the first is heard to have refused."""
+    hooks = ControllerHooks.__new__(ControllerHooks)
+    hooks._session = SimpleNamespace(options=SimpleNamespace(rounds=3))
+    with pytest.raises(pytest.UsageError, match="workers of xdist are given one each"):
+        hooks.pytest_xdist_node_collection_finished(None, ["test_x.py::test_rate[ovs-64B-b32-1vs1-Rmax]"])
+    hooks.pytest_xdist_node_collection_finished(None, ["test_x.py::test_that_is_no_case"])
 
 
 def test_a_plan_knows_the_rigs_of_the_rounds(inner: Runner, bench: type[FakeTestbed]) -> None:

@@ -13,7 +13,7 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case_id import is_case
 from pytest_icbench.plugin.run_files import RunFiles
 from pytest_icbench.plugin.usage import usage_errors
-from pytest_icbench.plugin.xdist.workers import Workers, prepare, refusal, replaces_workers, worker_input
+from pytest_icbench.plugin.xdist.workers import Workers, prepare, refusal, refuse_rounds, replaces_workers, worker_input
 
 
 class ControllerSession(Protocol):
@@ -56,9 +56,13 @@ class ControllerHooks:
         node.workerinput.update(worker_input(node, self._session.run_name))
 
     def pytest_xdist_node_collection_finished(self, node: Any, ids: Sequence[str]) -> None:
-        """Refuses two workers on one host before either has a test."""
+        """Refuses rounds, and two workers on one host, before a worker has a test.
+
+        A worker refuses rounds, too. Its controller hears of that after the other workers' collections, or before.
+        """
         with usage_errors():
             if any(map(is_case, ids)):
+                refuse_rounds(self._session.options)
                 self._session.workers.refuse_second(node)
 
     def pytest_testnodedown(self, node: Any, error: object) -> None:

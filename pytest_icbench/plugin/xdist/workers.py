@@ -121,6 +121,12 @@ def worker_input(node: Any, run: str) -> dict[str, Any]:
     }
 
 
+def refuse_rounds(options: Options) -> None:
+    """Raises UsageError for cases that are to be measured in rounds and were given to workers."""
+    if options.rounds > 1:
+        raise UsageError("--icbench-rounds: a round has all cases, but workers of xdist are given one each; drop -n")
+
+
 def compare_packages(workerinput: Mapping[str, Any]) -> None:
     """Compares packages in a worker that has benchmarks. Raises UsageError if its controller has another one."""
     installed, expected = package_version(), workerinput.get("icbench_package", "an older one")
