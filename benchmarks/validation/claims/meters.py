@@ -49,7 +49,7 @@ interval; the whole interval has to keep the bound. Percentiles above the 90th h
 did in that second. sockperf waits for each answer before it asks again, so it sees a stall once where the workload sees
 every frame that it held up.
 """
-SECONDS = 100.0
+SECONDS = 160.0
 FIGURES = {
     "percentiles": "Percentiles of the round-trip time by sockperf and by the workload: each pair and the median."
 }
@@ -184,7 +184,7 @@ def timed(
     host.program("sockperf", "sockperf")
     ours: dict[float, list[float]] = {percent: [] for percent in PERCENTILES}
     theirs: dict[float, list[float]] = {percent: [] for percent in PERCENTILES}
-    pairs = settings.count(12, 6)
+    pairs = settings.count(24, 6)
     for number in range(-1, pairs):
         settings.tell(f"round trips, pair {number + 1} of {pairs}")
         for side in (0, 1) if number % 2 else (1, 0):
