@@ -132,6 +132,7 @@ def namespaces(between: str | None = None) -> Iterator[tuple[str, str]]:
         between: name of a third one, through which the frames have to be carried, from ``PORTS[0]`` to ``PORTS[1]``.
     """
     names = (f"icb-a-{os.getpid()}", f"icb-b-{os.getpid()}")
+    every = names if between is None else (*names, between)
 
     def ip(*words: str) -> None:
         subprocess.run(["ip", *words], check=True)
@@ -140,7 +141,7 @@ def namespaces(between: str | None = None) -> Iterator[tuple[str, str]]:
         ip("link", "add", port, "netns", first, "type", "veth", "peer", "name", other, "netns", second)
 
     try:
-        for name in names if between is None else (*names, between):
+        for name in every:
             ip("netns", "add", name)
         if between is None:
             join(names[0], LINK, names[1], LINK)
@@ -159,7 +160,7 @@ def namespaces(between: str | None = None) -> Iterator[tuple[str, str]]:
             ip("-n", name, "neigh", "replace", address(other), "lladdr", mac(other), "dev", LINK, "nud", "permanent")
         yield names
     finally:
-        for name in names if between is None else (*names, between):
+        for name in every:
             subprocess.run(["ip", "netns", "del", name], check=False, stderr=subprocess.DEVNULL)
 
 
