@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 Policy = Literal["dedicated", "cooperative"]
@@ -23,6 +23,7 @@ class Placement:
         functions: one CPU for each network function whose process polls.
         neighbour: one CPU for each process of the neighbour.
         there: placement of the second host, with its switch, endpoints, service and node.
+        where: in words the L3 caches and NUMA nodes of the switch, the functions and the endpoints, and why no fewer.
     """
 
     policy: Policy
@@ -35,6 +36,7 @@ class Placement:
     there: Placement | None = None
     functions: tuple[int, ...] = ()
     neighbour: tuple[int, ...] = ()
+    where: str = field(default="", compare=False)
 
     @property
     def local(self) -> tuple[int, ...]:

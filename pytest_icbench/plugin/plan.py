@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,6 +21,7 @@ class Planned:
         skipped: why it would not be measured; None: it runs.
         allotted: seconds that a budget gives it, as far as is known before anything is measured.
         fails: whether it would fail instead of being skipped: what it takes did not answer.
+        where: the L3 caches and NUMA nodes of its threads, in words.
     """
 
     nodeid: str
@@ -27,6 +29,7 @@ class Planned:
     skipped: str | None
     allotted: float | None = None
     fails: bool = False
+    where: str = ""
 
 
 def plan_lines(
@@ -51,6 +54,8 @@ def plan_lines(
         f" (h:mm:ss or m:ss), placement {policy}; {len(planned) - len(run) - failing} would be skipped"
         + (f", {failing} would fail" if failing else "")
     )
+    for where, cases in Counter(entry.where for entry in run if entry.where).items():
+        lines += wrapped(f"{counted(cases, 'case')} on {where}")
     if hosts > 1 and run:
         lines.append(_over(run, total_s, hosts))
     if budget_s is not None:

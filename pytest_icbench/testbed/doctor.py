@@ -19,9 +19,10 @@ from pytest_icbench.host.process import run
 from pytest_icbench.host.resource import hugepages, perf
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.resource.memory import memory_kib
-from pytest_icbench.host.root import Root
+from pytest_icbench.host.root import Root, format_cpu_list
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.testbed.application_probe import findings as application_findings
+from pytest_icbench.testbed.placement import plan
 
 #: Huge pages that a switch and two endpoints take at most, in MiB.
 PLENTY_MIB = 2048
@@ -45,7 +46,7 @@ def examine(
             a note, since its cases are skipped and the others are not.
     """
     root = root or Root()
-    findings = [*_hardware(root), *_cgroups(root), *_huge_pages(root)]
+    findings = [*_hardware(root), *_placement(root), *_cgroups(root), *_huge_pages(root)]
     if root.live:
         known = registry.builtin_switches() if switches is None else switches
         findings += [*_root(), *_counters(root), *_nodes(), *_workload(), *_switches(known, asked, pf)]
@@ -71,6 +72,19 @@ def _hardware(root: Root) -> Iterator[Finding]:
             "switch it on in the firmware and the kernel",
             facts.iommu_parameters(root),
         )
+
+
+def _placement(root: Root) -> Iterator[Finding]:
+    """Says where one pair and a switch with one worker would be."""
+    topology = Topology.read(root)
+    try:
+        placement = plan(topology, workers=1, endpoints=2, policy="auto")
+    except Unsupported as error:
+        yield Finding(Level.NOTE, "placement", str(error))
+        return
+    switch, endpoints = (format_cpu_list(sorted({*cpus})) for cpus in (placement.switch, placement.endpoints))
+    text = f"a switch's worker on CPU {switch}, a pair on {endpoints} ({placement.policy}): {placement.where}"
+    yield Finding(Level.NOTE, "placement", text)
 
 
 def _root() -> Iterator[Finding]:

@@ -5,8 +5,8 @@
 leaves their siblings idle. ``cooperative`` is for machines with fewer cores: every worker keeps a core of its own, the
 endpoints share the rest of the node and yield. Placements are never compared with each other.
 
-In both, cores that are isolated come first, then tickless ones, and the core with CPU 0, where a kernel does its
-housekeeping, last. What is left over is ``service``: for control threads and the harness, which sleep most of the time.
+In both, isolated cores come first, then those of one L3 cache (``core_order``). What is left over is ``service``: for
+control threads and the harness, which sleep most of the time.
 If the cores only just suffice nothing is left over: ``service`` is then an idle sibling of the first sender, or its
 very CPU. A sender that loses a time slice offers a little less; a receiver or a worker would lose packets.
 """
@@ -18,11 +18,10 @@ from dataclasses import replace
 from typing import Literal
 
 from pytest_icbench.errors import Unsupported
-from pytest_icbench.host.resource.cpu import Cpu, Topology
+from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.root import format_cpu_list
 from pytest_icbench.model.placement import Placement, Policy
-
-Core = tuple[Cpu, ...]
+from pytest_icbench.testbed.core_order import Core, best_node, cores_by_node, domain, where
 
 #: Frames after which a sender yields where endpoints share a CPU: half the default ring of 256, which a sleeping
 #: receiver's ring can surely take. On a switch quick enough never to let the ring fill, a sender that yields on a full
@@ -105,7 +104,8 @@ def plan_given(
             " cpus, or use --icbench-placement cooperative"
         )
     # The endpoints' node first, for the memory that they share.
-    order = sorted(_by_node(topology).items(), key=lambda item: item[0] != node)
+    near, count = domain((topology[endpoints[0]],)), workers + len(endpoints)
+    order = sorted(cores_by_node(topology, count, near).items(), key=lambda item: item[0] != node)
     cores = [core for _, node_cores in order for core in node_cores if not taken & {cpu.id for cpu in core}]
     left = [core[0].id for core in cores]
     if policy == "cooperative":
@@ -122,8 +122,9 @@ def plan_given(
         )
     switch = tuple(left[:workers])
     service = _service(topology, node, [*switch, *endpoints], endpoints[0])
-    shared = len(set(endpoints)) < len(endpoints)
-    return Placement(policy, switch, tuple(endpoints), service, node, YIELD_EVERY_FRAMES if shared else 0)
+    yields = YIELD_EVERY_FRAMES if len(set(endpoints)) < len(endpoints) else 0
+    words = where(topology, [*switch, *endpoints], count, given=True)
+    return Placement(policy, switch, tuple(endpoints), service, node, yields, where=words)
 
 
 def with_neighbour(topology: Topology, placement: Placement, count: int, *, apart: bool) -> Placement | None:
@@ -154,40 +155,10 @@ def resolve_auto(topology: Topology, needs: Iterable[tuple[int, int]]) -> Policy
     Args:
         needs: (workers, endpoints) of each selected case.
     """
-    by_node = [len(cores) for cores in _by_node(topology).values()]
+    by_node = [len(topology.cores(node)) for node in topology.nodes]
     most, total = max(by_node, default=0), sum(by_node)
     roomy = all(workers + endpoints <= min(most, total - 1) for workers, endpoints in needs)
     return "dedicated" if roomy else "cooperative"
-
-
-def _by_node(topology: Topology) -> dict[int, list[Core]]:
-    """Returns the cores of each NUMA node, the best first."""
-
-    def rank(core: Core) -> tuple[bool, bool, bool, bool, int]:
-        return (
-            not all(cpu.isolated for cpu in core),
-            not all(cpu.nohz_full for cpu in core),
-            # A sibling that this process may not use may be busy with something else.
-            any(topology[sibling].online and not topology[sibling].allowed for sibling in core[0].siblings),
-            0 in core[0].siblings,
-            core[0].id,
-        )
-
-    return {node: sorted(topology.cores(node), key=rank) for node in topology.nodes}
-
-
-def _best_node(nodes: dict[int, list[Core]], count: int) -> int:
-    """Returns the node with most of so many cores.
-
-    Among equal ones, more isolated cores come first, then a core to spare, then the lower number.
-    """
-
-    def rank(node: int) -> tuple[int, int, int]:
-        cores = nodes[node]
-        isolated = sum(all(cpu.isolated for cpu in core) for core in cores[:count])
-        return (min(len(cores), count), isolated, min(len(cores), count + 1))
-
-    return max(sorted(nodes), key=rank)
 
 
 def _share(slots: Sequence[int], endpoints: int) -> tuple[int, ...]:
@@ -223,8 +194,8 @@ def _service(topology: Topology, node: int, pollers: Sequence[int], sender: int 
 
 def _dedicated(topology: Topology, workers: int, endpoints: int) -> Placement:
     count = workers + endpoints
-    nodes = _by_node(topology)
-    node = _best_node(nodes, count) if nodes else 0
+    nodes = cores_by_node(topology, count)
+    node = best_node(nodes, count) if nodes else 0
     cores = nodes.get(node, [])
     if len(cores) < count:
         raise Unsupported(
@@ -237,13 +208,13 @@ def _dedicated(topology: Topology, workers: int, endpoints: int) -> Placement:
     switch, slots = tuple(chosen[:workers]), chosen[workers:]
     places = _share(slots, endpoints) if endpoints else ()
     service = _service(topology, node, chosen, places[0] if places else None)
-    return Placement("dedicated", switch, places, service, node, 0)
+    return Placement("dedicated", switch, places, service, node, 0, where=where(topology, chosen, count))
 
 
 def _cooperative(topology: Topology, workers: int, endpoints: int) -> Placement:
-    least = workers + (1 if endpoints else 0)
-    nodes = _by_node(topology)
-    node = _best_node(nodes, workers + endpoints) if nodes else 0
+    least, count = workers + (1 if endpoints else 0), workers + endpoints
+    nodes = cores_by_node(topology, count)
+    node = best_node(nodes, count) if nodes else 0
     if nodes and len(nodes[node]) < least:
         # No node has the cores: siblings have to do (two CPUs of a cloud are often one core).
         node = max(sorted(nodes), key=lambda number: sum(len(core) for core in nodes[number]))
@@ -260,8 +231,9 @@ def _cooperative(topology: Topology, workers: int, endpoints: int) -> Placement:
     rest = _threads(cores[workers:]) if len(cores) >= least else threads[workers:]
     places = _share(rest, endpoints) if endpoints else ()
     service = _service(topology, node, [*switch, *places], places[0] if places else None)
-    shared = len(set(places)) < len(places)
-    return Placement("cooperative", switch, places, service, node, YIELD_EVERY_FRAMES if shared else 0)
+    yields = YIELD_EVERY_FRAMES if len(set(places)) < len(places) else 0
+    words = where(topology, [*switch, *places], count)
+    return Placement("cooperative", switch, places, service, node, yields, where=words)
 
 
 def _threads(cores: Sequence[Core]) -> list[int]:

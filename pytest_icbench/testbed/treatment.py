@@ -110,6 +110,7 @@ def rig_treatment(rig: Rig, user_config: Any, program: Path | None = None) -> di
             "service": list(placement.service),
             "numa_node": placement.numa_node,
             "yield_every": placement.yield_every,
+            "where": placement.where,
             **({"neighbour": list(placement.neighbour)} if placement.neighbour else {}),
         },
     }

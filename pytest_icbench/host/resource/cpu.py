@@ -27,6 +27,7 @@ class Cpu:
         online: whether it is running.
         allowed: whether this process may use it (affinity and cpuset).
         l3: the first CPU of those that share its L3 cache; None where that is not known.
+        kind: 0 for the fastest kind of cores of the host, 1 for the next.
     """
 
     id: int
@@ -39,6 +40,7 @@ class Cpu:
     online: bool
     allowed: bool
     l3: int | None = None
+    kind: int = 0
 
     @property
     def usable(self) -> bool:
@@ -62,7 +64,7 @@ class Topology:
         isolated = frozenset(parse_cpu_list(root.read(f"{_CPU}/isolated")))
         tickless = _tickless(root)
         allowed = _with_isolated(allowed_cpus(root, present), isolated, _granted(root))
-        nodes = _nodes(root)
+        nodes, kinds = _nodes(root), _kinds(root, present)
         cpus = []
         for cpu in present:
             topology = f"{_CPU}/cpu{cpu}/topology"
@@ -80,6 +82,7 @@ class Topology:
                     online=cpu in online,
                     allowed=cpu in allowed,
                     l3=_l3(root, cpu),
+                    kind=kinds.get(cpu, 0),
                 )
             )
         return cls(tuple(cpus))
@@ -134,6 +137,18 @@ def _l3(root: Root, cpu: int) -> int | None:
         if root.read(f"{cache}/level") == "3":
             return min(parse_cpu_list(root.read(f"{cache}/shared_cpu_list")), default=None)
     return None
+
+
+def _kinds(root: Root, present: tuple[int, ...]) -> dict[int, int]:
+    """Returns the kind of each CPU of a hybrid processor, 0 for the fastest; Intel's and Arm's kernels tell it."""
+    kinds = {}
+    for kind, name in enumerate(("cpu_core", "cpu_atom", "cpu_lowpower")):
+        kinds.update(dict.fromkeys(parse_cpu_list(root.read(f"/sys/devices/{name}/cpus")), kind))
+    if kinds:
+        return kinds
+    capacities = {cpu: root.read_int(f"{_CPU}/cpu{cpu}/cpu_capacity") or 0 for cpu in present}
+    fastest_first = sorted(set(capacities.values()), reverse=True)
+    return {cpu: fastest_first.index(capacity) for cpu, capacity in capacities.items()}
 
 
 def _tickless(root: Root) -> frozenset[int]:

@@ -127,13 +127,13 @@ def plan(
         sentences += filter(None, [no_second_looks(options, budget, cases)])
     planned = []
     for item, least_s, allotted_s, benchmark in zip(items, forecast, allotted, cases, strict=True):
-        reason, fails = None, False
+        reason, fails, where = None, False, ""
         try:
-            testbed.placement(benchmark.case)
+            where = testbed.placement(benchmark.case).where
             check_found(benchmark.case)
         except (Unsupported, ProvisionError, Invalid) as error:
             reason, fails = str(error), not isinstance(error, Unsupported)
-        planned.append(Planned(item.nodeid, least_s, reason, allotted_s, fails))
+        planned.append(Planned(item.nodeid, least_s, reason, allotted_s, fails, where))
     lines = plan_lines(planned, testbed.policy, total_s, hosts, by_case=by_case)
     if options.compare is not None:
         baseline = load_baseline(options.baselines, options.compare)

@@ -109,4 +109,4 @@ def _frames(result: Result) -> str:
 
 def _cpus(cpus: dict[str, Any]) -> str:
     parts = [f"{who} on CPU {' '.join(map(str, cpus[who]))}" for who in ("switch", "endpoints") if cpus.get(who)]
-    return ", ".join(parts)
+    return ", ".join([*parts, *filter(None, [cpus.get("where")])])

@@ -196,6 +196,7 @@ class RemoteHost:
             "endpoints": [there.endpoints[index] for index in away],
             "service": list(there.service),
             "numa_node": there.numa_node,
+            "where": there.where,
         }
         python, switch = self.connection.python, encode(rig.remote_switch)
         treatment = {**self.treatment(), "switch": switch, "cpus": placed, "python": python}

@@ -61,7 +61,7 @@ def seen(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[int, dict[st
             pass
 
     monkeypatch.setattr(doctor, "make_switch", lambda cls: Driver(cls.name))
-    for name in ("_hardware", "_cgroups", "_huge_pages", "_counters"):
+    for name in ("_hardware", "_placement", "_cgroups", "_huge_pages", "_counters"):
         monkeypatch.setattr(doctor, name, lambda _: [])
     for name in ("_nodes", "_workload", "application_findings"):
         monkeypatch.setattr(doctor, name, list)

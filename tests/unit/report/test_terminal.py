@@ -193,6 +193,15 @@ def test_a_plan() -> None:
     ]
 
 
+def test_a_plan_says_where_its_cases_would_be() -> None:
+    planned = [Planned(f"t.py::a[{name}]", 1.0, None, where="one L3 (0-3)") for name in ("ovs", "veth")]
+    planned.append(Planned("t.py::a[vpp]", 1.0, None, where="2 L3s of node 0: none has room for 5 cores"))
+    assert plan_lines(planned, "dedicated")[-2:] == [
+        "2 cases on one L3 (0-3)",
+        "1 case on 2 L3s of node 0: none has room for 5 cores",
+    ]
+
+
 def test_a_plan_by_test_and_switch_has_each_reason_once() -> None:
     sizes = ("64B", "128B")
     planned = [Planned(f"t.py::a[ovs-c2-{size}-b32-1vs1-Rmax]", 40.0, None) for size in sizes]

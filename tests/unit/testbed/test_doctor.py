@@ -38,10 +38,20 @@ def levels(findings: list[Finding]) -> dict[str, Level]:
     return {finding.topic: finding.level for finding in findings}
 
 
+def test_it_says_where_a_pair_would_be(tree: Tree, tmp_path: Path) -> None:
+    def said(root: Root) -> str:
+        return next(item.text for item in doctor.examine(root, sample_s=0) if item.topic == "placement")
+
+    assert said(tree("numa-smt")) == "a switch's worker on CPU 2, a pair on 1,3 (dedicated): node 0, L3 unknown"
+    (tmp_path / "sys/devices/system/cpu").mkdir(parents=True)
+    assert said(Root(tmp_path)).startswith("cooperative placement needs 2 CPUs")
+
+
 def test_a_desktop(tree: Tree) -> None:
     found = doctor.examine(tree("intel_pstate"), sample_s=0)
     assert levels(found) == {
         "host": Level.NOTE,
+        "placement": Level.NOTE,
         "cgroups": Level.GOOD,
         "huge pages": Level.GOOD,
         "governor": Level.DISTURBS,

@@ -19,10 +19,11 @@ from pytest_icbench.testbed.treatment import function_treatment, rig_treatment
 
 
 def switch_treatment(program: Path | None) -> dict[str, Any]:
-    rig = SimpleNamespace(
-        placement=Placement("cooperative", (0,), (1, 1), (0,), 0, 128), endpoints=[], switch_facts=SwitchFacts("1.0")
-    )
-    found: dict[str, Any] = rig_treatment(cast("Rig", rig), None, program)["switch"]
+    placement = Placement("cooperative", (0,), (1, 1), (0,), 0, 128, where="one L3 (0-1)")
+    rig = SimpleNamespace(placement=placement, endpoints=[], switch_facts=SwitchFacts("1.0"))
+    treatment = rig_treatment(cast("Rig", rig), None, program)
+    assert treatment["cpus"]["where"] == "one L3 (0-1)"
+    found: dict[str, Any] = treatment["switch"]
     return found
 
 
