@@ -30,7 +30,7 @@ LINKS = {
         "verdict": ("INVALID", "../how-to/verdicts.md"),
         "findings": ("what the gate found", "#a-finding"),
         "bottleneck": ("what limited the rate", "../how-to/verdicts.md#what-limited-a-rate"),
-        "lower_bound": ('"at least"', "../explanation/concepts.md#bottleneck"),
+        "lower_bound": ('"at least"', "../how-to/verdicts.md#what-limited-a-rate"),
         "throughput_pps": ("conditional throughput", "#a-search"),
         "mean_frame_bytes": ("mix", "traffic.md#lengths"),
         "scheduled": ("accounts", "../explanation/concepts.md#windows-and-accounts"),

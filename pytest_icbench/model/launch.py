@@ -33,8 +33,8 @@ class Window:
         first_ns, last_ns: when the first and the last of them arrived, CLOCK_MONOTONIC, or null.
         lateness_p99_ns, lateness_max_ns: how late the sender was against its schedule.
         catch_up_max: largest burst with which it caught up, in frames.
-        bursts, sender_busy_cycles, sender_idle_cycles, receiver_busy_cycles, receiver_idle_cycles: as in a pair of a
-            launch.
+        bursts, full_turns, sender_busy_cycles, sender_idle_cycles, receiver_busy_cycles, receiver_idle_cycles: as in a
+            pair of a launch.
         sender_gap_s, sender_gaps, receiver_gap_s, receiver_gaps: gaps of the polling loops that began in this window,
             and can be longer; null with blocking sockets, and in older results.
         rtt_samples, rtt_min_ns, rtt_p50_ns, rtt_p99_ns, rtt_max_ns: round-trip times of this window's frames, to two
@@ -73,6 +73,7 @@ class Window:
     kept: bool = True
     disturbed: bool = False
     bursts: int = 0
+    full_turns: int = 0
     rtt_samples: int = 0
     rtt_min_ns: int | None = None
     rtt_p50_ns: int | None = None
@@ -123,6 +124,7 @@ class PairCounts:
         late, foreign, corrupted: over the whole launch, since such a frame belongs to no window.
         polls, empty_polls: of the receiver.
         bursts: hand-overs of which the sender's port took at least a frame.
+        full_turns: turns of 128 frames in which the sender's port refused any.
         lossy_flows, worst_flows: flows that lost frames in the whole launch, and up to 16 that lost most, each as
             [flow, frames]; null and empty for a single flow.
         sent_by_queue, received_by_queue: frames of the whole launch, warm-up and copies too, by the sender's and the
@@ -151,6 +153,7 @@ class PairCounts:
     throughput_pps: float
     offered_pps: float
     bursts: int = 0
+    full_turns: int = 0
     sender_busy_cycles: int | None = None
     sender_idle_cycles: int | None = None
     receiver_busy_cycles: int | None = None

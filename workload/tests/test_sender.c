@@ -183,6 +183,31 @@ static void what_is_too_late_is_not_offered(void)
 	sender_free(&s);
 }
 
+/* A turn counts once, however often its frames were refused. */
+static void turns_of_a_full_port(void)
+{
+	struct options o = {
+	        .packet_size = 64, .burst = PORT_BURST, .window_s = 0.01, .duration_s = 0.03, .stream_id = 1};
+
+	for (port.takes = 1; port.takes <= PORT_BURST; port.takes++) {
+		uint64_t turns = 0, calls = 0;
+		struct sender s;
+		struct run r;
+
+		until_the_end(&s, &r, &o);
+		for (unsigned number = 0; number <= 3; number++) {
+			turns += windows[number].full_turns;
+			calls += windows[number].tx_full;
+		}
+		/* The last refusal may be of a turn that has not begun. */
+		CHECK(port.takes == PORT_BURST ? !turns
+		                               : turns == s.next_sequence / SENDER_TURN ||
+		                                         turns == s.next_sequence / SENDER_TURN + 1);
+		CHECK(turns <= calls);
+		sender_free(&s);
+	}
+}
+
 static void ignore(void *context, uint16_t number, const struct window_tx *w)
 {
 	(void)context;
@@ -250,6 +275,7 @@ int main(void)
 	the_first_of_a_burst();
 	refusals_are_idle();
 	what_was_refused_is_late();
+	turns_of_a_full_port();
 	what_is_too_late_is_not_offered();
 	stopped_in_a_stall();
 	first_frames_have_a_histogram();

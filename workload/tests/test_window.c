@@ -91,7 +91,7 @@ static void bursts_a_window(uint64_t hz, double rate, unsigned burst, double len
 static void adding(void)
 {
 	struct window_tx total = {.catch_up_max = 5, .lateness_max_ns = 3},
-	                 w = {1, 2, 3, 4, 5, 6, 7, 4, 9, 10, 11, 12, 15, 19, {13, 14, 15, 16, 17, 18}};
+	                 w = {1, 2, 3, 4, 5, 6, 7, 4, 9, 10, 11, 12, 15, 17, 19, {13, 14, 15, 16, 17, 18}};
 	struct window_rx rx = {.received = 1}, more = {10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110,
 	                                               {120, 130, 140, 150, 160, 170}};
 
@@ -106,6 +106,7 @@ static void adding(void)
 	CHECK_EQUAL(total.lateness_max_ns, 10);
 	CHECK_EQUAL(total.yields, 22);
 	CHECK_EQUAL(total.bursts, 30);
+	CHECK_EQUAL(total.full_turns, 34);
 	CHECK_EQUAL(total.denied, 38);
 	CHECK_EQUAL(total.involuntary_switches, 24);
 	window_rx_add(&rx, &more);

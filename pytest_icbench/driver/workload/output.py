@@ -64,6 +64,7 @@ class SentCounts(_Sent):
     lateness_max_ns: int
     yields: int
     bursts: int = 0
+    full_turns: int = 0
     denied: int = 0
 
 

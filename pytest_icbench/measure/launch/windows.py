@@ -19,7 +19,7 @@ from pytest_icbench.model.settings import Settings
 #: The counters of a window of which a pair has the sum; cycles are known of some paths only.
 _COUNTED = (
     *("scheduled", "sent", "refused", "not_offered", "tx_full", "received", "lost", "duplicated", "reordered"),
-    *("polls", "empty_polls", "bursts", "received_bytes", "denied"),
+    *("polls", "empty_polls", "bursts", "full_turns", "received_bytes", "denied"),
 )
 _CYCLES = tuple(product(("sender", "receiver"), ("busy", "idle")))
 _NOTHING = ReceivedCounts(
@@ -90,6 +90,7 @@ def _window(
         last_ns=received.last_ns,
         kept=settings.keeps(line.window),
         bursts=sent.bursts,
+        full_turns=sent.full_turns,
         denied=sent.denied,
         rtt_samples=line.rtt.count if line.rtt else 0,
         rtt_min_ns=line.rtt.min_ns if line.rtt else None,

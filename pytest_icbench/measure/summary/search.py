@@ -191,8 +191,8 @@ def _limit(case: Case, outcome: SearchOutcome, bounds: Bounds, finding: _Finding
     if not launches:
         return Bottleneck("unknown", "no load was measured at which it loses more", finding.limited)
     indicators = LoadIndicators.of(launches, line_pps(case, around))
-    lost = max(indicators.refusing_share, indicators.loss_share)
-    if lost <= NEGLIGIBLE_LOSS and (indicators.busy_share or 0.0) < BUSY_SHARE:
+    lost = max(indicators.dropped_share, indicators.loss_share)
+    if lost <= NEGLIGIBLE_LOSS and not indicators.refusing and (indicators.busy_share or 0.0) < BUSY_SHARE:
         return Bottleneck("unknown", f"{lost:.3%} are lost at the upper bound, too few to tell where", finding.limited)
     return find_bottleneck(
         indicators,

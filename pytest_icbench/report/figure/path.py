@@ -111,11 +111,7 @@ def _limits(result: Result) -> set[str]:
     if is_latency(result) or not result.is_number:
         return set()
     if result.bottleneck == "ring":
-        # The same rule as the bottleneck's: where frames are both refused and lost, the greater part decides.
-        full = sum(launch.total("tx_full") for launch in result.per_launch) + result.refused
-        refusing = full / (result.scheduled + full) if result.scheduled + full else 0.0
-        losing = result.lost / result.sent if result.sent else 0.0
-        return {"ring out" if losing >= refusing and losing else "ring in"}
+        return {"ring out" if "lost" in result.bottleneck_evidence else "ring in"}
     if result.bottleneck == "endpoint" and is_application(result):
         return {"sender", "receiver"}
     if result.bottleneck == "endpoint":

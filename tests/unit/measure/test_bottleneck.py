@@ -38,21 +38,23 @@ def limit(
         ({"steal_share": 0.2}, {}, ("host", True)),
         ({"steal_share": 0.2, "line_share": 0.99}, {}, ("link", True)),
         ({"loss_share": 0.3, "busy_share": 0.99, "line_share": 1.0}, {"maximum": False}, ("link", True)),
-        ({"refusing_share": 0.3, "line_share": 0.98}, {}, ("switch", False)),
+        ({"refusing_share": 0.9, "line_share": 0.98}, {}, ("switch", False)),
         ({"line_share": 1.0}, {"maximum": False}, ("unknown", False)),
-        ({"busy_share": 0.99, "refusing_share": 0.3}, {}, ("switch", False)),
+        ({"busy_share": 0.99, "refusing_share": 0.9}, {}, ("switch", False)),
         ({"busy_share": 0.99, "loss_share": 0.3}, {"maximum": False}, ("switch", False)),
         ({"busy_share": 0.6}, {}, ("endpoint", True)),
-        ({"busy_share": 0.6, "refusing_share": 0.3}, {}, ("ring", True)),
+        ({"busy_share": 0.6, "refusing_share": 0.9}, {}, ("ring", True)),
         ({"busy_share": 0.6, "loss_share": 0.1, "empty_share": 0.0}, {}, ("endpoint", True)),
         ({"busy_share": 0.6, "loss_share": 0.1}, {}, ("ring", True)),
-        ({"refusing_share": 0.3}, {}, ("switch", False)),
-        ({"refusing_share": 0.3, "loss_share": 0.01}, {}, ("switch", False)),
-        ({"refusing_share": 0.003, "loss_share": 0.01}, {}, ("ring", False)),
-        ({"refusing_share": 0.3}, {"switched": False}, ("endpoint", False)),
-        ({"refusing_share": 0.3}, {"switched": False, "shared": True}, ("ring", False)),
-        ({"refusing_share": 0.3, "empty_share": 0.01}, {}, ("endpoint", True)),
-        ({"refusing_share": 0.3, "empty_share": 0.01}, {"switched": False}, ("endpoint", False)),
+        ({"refusing_share": 0.9}, {}, ("switch", False)),
+        ({"refusing_share": 0.9, "loss_share": 0.01}, {}, ("switch", False)),
+        ({"refusing_share": 0.3, "loss_share": 0.01}, {}, ("ring", False)),
+        ({"refusing_share": 0.3}, {}, ("endpoint", True)),
+        ({"dropped_share": 0.01}, {"maximum": False}, ("switch", False)),
+        ({"refusing_share": 0.9}, {"switched": False}, ("endpoint", False)),
+        ({"refusing_share": 0.9}, {"switched": False, "shared": True}, ("ring", False)),
+        ({"refusing_share": 0.9, "empty_share": 0.01}, {}, ("endpoint", True)),
+        ({"refusing_share": 0.9, "empty_share": 0.01}, {"switched": False}, ("endpoint", False)),
         ({}, {}, ("endpoint", True)),
         ({}, {"switched": False}, ("endpoint", False)),
         ({}, {"kernel": True}, ("endpoint", False)),
@@ -105,20 +107,57 @@ def test_witnesses_are_totals_over_launches() -> None:
         return Launch(**{**plain, "offered_pps": 0.0, "steal_share": 0.0, "generator_bound": False, **changes})
 
     launches = [
-        launch(pairs=(pair(scheduled=90, sent=90, tx_full=5, lost=9, polls=10, empty_polls=1),), busy_share=0.5),
+        launch(pairs=(pair(scheduled=900, sent=900, tx_full=5, full_turns=2, lost=90),), busy_share=0.5),
         launch(
-            pairs=(pair(scheduled=100, sent=90, refused=5, polls=30, empty_polls=9),), steal_share=0.1, duration_s=4.0
+            pairs=(pair(scheduled=1020, sent=900, refused=96, polls=40, empty_polls=10),),
+            steal_share=0.1,
+            duration_s=4.0,
         ),
     ]
     assert LoadIndicators.of(launches) == LoadIndicators(
         steal_share=0.08,
         busy_share=0.5,
-        refusing_share=10 / 200,
+        refusing_share=2 / 15,
         loss_share=0.05,
         empty_share=0.25,
         most_steal_share=0.1,
+        dropped_share=0.05,
     )
     assert LoadIndicators.of([]) == LoadIndicators(0.0, None, 0.0, 0.0, None)
+
+
+@pytest.mark.parametrize(
+    ("burst", "calls", "turns", "expected"),
+    [
+        # A forwarder whose frames cost 1,000 cycles, and one whose frames cost nothing, as measured on two CPUs.
+        (1, 0.200, 0.893, "switch"),
+        (32, 0.897, 0.986, "switch"),
+        (256, 0.806, 0.990, "switch"),
+        (1, 0.109, 0.074, "endpoint"),
+        (32, 0.213, 0.033, "endpoint"),
+        (256, 0.928, 0.315, "endpoint"),
+    ],
+)
+def test_a_path_has_the_same_limit_in_small_and_large_bursts(
+    burst: int, calls: float, turns: float, expected: str
+) -> None:
+    """By refused calls no threshold tells the two apart: 20 % are many in bursts of 1, and 93 % few in those of 256."""
+    frames = 128 * 10_000
+    refused = round(frames / burst * calls / (1 - calls))
+    counts = pair(scheduled=frames, sent=frames, received=frames, polls=100, empty_polls=60, tx_full=refused)
+    launches = [
+        Launch(0, 0.0, 1.0, 0.0, 1e6, 1e6, 0.0, False, (replace(counts, full_turns=round(share * 10_000)),))
+        for share in (turns, turns)
+    ]
+    found = find_bottleneck(LoadIndicators.of(launches), **SWITCHED)
+    assert (found.limit, found.lower_bound) == (expected, expected == "endpoint")
+
+
+def test_older_results_have_refused_calls_alone() -> None:
+    counts = pair(scheduled=1280, sent=1280, tx_full=3)
+    assert LoadIndicators.of([Launch(0, 0.0, 1.0, 0.0, 1e6, 1e6, 0.0, False, (counts,))]).refusing_share == 0.3
+    many = replace(counts, tx_full=5000)
+    assert LoadIndicators.of([Launch(0, 0.0, 1.0, 0.0, 1e6, 1e6, 0.0, False, (many,))]).refusing_share == 1.0
 
 
 @pytest.mark.parametrize(("mbps", "what"), [(10_000, "link"), (25_000, "endpoint"), (None, "endpoint")])

@@ -64,6 +64,7 @@ void window_tx_add(struct window_tx *total, const struct window_tx *w)
 	total->catch_up_max = larger(total->catch_up_max, w->catch_up_max);
 	total->lateness_max_ns = larger(total->lateness_max_ns, w->lateness_max_ns);
 	total->yields += w->yields;
+	total->full_turns += w->full_turns;
 	total->bursts += w->bursts;
 	total->denied += w->denied;
 	total->involuntary_switches += w->involuntary_switches;
@@ -108,6 +109,7 @@ void window_tx_json(struct json *j, const struct window_tx *w)
 	json_u64(j, "lateness_max_ns", w->lateness_max_ns);
 	json_u64(j, "yields", w->yields);
 	json_u64(j, "bursts", w->bursts);
+	json_u64(j, "full_turns", w->full_turns);
 	json_u64(j, "denied", w->denied);
 }
 

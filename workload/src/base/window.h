@@ -36,8 +36,9 @@ struct window_tx {
 	uint64_t scheduled, sent, refused, not_offered, tx_full, catch_up_max;
 	uint64_t lateness_p99_ns, lateness_max_ns;
 	uint64_t yields, involuntary_switches;
-	uint64_t bursts; /* hand-overs of which the port took something */
-	uint64_t denied; /* of those sent: of denied flows */
+	uint64_t bursts;     /* hand-overs of which the port took something */
+	uint64_t full_turns; /* turns of SENDER_TURN frames in which the port refused any */
+	uint64_t denied;     /* of those sent: of denied flows */
 	struct meter_cycles cycles;
 };
 

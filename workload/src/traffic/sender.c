@@ -20,7 +20,7 @@ bool sender_init(struct sender *s, struct run *r, double backlog_s, sender_windo
 	const struct options *o = r->o;
 	uint64_t backlog = clock_ns_to_cycles(&r->clock, backlog_s * 1e9);
 
-	*s = (struct sender){.r = r, .on_window = on_window, .context = context};
+	*s = (struct sender){.r = r, .full_turn = UINT64_MAX, .on_window = on_window, .context = context};
 	pace_init(&s->pace, r->clock.hz, o->rate_pps, o->burst, o->catch_up, backlog);
 	/* Not a cycle before the first window, as rounded by window_start(). */
 	pace_follow(&s->pace, o->trace, o->trace_seconds,
@@ -203,6 +203,10 @@ static bool offer(struct sender *s, unsigned n, uint64_t intended)
 		s->train_left -= (unsigned)taken;
 	if ((unsigned)taken < n) {
 		s->now.tx_full++;
+		if (s->full_turn != s->next_sequence / SENDER_TURN) {
+			s->full_turn = s->next_sequence / SENDER_TURN;
+			s->now.full_turns++;
+		}
 		if (r->o->yield_every)
 			sender_yield(s);
 	} else if (r->o->yield_every > 1 && s->since_yield >= r->o->yield_every) {

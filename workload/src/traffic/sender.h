@@ -11,6 +11,10 @@
 #include "traffic/pace.h"
 #include "traffic/rtt.h"
 
+/* Frames of a turn, over which a port's refusals count once: half of the default ring. A sender that polls a
+ * full ring is refused as often as it is quick, and the more seldom the more frames it hands over at once. */
+#define SENDER_TURN 128
+
 /* Called at the end of each measured window. */
 typedef void (*sender_window)(void *context, uint16_t number, const struct window_tx *w);
 
@@ -25,6 +29,7 @@ struct sender {
 	uint64_t last_lateness_ns;
 	uint64_t next_sequence;
 	struct denied_walk denied; /* up to that */
+	uint64_t full_turn;        /* the last turn in which the port refused a frame */
 	uint64_t involuntary_before;
 	uint32_t since_yield;
 	uint16_t windows;  /* measured ones that have ended */
