@@ -25,8 +25,13 @@ def machine(
     isolated: Collection[int] = (),
     allowed: Collection[int] | None = None,
     offline: Collection[int] = (),
+    cache: int | None = None,
 ) -> Topology:
-    """CPUs numbered as Linux does it on Intel: first threads of all cores, node after node, then the second threads."""
+    """CPUs numbered as Linux does it on Intel: first threads of all cores, node after node, then the second threads.
+
+    Args:
+        cache: cores of an L3 cache.
+    """
     per_thread = nodes * cores
     cpus = []
     for number in range(per_thread * threads):
@@ -42,6 +47,7 @@ def machine(
                 nohz_full=False,
                 online=number not in offline,
                 allowed=allowed is None or number in allowed,
+                l3=None if cache is None else core - core % cores % cache,
             )
         )
     return Topology(tuple(cpus))
@@ -166,6 +172,7 @@ def topologies(draw: st.DrawFn) -> Topology:
         isolated=draw(some),
         allowed=draw(st.one_of(st.just(every), some)),
         offline=draw(st.one_of(st.just(set[int]()), some)),
+        cache=draw(st.none() | st.integers(1, 4)),
     )
 
 
@@ -297,3 +304,17 @@ def test_the_harness_stays_off_the_pollers_cores_when_it_can(topology: Topology,
             taken = {core_of(topology, cpu) for cpu in (*placement.switch, *placement.endpoints)}
             if any(cpu.siblings not in taken for cpu in topology.usable):
                 assert not taken & {core_of(topology, cpu) for cpu in placement.service}
+
+
+@given(topologies(), needs, st.sampled_from(["dedicated", "cooperative"]))
+def test_pollers_share_an_l3_where_one_has_room(topology: Topology, need: tuple[int, int], policy: str) -> None:
+    placement = attempt(topology, *need, policy)
+    if placement is not None:
+        caches: dict[int | None, list[bool]] = {}
+        for core in topology.cores(placement.numa_node):
+            caches.setdefault(core[0].l3, []).append(all(cpu.isolated for cpu in core))
+        isolated = sum(map(sum, caches.values()))
+        least = min(sum(need), isolated)
+        if any(len(cores) >= sum(need) and sum(cores) >= least for cores in caches.values()):
+            assert len({topology[cpu].l3 for cpu in (*placement.switch, *placement.endpoints)}) == 1
+            assert placement.where.startswith(("one L3", f"node {placement.numa_node}, L3 unknown"))
