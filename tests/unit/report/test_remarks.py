@@ -62,6 +62,12 @@ def test_what_a_host_does_not_tell_is_on_the_page() -> None:
     assert "not known" not in dict(facts_of(whole))
 
 
+def test_where_a_case_ran_is_on_the_page() -> None:
+    cpus = {"switch": [8], "endpoints": [10, 9], "where": "one L3 (8-15)"}
+    placed = dict(facts_of(result(LATENCY, placement="dedicated", treatment={"cpus": cpus})))["placement"]
+    assert placed.endswith("switch on CPU 8, endpoints on CPU 10 9, one L3 (8-15)")
+
+
 @pytest.mark.parametrize(("step_s", "course"), [(-3600.0, "back by 60 min"), (2.0, "forward by 2 s")])
 def test_a_clock_that_was_set_is_told_on_terminal_and_page(step_s: float, course: str) -> None:
     stepped = result(LATENCY, verdict="PASS", conditions={"clock_step_s": step_s})
