@@ -299,6 +299,11 @@ class Launch:
         repeated: ``case`` or ``reference``: whose launch this was, if it was disturbed and repeated; else null.
         stationary: whether rate or median round trip became stationary; null if nothing waited for it, or too few
             windows have a median.
+        distances_ns: list, times of a cache line between the CPUs that pass frames to each other, there and back, in
+            ns: before the launch and after it, each the geometric mean over the pairs of CPUs; empty where not known.
+        distance_ns: geometric mean of these, or null.
+        work_ns: time of a fixed piece of independent instructions on these CPUs, in ns, as the geometric mean over CPUs
+            and readings, or null: a busy sibling hyperthread makes it longer.
         pairs: list, the counters of each pair, one for each direction.
         windows: empty in ``results.jsonl``; lines of their own in the raw file.
     """
@@ -335,6 +340,9 @@ class Launch:
     repeated: str | None = None
     round: int | None = None
     application: ApplicationLaunch | None = None
+    distances_ns: tuple[float, ...] = ()
+    distance_ns: float | None = None
+    work_ns: float | None = None
 
     def total(self, counter: str) -> int:
         """Returns the sum of a counter of ``PairCounts`` over the pairs."""

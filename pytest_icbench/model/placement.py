@@ -3,8 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise, product
 from typing import Literal
+
+from pytest_icbench.model.cpu_state import CpuPair
+from pytest_icbench.model.path import FramePath
 
 Policy = Literal["dedicated", "cooperative"]
 
@@ -48,3 +53,24 @@ class Placement:
         """Whether two endpoints of one host have the same CPU."""
         places = [(index in self.away, cpu) for index, cpu in enumerate(self.endpoints)]
         return len(set(places)) < len(places)
+
+    @property
+    def hand_overs(self) -> tuple[CpuPair, ...]:
+        """The pairs of different CPUs of this host that pass frames to each other.
+
+        With workers each of them has each endpoint and each function opposite, since a switch chooses itself who polls
+        a port. Without workers frames pass from one end of a pair through its functions to the other end.
+        """
+        if self.switch:
+            return _different(product(self.switch, (*self.local, *self.functions)))
+        path = FramePath.over(self.endpoints)
+        chain = len(self.functions) // max(path.pairs, 1)
+        hops: list[CpuPair] = []
+        for pair in path.numbers:
+            leader, follower = ([] if end in self.away else [self.endpoints[end]] for end in path.ends(pair))
+            hops += pairwise([*leader, *self.functions[(pair - 1) * chain : pair * chain], *follower])
+        return _different(hops)
+
+
+def _different(hops: Iterable[CpuPair]) -> tuple[CpuPair, ...]:
+    return tuple(sorted({(min(hop), max(hop)) for hop in hops if hop[0] != hop[1]}))

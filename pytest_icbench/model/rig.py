@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from pytest_icbench.model.calls import Forwarding, call
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.cpu_state import CpuState
 from pytest_icbench.model.endpoint import Address, Endpoint
 from pytest_icbench.model.endpoint_spec import EndpointSpec
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts, FunctionTerms
@@ -242,6 +243,14 @@ class RigCalls(Forwarding):
     @call("both", joined)
     def interference(self, launch_id: str) -> Interference | None:
         """Returns what others took from the CPUs of a launch since its start; None where that is not watched."""
+        raise NotImplementedError
+
+    @call("this")
+    def cpu_state(self) -> CpuState:
+        """Returns the state of the CPUs that pass frames to each other; they work for some 0.2 ms a pair meanwhile.
+
+        Of two hosts only this one is asked.
+        """
         raise NotImplementedError
 
     @call("this")

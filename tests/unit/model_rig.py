@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.model.cpu_state import CpuState
 from pytest_icbench.model.launch import PairCounts
 from pytest_icbench.model.placement import Placement
 
@@ -33,6 +34,9 @@ class ModelRig:
 
     def path_fault(self) -> str | None:
         return None
+
+    def cpu_state(self) -> CpuState:
+        return CpuState()
 
     def check(self) -> None:
         if self.broken:

@@ -15,6 +15,7 @@ from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.cpu_state import CpuState
 from pytest_icbench.model.endpoint import Address, Endpoint, Veth
 from pytest_icbench.model.interference import Interference
 from pytest_icbench.model.placement import Placement, Policy
@@ -66,6 +67,7 @@ class ScriptedRig(MeasuredRig):
     counted: Iterator[Batches | None] = field(default_factory=lambda: iter(()))
     ports: Iterator[tuple[PortCounters, ...] | None] = field(default_factory=lambda: iter(()))
     interferences: Iterator[Interference | None] = field(default_factory=lambda: iter(()))
+    states: Iterator[CpuState] = field(default_factory=lambda: iter(()))
     _queue: list[tuple[int, str]] = field(default_factory=list)
     plan: LaunchPlan = field(default_factory=LaunchPlan)
 
@@ -184,6 +186,9 @@ class ScriptedRig(MeasuredRig):
 
     def interference(self, launch_id: str) -> Interference | None:
         return next(self.interferences, None)
+
+    def cpu_state(self) -> CpuState:
+        return next(self.states, CpuState())
 
     def batches(self) -> Batches | None:
         return next(self.counted, None)

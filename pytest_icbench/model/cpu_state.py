@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The state of the CPUs that measure, as a short probe finds it beside a launch. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+#: Two different CPUs that pass frames to each other, the lower number first.
+CpuPair = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class CpuState:
+    """How near to each other, and how undisturbed, the CPUs of a placement are at one moment.
+
+    Attributes:
+        distance_ns: time of a cache line from one CPU to another and back, in ns, as the geometric mean over the pairs
+            of CPUs; None where it is not known.
+        work_ns: time of a fixed piece of independent instructions on one CPU, in ns, as the geometric mean over the
+            CPUs; None where it is not known. A sibling hyperthread that is busy makes it longer.
+    """
+
+    distance_ns: float | None = None
+    work_ns: float | None = None
+
+
+def geometric_mean(values: Sequence[float]) -> float | None:
+    """Returns the geometric mean of positive values; None without values."""
+    return math.exp(math.fsum(map(math.log, values)) / len(values)) if values else None
