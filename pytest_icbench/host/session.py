@@ -17,6 +17,7 @@ from pytest_icbench.host.cleanup import remove_tree
 from pytest_icbench.host.journal import Journal, UndoKind
 from pytest_icbench.host.lock import HostLock
 from pytest_icbench.host.process import Spawner
+from pytest_icbench.host.resource.cpu_meter import CpuMeter
 from pytest_icbench.host.resource.hugepages import HugePages
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.signals import shielded
@@ -46,6 +47,7 @@ class HostSession:
         id: six characters of ``[a-z0-9]``; part of every name that this session gives.
         dir: its private directory, removed with it.
         recovered: one sentence for each dead session whose changes were undone.
+        cpu_meter: reads how far CPUs are from each other, and how fast each of them works.
         warnings: one sentence for each entry of a dead session's journal that this version refuses; told once.
 
     Raises Unsupported without root, SessionBusyError (a UsageError) if another session runs, OpenDirectoryError (a
@@ -121,6 +123,7 @@ class HostSession:
         self.pf = pf
         self.spawner = Spawner(self.id, self.dir)
         self.hugepages = HugePages()
+        self.cpu_meter = CpuMeter(self.spawner, self.dir / "distance.log")
         #: The NICs that are uplinks now: (network namespace, name there) by name.
         self.nics: dict[str, tuple[str, str]] = {}
         self.recovered = []
@@ -182,6 +185,7 @@ class HostSession:
         if self._lock is None:
             return
         with shielded():
+            self.cpu_meter.close()
             failures = self.journal.undo_all()
             self.journal.close()
             if not failures:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 #: Two different CPUs that pass frames to each other, the lower number first.
@@ -29,3 +29,11 @@ class CpuState:
 def geometric_mean(values: Sequence[float]) -> float | None:
     """Returns the geometric mean of positive values; None without values."""
     return math.exp(math.fsum(map(math.log, values)) / len(values)) if values else None
+
+
+def of_readings(states: Iterable[CpuState]) -> tuple[tuple[float, ...], CpuState]:
+    """Returns the distances of a launch's readings in their order, and the geometric means over its readings."""
+    known = list(states)
+    distances = tuple(state.distance_ns for state in known if state.distance_ns is not None)
+    work = [state.work_ns for state in known if state.work_ns is not None]
+    return distances, CpuState(geometric_mean(distances), geometric_mean(work))

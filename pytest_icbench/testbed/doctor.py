@@ -18,9 +18,11 @@ from pytest_icbench.host.findings import Finding, Level
 from pytest_icbench.host.process import run
 from pytest_icbench.host.resource import hugepages, perf
 from pytest_icbench.host.resource.cpu import Topology
+from pytest_icbench.host.resource.cpu_meter import question, state_of
 from pytest_icbench.host.resource.memory import memory_kib
 from pytest_icbench.host.root import Root, format_cpu_list
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.cpu_state import CpuState
 from pytest_icbench.testbed.application_probe import findings as application_findings
 from pytest_icbench.testbed.placement import plan
 
@@ -49,7 +51,7 @@ def examine(
     findings = [*_hardware(root), *_placement(root), *_cgroups(root), *_huge_pages(root)]
     if root.live:
         known = registry.builtin_switches() if switches is None else switches
-        findings += [*_root(), *_counters(root), *_nodes(), *_workload(), *_switches(known, asked, pf)]
+        findings += [*_root(), *_counters(root), *_nodes(), *_workload(), *_distance(), *_switches(known, asked, pf)]
         findings += application_findings()
     return findings + disturbances.find(root, sample_s)
 
@@ -196,6 +198,23 @@ def _workload() -> Iterator[Finding]:
             f"{program} was built without DPDK ({version}): it has only the socket applications",
             "apt install libdpdk-dev, then build it again (make)",
         )
+
+
+def _distance() -> Iterator[Finding]:
+    """Reads the CPUs that a pair and a switch with one worker would have."""
+    try:
+        pairs = plan(Topology.read(), workers=1, endpoints=2, policy="auto").hand_overs
+        answer = run([workload_path(), "distance"], timeout_s=10, input=question(pairs)).stdout
+        state, fault = state_of(answer, pairs)
+    except IcbenchError as error:
+        state, fault = CpuState(), str(error).splitlines()[0]
+    if fault is not None or state.distance_ns is None or state.work_ns is None:
+        remedy = "give this process every CPU (cpuset), and end what keeps them busy in real time"
+        yield Finding(Level.NOTE, "distance", f"launches will not have any: {fault}", remedy)
+        return
+    between = " and ".join(f"{first}-{second}" for first, second in pairs)
+    text = f"cache line {state.distance_ns:.0f} ns between CPUs {between}, a piece of work {state.work_ns:.0f} ns"
+    yield Finding(Level.GOOD, "distance", text)
 
 
 def _switches(known: Mapping[str, type[Switch]], asked: Collection[str], pf: str | None) -> Iterator[Finding]:

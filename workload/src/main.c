@@ -39,6 +39,8 @@ int main(int argc, char **argv)
 		return EXIT_OK;
 	case OPTIONS_PAUSE:
 		return app_pause();
+	case OPTIONS_DISTANCE:
+		return app_distance();
 	case OPTIONS_BAD:
 		fprintf(stderr, "icbench-workload: %s\n", err);
 		return EXIT_USAGE;

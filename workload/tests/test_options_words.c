@@ -53,7 +53,8 @@ static void sockets_to_wait_for(void)
 static void without_an_application(void)
 {
 	const char *none[] = {"icbench-workload"}, *wrong[] = {"icbench-workload", "sned"};
-	const char *pause[] = {"icbench-workload", "pause"}, *version[] = {"icbench-workload", "--version"};
+	const char *pause[] = {"icbench-workload", "pause"}, *distance[] = {"icbench-workload", "distance"},
+	           *version[] = {"icbench-workload", "--version"};
 	const char *list[] = {"icbench-workload", "--options"};
 	const char *help[] = {"icbench-workload", "--help"},
 	           *app_help[] = {"icbench-workload", "recv", "--help"};
@@ -61,12 +62,13 @@ static void without_an_application(void)
 
 	CHECK(parse_line(&o, 1, none) == OPTIONS_BAD);
 	CHECK_CONTAINS(err, "send, recv, client, server, duplex, replay, capture, forward, ask, echo, a "
-	                    "dpdk- twin, or pause");
+	                    "dpdk- twin, pause or distance");
 	CHECK(parse_line(&o, 2, wrong) == OPTIONS_BAD);
 	CHECK_CONTAINS(err, "'sned'");
 	CHECK_CONTAINS(err, "send, recv, client, server, duplex, replay, capture, forward, ask, echo, a "
-	                    "dpdk- twin, or pause");
+	                    "dpdk- twin, pause or distance");
 	CHECK(parse_line(&o, 2, pause) == OPTIONS_PAUSE);
+	CHECK(parse_line(&o, 2, distance) == OPTIONS_DISTANCE);
 	CHECK(parse_line(&o, 2, version) == OPTIONS_VERSION);
 	CHECK(parse_line(&o, 2, list) == OPTIONS_LIST);
 	CHECK(parse_line(&o, 2, help) == OPTIONS_HELP);

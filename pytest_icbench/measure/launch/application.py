@@ -23,6 +23,7 @@ from pytest_icbench.measure.launch.steal import StealTrack
 from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.model.application import ApplicationLaunch, ApplicationRun, ClientFigures
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.cpu_state import of_readings
 from pytest_icbench.model.interference import Interference
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.rig import LaunchPlan, PlannedProcess, Usage
@@ -92,6 +93,7 @@ class _Run:
             proofs = [application.prepare(self._ask(leader)) for leader in path.leaders]
             operations = self._enough() if application.counted else 0
             counted = self._served()
+            states = [self.rig.cpu_state()]
             servers, busy = self.rig.usage(self.servers), self.rig.busy()
             self.steal.sample(time.monotonic_ns())
             run_began = time.monotonic()
@@ -103,6 +105,7 @@ class _Run:
         finally:
             self.rig.end(self.servers)
         self.rig.check()
+        distances_ns, state = of_readings([*states, self.rig.cpu_state()])
         runs = []
         for place, (leader, follower) in enumerate(map(path.ends, path.numbers)):
             figures = self._parsed(texts[leader], operations)
@@ -139,6 +142,9 @@ class _Run:
             interference=self.interference,
             disturbed=why_disturbed(self.interference, shared=self.rig.placement.shared),
             application=launch,
+            distances_ns=distances_ns,
+            distance_ns=state.distance_ns,
+            work_ns=state.work_ns,
         )
 
     def _address(self, index: int) -> str:

@@ -26,5 +26,7 @@ extern const struct application *const APPLICATIONS[];
 
 /* A container's init: reaps children until SIGTERM or SIGINT. */
 int app_pause(void);
+/* Answers lines of pairs of CPUs on stdin by their distances, until its end. */
+int app_distance(void);
 
 #endif

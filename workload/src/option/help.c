@@ -56,7 +56,7 @@ void options_help(FILE *out, const struct application *const apps[], const struc
 		        "       icbench-workload forward -R IF -R IF [options]\n"
 		        "       icbench-workload dpdk-forward [options] -- EAL options\n"
 		        "       icbench-workload ask SERVER_IP | echo SERVER_IP [options]\n"
-		        "       icbench-workload pause\n"
+		        "       icbench-workload pause | distance\n"
 		        "       icbench-workload --version | --options | --help | APP --help\n"
 		        "APP is %s, or one of these with dpdk- in front.\n"
 		        "--options prints the options below as lines of JSON.\n",

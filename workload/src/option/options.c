@@ -371,8 +371,8 @@ enum options_outcome options_parse(struct options *o, const struct application *
 	linked = find_app(apps, called, o);
 	if (!linked) {
 		if (argc < 2) {
-			snprintf(
-			        err, err_len, "an application is missing: %s, a dpdk- twin, or pause", names);
+			snprintf(err, err_len,
+			        "an application is missing: %s, a dpdk- twin, pause or distance", names);
 			return OPTIONS_BAD;
 		}
 		if (strcmp(argv[1], "--version") == 0)
@@ -383,10 +383,12 @@ enum options_outcome options_parse(struct options *o, const struct application *
 			return OPTIONS_HELP;
 		if (strcmp(argv[1], "pause") == 0)
 			return OPTIONS_PAUSE;
+		if (strcmp(argv[1], "distance") == 0)
+			return OPTIONS_DISTANCE;
 		if (!find_app(apps, argv[1], o)) {
 			snprintf(err, err_len,
-			        "unknown application '%.60s': choose %s, a dpdk- twin, or pause", argv[1],
-			        names);
+			        "unknown application '%.60s': choose %s, a dpdk- twin, pause or distance",
+			        argv[1], names);
 			return OPTIONS_BAD;
 		}
 	}

@@ -98,12 +98,13 @@ static inline uint16_t options_heard_port(const struct options *o)
 }
 
 enum options_outcome {
-	OPTIONS_RUN,     /* o is complete */
-	OPTIONS_HELP,    /* --help was asked for; o->app and o->app_name are set or NULL */
-	OPTIONS_VERSION, /* --version was asked for */
-	OPTIONS_LIST,    /* --options was asked for */
-	OPTIONS_PAUSE,   /* the application is `pause` */
-	OPTIONS_BAD,     /* err holds one sentence */
+	OPTIONS_RUN,      /* o is complete */
+	OPTIONS_HELP,     /* --help was asked for; o->app and o->app_name are set or NULL */
+	OPTIONS_VERSION,  /* --version was asked for */
+	OPTIONS_LIST,     /* --options was asked for */
+	OPTIONS_PAUSE,    /* the application is `pause` */
+	OPTIONS_DISTANCE, /* the application is `distance` */
+	OPTIONS_BAD,      /* err holds one sentence */
 };
 
 extern const char *const PROTOCOL_NAMES[PROTOCOLS];

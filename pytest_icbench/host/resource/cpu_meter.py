@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Asks the workload's ``distance`` how far CPUs are from each other, in one process that sleeps between questions."""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_icbench.errors import IcbenchError
+from pytest_icbench.host.process import Process, Spawner
+from pytest_icbench.model.codec import DamagedData, decode, from_json
+from pytest_icbench.model.cpu_state import CpuPair, CpuState, geometric_mean
+
+#: How long an answer may take, in seconds, and in addition for each pair: three times the program's own limit.
+ANSWER_S, PAIR_S = 0.5, 0.06
+#: A program that failed this often in a row is not asked again: a question of it could cost every launch its deadline.
+MOST_FAILURES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """What the program says of a pair, in ns."""
+
+    ns: float
+    work_ns: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """A line of the program; null for a pair of which one CPU could not be used, or others kept it."""
+
+    pairs: tuple[_Pair | None, ...]
+
+
+def question(pairs: Sequence[CpuPair]) -> str:
+    """Returns the program's input for these pairs."""
+    return ", ".join(f"{first} {second}" for first, second in pairs) + "\n"
+
+
+def state_of(answer: str, pairs: Sequence[CpuPair]) -> tuple[CpuState, str | None]:
+    """Returns the state that the program's answer tells, and why it has no figures, if it has none.
+
+    Raises DamagedData if it is no answer to the question.
+    """
+    told = decode(_Answer, from_json(answer, "its answer"), "its answer").pairs
+    if len(told) != len(pairs):
+        raise DamagedData(f"its answer: expected {len(pairs)} pairs, found {len(told)}")
+    work: dict[int, list[float]] = {}
+    for cpus, pair in zip(pairs, told, strict=True):
+        if pair is None:
+            named = " and ".join(map(str, cpus))
+            return CpuState(), f"CPUs {named} cannot be measured: one is offline or not allowed, or others keep it"
+        if min(pair.ns, *pair.work_ns) <= 0:
+            raise DamagedData("its answer: a time is not positive")
+        for cpu, time_ns in zip(cpus, pair.work_ns, strict=True):
+            work.setdefault(cpu, []).append(time_ns)
+    distance_ns = geometric_mean([pair.ns for pair in told if pair is not None])
+    return CpuState(distance_ns, geometric_mean([min(times) for times in work.values()])), None
+
+
+class CpuMeter:
+    """Reads the state of CPUs. Its process starts with the first question; it runs on the CPUs that it measures.
+
+    Args:
+        log: file for its standard error.
+
+    Attributes:
+        fault: why the newest reading has no figures, in one sentence; None if it has.
+    """
+
+    def __init__(self, spawner: Spawner, log: Path) -> None:
+        self._spawner, self._log = spawner, log
+        self._process: Process | None = None
+        self._failures = 0
+        self.fault: str | None = None
+
+    def read(self, program: Path, pairs: Sequence[CpuPair]) -> CpuState:
+        """Returns the state of the CPUs of these pairs; one without figures if there are none, for whatever reason.
+
+        Args:
+            program: the workload.
+        """
+        if not pairs or self._failures >= MOST_FAILURES:
+            return CpuState()
+        try:
+            answer = self._ask(program, question(pairs), ANSWER_S + PAIR_S * len(pairs))
+            state, self.fault = state_of(answer, pairs)
+            self._failures = 0
+        except (IcbenchError, OSError) as error:
+            state, self.fault = CpuState(), f"{program.name} distance: {error}"
+            self._failures += 1
+            self.close()
+        return state
+
+    def _ask(self, program: Path, text: str, timeout_s: float) -> str:
+        """Returns the answer to a line. Raises OSError if there is none in time, ProvisionError without the program."""
+        deadline = time.monotonic() + timeout_s
+        process = self._process = self._process or self._spawner.start([program, "distance"], log=self._log, pipes=True)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with suppress(BrokenPipeError):  # its end tells why
+            process.stdin.write(text.encode())
+        poller = select.poll()
+        poller.register(process.stdout, select.POLLIN)
+        answer = b""
+        while not answer.endswith(b"\n"):
+            if not poller.poll(1000 * max(0.0, deadline - time.monotonic())):
+                raise TimeoutError(f"no answer within {timeout_s:g} s")
+            part = os.read(process.stdout.fileno(), 65536)
+            if not part:
+                raise BrokenPipeError(f"it has ended ({process.tail(1) or 'its log is empty'})")
+            answer += part
+        return answer.decode(errors="replace")
+
+    def close(self) -> None:
+        """Ends the process. Idempotent."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.stop(term_s=0.0)
