@@ -16,7 +16,6 @@ from pytest_icbench.driver.node.protocol import Node, NodeFacts, NodeSpec
 from pytest_icbench.driver.switch.common.nic_uplink import cable_fault
 from pytest_icbench.driver.switch.protocol import Attachment, Switch, SwitchSpec
 from pytest_icbench.driver.workload.eal import endpoint_mib
-from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import IcbenchError, ProvisionError
 from pytest_icbench.host.cleanup import remove_tree
 from pytest_icbench.host.cpu_time import OwnProcesses
@@ -24,7 +23,6 @@ from pytest_icbench.host.resource import hugepages
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.host.watch import HostWatch
 from pytest_icbench.model.case import NETDEV_APIS
-from pytest_icbench.model.cpu_state import CpuState
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.endpoint_spec import default_endpoint_specs
 from pytest_icbench.model.function_facts import FunctionCounters, function_key
@@ -315,9 +313,6 @@ class HostRig(NodeCalls, HostPart):
 
     def hardware(self, launch_id: str) -> dict[str, dict[str, int]] | None:
         return self._hardware.read(launch_id, self.pids(launch_id).values(), self._workers)
-
-    def cpu_state(self) -> CpuState:
-        return self._session.cpu_meter.read(workload_path(), self.placement.hand_overs)
 
     def batches(self) -> Batches | None:
         return self.switch.batches()

@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from pytest_icbench.driver.application.protocol import Application, Ask, Program, Start, Wrong
 from pytest_icbench.measure.launch.application_proof import why_wrong
+from pytest_icbench.measure.launch.cpu_states import beside_cpu_states
 from pytest_icbench.measure.launch.culprit import switch_first
 from pytest_icbench.measure.launch.disturbance import why_disturbed
 from pytest_icbench.measure.launch.launch import OnRate
@@ -23,7 +24,6 @@ from pytest_icbench.measure.launch.steal import StealTrack
 from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.model.application import ApplicationLaunch, ApplicationRun, ClientFigures
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.cpu_state import of_readings
 from pytest_icbench.model.interference import Interference
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.rig import LaunchPlan, PlannedProcess, Usage
@@ -63,7 +63,7 @@ def run_application(
         ProvisionError: the switch is dead; with the tail of its log.
     """
     with switch_first(rig):
-        return _Run(application, rig, case, settings).run(index)
+        return beside_cpu_states(rig, lambda: _Run(application, rig, case, settings).run(index))
 
 
 class _Run:
@@ -93,7 +93,6 @@ class _Run:
             proofs = [application.prepare(self._ask(leader)) for leader in path.leaders]
             operations = self._enough() if application.counted else 0
             counted = self._served()
-            states = [self.rig.cpu_state()]
             servers, busy = self.rig.usage(self.servers), self.rig.busy()
             self.steal.sample(time.monotonic_ns())
             run_began = time.monotonic()
@@ -105,7 +104,6 @@ class _Run:
         finally:
             self.rig.end(self.servers)
         self.rig.check()
-        distances_ns, state = of_readings([*states, self.rig.cpu_state()])
         runs = []
         for place, (leader, follower) in enumerate(map(path.ends, path.numbers)):
             figures = self._parsed(texts[leader], operations)
@@ -142,9 +140,6 @@ class _Run:
             interference=self.interference,
             disturbed=why_disturbed(self.interference, shared=self.rig.placement.shared),
             application=launch,
-            distances_ns=distances_ns,
-            distance_ns=state.distance_ns,
-            work_ns=state.work_ns,
         )
 
     def _address(self, index: int) -> str:

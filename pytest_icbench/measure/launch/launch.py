@@ -20,6 +20,7 @@ from pytest_icbench.errors import Invalid, WorkloadError
 from pytest_icbench.measure.launch import denials, hops, ports, round_trips, validity
 from pytest_icbench.measure.launch import windows as assemble
 from pytest_icbench.measure.launch.commands import commands, launch_plan
+from pytest_icbench.measure.launch.cpu_states import beside_cpu_states
 from pytest_icbench.measure.launch.culprit import switch_first
 from pytest_icbench.measure.launch.disturbance import why_disturbed
 from pytest_icbench.measure.launch.freezing import Freezing
@@ -31,7 +32,6 @@ from pytest_icbench.measure.launch.switch_work import WorkTrack
 from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import DamagedData
-from pytest_icbench.model.cpu_state import CpuState, of_readings
 from pytest_icbench.model.interference import Interference
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.settings import Settings
@@ -58,7 +58,6 @@ START_DELAY_S = 0.02
 BUSY_MARGIN_S = 0.03
 #: Time between the end of a client and the stop of its server, in seconds.
 FOLLOWER_GRACE_S = 0.2
-
 #: A client sends what it owes until it is this late (docs/reference/workload.md), in seconds.
 CLIENT_BACKLOG_S = 2.0
 
@@ -91,7 +90,7 @@ def run_launch(
         ProvisionError: the switch is dead; with the tail of its log.
         Invalid: the machine has no invariant clock.
     """
-    return Run(rig, case, settings, on_rate).run(index, executable)
+    return beside_cpu_states(rig, lambda: Run(rig, case, settings, on_rate).run(index, executable))
 
 
 class Run:
@@ -134,7 +133,6 @@ class Run:
         self.hops: list[hops.Counters] = []
         self.counts_hops = self.counts and case.counts_hops and case.dimension == "throughput"
         self.interference: Interference | None = None
-        self.states: list[CpuState] = []
         self.freezing = Freezing(rig, case, self.settings)
         self.last_line_at: dict[int, float] = {}
         #: When the newest poll began. Time limits compare with it, because the harness may be kept off its CPU, too.
@@ -154,7 +152,6 @@ class Run:
         try:
             with switch_first(self.rig):
                 self._until_ready(began + self.patience_s)
-                self._read_cpus()
                 self._count()
                 self.freezing.begin()
                 started_at = time.time() + START_DELAY_S
@@ -172,7 +169,6 @@ class Run:
                 ends.callback(self.rig.end, self.id)
                 self.freezing.end()
         self.rig.check()
-        self._read_cpus()
         sent_s = self.settings.warmup_s + self.settings.sending_s
         if self.ended_early_s is not None:
             sent_s = min(sent_s, self.ended_early_s - asked_ns / 1e9)
@@ -186,11 +182,6 @@ class Run:
             self.counted.append(self.work.ask(self.rig.counters))
         if self.counts_hops:
             self.hops.append(hops.at_rest(self.rig.functions))
-
-    def _read_cpus(self) -> None:
-        """Reads the state of the CPUs; while no frames are sent, because it takes the CPUs of the path."""
-        if self.counts:
-            self.states.append(self.rig.cpu_state())
 
     def _poll(self, timeout_s: float) -> None:
         self.polled_at = time.monotonic()
@@ -366,7 +357,6 @@ class Run:
         throughput = sum(pair.throughput_pps for pair in pairs)
         tsc_hz = next((output.hello.tsc_hz for output in outputs if output.hello), None)
         work = self.work.between(throughput, tsc_hz)
-        distances_ns, state = of_readings(self.states)
         trips = round_trips.together(couples, pairs, self.case.burst)
         return Launch(
             index=index,
@@ -398,9 +388,6 @@ class Run:
             chains=chains,
             interference=self.interference,
             disturbed=disturbed,
-            distances_ns=distances_ns,
-            distance_ns=state.distance_ns,
-            work_ns=state.work_ns,
         )
 
     def _wrongly_denied(self, couples: denials.Couples) -> str | None:

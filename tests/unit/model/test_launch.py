@@ -12,6 +12,7 @@ import pytest
 from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.measure.launch import launch
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.cpu_state import CpuState
 from pytest_icbench.model.endpoint import Address, Endpoint, Veth, VhostUser
 from pytest_icbench.model.launch import SwitchPort
 from pytest_icbench.model.measurement import Measurement
@@ -82,12 +83,10 @@ def test_requests_that_never_left_are_slower_than_all_answers() -> None:
     assert launched.rtt_first.lost == 96 - 90 + math.ceil(270 / RTT.burst)
 
 
-def test_gaps_and_the_fixed_piece_of_work_stand_by_process() -> None:
+def test_gaps_stand_by_process() -> None:
     def edit(index: int, line: dict[str, Any]) -> dict[str, Any]:
         if line["type"] == "window":
             return {**line, "gap_ns": 2_000_000 * (index + 1), "gap_count": 3 + index}
-        if line["type"] == "summary":
-            return {**line, "canary_before_ns": 1_000_000 + index, "canary_after_ns": None if index else 1_700_000}
         return line
 
     settings = Settings(warmup_s=0.0, duration_s=0.06, window_s=0.02, skip_s=0.02, repeats=1)
@@ -97,8 +96,6 @@ def test_gaps_and_the_fixed_piece_of_work_stand_by_process() -> None:
     sender, receiver = launched.endpoints
     assert (sender.index, sender.gap_s, sender.gaps) == (0, pytest.approx(0.004), 6)
     assert (receiver.index, receiver.gap_s, receiver.gaps) == (1, pytest.approx(0.008), 8)
-    assert (sender.canary_before_ns, sender.canary_after_ns) == (1_000_000, 1_700_000)
-    assert (receiver.canary_before_ns, receiver.canary_after_ns) == (1_000_001, None)
 
 
 def test_a_loop_that_counts_no_gaps_has_none() -> None:
@@ -323,3 +320,18 @@ def test_what_the_switch_counted_is_the_difference_over_a_launch_and_the_sum_ove
 
 def test_a_switch_that_keeps_no_counters_has_none() -> None:
     assert run(ScriptedRig()).switch_counters is None
+
+
+def test_the_state_of_the_cpus_is_read_before_and_after() -> None:
+    states = iter([CpuState(64.0, 1000.0), CpuState(400.0, 4000.0)])
+    launched = one(ScriptedRig(states=states))
+    assert launched.distances_ns == (64.0, 400.0)
+    assert launched.distance_ns == pytest.approx(160.0)
+    assert launched.work_ns == pytest.approx(2000.0)
+
+
+def test_a_reading_without_figures_is_left_out() -> None:
+    launched = one(ScriptedRig(states=iter([CpuState(), CpuState(400.0, 4000.0)])))
+    assert (launched.distances_ns, launched.distance_ns) == ((400.0,), pytest.approx(400.0))
+    unknown = one(ScriptedRig())
+    assert (unknown.distances_ns, unknown.distance_ns, unknown.work_ns) == ((), None, None)

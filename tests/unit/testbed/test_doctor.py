@@ -23,6 +23,7 @@ from pytest_icbench.host.cpu_time import ProcessTime, process_times
 from pytest_icbench.host.findings import Finding, Level, exit_code, kernel_line, render
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.root import Root
+from pytest_icbench.model.placement import Placement
 from pytest_icbench.testbed import doctor
 from tests.unit.recorded import NAMES, expand
 
@@ -241,3 +242,22 @@ def test_a_workload_without_dpdk_is_named(
 def test_every_built_in_switch_is_examined() -> None:
     topics = {finding.topic for finding in doctor.examine(sample_s=0)}
     assert set(registry.builtin_switches()) <= topics
+
+
+@pytest.mark.parametrize(
+    ("answer", "level", "text"),
+    [
+        ('{"pairs":[{"ns":63.4,"work_ns":[1600,1600]}]}', Level.GOOD, "cache line 63 ns between CPUs 0-1"),
+        ('{"pairs":[null]}', Level.NOTE, "launches will not have any: CPUs 0 and 1 cannot be measured"),
+        ("", Level.NOTE, "launches will not have any: its answer: not valid JSON"),
+    ],
+)
+def test_the_distance_of_the_cpus_of_a_pair(
+    monkeypatch: pytest.MonkeyPatch, answer: str, level: Level, text: str
+) -> None:
+    monkeypatch.setattr(doctor, "plan", lambda *_, **__: Placement("cooperative", (1,), (0, 0), (0,), 0, 128))
+    monkeypatch.setattr(doctor, "run", lambda *_, **__: SimpleNamespace(stdout=answer))
+    (finding,) = doctor._distance()
+    assert finding.level is level
+    assert text in finding.text
+    assert (finding.remedy is None) == (level is Level.GOOD)
