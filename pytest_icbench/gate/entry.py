@@ -40,7 +40,6 @@ class CaseFacts:
         rules: version of the rules of validity; see ``Measurement``.
         lower_bound: the rate is "at least".
         reference_pps: frames per second of the reference link at the maximum, median over launches; None without one.
-        canary_ns: CPU time of a fixed piece of work, median over launches; None where it was not done.
         level: grows by one with each change that was accepted.
         other_link_pps: frames per second of a link that shares no code with the path, when the run began; None without
             one.
@@ -56,7 +55,6 @@ class CaseFacts:
     lower_bound: bool
     launches: int
     reference_pps: float | None = field(default=None, kw_only=True)
-    canary_ns: float | None = field(default=None, kw_only=True)
     level: int = field(default=0, kw_only=True)
     other_link_pps: float | None = field(default=None, kw_only=True)
 
@@ -91,7 +89,6 @@ class Entry(CaseFacts):
             None if self.control is None else middle(self.control),
             {name: median(launches) for name, launches in against.items() if launches},
             {name: value for name, value in beside.items() if value is not None and against[name]},
-            self.canary_ns,
             self.level,
             self.other_link_pps,
             {name: figure.best for name, figure in self.figures.items() if figure.best is not None},
@@ -152,7 +149,6 @@ def entry_of(measurement: Measurement) -> Entry | None:
         lower_bound=measurement.lower_bound,
         launches=measurement.launches,
         reference_pps=_reference_pps(measurement),
-        canary_ns=_canary_ns(measurement),
         other_link_pps=_other_link_pps(measurement),
         figures=figures,
         identity=measurement.identity,
@@ -185,17 +181,6 @@ def _control(measurement: Measurement) -> Figure | None:
     if not values or len(values) < len(launches):
         return None
     return Figure(median(values), launches=tuple(values), best=_best(name, launches, values))
-
-
-def _canary_ns(measurement: Measurement) -> float | None:
-    """Returns the median over launches of the least time of the fixed piece of work."""
-    by_launch = [
-        [time_ns for work in launch.endpoints for time_ns in (work.canary_before_ns, work.canary_after_ns) if time_ns]
-        for launch in measurement.per_launch
-        if launch.invalid is None
-    ]
-    least = [float(min(times)) for times in by_launch if times]
-    return median(least) if least else None
 
 
 def _other_link_pps(measurement: Measurement) -> float | None:

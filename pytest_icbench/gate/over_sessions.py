@@ -3,11 +3,10 @@
 
 Unchanged software has another level in each session. So a change is held against how far the baseline's sessions lie
 apart (``stats.sessions``), and so is its change against the reference link that was launched beside it (the control).
-What moved both is the host, and no verdict about the software: ``host-changed``. Two witnesses that share no code with
-the path are asked last: a fixed piece of work (the canary), and a link of another kind. No interval of medians is
-narrower than that of the path's launches in the new session. What the control's launches leave unknown is in how far
-the sessions lie apart, of which each has as many: it widens nothing once more, or a control with a few odd launches
-would hide what the path shows to one per cent.
+What moved both is the host, and no verdict about the software: ``host-changed``. A link of another kind, which shares
+no code with the path, is asked last. No interval of medians is narrower than that of the path's launches in the new
+session. What the control's launches leave unknown is in how far the sessions lie apart, of which each has as many: it
+widens nothing once more, or a control with a few odd launches would hide what the path shows to one per cent.
 
 Two levels of confidence. A *suspect* is worse than the margin allows at 95 %, by itself and against the control; by
 itself alone where the control is less steady than the figure over many sessions, and neither it nor the cases of other
@@ -330,14 +329,11 @@ def _by_witness(values: SessionValues, sessions: Sessions, allowed: Allowed, of:
     def other_link(session: SessionValues) -> float | None:
         return 1e9 / session.other_link_pps if session.other_link_pps else None
 
-    for witness, words in (
-        (lambda session: session.canary_ns, "a fixed piece of work takes"),
-        (other_link, "a frame of a link that shares no code with the path takes"),
-    ):
-        slower = _explaining(witness, values, sessions, allowed, of)
-        if slower is not None:
-            return f"{HOST_CHANGED}: {words} {slower - 1:+.1%} longer, which explains the change"
-    return None
+    slower = _explaining(other_link, values, sessions, allowed, of)
+    if slower is None:
+        return None
+    link = "a frame of a link that shares no code with the path"
+    return f"{HOST_CHANGED}: {link} takes {slower - 1:+.1%} longer, which explains the change"
 
 
 def _explaining(witness: Of, values: SessionValues, sessions: Sessions, allowed: Allowed, of: Of) -> float | None:

@@ -31,7 +31,6 @@ class SessionValues:
         control: the reference link's main figure beside it, median over launches; None without one.
         against: the figures against the reference link, median over neighbouring launches; see ``against_control``.
         at_best: the figures against what the reference link did at its best; see ``against_best``.
-        canary_ns: CPU time of a fixed piece of work, median over launches; None where it was not done.
         level: grows by one with each change that was accepted.
         other_link_pps: rate of a link that shares no code with the path, when the session began; None without one.
         best: the figures at their best; see ``best_of``. Those of fewer than eight launches are missing.
@@ -42,7 +41,6 @@ class SessionValues:
     control: float | None = None
     against: dict[str, float] = field(default_factory=dict)
     at_best: dict[str, float] = field(default_factory=dict)
-    canary_ns: float | None = None
     level: int = 0
     other_link_pps: float | None = None
     best: dict[str, float] = field(default_factory=dict)

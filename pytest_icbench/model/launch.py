@@ -233,15 +233,11 @@ class EndpointWork:
     Attributes:
         index: 0 and 1 are sides a and b of pair 1, 2 and 3 those of pair 2, ….
         gap_s, gaps: time and number of the polling loop's gaps over the measured windows; null with blocking sockets.
-        canary_before_ns, canary_after_ns: CPU time of the fixed piece of work before the first and after the last
-            window; null where there was no time for it.
     """
 
     index: int
     gap_s: float | None = None
     gaps: int | None = None
-    canary_before_ns: int | None = None
-    canary_after_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

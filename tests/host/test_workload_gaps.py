@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The workload's program says when it was kept from its CPU, and how fast a fixed piece of work was there."""
+"""The workload's program says when it was kept from its CPU."""
 
 from __future__ import annotations
 
@@ -40,10 +40,6 @@ def test_who_is_stopped_has_a_gap(veth: Path2, who: str) -> None:
     outcomes = {"client": ended, "server": server.end()}
     for outcome in outcomes.values():
         check_lines(outcome)
-        # A host that starts a process late has no time for the work before the first window.
-        before, after = outcome.summary["canary_before_ns"], outcome.summary["canary_after_ns"]
-        assert before is None or before > 100_000
-        assert after > 100_000
     windows = outcomes[who].windows
     longest = max(windows, key=lambda window: window["gap_ns"])
     assert longest["gap_ns"] >= 0.95 * STALL_S * 1e9
@@ -76,5 +72,3 @@ def test_blocking_sockets_count_no_gaps() -> None:
     sent = run("send", LOOPBACK.a, LOOPBACK.b, "-B", "-r", "1k", "--duration", 0.3)
     for outcome in (sent, receiver.end()):
         assert (outcome.summary["gap_ns"], outcome.summary["gap_count"]) == (None, None)
-        assert outcome.summary["canary_before_ns"] > 100_000
-        assert outcome.summary["canary_after_ns"] > 100_000

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where a loop's cycles go, when it was kept from its CPU, and how fast the CPU is. */
+/* Where a loop's cycles go, and when it was kept from its CPU. */
 #include "base/meter.h"
 
-#include "base/canary.h"
 #include "check.h"
 #include "sender_port.h"
 
@@ -185,20 +184,6 @@ static void a_loop_that_is_kept_away(void)
 	sender_free(&s);
 }
 
-static void a_fixed_piece_of_work(void)
-{
-	struct canary c;
-	uint64_t before, took;
-
-	canary_init(&c);
-	before = clock_monotonic_ns();
-	took = canary_ns(&c);
-	CHECK(took > 100000);
-	CHECK(took <= clock_monotonic_ns() - before);
-	canary_free(&c);
-	CHECK_EQUAL(canary_ns(&c), 0);
-}
-
 int main(void)
 {
 	laps();
@@ -207,6 +192,5 @@ int main(void)
 	a_gap_among_frames_teaches_nothing();
 	what_the_loop_gives_away_is_no_gap();
 	a_loop_that_is_kept_away();
-	a_fixed_piece_of_work();
 	return 0;
 }

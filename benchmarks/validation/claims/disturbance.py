@@ -12,7 +12,6 @@ from statistics import StatisticsError, correlation, median
 from typing import TYPE_CHECKING, Any
 
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.measure.launch.disturbance import canary_ns
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
@@ -28,8 +27,8 @@ TITLE = "A launch that others disturb is recognised"
 CLAIM = "At least 95 % of launches beside a spinning process are recognised as disturbed, without a look at their rate."
 METHOD = """
 Sessions of one real case take turns: alone, and beside one process that spins on any CPU. Each witness of a launch is
-compared with the logarithm of its rate: CPU time of others, the run delay of the endpoints, the gaps of their loops,
-and the canary (the least time of the fixed piece of work around it). R² is the part of the rates' variance that a
+compared with the logarithm of its rate: CPU time of others, the run delay of the endpoints, and the gaps of their
+loops. R² is the part of the rates' variance that a
 straight line explains, for all launches and for those alone, whatever the host did then. All launches are drawn.
 """
 SECONDS = 110.0
@@ -71,7 +70,6 @@ def point(launch: Launch, *, beside: bool) -> dict[str, Any]:
     """What is kept of a launch: its rate, what its witnesses say, whether it was told as disturbed."""
     seen = launch.interference
     gaps = [endpoint.gap_s for endpoint in launch.endpoints if endpoint.gap_s is not None]
-    canary = canary_ns(launch)
     return {
         "beside": beside,
         "told": launch.disturbed is not None,
@@ -79,7 +77,6 @@ def point(launch: Launch, *, beside: bool) -> dict[str, Any]:
         "taken": None if seen is None else seen.taken,
         "waited": None if seen is None else seen.waited,
         "gaps": round(max(gaps) / launch.duration_s, 4) if gaps and launch.duration_s else None,
-        "canary": None if canary is None else round(canary / 1e6, 3),
     }
 
 
@@ -87,7 +84,6 @@ WITNESSES = {
     "taken": "CPU time of others, CPUs",
     "waited": "run delay, share of the time",
     "gaps": "gaps of a loop, share of the time",
-    "canary": "canary, ms",
 }
 
 

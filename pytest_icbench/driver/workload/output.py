@@ -164,8 +164,6 @@ class Summary:
 
     Attributes:
         reason: why it ended.
-        canary_before_ns, canary_after_ns: CPU time of a fixed piece of work before the first window and after the last;
-            None where it was not done.
         lateness: how much later than due each burst of a paced sender or client left, in ns. With the warm-up.
         spacing_error: the difference between the actual and the due time between two bursts, likewise.
         rtt_from: the first window whose answers are in a client's histograms.
@@ -186,8 +184,6 @@ class Summary:
     spacing_error: Histogram | None = None
     rtt_first: Histogram | None = None
     rtt_from: int = 1
-    canary_before_ns: int | None = None
-    canary_after_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,8 +203,6 @@ class _SummaryHead:
     windows: int
     cpu_ns: int
     voluntary_switches: int
-    canary_before_ns: int | None = None
-    canary_after_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,8 +304,6 @@ def _summary(data: dict[str, Any], where: str) -> Summary:
         if client and "rtt_first_ns" in data
         else None,
         rtt_from=_rtt_from(data, where),
-        canary_before_ns=rest.canary_before_ns,
-        canary_after_ns=rest.canary_after_ns,
     )
 
 

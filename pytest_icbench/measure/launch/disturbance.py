@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Decides whether a launch was disturbed, from what others took and never from what was measured. Pure.
 
-Four witnesses: CPU time that others took on the measured CPUs, the scheduler's run delay of the polling threads, gaps
-in the endpoints' loops, and a fixed piece of work before and after the windows (the canary).
+Three witnesses: CPU time that others took on the measured CPUs, the scheduler's run delay of the polling threads, and
+gaps in the endpoints' loops.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pytest_icbench.model.interference import Interference
-from pytest_icbench.model.launch import EndpointWork, Launch
+from pytest_icbench.model.launch import EndpointWork
 
 #: CPU time of others from which a launch is disturbed, as a share of the time of the CPUs that measure.
 TAKEN_LIMIT = 0.05
@@ -20,10 +20,6 @@ STOLEN_LIMIT = 0.02
 WAITED_LIMIT = 0.05
 #: Share of the kept windows that an endpoint loses in gaps of its loop from which a launch is disturbed.
 GAP_LIMIT = 0.05
-#: How much longer than in the quickest launch the canary takes in one that is disturbed. On a shared virtual CPU it
-#: varies by a factor of two and more within one quiet launch, and hardly goes along with the rate
-#: (docs/explanation/validation.md).
-CANARY_LIMIT = 3.0
 #: The kernel counts CPU time in ticks, so less than this says nothing, in seconds.
 LEAST_S = 0.03
 
@@ -52,29 +48,6 @@ def why_disturbed(
         if _exceeds(gaps[index], GAP_LIMIT, kept_s):
             parts.append(f"endpoint {index} lost {min(gaps[index], 1.0):.1%} of the time in gaps")
     return ", ".join(parts) or None
-
-
-def canary_ns(launch: Launch) -> float | None:
-    """Returns the least time of the fixed piece of work around a launch; None without one."""
-    known = [
-        time_ns
-        for endpoint in launch.endpoints
-        for time_ns in (endpoint.canary_before_ns, endpoint.canary_after_ns)
-        if time_ns
-    ]
-    return float(min(known)) if known else None
-
-
-def why_slow(time_ns: float | None, least_ns: float | None) -> str | None:
-    """Returns what the canary says of a launch; None if it says nothing.
-
-    Args:
-        time_ns: the launch's.
-        least_ns: that of the quickest launch of the case so far.
-    """
-    if time_ns is None or not least_ns or time_ns <= CANARY_LIMIT * least_ns:
-        return None
-    return f"a fixed piece of work took {time_ns / least_ns:.1f} times as long as at best"
 
 
 def _exceeds(share: float | None, limit: float, seconds: float) -> bool:

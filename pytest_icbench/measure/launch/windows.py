@@ -123,8 +123,6 @@ def endpoint_work(output: ProcessOutput, windows: Sequence[Window]) -> EndpointW
         index=output.index,
         gap_s=sum(times) if known else None,
         gaps=sum(numbers) if known else None,
-        canary_before_ns=output.summary.canary_before_ns if output.summary else None,
-        canary_after_ns=output.summary.canary_after_ns if output.summary else None,
     )
 
 

@@ -16,7 +16,6 @@ from pytest_icbench.measure.estimate import LAUNCHES_A_TURN
 from pytest_icbench.measure.functions import FunctionTrack
 from pytest_icbench.measure.launch.application import run_application
 from pytest_icbench.measure.launch.culprit import look_at_the_switch
-from pytest_icbench.measure.launch.disturbance import canary_ns, why_slow
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.measure.launch.preflight import preflight
 from pytest_icbench.measure.part import Part
@@ -92,8 +91,6 @@ class Strategy:
         self.part: Part | None = None
         #: Number of the rigs of this case, where several are built one after the other.
         self.round: int | None = None
-        #: Time of the canary in the quickest launch so far.
-        self.canary_ns: float | None = None
         self.functions = FunctionTrack(rig, case)
 
     def run(self) -> None:
@@ -235,7 +232,7 @@ class Strategy:
                     raise
                 continue
             if launch.invalid is None:
-                launch = replace(self._with_canary(launch), round=self.round)
+                launch = replace(launch, round=self.round)
                 if self._repeats_disturbed(launch, phase, time.monotonic() - began):
                     continue
                 return launch
@@ -277,23 +274,6 @@ class Strategy:
         if (fault := rig.path_fault()) is not None:
             raise Invalid("no-forwarding", f"{fault}; {str(error).splitlines()[0]}") from None
         return error.crashed and self._another_try("died", str(error).splitlines()[0])
-
-    def _with_canary(self, launch: Launch) -> Launch:
-        """Returns the launch, disturbed as well if the canary took long beside that of the case's other launches.
-
-        A neighbour slows the canary down, which is what is measured.
-        """
-        if self.case.neighbour is not None:
-            return launch
-        time_ns = canary_ns(launch)
-        why = why_slow(time_ns, self.canary_ns)
-        if time_ns is not None:
-            self.canary_ns = min(time_ns, self.canary_ns or time_ns)
-        if why is None:
-            return launch
-        windows = tuple(replace(window, disturbed=True) for window in launch.windows)
-        words = f"{launch.disturbed}, {why}" if launch.disturbed else why
-        return replace(launch, disturbed=words, windows=windows)
 
     def _repeats_disturbed(self, launch: Launch, phase: Phase, spent_s: float) -> bool:
         """Whether a launch is repeated because it was disturbed; it is then kept beside the others.

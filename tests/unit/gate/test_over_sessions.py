@@ -16,7 +16,6 @@ from pytest_icbench.gate.over_sessions import finds
 from pytest_icbench.gate.session_values import middle
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.finding import Finding
-from pytest_icbench.model.launch import EndpointWork
 from pytest_icbench.stats.quantiles import Histogram
 from pytest_icbench.store.baseline_file import read, write
 from tests.baselines import ALIKE, LAUNCHES, entry, launch, measured, scaled, with_cycles, with_sessions
@@ -25,11 +24,10 @@ from tests.baselines import ALIKE, LAUNCHES, entry, launch, measured, scaled, wi
 APART = (1.1, 1 / 1.1, 1.05, 1 / 1.05, 1.0)
 
 
-def beside(factor: float = 1.0, control: float = 1.0, canary: float | None = None, **changed: Any) -> Entry:
-    """An entry with a reference link beside it, and with a fixed piece of work if ``canary`` is given."""
-    work = () if canary is None else (EndpointWork(0, canary_before_ns=int(1e6 * canary)),)
+def beside(factor: float = 1.0, control: float = 1.0, **changed: Any) -> Entry:
+    """An entry with a reference link beside it."""
     facts: dict[str, Any] = {
-        "per_launch": tuple(replace(launch(pps, index), endpoints=work) for index, pps in enumerate(scaled(factor))),
+        "per_launch": tuple(launch(pps, index) for index, pps in enumerate(scaled(factor))),
         "per_reference_launch": tuple(launch(2 * pps, index) for index, pps in enumerate(scaled(control))),
     }
     kept = entry_of(measured(launches=scaled(factor), **(facts | changed)))
@@ -76,14 +74,6 @@ def test_what_moved_the_control_is_the_host(factor: float, control: float, told:
 def test_a_faster_host_hides_no_regression_and_makes_no_improvement() -> None:
     assert found(beside(1.2, 1.2), with_sessions(beside())).verdict == "PASS"
     assert found(beside(1.2, 1.0), with_sessions(beside())).verdict == "IMPROVED"
-
-
-def test_a_fixed_piece_of_work_explains_a_change_that_the_control_does_not() -> None:
-    before = with_sessions(beside(canary=1.0))
-    finding = found(beside(0.8, canary=1.25), replace(before, earlier=_with_canary(before, 1e6)))
-    assert finding.verdict == "INCONCLUSIVE"
-    assert finding.note == "host-changed: a fixed piece of work takes +25.0% longer, which explains the change"
-    assert found(beside(0.8, canary=1.0), replace(before, earlier=_with_canary(before, 1e6))).verdict == "REGRESSED"
 
 
 def linked(factor: float, link: float | None, **changed: Any) -> Entry:
@@ -135,10 +125,6 @@ def test_a_file_keeps_the_link() -> None:
     (again,) = read(write([before]), "file")
     assert again == before
     assert [values.other_link_pps for values in again.sessions] == [*(1e6 * pps for pps in LINKS), 1e6]
-
-
-def _with_canary(before: Entry, time_ns: float) -> dict[str, Any]:
-    return {time: replace(values, canary_ns=time_ns) for time, values in before.earlier.items()}
 
 
 @pytest.mark.parametrize(("factor", "control"), [(1.0, 1.0), (0.9, 1.0), (0.5, 1.0), (0.5, 0.5), (2.0, 1.0)])
@@ -304,13 +290,6 @@ def test_what_is_beyond_the_margin_need_only_be_surely_worse_than_before() -> No
     assert found(beside(0.95), before, cases=100).verdict == "INCONCLUSIVE"
 
 
-def test_a_fixed_piece_of_work_explains_only_what_its_sessions_do_not_differ_by() -> None:
-    before = with_sessions(beside(canary=1.0))
-    apart = dict(zip(before.earlier, (1.4e6, 0.8e6, 1.3e6, 0.9e6, 1.0e6), strict=True))
-    earlier = {time: replace(values, canary_ns=apart[time]) for time, values in before.earlier.items()}
-    assert found(beside(0.8, canary=1.3), replace(before, earlier=earlier)).verdict == "REGRESSED"
-
-
 def test_more_cases_share_the_error_of_a_session() -> None:
     before = with_sessions(entry(), [factor**4 for factor in ALIKE])
     now = entry(launches=[0.95 * 5e6] * 8)
@@ -386,7 +365,7 @@ def test_round_trips_have_the_reference_links_beside_them() -> None:
 
 
 def test_what_a_file_keeps_and_what_one_of_before_has() -> None:
-    before = with_sessions(beside(canary=1.0), APART)
+    before = with_sessions(beside(), APART)
     (again,) = read(write([before]), "x")
     assert again == before
     assert found(beside(0.7), again) == found(beside(0.7), before)

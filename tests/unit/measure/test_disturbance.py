@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.measure.launch.disturbance import LEAST_S, why_disturbed, why_slow
+from pytest_icbench.measure.launch.disturbance import LEAST_S, why_disturbed
 from pytest_icbench.measure.recompute import recomputed
 from pytest_icbench.measure.strategy import repeat
 from pytest_icbench.measure.strategy.repeat import MOST_DISTURBED
@@ -167,28 +167,6 @@ def test_gaps_of_a_loop_disturb_unless_endpoints_share_a_cpu() -> None:
     assert why_disturbed(QUIET, (EndpointWork(0, 1.87, 1),), 1.0) == "endpoint 0 lost 100.0% of the time in gaps"
     assert why_disturbed(QUIET, gaps, 1.0, shared=True) is None
     assert why_disturbed(QUIET, gaps, 4.0) is None
-
-
-def test_a_slow_canary_disturbs_beside_a_quick_one() -> None:
-    assert why_slow(6.4e6, 2e6) == "a fixed piece of work took 3.2 times as long as at best"
-    assert why_slow(5.9e6, 2e6) is None
-    assert why_slow(None, 2e6) is None
-    assert why_slow(6.4e6, None) is None
-
-
-def test_a_launch_with_a_slow_canary_is_repeated() -> None:
-    times = iter([2_000_000, 2_000_000, 7_000_000, 8_000_000])  # of two processes of each launch
-
-    def slow(index: int, line: dict[str, Any]) -> dict[str, Any]:
-        if line["type"] != "summary":
-            return line
-        took = next(times, 2_000_000)
-        return {**line, "canary_before_ns": took, "canary_after_ns": took}
-
-    found = run(ScriptedRig(edit=slow))
-    assert (found.disturbed_repeated, found.launches) == (1, 3)
-    assert found.per_repeated_launch[0].disturbed == "a fixed piece of work took 3.5 times as long as at best"
-    assert all(window.disturbed for window in found.per_repeated_launch[0].windows)
 
 
 @pytest.mark.parametrize(

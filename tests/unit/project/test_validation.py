@@ -322,7 +322,6 @@ def test_a_witness_explains_what_it_goes_along_with(validation: Any) -> None:
             "taken": taken,
             "waited": 0.0,
             "gaps": None,
-            "canary": 1.0,
         }
 
     alone = [point(0.0, 1000.0, beside=False, told=False)] * 6
@@ -333,5 +332,4 @@ def test_a_witness_explains_what_it_goes_along_with(validation: Any) -> None:
     assert rows["launches of 6 alone that are told"].value == 0
     assert rows["R² of the rate on CPU time of others, all launches"].value == "1.00"
     assert rows["R² of the rate on CPU time of others, launches alone"].value == "not known"
-    assert rows["R² of the rate on canary, all launches"].value == "not known"
     assert rows["R² of the rate on gaps of a loop, all launches"].value == "not known"

@@ -272,7 +272,6 @@ static void write_end(struct client *c)
 	client_histogram_json(j, "rtt_actual_ns", &c->times.actual);
 	client_histogram_json(j, "rtt_first_ns", &c->times.first);
 	window_cycles_json(j, &c->r->clock, &c->tx.total.cycles, !c->r->o->blocking);
-	run_canary_json(c->r);
 	run_finish_summary(c->r);
 }
 

@@ -163,7 +163,6 @@ static void write_end(struct duplex *d)
 	sender_summary(&d->tx, j);
 	receiver_summary(&d->rx, j);
 	window_cycles_json(j, &d->r->clock, &d->tx.total.cycles, true);
-	run_canary_json(d->r);
 	run_finish_summary(d->r);
 }
 
@@ -196,7 +195,6 @@ static int loop(struct run *r)
 		if (!control_stopped() && !r->error.call)
 			exchange(&d);
 		drain(&d);
-		run_canary_after(r);
 	}
 	write_end(&d);
 	tear_down(&d);

@@ -33,7 +33,6 @@ static void write_summary(struct sender *s)
 	json_u64(j, "windows", s->windows);
 	sender_summary(s, j);
 	window_cycles_json(j, &s->r->clock, &s->total.cycles, !s->r->o->blocking);
-	run_canary_json(s->r);
 	run_finish_summary(s->r);
 }
 

@@ -117,20 +117,6 @@ void run_finish_summary(struct run *r)
 	run_say(r);
 }
 
-static void json_ns(struct json *j, const char *key, uint64_t ns)
-{
-	if (ns)
-		json_u64(j, key, ns);
-	else
-		json_null(j, key);
-}
-
-void run_canary_json(struct run *r)
-{
-	json_ns(&r->json, "canary_before_ns", r->canary_before_ns);
-	json_ns(&r->json, "canary_after_ns", r->canary_after_ns);
-}
-
 void run_count_from_here(struct run *r)
 {
 	struct rusage usage;

@@ -20,8 +20,6 @@
 #define CONTROL_PATIENCE_NS UINT64_C(5000000)
 /* A sleep ends up to this late; the rest of the wait for a start time polls the clock. */
 #define START_SPIN_NS UINT64_C(300000)
-/* What a piece of work of two milliseconds may take at most without delaying the start. */
-#define CANARY_ROOM_NS UINT64_C(8000000)
 
 /* Whether it announces itself, as receivers do: who captures sends nothing that nobody asked for. */
 static bool announces(const struct options *o)
@@ -77,45 +75,6 @@ static bool wait_for_link(struct run *r)
 	return true;
 }
 
-/* The work is no part of the CPU time that the summary tells. */
-static uint64_t canary(struct run *r)
-{
-	struct timespec before, after;
-	uint64_t ns;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
-	ns = canary_ns(&r->canary);
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
-	r->cpu_ns_before +=
-	        (uint64_t)((after.tv_sec - before.tv_sec) * 1000000000 + after.tv_nsec - before.tv_nsec);
-	return ns;
-}
-
-/* Whether there is time for it before a start at that moment (CLOCK_MONOTONIC). */
-static bool canary_fits(uint64_t at_ns)
-{
-	return clock_monotonic_ns() + CANARY_ROOM_NS < at_ns;
-}
-
-uint64_t run_canary_when_due(struct run *r)
-{
-	uint64_t began = clock_cycles(), at;
-
-	if (!control_started(&at))
-		return 0;
-	r->canary_due = false;
-	r->awaited_ns = at;
-	if (canary_fits(at))
-		r->canary_before_ns = canary(r);
-	return clock_cycles() - began;
-}
-
-void run_canary_after(struct run *r)
-{
-	if (!r->error.call && !control_abandon)
-		r->canary_after_ns = canary(r);
-}
-
 static void sleep_until(uint64_t ns)
 {
 	uint64_t now;
@@ -137,8 +96,6 @@ static uint64_t await_start_line(struct run *r)
 		control_wait_start();
 		control_started(&at);
 	}
-	if (!at || canary_fits(at))
-		r->canary_before_ns = canary(r);
 	return at;
 }
 
@@ -261,12 +218,9 @@ static int run_opened(struct run *r)
 		if (r->error.call)
 			return EXIT_IO;
 	}
-	if (!r->o->app->sends) {
-		/* A blocking receiver does not poll, one without supervision is not told when frames come. */
-		r->canary_due = r->o->supervised && !r->o->blocking;
-		if (!r->canary_due)
-			r->canary_before_ns = canary(r);
-	}
+	/* A blocking receiver does not poll, one without supervision is not told when frames come. */
+	if (!r->o->app->sends && r->o->supervised && !r->o->blocking)
+		r->awaited_ns = UINT64_MAX;
 	run_say_ready(r, true, announced);
 	run_count_from_here(r);
 	return r->o->app->loop(r);
@@ -307,12 +261,6 @@ static int open_and_run(struct run *r)
 	return code;
 }
 
-/* Who measures knows how fast its CPU is. */
-static bool has_canary(const struct options *o)
-{
-	return !o->app->forwards && !o->app->any_frame && !o->app->sockets;
-}
-
 int run(struct options *o)
 {
 	const struct application *app = o->app;
@@ -349,8 +297,6 @@ int run(struct options *o)
 		        strerror(code));
 		return EXIT_SETUP;
 	}
-	if (has_canary(o))
-		canary_init(&r.canary);
 	clock_anchor(&r.clock);
 	if (has_port) {
 		code = open_and_run(&r);
@@ -360,7 +306,6 @@ int run(struct options *o)
 	}
 	emit_close(&r.emit);
 	json_free(&r.json);
-	canary_free(&r.canary);
 	shape_free(&o->shape);
 	return code;
 }

@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/canary.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "io/io.h"
@@ -42,10 +41,7 @@ struct run {
 	uint64_t next_announce;         /* cycles */
 	uint64_t cpu_ns_before;         /* when the loop began */
 	uint64_t voluntary_before, involuntary_before;
-	struct canary canary;
-	uint64_t canary_before_ns, canary_after_ns; /* around the windows; 0: not known */
-	bool canary_due;                            /* a receiver's, before the first window */
-	uint64_t awaited_ns;                        /* a receiver's start line until it comes; else 0 */
+	uint64_t awaited_ns; /* a receiver's start while it may sleep until then; UINT64_MAX: not known yet */
 };
 
 /* Sets everything up, runs the application's loop, and ends; returns the program's exit code. */
@@ -66,14 +62,6 @@ bool run_learn_start(struct run *r);
 /* For receivers, whose polling begins with `ready`: r->start becomes the start line's time as soon as it is
  * known. True once it is. */
 bool run_note_start(struct run *r);
-
-/* A receiver polls when it is told to start: does the piece of work then if the start is far enough off, and
- * nothing before it is known. Returns the cycles that it took. */
-uint64_t run_canary_when_due(struct run *r);
-/* Does the piece of work behind the last window, unless the run has failed or is to end at once. */
-void run_canary_after(struct run *r);
-/* canary_before_ns and canary_after_ns; null where not known. */
-void run_canary_json(struct run *r);
 
 /* Sends one control frame with that sequence number: 0 announces, n > 0 is the end mark for n-1 frames.
  * Tries for a few milliseconds if the port is full. False if it could not be sent. */

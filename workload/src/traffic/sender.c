@@ -331,7 +331,6 @@ static void first_end_mark(struct sender *s)
 void sender_end_mark(struct sender *s)
 {
 	first_end_mark(s);
-	run_canary_after(s->r);
 	s->marked = true;
 }
 

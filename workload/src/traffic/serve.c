@@ -68,7 +68,6 @@ static void write_end(struct serve *s)
 	for (unsigned i = 0; i <= rx->highest; i++)
 		window_rx_add(&total, &rx->windows[i]);
 	window_cycles_json(j, &s->r->clock, &total.cycles, !s->r->o->blocking);
-	run_canary_json(s->r);
 	if (is_server(s)) {
 		json_u64(j, "reflected", total.reflected);
 		json_u64(j, "refused", total.refused);
@@ -111,8 +110,12 @@ static uint64_t rest(uint64_t until)
  * those from hearing of it that are told later: Linux 6.18 did so until all others had ended. */
 static bool may_sleep(struct run *r)
 {
-	if (r->canary_due || !r->awaited_ns)
-		return r->canary_due;
+	uint64_t at;
+
+	if (!r->awaited_ns)
+		return false;
+	if (r->awaited_ns == UINT64_MAX && control_started(&at))
+		r->awaited_ns = at;
 	if (clock_monotonic_ns() + 2 * START_REST_NS < r->awaited_ns)
 		return true;
 	r->awaited_ns = 0;
@@ -162,8 +165,6 @@ static void loop(struct serve *s, serve_burst burst)
 		} else {
 			lap(s, &meter, now, 0);
 			receiver_take(&s->rx, NULL, 0, now, NULL);
-			if (__builtin_expect(r->canary_due, 0))
-				meter.excused += run_canary_when_due(r);
 			if (r->o->yield_every)
 				meter.given_away += yield_cycles(r);
 		}
@@ -190,7 +191,6 @@ int serve(struct run *r, const char *role, serve_burst burst)
 		return EXIT_SETUP;
 	}
 	loop(&s, burst);
-	run_canary_after(r);
 	write_end(&s);
 	receiver_free(&s.rx);
 	return r->error.call ? EXIT_IO : EXIT_OK;
