@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Tells states of a host apart by the distance between its CPUs. Pure.
+
+A hypervisor moves virtual CPUs between the caches of a machine, and a frame that changes CPUs then takes another time
+to arrive. How far they are is one of a few times, which differ by factors. So states are found as gaps between the
+logarithms of the distances that were read, and no time of any one processor is a limit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+#: Distances further apart than this factor are of two states. Readings of one state differ by up to a fifth, and the
+#: distances within one cache and between two of them by three and more on all processors with published figures.
+LEAST_FACTOR = 1.5
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    """Returns the geometric mean of positive values. Raises ValueError for none."""
+    if not values:
+        raise ValueError("no values")
+    return math.exp(math.fsum(map(math.log, values)) / len(values))
+
+
+def find_states(distances: Iterable[float]) -> list[list[float]]:
+    """Returns positive distances by state, the nearest state first; each state in ascending order.
+
+    A state ends where the next distance is more than ``LEAST_FACTOR`` times as long.
+    """
+    ordered = sorted(distances)
+    if not ordered:
+        return []
+    states = [[ordered[0]]]
+    for before, after in pairwise(ordered):
+        if after > LEAST_FACTOR * before:
+            states.append([])
+        states[-1].append(after)
+    return states
+
+
+def same_state(one: float | None, other: float | None) -> bool:
+    """Whether two distances are of one state. One that is not known is of every state."""
+    return one is None or other is None or max(one, other) <= LEAST_FACTOR * min(one, other)
+
+
+def has_changed(readings: Sequence[float]) -> bool:
+    """Whether the state changed between readings."""
+    return bool(readings) and not same_state(min(readings), max(readings))
