@@ -19,6 +19,7 @@ from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.stats.sessions import as_wide_as
+from pytest_icbench.stats.states import same_state
 
 #: The note on a rate that is "at least", of a switch that does not tell its cycles a frame.
 _AT_LEAST = (
@@ -108,7 +109,7 @@ class Comparer:
         warnings = tuple(str(difference) for difference in differences if difference.fact.startswith("conditions."))
         compared = margins.of(now.dimension)
         shares = self.cases * len(compared)
-        if (heard := other_case(now.values, before.sessions, compared[0])) is not None:
+        if (heard := other_case(now.values, before.in_state(now.distance_ns), compared[0])) is not None:
             self._hear(now, heard)
         others = [said for switch, said in self._said.items() if switch != now.switch]
 
@@ -184,6 +185,10 @@ class Comparer:
             missing = "no value" if new is None else f"{self.baseline.noun} has no value"
             lacking = too_few_samples(finding, measurement) if new is None and measurement is not None else None
             return lacking or replace(finding, note=missing)
+        if not same_state(now.distance_ns, before.distance_ns):
+            here, there = (f"{entry.distance_ns or 0:.0f} ns" for entry in (now, before))
+            moved = f"the CPUs are {here} apart, and were {there} in {self.baseline.title}: another state of the host"
+            return replace(finding, note=f"{moved}; measure again, or save that state too")
         judged = over_sessions(now, before, allowed, shares, others, first=first, of_run=self.baseline.is_run)
         if judged is None:
             return replace(finding, note=f"{self.baseline.noun}'s value is 0")

@@ -24,6 +24,7 @@ from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.noninferiority import Figure
 from pytest_icbench.stats.quantiles import Estimate, median
+from pytest_icbench.stats.states import same_state
 
 #: Metrics of rates that were searched for.
 SEARCHED = ("ndr", "pdr")
@@ -43,6 +44,7 @@ class CaseFacts:
         level: grows by one with each change that was accepted.
         other_link_pps: frames per second of a link that shares no code with the path, when the run began; None without
             one.
+        distance_ns: distance between the CPUs that pass frames; None where it is not known.
     """
 
     case: str
@@ -57,6 +59,7 @@ class CaseFacts:
     reference_pps: float | None = field(default=None, kw_only=True)
     level: int = field(default=0, kw_only=True)
     other_link_pps: float | None = field(default=None, kw_only=True)
+    distance_ns: float | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +96,17 @@ class Entry(CaseFacts):
             self.other_link_pps,
             {name: figure.best for name, figure in self.figures.items() if figure.best is not None},
             None if self.control is None else self.control.best,
+            self.distance_ns,
         )
 
     @property
     def sessions(self) -> tuple[SessionValues, ...]:
         """The values of all sessions, the oldest first."""
         return (*self.earlier.values(), self.values)
+
+    def in_state(self, distance_ns: float | None) -> tuple[SessionValues, ...]:
+        """The values of the sessions whose CPUs were as far apart, the oldest first."""
+        return tuple(session for session in self.sessions if same_state(session.distance_ns, distance_ns))
 
     def after(self, before: Entry, *, accepted: bool = False) -> Entry:
         """Returns this entry as the newest session beside those of another entry of the same case.
@@ -150,6 +158,7 @@ def entry_of(measurement: Measurement) -> Entry | None:
         launches=measurement.launches,
         reference_pps=_reference_pps(measurement),
         other_link_pps=_other_link_pps(measurement),
+        distance_ns=measurement.distance_ns,
         figures=figures,
         identity=measurement.identity,
         treatment=measurement.treatment,

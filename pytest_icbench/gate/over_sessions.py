@@ -124,7 +124,7 @@ def over_sessions(
         first: whether this is a first look, after which a suspect is measured again.
         of_run: whether ``before`` is of a run, to which no session can be added.
     """
-    values, sessions = now.values, before.sessions
+    values, sessions = now.values, before.in_state(now.distance_ns)
     name, margin = allowed.name, allowed.margin
     figure = now.figures[name]
     medians = by_medians(values, sessions, name, over_launches(figure))

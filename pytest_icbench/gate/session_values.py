@@ -35,6 +35,7 @@ class SessionValues:
         other_link_pps: rate of a link that shares no code with the path, when the session began; None without one.
         best: the figures at their best; see ``best_of``. Those of fewer than eight launches are missing.
         control_best: the reference link's main figure at its best; None without one, or of fewer than eight launches.
+        distance_ns: distance between the CPUs that pass frames; None where it is not known.
     """
 
     values: dict[str, float] = field(default_factory=dict)
@@ -45,6 +46,7 @@ class SessionValues:
     other_link_pps: float | None = None
     best: dict[str, float] = field(default_factory=dict)
     control_best: float | None = None
+    distance_ns: float | None = None
 
 
 def best_of(launches: Sequence[float], better: Better) -> float | None:

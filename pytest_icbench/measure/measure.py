@@ -76,8 +76,8 @@ def measure(
     if around is None:
         around = Surroundings(placement=rig.placement.policy, endpoints=tuple(rig.endpoints))
     around = replace(around, shared=rig.placement.shared)
-    measurement = strategy.finish(summarize(case, settings, strategy.gathered, around), around)
-    gathered = strategy.gathered
+    gathered = strategy.of_one_state()
+    measurement = strategy.finish(summarize(case, settings, gathered, around), around)
     works = by_contract(strategy.functions.work, case, gathered.launches, gathered.reference)
     measurement = with_effect(measurement, case, gathered.reference, rig.neighbour_use)
     return replace(measurement, functions=works)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-Phase = Literal["preflight", "case", "reference"]
+Phase = Literal["preflight", "waiting", "case", "reference"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,8 +16,8 @@ class Progress:
 
     Attributes:
         case: the case's id.
-        phase: the part that is running.
-        launch: number of the launch, from 1; 0 in the preflight.
+        phase: the part that is running; ``waiting`` for a state of the host.
+        launch: number of the launch, from 1; 0 in the preflight and while waiting.
         launches: number of launches as far as it is known: the fixed number, or the fewest.
         receive_mpps: frames received in the last window over all pairs, millions per second; None before the first.
         elapsed_s: time since the measurement of this case began.

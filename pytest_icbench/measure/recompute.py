@@ -17,8 +17,10 @@ from pytest_icbench.measure.strategy import trains
 from pytest_icbench.measure.strategy.soak import with_losses
 from pytest_icbench.measure.summary.application import OPEN_LOOP
 from pytest_icbench.measure.summary.births import summarize_births
+from pytest_icbench.measure.summary.gathered import Gathered
 from pytest_icbench.measure.summary.search import SearchOutcome, with_search
-from pytest_icbench.measure.summary.summarize import Gathered, Surroundings, summarize, throughput_fields
+from pytest_icbench.measure.summary.states import split_by_state
+from pytest_icbench.measure.summary.summarize import Surroundings, summarize, throughput_fields
 from pytest_icbench.measure.summary.sweep import with_sweep
 from pytest_icbench.measure.versions import with_comparison
 from pytest_icbench.model.birth import Births
@@ -84,6 +86,8 @@ class _Parts:
             reference_evidence=whole.reference_evidence,
             faults=list(whole.faults),
             repeated=[recounted(launch) for launch in whole.per_repeated_launch],
+            others=[recounted(launch) for launch in whole.per_other_launch],
+            awaited_s=whole.awaited_s,
             ended_by=whole.ended_by,
             started_at=whole.started_at,
             duration_s=whole.duration_s,
@@ -212,7 +216,7 @@ def _plain(parts: _Parts) -> Measurement:
         offered = replace(case, rate=Rate.part_of_found(whole.load, whole.load_of_pps, case.senders))
     launches, rejected = _valid(parts.launches)
     gathered = parts.gathered(launches, rejected, "generator-bound")
-    measurement = summarize(offered, parts.settings, gathered, parts.around)
+    measurement = summarize(offered, parts.settings, split_by_state(gathered), parts.around)
     measurement = replace(measurement, case=whole.case, axes=whole.axes, load=whole.load, load_of_pps=whole.load_of_pps)
     if whole.back_to_back is None:
         return measurement

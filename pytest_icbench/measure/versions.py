@@ -12,7 +12,9 @@ from pytest_icbench.measure.comparing import Allowance
 from pytest_icbench.measure.progress import OnProgress
 from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.measure.strategy.side_by_side import PairStrategy
-from pytest_icbench.measure.summary.summarize import Gathered, Surroundings, summarize
+from pytest_icbench.measure.summary.gathered import Gathered
+from pytest_icbench.measure.summary.states import split_by_state
+from pytest_icbench.measure.summary.summarize import Surroundings, summarize
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.measurement import Measurement
@@ -84,7 +86,7 @@ def measure_versions(
         )
     ]
     now, base = (
-        summarize(measured, settings, side, replace(surroundings, shared=crowded))
+        summarize(measured, settings, split_by_state(side), replace(surroundings, shared=crowded))
         for measured, side, surroundings, crowded in zip((case, case.base), sides, around, shared, strict=True)
     )
     return with_comparison(now, strategy.comparison), base

@@ -292,7 +292,8 @@ class Launch:
             ``p99_9_ns``, ``max_ns``, ``unanswered``, ``cpu_ns``), ``open_loop``, ``server_operations``,
             ``client_cpu_ns``, ``server_cpu_ns``, ``received_bytes`` and ``received_frames`` at the server's interface,
             and ``proofs`` in words. Rates of frames are then 0, without pairs and windows.
-        repeated: ``case`` or ``reference``: whose launch this was, if it was disturbed and repeated; else null.
+        repeated: ``case`` or ``reference``: whose launch this was, if it is in no value of its case: disturbed and
+            repeated, or in another state of the host; else null.
         stationary: whether rate or median round trip became stationary; null if nothing waited for it, or too few
             windows have a median.
         distances_ns: list, times of a cache line between the CPUs that pass frames to each other, there and back, in

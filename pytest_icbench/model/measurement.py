@@ -26,6 +26,7 @@ from pytest_icbench.model.launch import DirectionResult, Launch, PairCounts, Pai
 from pytest_icbench.model.long_run import BackToBack, LossEvent
 from pytest_icbench.model.neighbour import NeighbourEffect
 from pytest_icbench.model.settings import Settings
+from pytest_icbench.model.state_level import StateLevel
 from pytest_icbench.model.trace import Followed
 from pytest_icbench.model.trials import Search, SweepPoint
 from pytest_icbench.model.verdict import Verdict
@@ -123,6 +124,12 @@ class Measurement:
         confidence: coverage of the intervals, stopping rule included; null without any.
         bands: the two bands of the main value: ``low``, ``high`` (medians, in its unit), ``launches_low``,
             ``launches_high``; null for one band.
+        distance_ns: geometric mean over the launches of the distance between the CPUs that pass frames, or null.
+        levels: list: where the host was in several states, the main value in each: ``distance_ns``, ``launches``,
+            ``value``. All other values are of the launches in one of them: that of most launches.
+        changed_launches: launches in which the state changed.
+        awaited_s: how long the case waited for a state, in seconds.
+        per_other_launch: list: launches, of case and reference, in other states or in none; in no value but ``levels``.
         dependence: how launches depend on those before them by the main value: ``correlation`` of neighbours (-1 to 1),
             ``probability`` of any dependence, ``widening`` of the interval (1 or more); null below six launches.
         drift: change of the main value from first to last launch over its level, if it drifted along a line; else null.
@@ -244,6 +251,10 @@ class Measurement:
     precision: float | None = None
     confidence: float | None = None
     bands: Bands | None = None
+    distance_ns: float | None = None
+    levels: tuple[StateLevel, ...] = ()
+    changed_launches: int = 0
+    awaited_s: float = 0.0
     dependence: Dependence | None = None
     drift: float | None = None
     lower_bound: bool = False
@@ -287,6 +298,7 @@ class Measurement:
     per_launch: tuple[Launch, ...] = ()
     per_reference_launch: tuple[Launch, ...] = ()
     per_repeated_launch: tuple[Launch, ...] = ()
+    per_other_launch: tuple[Launch, ...] = ()
 
     if not TYPE_CHECKING:  # typed code writes x.low
 
@@ -337,6 +349,7 @@ class Measurement:
             per_launch=_bare(self.per_launch),
             per_reference_launch=_bare(self.per_reference_launch),
             per_repeated_launch=_bare(self.per_repeated_launch),
+            per_other_launch=_bare(self.per_other_launch),
         )
 
     def to_dict(self, *, windows: bool = False) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from pytest_icbench.config.options import Options
 from pytest_icbench.errors import IcbenchError, UsageError
 from pytest_icbench.measure.part import Part, parts
 from pytest_icbench.measure.progress import Progress
-from pytest_icbench.measure.summary.summarize import Gathered
+from pytest_icbench.measure.summary.gathered import Gathered
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.plugin.items import BENCHMARK, ORDER_SEED, Benchmark, is_benchmark

@@ -282,6 +282,8 @@ def _of(ranking: Ranking) -> str:
     if rest:
         named = ", ".join(f"{path_of(item)} {_value(item)}" for item in rest[:_FEW])
         text += f" Behind: {named}{f' and {len(rest) - _FEW} more' if len(rest) > _FEW else ''}."
+    if ranking.missing:
+        text += f" Not measured with the CPUs as far apart: {', '.join(ranking.missing)}."
     return printable(text)
 
 

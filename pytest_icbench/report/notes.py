@@ -10,7 +10,7 @@ from typing import NamedTuple
 from pytest_icbench.model.case import GSO
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE
-from pytest_icbench.report import chains, following, longruns, neighbours, remarks
+from pytest_icbench.report import chains, following, longruns, neighbours, remarks, states
 from pytest_icbench.report.axes import is_latency, number
 from pytest_icbench.report.between_sessions import sessions_of
 from pytest_icbench.report.columns import bounds, first, rate, ratio, to_plain, train
@@ -128,6 +128,10 @@ def _of(result: Result) -> Iterator[Note]:
         yield Note("each direction", f"({ways})", f"each direction: {ways}")
     if bands := remarks.bands(result):
         yield Note("two bands of launches", f"({bands.removeprefix('two bands, ').partition(';')[0]})", bands)
+    if levels := states.levels(result):
+        yield Note("states of the host", f"({levels.partition(': ')[2]})", levels)
+    if waited := states.waited(result):
+        yield Note(waited)
     if (dependence := remarks.dependence(result)) and result.dependence is not None:
         widened = f"(intervals are {result.dependence.widening:.1f} times as wide)"
         yield Note("launches depend on those before them", widened, dependence)

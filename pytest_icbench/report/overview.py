@@ -26,6 +26,7 @@ from pytest_icbench.report.axes import (
     traffic,
 )
 from pytest_icbench.report.remarks import bounds, is_search
+from pytest_icbench.report.states import in_one_state
 
 #: Reference links: they show the capability of the endpoints and are not ranked.
 REFERENCES = tuple(REFERENCE_LINKS.values())
@@ -43,6 +44,7 @@ class Ranking:
         limits: the bottleneck of the winner, or of each path that may be the best.
         paths: the results behind ``ranks``.
         rivals: those that cannot be told from the best.
+        missing: paths that are not ranked, since they were not measured in the state of the host that the others share.
     """
 
     question: str
@@ -52,6 +54,7 @@ class Ranking:
     limits: tuple[str, ...]
     paths: tuple[Result, ...]
     rivals: tuple[Result, ...]
+    missing: tuple[str, ...] = ()
 
 
 def rankings(results: Iterable[Result]) -> list[Ranking]:
@@ -81,6 +84,7 @@ def contestants(results: Sequence[Result]) -> list[Result]:
 def _ranking(group: Sequence[Result]) -> Ranking:
     dimension, metric, placement, key = _key(group[0])
     latency = dimension == "latency"
+    group, state, missing = in_one_state(group)
     in_order = sorted(group, key=lambda result: _value(result) or 0.0, reverse=not latency)
     best_by_path: dict[str, Result] = {}
     for result in in_order:
@@ -92,13 +96,15 @@ def _ranking(group: Sequence[Result]) -> Ranking:
     if not latency:
         limits = [f"{path_of(result)}: {_limit(result)}" for result in (best, *rivals)] if rivals else [_limit(best)]
     return Ranking(
-        question=f"{metric_name}: {key.say()}" + (f", {placement} placement" if placement else ""),
+        question=f"{metric_name}: {key.say()}"
+        + "".join(f", {text}" for text in (f"{placement} placement" if placement else "", state) if text),
         winner="undecided" if rivals else path_of(best),
         ranks=tuple(f"{path_of(result)}: {figure_text(result)}" for result in best_by_path.values()),
         lead=_undecided(best, rivals) if rivals else _lead(best, others[0]) if others else "",
         limits=tuple(limits),
         paths=tuple(best_by_path.values()),
         rivals=tuple(rivals),
+        missing=missing,
     )
 
 

@@ -21,7 +21,12 @@ from pytest_icbench.store.paths import path_part
 from pytest_icbench.store.results import unwritten
 
 #: The kinds of launches by the fields of a measurement, as lines name them.
-LAUNCHES = {"per_launch": "case", "per_reference_launch": "reference", "per_repeated_launch": "repeated"}
+LAUNCHES = {
+    "per_launch": "case",
+    "per_reference_launch": "reference",
+    "per_repeated_launch": "repeated",
+    "per_other_launch": "other",
+}
 
 
 def raw_directory(measurement: Measurement, api: str, cores: int) -> Path:

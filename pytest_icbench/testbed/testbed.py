@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.switch_config import SwitchConfig
-from pytest_icbench.errors import ProvisionError, WorkloadError
+from pytest_icbench.errors import ProvisionError, Unsupported, WorkloadError
 from pytest_icbench.host.limits import allow_files
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.candidate import WORKLOAD, candidate_key
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from pytest_icbench.testbed.rig import Rig
 
 DEFAULT_HUGEPAGE_KIB = 2048
+#: Why a case is not held against the link without its switch.
+ONE_CPU_REFERENCE = "no reference link: both of its ends would share one CPU, while the case's frames change CPUs"
 
 
 class Testbed:
@@ -185,10 +187,19 @@ class Testbed:
 
     def _why_no_reference(self, case: Case, reference: Case) -> str | None:
         if not case.remote:
-            return None
+            return ONE_CPU_REFERENCE if self._crosses_alone(case) else None
         from pytest_icbench.testbed.remote.reference import why_none
 
         return why_none(case, reference, self.catalogue, self.options)
+
+    def _crosses_alone(self, case: Case) -> bool:
+        """Whether a case's frames change CPUs at its maximum, and those of the link without its switch would not."""
+        if case.dimension != "throughput" or not case.rate.is_max or case.function is not None:
+            return False
+        with suppress(Unsupported):
+            placement = self.placement(case)
+            return bool(placement.switch) and len(set(placement.endpoints)) == 1
+        return False
 
     def need(self, case: Case, settings: Settings) -> RigRequests:
         """Returns the rigs that a case needs. Raises Unsupported as ``placement`` does."""

@@ -14,7 +14,8 @@ import pytest
 
 from pytest_icbench.cli.main import main
 from pytest_icbench.measure.recompute import recounted
-from pytest_icbench.measure.summary.summarize import Gathered, Surroundings, summarize
+from pytest_icbench.measure.summary.gathered import Gathered
+from pytest_icbench.measure.summary.summarize import Surroundings, summarize
 from pytest_icbench.measure.versions import with_comparison
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import Invalid, UsageError
 from pytest_icbench.measure.comparing import Allowance
-from pytest_icbench.measure.summary.summarize import main_figure
+from pytest_icbench.measure.summary.gathered import main_figure
 from pytest_icbench.model.candidate import Candidate
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement

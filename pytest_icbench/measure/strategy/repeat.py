@@ -22,11 +22,14 @@ from pytest_icbench.measure.part import Part
 from pytest_icbench.measure.progress import OnProgress, Phase, Progress
 from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.measure.stopping import fewest_launches, why_stop
-from pytest_icbench.measure.summary.summarize import Gathered, Surroundings, main_figure
+from pytest_icbench.measure.summary.gathered import Gathered, main_figure
+from pytest_icbench.measure.summary.states import fullest, in_state, split_by_state
+from pytest_icbench.measure.summary.summarize import Surroundings
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
+from pytest_icbench.stats.states import same_state
 
 #: The most faults of the harness that a case survives.
 MOST_FAULTS = 2
@@ -36,6 +39,11 @@ HARNESS_REASONS = ("clock",)
 PATH_REASONS = ("no-forwarding", "stalled")
 #: The most launches of a case that are repeated because they were disturbed, and the share of its time for them.
 MOST_DISTURBED, DISTURBED_TIME = 3, 0.25
+#: The most launches of a case whose host changes its state, in launches that were asked for: of two states one then has
+#: as many as that.
+MOST_FOR_A_STATE = 2
+#: The share of a case's time that it waits for a state of the host, and the time between two looks, in seconds.
+AWAITED_TIME, LOOK_S = 0.25, 0.1
 #: Estimated time for starting and ending a launch's processes, until the first one was timed, in seconds.
 TYPICAL_OVERHEAD_S = 0.5
 
@@ -134,6 +142,10 @@ class Strategy:
         except ProvisionError as error:
             raise _end_of(self.rig, error) from None
 
+    def of_one_state(self) -> Gathered:
+        """Returns what was gathered with the launches of one state of the host alone."""
+        return split_by_state(self.gathered)
+
     def finish(self, measurement: Measurement, _around: Surroundings) -> Measurement:
         """Returns the measurement with what the strategy as a whole adds to the figures of its launches."""
         return measurement
@@ -157,7 +169,7 @@ class Strategy:
         fixed = self.settings.repeats if self.part is None else self.part.launches
         for turn in itertools.count():
             done = len(self.gathered.launches) - before
-            launches = self.a_turn if fixed is None else min(self.a_turn, fixed - done)
+            launches = self.a_turn if fixed is None else max(min(self.a_turn, fixed - done), 1)
             # Every other round begins with the reference: the rigs change places half as often, and drift cancels.
             if turn % 2:
                 self._reference_turn(launches)
@@ -165,17 +177,38 @@ class Strategy:
                 self._case_launch()
             if not turn % 2:
                 self._reference_turn(launches)
-            figures = [main_figure(self.case, launch) for launch in self.gathered.launches]
-            elapsed = self._elapsed()
-            next_s = self.a_turn * (elapsed - self.repeated_s) / (len(figures) - before)
-            why = why_stop(figures, self.settings, elapsed, next_s) if self.part is None else None
-            if self.part is not None and len(figures) - before >= self.part.launches:
-                why = "rounds"
-            elif self.part is not None and elapsed + next_s > self.part.seconds:
-                why = "max-duration"
+            why = self._why_ended(before)
             if why is not None:
                 self.gathered.ended_by = why
                 return
+
+    def _why_ended(self, before: int) -> str | None:
+        """Returns why no further launch is needed; None if one is. The launches of one state count.
+
+        Args:
+            before: launches of earlier rounds.
+        """
+        launches, elapsed = self.gathered.launches, self._elapsed()
+        done = len(launches) - before
+        next_s = self.a_turn * (elapsed - self.repeated_s) / done
+        if self.part is not None:
+            if done >= self.part.launches:
+                return "rounds"
+            return "max-duration" if elapsed + next_s > self.part.seconds else None
+        alike = in_state(launches, fullest(launches, self.gathered.reference))
+        if self.settings.repeats is not None and done >= MOST_FOR_A_STATE * self.settings.repeats:
+            return "repeats"
+        return why_stop([main_figure(self.case, launch) for launch in alike], self.settings, elapsed, next_s)
+
+    def _await_state(self, distance_ns: float | None) -> None:
+        """Waits until the CPUs are as far apart as given, in ns, as long as the case may wait for that."""
+        began, waited = time.monotonic(), 0.0
+        most = AWAITED_TIME * self.settings.max_duration_s - self.gathered.awaited_s
+        while waited < most and not same_state(distance_ns, self.rig.cpu_state().distance_ns):
+            self._tell("waiting", None)
+            time.sleep(LOOK_S)
+            waited = time.monotonic() - began
+        self.gathered.awaited_s += waited
 
     def _case_launch(self) -> None:
         launch = self._valid_launch(self.rig, self.case, "case")
@@ -339,7 +372,7 @@ class Strategy:
             Progress(
                 case=self.case_id,
                 phase=phase,
-                launch=0 if phase == "preflight" else done + 1,
+                launch=0 if phase in ("preflight", "waiting") else done + 1,
                 launches=launches,
                 receive_mpps=None if pps is None else pps / 1e6,
                 elapsed_s=self._elapsed(),

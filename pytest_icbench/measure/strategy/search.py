@@ -10,6 +10,7 @@ from pytest_icbench.measure.mlrsearch import SPAN, Bounds, OutOfTime, Tried, fin
 from pytest_icbench.measure.progress import Phase
 from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.measure.strategy.repeat import TYPICAL_OVERHEAD_S, Strategy
+from pytest_icbench.measure.summary.gathered import Gathered
 from pytest_icbench.measure.summary.search import SearchOutcome, with_search
 from pytest_icbench.measure.summary.summarize import Surroundings
 from pytest_icbench.model.case import Case
@@ -153,6 +154,7 @@ class SearchStrategy(Strategy):
     def _run(self, rig: MeasuredRig, case: Case, phase: Phase, load_pps: float | None, duration_s: float) -> _Ran:
         """Runs one launch as a trial; ``load_pps`` is per sender, None for the maximum."""
         rate = Rate() if load_pps is None else Rate(max(round(load_pps), 1))
+        self._keep_to_state()
         whole, self.settings = self.settings, self._trial_settings(duration_s, paced=load_pps is not None)
         began, repeated_s = time.monotonic(), self.repeated_s
         try:
@@ -205,6 +207,14 @@ class SearchStrategy(Strategy):
 
     def _outlook(self, done: int) -> tuple[float, int]:
         return max(self.settings.search_limit_s - self._elapsed(), 0.0), done + 1
+
+    def _keep_to_state(self) -> None:
+        """Waits for the state in which the search began: what passes in another one is no answer to it."""
+        known = [ran.launch.distance_ns for ran in self.ran if ran.trial.of == "case"]
+        self._await_state(next((distance_ns for distance_ns in known if distance_ns is not None), None))
+
+    def of_one_state(self) -> Gathered:
+        return self.gathered  # trials answer each other, so none is taken out
 
     def finish(self, measurement: Measurement, _around: Surroundings) -> Measurement:
         outcome = SearchOutcome(

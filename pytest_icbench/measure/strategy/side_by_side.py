@@ -35,7 +35,8 @@ from pytest_icbench.measure.progress import OnProgress, Phase
 from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.measure.stopping import why_stop_after
 from pytest_icbench.measure.strategy.repeat import Strategy
-from pytest_icbench.measure.summary.summarize import Gathered, Surroundings, main_figure, summarize
+from pytest_icbench.measure.summary.gathered import Gathered, main_figure
+from pytest_icbench.measure.summary.summarize import Surroundings, summarize
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.comparison import AT_LEAST, SideBySide
 from pytest_icbench.model.launch import Launch
@@ -46,6 +47,7 @@ from pytest_icbench.stats.intervals import LOOKED_CONFIDENCE
 from pytest_icbench.stats.noninferiority import Margin
 from pytest_icbench.stats.quantiles import CONFIDENCE, median
 from pytest_icbench.stats.rig_pairs import RigPair
+from pytest_icbench.stats.states import same_state
 from pytest_icbench.stats.student import FEWEST_UNITS
 
 _RESTS_ON_CYCLES = "the rate is only 'at least', so the switch's cycles a frame decide"
@@ -132,11 +134,12 @@ class PairStrategy(Strategy):
             self.rig_sizes[-1] += 1
 
     def _pair(self, candidate_first: bool) -> None:
-        if not candidate_first:
-            self._base_launch()
-        self._case_launch()
-        if candidate_first:
-            self._base_launch()
+        launches = [self._case_launch, self._base_launch]
+        first, second = launches if candidate_first else launches[::-1]
+        first()
+        side = self.gathered.launches if candidate_first else self.gathered.reference
+        self._await_state(side[-1].distance_ns)
+        second()
 
     def _has_time(self, pairs: int) -> bool:
         """Whether the time for the case has room for more pairs, and for one pair on each rig that is then missing."""
@@ -228,16 +231,19 @@ class PairStrategy(Strategy):
         return rig_pairs
 
     def _rig_pairs(self, begin: int, end: int) -> list[RigPair]:
-        """Returns the figures of the pairs in which both sides have one: a percentile takes enough samples."""
+        """Returns the figures of the pairs in one state of the host in which both sides have one.
+
+        A percentile takes enough samples.
+        """
         kept: list[RigPair] = []
         for number in range(begin, end):
             place = sum(self.rig_sizes[:number])
             chosen = slice(place, place + self.rig_sizes[number])
-            now, base = (
-                [self._value(launch) for launch in side[chosen]]
-                for side in (self.gathered.launches, self.gathered.reference)
-            )
-            known = [(new, old) for new, old in zip(now, base, strict=True) if new > 0 and old > 0]
+            pairs = list(zip(self.gathered.launches[chosen], self.gathered.reference[chosen], strict=True))
+            alike = [pair for pair in pairs if same_state(*(launch.distance_ns for launch in pair))]
+            # Where every pair met two states, they are wider apart, and in no order.
+            values = [(self._value(new), self._value(old)) for new, old in alike or pairs]
+            known = [(new, old) for new, old in values if new > 0 and old > 0]
             if known:
                 kept.append(([new for new, _ in known], [old for _, old in known]))
         return kept
@@ -320,7 +326,7 @@ class PairStrategy(Strategy):
     # -- progress
 
     def _tell(self, phase: Phase, pps: float | None) -> None:
-        if phase == "preflight":
+        if phase in ("preflight", "waiting"):
             self.detail = None
         else:
             done = len(self.gathered.launches)

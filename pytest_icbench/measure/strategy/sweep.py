@@ -12,6 +12,7 @@ from dataclasses import replace
 from pytest_icbench.measure.progress import Phase
 from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.measure.strategy.repeat import Strategy
+from pytest_icbench.measure.summary.gathered import Gathered
 from pytest_icbench.measure.summary.summarize import Surroundings
 from pytest_icbench.measure.summary.sweep import with_sweep
 from pytest_icbench.model.case import Case
@@ -39,6 +40,7 @@ class SweepStrategy(Strategy):
         try:
             for rate in self._rates():
                 self.detail = f"sweep {len(self.swept) + 1} at {rate}"
+                self._await_state(self.swept[0][1].distance_ns if self.swept else None)
                 self.swept.append((rate, self._valid_launch(self.rig, replace(self.case, rate=rate), "case")))
             self.best = max(self.swept, key=lambda point: point[1].throughput_pps)[0]
             self.detail = None
@@ -66,6 +68,9 @@ class SweepStrategy(Strategy):
 
     def _reference_launch(self, rig: MeasuredRig) -> None:
         """Does nothing: at the fixed best load there is no ratio to the reference."""
+
+    def of_one_state(self) -> Gathered:
+        return self.gathered  # loads are compared with each other, so none is taken out
 
     def _number(self) -> None:
         """Numbers the launches as they ran: the sweep's come first."""

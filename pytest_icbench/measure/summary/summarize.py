@@ -13,8 +13,10 @@ from pytest_icbench.measure.launch.validity import OFFERED_SHARE, RULES
 from pytest_icbench.measure.reference import REFERENCES
 from pytest_icbench.measure.summary.application import application_bottleneck, application_fields, application_metric
 from pytest_icbench.measure.summary.bottleneck import LoadIndicators, find_bottleneck
-from pytest_icbench.measure.summary.figures import PERCENTILES, Figures, kept
+from pytest_icbench.measure.summary.figures import Figures, kept
+from pytest_icbench.measure.summary.gathered import Gathered, main_figure
 from pytest_icbench.measure.summary.rounds import over
+from pytest_icbench.measure.summary.states import state_fields
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Endpoint, Veth
 from pytest_icbench.model.launch import DirectionResult, Launch, PairCounts, PairResult
@@ -44,33 +46,6 @@ _COUNTERS = (
 )
 
 
-@dataclass(slots=True)
-class Gathered:
-    """The launches of one case in the order in which they ran.
-
-    Attributes:
-        launches, reference: valid launches of the case and of its reference; those at the same index were neighbours.
-        rejected: invalid launches, and trials of a search off the lower bound; they are evidence, and in no figure.
-        invalid: reason and evidence that end the case.
-        reference_evidence: why there is no ratio although a reference was measured.
-        faults: faults of the harness after which launches were repeated.
-        repeated: launches that were repeated because they were disturbed; in no figure.
-        clock_step_s: how far the clock that tells the time of day was set forward meanwhile, or back, below 0.
-    """
-
-    launches: list[Launch] = field(default_factory=list)
-    reference: list[Launch] = field(default_factory=list)
-    rejected: list[Launch] = field(default_factory=list)
-    invalid: tuple[str, str] | None = None
-    reference_evidence: str | None = None
-    faults: list[str] = field(default_factory=list)
-    repeated: list[Launch] = field(default_factory=list)
-    ended_by: str = "repeats"
-    started_at: float = 0.0
-    duration_s: float = 0.0
-    clock_step_s: float = 0.0
-
-
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """The circumstances of the figures, as in Measurement.
@@ -98,16 +73,6 @@ def line_pps(case: Case, around: Surroundings) -> float | None:
     if not case.remote or mbps is None:
         return None
     return case.traffic.line_pps(float(mbps)) * case.directions
-
-
-def main_figure(case: Case, launch: Launch) -> float:
-    """Returns the figure by which launches of a case are compared: frames per second, or the median round trip."""
-    if launch.application is not None:
-        return launch.application.operations_per_second
-    if case.dimension == "throughput":
-        return launch.throughput_pps
-    median_ns = launch.rtt.percentile(PERCENTILES["p50"]) if launch.rtt else None
-    return float(median_ns) if median_ns is not None else float("nan")
 
 
 def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surroundings) -> Measurement:
@@ -175,6 +140,7 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
         per_launch=(*launches, *gathered.rejected),
         per_reference_launch=tuple(gathered.reference),
         per_repeated_launch=tuple(gathered.repeated),
+        **state_fields(case, gathered),
         **_counters(launches),
         **(_frames(case, launches, pps, gathered) if case.app is None else application_fields(launches)),
         ratio_to_reference=kept(ratio_to_reference(case, gathered)),

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pytest_icbench.model.result import Result
-from pytest_icbench.report import chains, following, longruns, neighbours, remarks
+from pytest_icbench.report import chains, following, longruns, neighbours, remarks, states
 from pytest_icbench.report.between_sessions import sessions_of
 from pytest_icbench.report.columns import cost, of_plain
 from pytest_icbench.report.overview import figure_text
@@ -48,6 +48,7 @@ def facts_of(result: Result, repeat: str | None = None) -> list[tuple[str, str]]
         ("requests", remarks.unanswered(result)),
         ("clock", remarks.clock_step(result)),
         ("not known", remarks.not_known(result)),
+        ("states", states.levels(result)),
         ("bands", remarks.bands(result)),
         ("dependence", remarks.dependence(result)),
         ("drift", remarks.drift(result)),

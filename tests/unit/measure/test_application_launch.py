@@ -14,7 +14,8 @@ from pytest_icbench.errors import WorkloadError
 from pytest_icbench.measure.launch import application as launch_module
 from pytest_icbench.measure.launch.application import run_application
 from pytest_icbench.measure.launch.application_proof import why_wrong
-from pytest_icbench.measure.summary.summarize import Gathered, Surroundings, summarize
+from pytest_icbench.measure.summary.gathered import Gathered
+from pytest_icbench.measure.summary.summarize import Surroundings, summarize
 from pytest_icbench.model.application import ApplicationLoad, ApplicationRun, ClientFigures
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch

@@ -11,8 +11,9 @@ import pytest
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.part import Part, parts
 from pytest_icbench.measure.recompute import recomputed
+from pytest_icbench.measure.summary.gathered import Gathered
 from pytest_icbench.measure.summary.rounds import by_round
-from pytest_icbench.measure.summary.summarize import Gathered, Surroundings
+from pytest_icbench.measure.summary.summarize import Surroundings
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
 from tests.unit.scripted_rig import EXECUTABLE, FAST, MAX, RTT, ScriptedRig

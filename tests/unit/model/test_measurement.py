@@ -81,6 +81,7 @@ def test_a_measurement_survives_being_written(measurement: Measurement) -> None:
         per_launch=bare(measurement.per_launch),
         per_reference_launch=bare(measurement.per_reference_launch),
         per_repeated_launch=bare(measurement.per_repeated_launch),
+        per_other_launch=bare(measurement.per_other_launch),
     )
 
 

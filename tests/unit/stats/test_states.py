@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,8 +26,8 @@ def test_each_distance_is_in_one_state_and_gaps_are_only_between_states(distance
     states = find_states(distances)
     assert [value for state in states for value in state] == sorted(distances)
     for state in states:
-        assert all(b <= LEAST_FACTOR * a for a, b in zip(state, state[1:], strict=False))
-    for one, other in zip(states, states[1:], strict=False):
+        assert all(b <= LEAST_FACTOR * a for a, b in pairwise(state))
+    for one, other in pairwise(states):
         assert other[0] > LEAST_FACTOR * one[-1]
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from pytest_icbench.driver.application.protocol import Program
 from pytest_icbench.driver.application.redis import Redis
-from pytest_icbench.measure.summary.summarize import Gathered, Surroundings, summarize
+from pytest_icbench.measure.summary.gathered import Gathered
+from pytest_icbench.measure.summary.summarize import Surroundings, summarize
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.testbed import application_probe

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The launches of a case as they ran, and the figure by which they are compared. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pytest_icbench.measure.summary.figures import PERCENTILES
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.launch import Launch
+
+
+@dataclass(slots=True)
+class Gathered:
+    """The launches of one case in the order in which they ran.
+
+    Attributes:
+        launches, reference: valid launches of the case and of its reference; those at the same index were neighbours.
+        rejected: invalid launches, and trials of a search off the lower bound; they are evidence, and in no figure.
+        invalid: reason and evidence that end the case.
+        reference_evidence: why there is no ratio although a reference was measured.
+        faults: faults of the harness after which launches were repeated.
+        repeated: launches that were repeated because they were disturbed; in no figure.
+        others: launches of case and reference in another state of the host than those of the figures; as ``repeated``
+            they name their side.
+        awaited_s: how long the case waited for a state of the host.
+        clock_step_s: how far the clock that tells the time of day was set forward meanwhile, or back, below 0.
+    """
+
+    launches: list[Launch] = field(default_factory=list)
+    reference: list[Launch] = field(default_factory=list)
+    rejected: list[Launch] = field(default_factory=list)
+    invalid: tuple[str, str] | None = None
+    reference_evidence: str | None = None
+    faults: list[str] = field(default_factory=list)
+    repeated: list[Launch] = field(default_factory=list)
+    others: list[Launch] = field(default_factory=list)
+    awaited_s: float = 0.0
+    ended_by: str = "repeats"
+    started_at: float = 0.0
+    duration_s: float = 0.0
+    clock_step_s: float = 0.0
+
+
+def main_figure(case: Case, launch: Launch) -> float:
+    """Returns the figure by which launches of a case are compared: frames per second, or the median round trip."""
+    if launch.application is not None:
+        return launch.application.operations_per_second
+    if case.dimension == "throughput":
+        return launch.throughput_pps
+    median_ns = launch.rtt.percentile(PERCENTILES["p50"]) if launch.rtt else None
+    return float(median_ns) if median_ns is not None else float("nan")

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Sorts the launches of a case by the state of the host in which they ran. Pure.
+
+Launches on CPUs that lie far apart are of another population than launches on CPUs that share a cache. The figures of
+a case are those of one state: the one that most launches have, and of equals the nearest. The level of every state
+stands beside them. A launch in which the state changed belongs to none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from typing import Any
+
+from pytest_icbench.measure.summary.figures import kept
+from pytest_icbench.measure.summary.gathered import Gathered, main_figure
+from pytest_icbench.measure.summary.rounds import over
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.launch import Launch
+from pytest_icbench.model.state_level import StateLevel
+from pytest_icbench.stats.states import find_states, geometric_mean, has_changed
+
+#: A launch of the case, and the one of the reference link that ran next to it; either can be missing.
+_Beside = tuple[Launch | None, Launch | None]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A state of the host.
+
+    Attributes:
+        least_ns, greatest_ns: the distances between CPUs that were read in it.
+    """
+
+    least_ns: float
+    greatest_ns: float
+
+    def holds(self, launch: Launch | None) -> bool:
+        """Whether a launch ran in this state throughout; one without a distance is of every state."""
+        if launch is None or launch.distance_ns is None:
+            return True
+        return not has_changed(launch.distances_ns) and self.least_ns <= launch.distance_ns <= self.greatest_ns
+
+
+def states_of(launches: Iterable[Launch]) -> list[State]:
+    """Returns the states in which launches ran throughout, the nearest first; none without distances."""
+    known = [launch.distance_ns for launch in launches if not has_changed(launch.distances_ns)]
+    return [State(state[0], state[-1]) for state in find_states(value for value in known if value is not None)]
+
+
+def fullest(launches: Sequence[Launch], reference: Sequence[Launch] = ()) -> State | None:
+    """Returns the state of most launches, with their neighbours; None if no launch ran in one state throughout."""
+    beside = list(zip_longest(launches, reference))
+    states = states_of([*launches, *reference])
+    return max(states, key=lambda state: sum(_are_in(state, each) for each in beside), default=None)
+
+
+def in_state(launches: Sequence[Launch], state: State | None) -> list[Launch]:
+    """Returns the launches of a state; all of them for None."""
+    return [launch for launch in launches if state is None or state.holds(launch)]
+
+
+def split_by_state(gathered: Gathered) -> Gathered:
+    """Returns what was gathered with the launches of one state alone; the rest goes to ``others``.
+
+    A launch of the case and its neighbour of the reference link are compared with each other, so they stay together.
+    Where the state changed in every launch, all of them stay. What is split already is not changed.
+    """
+    state = fullest(gathered.launches, gathered.reference)
+    beside: list[_Beside] = list(zip_longest(gathered.launches, gathered.reference))
+    if state is None or all(_are_in(state, each) for each in beside):
+        return gathered
+    chosen = [each for each in beside if _are_in(state, each)]
+    left = [each for each in beside if not _are_in(state, each)]
+    others = [
+        replace(launch, repeated=side)
+        for side, launches in zip(("case", "reference"), zip(*left, strict=True), strict=True)
+        for launch in launches
+        if launch is not None
+    ]
+    return replace(
+        gathered,
+        launches=[launch for launch, _ in chosen if launch is not None],
+        reference=[launch for _, launch in chosen if launch is not None],
+        others=[*gathered.others, *others],
+    )
+
+
+def state_fields(case: Case, gathered: Gathered) -> dict[str, Any]:
+    """Returns the fields of a measurement about states of the host."""
+    distances = [launch.distance_ns for launch in gathered.launches if launch.distance_ns is not None]
+    every = [*gathered.launches, *(launch for launch in gathered.others if launch.repeated == "case")]
+    states = states_of(every)
+    return {
+        "distance_ns": geometric_mean(distances) if distances else None,
+        "levels": tuple(_level(case, every, state) for state in states) if len(states) > 1 else (),
+        "changed_launches": sum(has_changed(launch.distances_ns) for launch in every),
+        "awaited_s": gathered.awaited_s,
+        "per_other_launch": tuple(gathered.others),
+    }
+
+
+def _level(case: Case, launches: Sequence[Launch], state: State) -> StateLevel:
+    known = [launch for launch in in_state(launches, state) if launch.distance_ns is not None]
+    figures = [(launch, figure) for launch in known if (figure := main_figure(case, launch)) == figure]
+    value = over([launch for launch, _ in figures], [figure for _, figure in figures]).estimate if figures else None
+    return StateLevel(geometric_mean([launch.distance_ns or 0.0 for launch in known]), len(known), kept(value))
+
+
+def _are_in(state: State, launches: _Beside) -> bool:
+    return all(map(state.holds, launches))

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Results in states of the host: the level in each in words, and paths that are ranked in one state. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from pytest_icbench.model.measurement import MAIN_FIGURES
+from pytest_icbench.model.result import Result
+from pytest_icbench.model.state_level import StateLevel
+from pytest_icbench.report.axes import gbps_per_pps, is_latency, main_figure, main_unit, path_of, short
+from pytest_icbench.stats.quantiles import Estimate
+from pytest_icbench.stats.states import find_states
+from pytest_icbench.wording import counted, span
+
+#: The shortest wait for a state that is reported, in seconds.
+NOTABLE_WAIT_S = 1.0
+
+
+class InOneState(NamedTuple):
+    """Results of one state of the host.
+
+    Attributes:
+        results: each with its value in that state.
+        named: the state in words; empty where all results are of one state anyhow.
+        missing: the paths that were not measured in that state.
+    """
+
+    results: list[Result]
+    named: str = ""
+    missing: tuple[str, ...] = ()
+
+
+def apart(distance_ns: float) -> str:
+    """Returns a state in words: ``CPUs 63 ns apart``."""
+    return f"CPUs {distance_ns:.0f} ns apart"
+
+
+def levels(result: Result) -> str:
+    """Returns the level in each state, and of which one the values are; empty for one state."""
+    if not result.levels:
+        return ""
+    unit, factor = main_unit(result)
+    parts = [
+        f"{short(level.value * factor)} {unit} with {apart(level.distance_ns)} ({counted(level.launches, 'launch')})"
+        for level in result.levels
+        if level.value is not None
+    ]
+    of = "" if result.distance_ns is None else f"; the values are of {apart(result.distance_ns)}"
+    return f"{len(result.levels)} states of the host: {', '.join(parts)}{of}"
+
+
+def waited(result: Result) -> str:
+    """Returns how long a case waited for a state of the host; empty for a case that did not."""
+    if result.awaited_s < NOTABLE_WAIT_S or result.distance_ns is None:
+        return ""
+    return f"waited {span(result.awaited_s)} for {apart(result.distance_ns)}"
+
+
+def in_one_state(results: Sequence[Result]) -> InOneState:
+    """Returns the results in the state in which most of them were measured, the nearest one of equals.
+
+    A result without a distance is of every state.
+    """
+    distances = [level.distance_ns for result in results for level in _levels(result)]
+    states = find_states(distances)
+    if len(states) < 2:
+        return InOneState(list(results))
+    state = max(states, key=lambda state: sum(_at(result, state) is not None for result in results))
+    found = [(result, _at(result, state)) for result in results]
+    return InOneState(
+        [chosen for _, chosen in found if chosen is not None],
+        apart(state[len(state) // 2]),
+        tuple(dict.fromkeys(path_of(result) for result, chosen in found if chosen is None)),
+    )
+
+
+def _levels(result: Result) -> tuple[StateLevel, ...]:
+    if result.levels or result.distance_ns is None:
+        return result.levels
+    return (StateLevel(result.distance_ns, result.launches, main_figure(result)),)
+
+
+def _at(result: Result, state: Sequence[float]) -> Result | None:
+    """Returns a result with its value in a state; None if it was not measured in it."""
+    if result.distance_ns is None or state[0] <= result.distance_ns <= state[-1]:
+        return result
+    level = next((each for each in result.levels if state[0] <= each.distance_ns <= state[-1]), None)
+    if level is None or level.value is None:
+        return None
+    # What is known of this state is its level, so nothing else of the other state stays.
+    changed: dict[str, Any] = {
+        MAIN_FIGURES[result.dimension]: level.value,
+        "distance_ns": level.distance_ns,
+        "rtt_p99_ns": None,
+        "response_p99_ns": None,
+        "throughput_gbps": None if is_latency(result) else _scaled(level.value, gbps_per_pps(result)),
+    }
+    return replace(result, **changed)
+
+
+def _scaled(value: Estimate, factor: float) -> Estimate:
+    scaled = value.scaled(factor)
+    return Estimate(scaled.value, scaled.low, scaled.high)

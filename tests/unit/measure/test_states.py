@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Launches are sorted by the state of the host, and figures are of one state."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_icbench.measure.recompute import recomputed
+from pytest_icbench.measure.strategy import repeat
+from pytest_icbench.measure.summary.gathered import Gathered
+from pytest_icbench.measure.summary.states import fullest, in_state, split_by_state, state_fields, states_of
+from pytest_icbench.measure.summary.summarize import Surroundings, summarize
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.cpu_state import CpuState
+from pytest_icbench.model.launch import Launch
+from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.settings import Settings
+from pytest_icbench.stats.states import LEAST_FACTOR
+from tests import measurements
+from tests.unit.scripted_rig import ScriptedRig, run
+
+NEAR, FAR = 60.0, 330.0
+CASE = Case("ovs")
+AROUND = Surroundings("dedicated", ())
+
+
+def at(index: int, pps: float, *distances: float) -> Launch:
+    distance = sum(distances) / len(distances) if distances else None
+    return measurements.launch(index, throughput_pps=pps, distances_ns=distances, distance_ns=distance, windows=())
+
+
+def of(*distances: float) -> list[Launch]:
+    return [at(index, 1e6 * (2 if distance < 100 else 1), distance) for index, distance in enumerate(distances)]
+
+
+def test_the_figures_are_of_the_state_of_most_launches() -> None:
+    gathered = split_by_state(Gathered(launches=of(NEAR, FAR, NEAR, FAR, NEAR)))
+    assert [launch.throughput_pps for launch in gathered.launches] == [2e6] * 3
+    assert [(launch.index, launch.repeated) for launch in gathered.others] == [(1, "case"), (3, "case")]
+    found = summarize(CASE, Settings(repeats=5), gathered, AROUND)
+    assert (found.launches, found.throughput_pps, found.distance_ns) == (3, 2e6, pytest.approx(NEAR))
+    assert [(level.launches, level.value) for level in found.levels] == [(3, 2e6), (2, 1e6)]
+    assert found.bands is None
+    assert split_by_state(gathered) == gathered
+
+
+def test_of_equals_the_nearest_state_is_taken() -> None:
+    launches = split_by_state(Gathered(launches=of(FAR, NEAR))).launches
+    assert [launch.distance_ns for launch in launches] == [NEAR]
+
+
+def test_one_state_costs_nothing_and_leaves_everything() -> None:
+    gathered = Gathered(launches=of(NEAR, NEAR * 1.1))
+    assert split_by_state(gathered) is gathered
+    fields = state_fields(CASE, gathered)
+    assert (fields["levels"], fields["changed_launches"]) == ((), 0)
+
+
+def test_launches_without_a_distance_are_of_every_state() -> None:
+    gathered = Gathered(launches=[at(0, 1e6), at(1, 1e6)])
+    assert split_by_state(gathered) is gathered
+    assert summarize(CASE, Settings(repeats=2), gathered, AROUND).distance_ns is None
+
+
+def test_a_launch_in_which_the_state_changed_belongs_to_none() -> None:
+    gathered = split_by_state(Gathered(launches=[*of(NEAR, NEAR), at(2, 1.5e6, NEAR, FAR)]))
+    assert [launch.index for launch in gathered.others] == [2]
+    fields = state_fields(CASE, gathered)
+    assert (fields["levels"], fields["changed_launches"]) == ((), 1)
+
+
+def test_a_host_that_changes_in_every_launch_keeps_its_launches() -> None:
+    gathered = Gathered(launches=[at(index, 1e6, NEAR, FAR) for index in range(3)])
+    assert split_by_state(gathered) is gathered
+    assert state_fields(CASE, gathered)["changed_launches"] == 3
+
+
+def test_neighbours_of_the_reference_stay_together() -> None:
+    gathered = split_by_state(Gathered(launches=of(NEAR, NEAR, NEAR), reference=of(NEAR, FAR, NEAR)))
+    assert [launch.index for launch in gathered.launches] == [launch.index for launch in gathered.reference] == [0, 2]
+    assert [(launch.index, launch.repeated) for launch in gathered.others] == [(1, "case"), (1, "reference")]
+
+
+distances = st.lists(st.floats(20, 2000), min_size=1, max_size=20)
+
+
+@given(distances)
+def test_no_launch_is_lost_and_those_that_stay_are_of_one_state(drawn: list[float]) -> None:
+    launches = of(*drawn)
+    gathered = split_by_state(Gathered(launches=launches))
+    assert sorted(launch.index for launch in (*gathered.launches, *gathered.others)) == list(range(len(drawn)))
+    kept = sorted(launch.distance_ns or 0.0 for launch in gathered.launches)
+    assert kept
+    assert all(b <= LEAST_FACTOR * a for a, b in itertools.pairwise(kept))
+    assert len(in_state(launches, fullest(launches))) == len(gathered.launches)
+    assert sum(len(in_state(launches, state)) for state in states_of(launches)) == len(launches)
+
+
+def test_recomputing_gives_the_same() -> None:
+    rig = ScriptedRig(states=states(Random(3)))
+    found = run(rig, repeats=6)
+    treatment = {"endpoints": ["veth", "veth"], "cpus": {"endpoints": [0, 1]}}
+    found = replace(found, treatment=treatment, placement="dedicated")
+    assert found.levels
+    anew = recomputed(found)
+    assert (anew.levels, anew.throughput_pps, anew.per_other_launch) == (
+        found.levels,
+        found.throughput_pps,
+        found.per_other_launch,
+    )
+
+
+def states(random: Random) -> Iterator[CpuState]:
+    """The state before and after each launch, which lasts for some launches."""
+    while True:
+        near = random.random() < 0.5
+        yield from [CpuState(NEAR if near else FAR, 2000.0)] * 2 * random.randint(1, 3)
+
+
+def measured(*distances: float, repeats: int) -> Measurement:
+    """A measurement of launches at these distances; each is read before and after."""
+    pairs = itertools.chain.from_iterable((CpuState(ns, 2000.0),) * 2 for ns in distances)
+    return run(ScriptedRig(states=iter(pairs)), repeats=repeats)
+
+
+def test_a_case_has_as_many_launches_of_one_state_as_were_asked_for() -> None:
+    found = measured(NEAR, FAR, FAR, NEAR, FAR, FAR, repeats=3)
+    assert (found.launches, found.distance_ns, len(found.per_other_launch)) == (3, pytest.approx(FAR), 2)
+    assert found.ended_by == "repeats"
+
+
+def test_many_states_end_a_case_all_the_same() -> None:
+    found = measured(*(20.0 * 2**step for step in range(12)), repeats=3)
+    assert found.launches == 1
+    assert len(found.per_other_launch) == repeat.MOST_FOR_A_STATE * 3 - 1
+    assert len(found.levels) == 6
+
+
+def test_one_state_has_no_further_launch() -> None:
+    found = measured(*[NEAR] * 9, repeats=3)
+    assert (found.launches, found.levels, found.per_other_launch) == (3, (), ())
