@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+from pytest_icbench.stats.states import geometric_mean
 
 #: Two different CPUs that pass frames to each other, the lower number first.
 CpuPair = tuple[int, int]
@@ -24,11 +25,6 @@ class CpuState:
 
     distance_ns: float | None = None
     work_ns: float | None = None
-
-
-def geometric_mean(values: Sequence[float]) -> float | None:
-    """Returns the geometric mean of positive values; None without values."""
-    return math.exp(math.fsum(map(math.log, values)) / len(values)) if values else None
 
 
 def of_readings(states: Iterable[CpuState]) -> tuple[tuple[float, ...], CpuState]:

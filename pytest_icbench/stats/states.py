@@ -17,11 +17,9 @@ from itertools import pairwise
 LEAST_FACTOR = 1.5
 
 
-def geometric_mean(values: Sequence[float]) -> float:
-    """Returns the geometric mean of positive values. Raises ValueError for none."""
-    if not values:
-        raise ValueError("no values")
-    return math.exp(math.fsum(map(math.log, values)) / len(values))
+def geometric_mean(values: Sequence[float]) -> float | None:
+    """Returns the geometric mean of positive values; None without values."""
+    return math.exp(math.fsum(map(math.log, values)) / len(values)) if values else None
 
 
 def find_states(distances: Iterable[float]) -> list[list[float]]:

@@ -14,7 +14,8 @@ from pathlib import Path
 from pytest_icbench.errors import IcbenchError
 from pytest_icbench.host.process import Process, Spawner
 from pytest_icbench.model.codec import DamagedData, decode, from_json
-from pytest_icbench.model.cpu_state import CpuPair, CpuState, geometric_mean
+from pytest_icbench.model.cpu_state import CpuPair, CpuState
+from pytest_icbench.stats.states import geometric_mean
 
 #: How long an answer may take, in seconds, and in addition for each pair: three times the program's own limit.
 ANSWER_S, PAIR_S = 0.5, 0.06

@@ -93,7 +93,7 @@ def state_fields(case: Case, gathered: Gathered) -> dict[str, Any]:
     every = [*gathered.launches, *(launch for launch in gathered.others if launch.repeated == "case")]
     states = states_of(every)
     return {
-        "distance_ns": geometric_mean(distances) if distances else None,
+        "distance_ns": geometric_mean(distances),
         "levels": tuple(_level(case, every, state) for state in states) if len(states) > 1 else (),
         "changed_launches": sum(has_changed(launch.distances_ns) for launch in every),
         "awaited_s": gathered.awaited_s,
@@ -105,7 +105,7 @@ def _level(case: Case, launches: Sequence[Launch], state: State) -> StateLevel:
     known = [launch for launch in in_state(launches, state) if launch.distance_ns is not None]
     figures = [(launch, figure) for launch in known if (figure := main_figure(case, launch)) == figure]
     value = over([launch for launch, _ in figures], [figure for _, figure in figures]).estimate if figures else None
-    return StateLevel(geometric_mean([launch.distance_ns or 0.0 for launch in known]), len(known), kept(value))
+    return StateLevel(geometric_mean([launch.distance_ns or 0.0 for launch in known]) or 0.0, len(known), kept(value))
 
 
 def _are_in(state: State, launches: _Beside) -> bool:

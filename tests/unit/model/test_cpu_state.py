@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.model.cpu_state import geometric_mean
 from pytest_icbench.model.placement import Placement
+from pytest_icbench.stats.states import geometric_mean
 
 _CPUS = st.lists(st.integers(0, 7), max_size=4).map(tuple)
 

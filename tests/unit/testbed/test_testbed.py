@@ -245,11 +245,34 @@ def test_beside_a_baseline_a_cases_placement_is_its_own(
         (Case("bridge", rate=Rate(1000), dimension="latency"), Case("veth", rate=Rate(1000), dimension="latency")),
     ],
 )
-def test_references(case: Case, reference: Case | None) -> None:
+def test_references(case: Case, reference: Case | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpu.Topology, "read", lambda _root: machine(cores=4))
     assert bench().reference(case) == reference
 
 
-def test_a_reference_has_the_endpoints_of_its_case_and_no_switch() -> None:
+@pytest.mark.parametrize(
+    ("case", "cores", "has_one"),
+    [
+        (Case("poll"), 2, False),
+        (Case("poll"), 3, True),  # an end on each of two CPUs
+        (Case("bridge"), 2, True),  # its frames do not change CPUs either
+        (Case("poll", rate=Rate(1000), dimension="latency"), 2, True),  # the floor of the round trip
+        (Case("poll", rate=Rate(loss_ratio=0.0)), 2, True),  # its greatest load
+    ],
+)
+def test_a_reference_on_one_cpu_decides_nothing_of_a_path_over_two(
+    case: Case, cores: int, has_one: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cpu.Topology, "read", lambda _root: machine(cores=cores))
+    found = bench(placement="cooperative")
+    assert (found.reference(case) is not None) == has_one
+    need = found.need(case, Settings())
+    assert (need.reference is not None) == has_one
+    assert need.missing == (None if has_one else testbed_module.ONE_CPU_REFERENCE)
+
+
+def test_a_reference_has_the_endpoints_of_its_case_and_no_switch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpu.Topology, "read", lambda _root: machine(cores=3))
     need = bench(placement="cooperative").need(Case("poll"), Settings())
     assert need.reference is not None
     assert need.rig.placement.switch != ()

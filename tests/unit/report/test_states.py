@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Paths are ranked in one state of the host, and the level in each state is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.rate import Rate
+from pytest_icbench.model.state_level import StateLevel
+from pytest_icbench.report import overview
+from pytest_icbench.report.answer import answer
+from pytest_icbench.report.headline import warnings
+from pytest_icbench.report.notes import notes
+from pytest_icbench.report.states import in_one_state
+from pytest_icbench.stats.quantiles import Estimate
+from tests.measurements import result
+
+NEAR, FAR = 60.0, 330.0
+
+
+def level(distance_ns: float, value: float, launches: int = 6) -> StateLevel:
+    return StateLevel(distance_ns, launches, Estimate(value, value * 0.98, value * 1.02))
+
+
+def at(distance_ns: float, pps: float, *levels: StateLevel) -> dict[str, Any]:
+    ends = {"throughput_pps": pps, "throughput_pps_low": pps * 0.98, "throughput_pps_high": pps * 1.02}
+    return {**ends, "distance_ns": distance_ns, "levels": levels}
+
+
+def test_paths_are_ranked_in_the_state_that_most_of_them_met() -> None:
+    """By its far launches ovs would be behind testpmd's near ones; in one state it is ahead."""
+    results = [
+        result(Case("testpmd"), **at(NEAR, 9e6, level(NEAR, 9e6), level(FAR, 5e6))),
+        result(Case("ovs"), **at(FAR, 6e6)),
+        result(Case("basicfwd"), **at(FAR, 5.5e6)),
+    ]
+    (ranking,) = overview.rankings(results)
+    assert (ranking.winner, ranking.missing) == ("ovs", ())
+    assert ranking.question.endswith(", CPUs 330 ns apart")
+    assert [rank.split(" (")[0] for rank in ranking.ranks] == ["ovs: 6 Mpps", "basicfwd: 5.5 Mpps", "testpmd: 5 Mpps"]
+    assert "2.56 Gbit/s" in ranking.ranks[2]
+
+
+def test_a_path_that_never_met_the_state_is_not_ranked() -> None:
+    results = [
+        result(Case("testpmd"), **at(NEAR, 9e6)),
+        result(Case("basicfwd"), **at(NEAR * 1.2, 11e6)),
+        result(Case("ovs"), **at(FAR, 6e6)),
+    ]
+    (ranking,) = overview.rankings(results)
+    assert (ranking.winner, ranking.missing) == ("basicfwd", ("ovs",))
+    (sentence,) = answer(results)
+    assert "Not measured with the CPUs as far apart: ovs." in sentence.text
+
+
+def test_one_state_is_not_named() -> None:
+    results = [result(Case("testpmd"), **at(NEAR, 9e6)), result(Case("ovs"), **at(NEAR * 1.3, 6e6)), result()]
+    assert in_one_state(results) == (results, "", ())
+    (ranking,) = overview.rankings(results)
+    assert "apart" not in ranking.question
+
+
+def test_the_level_in_each_state_is_a_note_and_a_warning() -> None:
+    found = result(Case("ovs"), **at(NEAR, 9e6, level(NEAR, 9e6, 8), level(FAR, 5e6, 4)))
+    told = "9 Mpps with CPUs 60 ns apart (8 launches), 5 Mpps with CPUs 330 ns apart (4 launches)"
+    sentence = f"2 states of the host: {told}; the values are of CPUs 60 ns apart"
+    assert any(sentence in note for note in notes([found]))
+    assert any("met several states of the host" in warning for warning in warnings([found]))
+    assert not any("several states" in warning for warning in warnings([result()]))
+
+
+def test_round_trips_are_ranked_in_one_state_without_a_percentile_of_the_other() -> None:
+    case = Case("ovs", dimension="latency", rate=Rate(1000))
+    far = result(
+        case, rtt_p50_ns=Estimate(9e3), rtt_p99_ns=50e3, distance_ns=FAR, levels=(level(NEAR, 5e3), level(FAR, 9e3))
+    )
+    near = result(Case("testpmd", dimension="latency", rate=Rate(1000)), distance_ns=NEAR, rtt_p50_ns=Estimate(6e3))
+    other = result(Case("basicfwd", dimension="latency", rate=Rate(1000)), distance_ns=NEAR, rtt_p50_ns=Estimate(7e3))
+    (ranking,) = overview.rankings([far, near, other])
+    assert ranking.ranks[0].startswith("ovs: 5 µs")
+    assert "99th" not in ranking.ranks[0]
+
+
+def test_a_wait_for_a_state_is_told() -> None:
+    found = result(Case("ovs"), **at(NEAR, 9e6), awaited_s=12.0)
+    assert any("waited 12 s for CPUs 60 ns apart" in note for note in notes([found]))
+    assert not any("waited" in note for note in notes([result(Case("ovs"), **at(NEAR, 9e6), awaited_s=0.2)]))
