@@ -138,7 +138,7 @@ class _Run:
             evidence=invalid,
             tsc_hz=self.rig.tsc_hz,
             interference=self.interference,
-            disturbed=why_disturbed(self.interference, shared=self.rig.placement.shared, distances_ns=distances_ns),
+            disturbed=why_disturbed(self.interference, shared=self.rig.placement.shared),
             application=launch,
         )
 

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 from pytest_icbench.model.interference import Interference
 from pytest_icbench.model.launch import EndpointWork
-from pytest_icbench.stats.states import has_changed
 
 #: CPU time of others from which a launch is disturbed, as a share of the time of the CPUs that measure.
 TAKEN_LIMIT = 0.05
@@ -26,12 +25,7 @@ LEAST_S = 0.03
 
 
 def why_disturbed(
-    interference: Interference | None,
-    work: Sequence[EndpointWork] = (),
-    kept_s: float = 0.0,
-    *,
-    shared: bool = False,
-    distances_ns: Sequence[float] = (),
+    interference: Interference | None, work: Sequence[EndpointWork] = (), kept_s: float = 0.0, *, shared: bool = False
 ) -> str | None:
     """Returns what disturbed a launch; None for one that was not disturbed, or of which nothing is known.
 
@@ -39,7 +33,6 @@ def why_disturbed(
         work: how evenly the endpoints had their CPUs.
         kept_s: length of the kept windows, in seconds.
         shared: whether endpoints share a CPU. Their loops then have gaps by design.
-        distances_ns: the distances between the CPUs before and after it.
     """
     parts = []
     if interference is not None and interference.seconds > 0 and interference.cpus:
@@ -54,8 +47,6 @@ def why_disturbed(
         index = max(gaps, key=lambda number: gaps[number])
         if _exceeds(gaps[index], GAP_LIMIT, kept_s):
             parts.append(f"endpoint {index} lost {min(gaps[index], 1.0):.1%} of the time in gaps")
-    if has_changed(distances_ns):
-        parts.append(f"the CPUs moved from {distances_ns[0]:.0f} to {distances_ns[-1]:.0f} ns apart")
     return ", ".join(parts) or None
 
 

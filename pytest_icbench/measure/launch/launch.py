@@ -334,10 +334,7 @@ class Run:
             assemble.endpoint_work(o, [w for w in matched if w.account == (o.pair, o.direction)]) for o in outputs
         )
         kept_s = assemble.kept_s(matched)
-        distances_ns, state = of_readings(self.states)
-        disturbed = why_disturbed(
-            self.interference, endpoints, kept_s, shared=placement.shared, distances_ns=distances_ns
-        )
+        disturbed = why_disturbed(self.interference, endpoints, kept_s, shared=placement.shared)
         windows = tuple(
             assemble.mark_disturbed(
                 matched, self.steal, self.cpus, dedicated=dedicated, throughout=disturbed is not None
