@@ -187,8 +187,11 @@ class RigCalls(Forwarding):
         """Writes to the standard input of one process, or of all."""
 
     @call("special")
-    def poll(self, launch_id: str, timeout_s: float) -> Polled:
-        """Returns the lines since the last call and the processes that ended, as soon as there are any."""
+    def poll(self, launch_id: str, timeout_s: float, quiet: bool = False) -> Polled:
+        """Returns the lines since the last call and the processes that ended, as soon as there are any.
+
+        A ``quiet`` call waits for the end of a process only, or ``timeout_s`` seconds: no line wakes the host.
+        """
         raise NotImplementedError
 
     @call("endpoint")

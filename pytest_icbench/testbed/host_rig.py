@@ -277,9 +277,9 @@ class HostRig(NodeCalls, HostPart):
     def tell(self, launch_id: str, text: str, index: int | None = None) -> None:
         self._launches[launch_id].tell(text, index)
 
-    def poll(self, launch_id: str, timeout_s: float) -> Polled:
+    def poll(self, launch_id: str, timeout_s: float, quiet: bool = False) -> Polled:
         self._bound_logs()
-        return self._launches[launch_id].poll(timeout_s)
+        return self._launches[launch_id].poll(timeout_s, quiet=quiet)
 
     def _bound_logs(self) -> None:
         """Cuts logs that have become huge, once a second: they are in memory (a tmpfs)."""

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import select
 import selectors
 import shutil
 import time
@@ -32,6 +34,8 @@ _EXIT_POLL_S = 0.002
 #: How long the init of a node that is being ended may take, in seconds.
 _INIT_ENDS_S = 0.5
 _HELLO = '"hello"'
+#: What a pipe holds, in bytes: the lines of a process for some seconds in which nobody reads them.
+_PIPE_BYTES = 2**20
 
 
 def with_workload(process: PlannedProcess) -> PlannedProcess:
@@ -180,6 +184,8 @@ class RunningLaunch:
             raise
         assert child.stdout is not None
         os.set_blocking(child.stdout.fileno(), False)
+        with suppress(OSError):  # what does not fit the workload keeps, and writes later
+            fcntl.fcntl(child.stdout, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
         speaker = _Speaker(index, child, socket, child.stdout, process.listens)
         self._speakers[index] = speaker
         self._selector.register(child.stdout, selectors.EVENT_READ, speaker)
@@ -236,12 +242,15 @@ class RunningLaunch:
             self.tell(f"start {moment}\n")
         return moment
 
-    def poll(self, timeout_s: float) -> Polled:
+    def poll(self, timeout_s: float, *, quiet: bool = False) -> Polled:
         """Returns the lines since the last call, and the exits, each once and after the last lines of its process.
 
-        It returns as soon as there is any, or after ``timeout_s`` seconds.
+        It returns as soon as there is any, or after ``timeout_s`` seconds. If ``quiet``, it is not woken by lines.
         """
         deadline = time.monotonic() + timeout_s
+        if quiet and not self._ending:
+            self._rest(timeout_s)
+            deadline = 0.0
         while True:
             woken = self._hear(max(0.0, deadline - time.monotonic()))
             lines = [(speaker.index, line) for speaker in self._speakers.values() for line in speaker.lines]
@@ -251,10 +260,22 @@ class RunningLaunch:
             if lines or exited or woken or time.monotonic() >= deadline:
                 return Polled(tuple(lines), exited)
 
+    @property
+    def _ending(self) -> bool:
+        """Whether a process has closed its pipe, so that it is about to end."""
+        return any(speaker.silent and not speaker.exit_reported for speaker in self._speakers.values())
+
+    def _rest(self, timeout_s: float) -> None:
+        """Waits until a process closes its pipe or ``wake`` becomes readable. Lines wait in the pipes meanwhile."""
+        ends = select.poll()
+        for key in self._selector.get_map().values():
+            ends.register(key.fd, select.POLLIN if key.data is None else 0)  # 0: nothing but POLLHUP
+        ends.poll(timeout_s * 1000)
+
     def _hear(self, timeout_s: float) -> bool:
         """Reads the lines that come within a time. Returns whether ``wake`` became readable."""
-        if any(speaker.silent and not speaker.exit_reported for speaker in self._speakers.values()):
-            timeout_s = min(timeout_s, _EXIT_POLL_S)  # its pipe is closed: it is about to end
+        if self._ending:
+            timeout_s = min(timeout_s, _EXIT_POLL_S)
         if not self._selector.get_map():
             time.sleep(timeout_s)
             return False

@@ -86,7 +86,7 @@ class Halves(MeasuredRig):
         for host, each in self._both(launch_id):
             host.tell(each, text, index)
 
-    def poll(self, launch_id: str, timeout_s: float) -> Polled:
+    def poll(self, launch_id: str, timeout_s: float, quiet: bool = False) -> Polled:
         deadline = time.monotonic() + timeout_s
         while True:
             told = Polled()

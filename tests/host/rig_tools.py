@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pytest
 
@@ -60,6 +63,53 @@ def running(rig: Rig) -> Iterator[Rig]:
         yield rig
     finally:
         rig.close()
+
+
+@contextmanager
+def acting(
+    rig: Rig, act: Callable[[Mapping[int, int]], None], *, windows: int = 1, when: Callable[[], bool] = lambda: True
+) -> Iterator[None]:
+    """Acts from a thread on each launch that starts, once side b of pair 1 received frames in so many windows.
+
+    A launch reads no lines while frames are sent. Each is one write of the process, which the kernel counts.
+
+    Args:
+        act: gets the ids of the processes, by endpoint index.
+        when: whether the launch that starts is one of these.
+    """
+    start, over = rig.start, threading.Event()
+    acts: list[Future[None]] = []
+
+    def wait_and_act(pids: Mapping[int, int], said: int) -> None:
+        while _told(pids[1]) < said + windows:
+            if over.wait(0.01):
+                return
+        act(pids)
+
+    def started(launch_id: str, delay_s: float = 0.02) -> int:
+        pids = rig.pids(launch_id)
+        if when():
+            acts.append(pool.submit(wait_and_act, pids, _told(pids[1])))
+        return start(launch_id, delay_s)
+
+    rig.start = started  # type: ignore[method-assign]
+    with ThreadPoolExecutor() as pool:
+        try:
+            yield
+        finally:
+            over.set()
+            rig.start = start  # type: ignore[method-assign]
+    for each in acts:
+        each.result()
+
+
+def _told(pid: int) -> int:
+    """How many lines a process has written; 0 once it has ended."""
+    try:
+        counts = dict(line.split(": ") for line in Path(f"/proc/{pid}/io").read_text().splitlines())
+    except OSError:
+        return 0
+    return int(counts["syscw"])
 
 
 def driver(rig: Rig) -> object:

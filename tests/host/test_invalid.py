@@ -9,7 +9,7 @@ import signal
 import socket
 import struct
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,6 @@ import pytest
 from pytest_icbench.host.net import links
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.measure import measure
-from pytest_icbench.measure.progress import Progress
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.measurement import Measurement
@@ -28,7 +27,7 @@ from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.testbed.rig import Rig
 from tests.host.node_tools import clean, session
-from tests.host.rig_tools import built
+from tests.host.rig_tools import acting, built
 from tests.host.test_measure import switch_pid
 from tests.host.test_switches import userspace_pids
 
@@ -54,25 +53,27 @@ def measured(
 
     ``act`` gets the ids of the processes. With ``before``, which undoes it before each launch, it does so in each.
     """
-    begun: list[str] = []
-    rates: list[float] = []
+    phases: list[str] = []
+    acted: list[Mapping[int, int]] = []
     launch = rig.launch
 
-    def remember(plan: Any) -> str:
+    def undo_and_launch(plan: Any) -> str:
         if before is not None:
             before()
-            rates.clear()
-        begun.append(launch(plan))
-        return begun[-1]
+        return launch(plan)
 
-    def watch(progress: Progress) -> None:
-        if progress.phase == "case" and progress.receive_mpps:
-            rates.append(progress.receive_mpps)
-            if len(rates) == 3:
-                act(list(rig.pids(begun[-1]).values()))
+    def remember(pids: Mapping[int, int]) -> None:
+        acted.append(pids)
+        act(list(pids.values()))
 
-    rig.launch = remember  # type: ignore[method-assign]
-    return measure(rig, None, case, settings, watch)
+    def is_due() -> bool:
+        return phases[-1] == "case" and (before is not None or not acted)
+
+    rig.launch = undo_and_launch  # type: ignore[method-assign]
+    with acting(rig, remember, windows=3, when=is_due):
+        found = measure(rig, None, case, settings, lambda progress: phases.append(progress.phase))
+    assert acted
+    return found
 
 
 def invalid(found: Measurement, reason: str) -> str:

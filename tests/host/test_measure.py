@@ -6,10 +6,9 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -28,7 +27,7 @@ from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.testbed.rig import Rig
 from tests.host.node_tools import clean, session
-from tests.host.rig_tools import built
+from tests.host.rig_tools import acting, built
 
 __all__ = ["clean", "session"]  # fixtures
 
@@ -139,26 +138,6 @@ def test_the_reference_link_is_measured_beside_the_case(session: HostSession) ->
     assert 0.05 < found.ratio_to_reference < 5
 
 
-def disturbing(rig: Rig, index: int, act: Callable[[int], None]) -> Callable[[float], None]:
-    """Acts on one process of the launch once its frames flow."""
-    begun: list[str] = []
-    launch = rig.launch
-    done: list[float] = []
-
-    def remember(plan: Any) -> str:
-        begun.append(launch(plan))
-        return begun[-1]
-
-    rig.launch = remember  # type: ignore[method-assign]
-
-    def on_rate(pps: float) -> None:
-        if pps and not done:
-            done.append(pps)
-            act(rig.pids(begun[-1])[index])
-
-    return on_rate
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("index", "number", "sentence"),
@@ -179,15 +158,14 @@ def test_a_workload_that_dies_or_hangs_fails_its_case_and_the_next_one_runs(
         if index == 1:
             patience.setattr(launch_module, "END_MARGIN_S", 1.0)
 
-        def strike(pid: int) -> None:
-            os.kill(pid, number)
+        def strike(pids: Mapping[int, int]) -> None:
+            os.kill(pids[index], number)
             if index == 0:  # not before: till then a sender may be silent because others have its CPU
                 patience.setattr(launch_module, "SILENCE_S", 1.0)
 
-        on_rate = disturbing(rig, index, strike)
         began = time.monotonic()
-        with pytest.raises(WorkloadError, match=sentence):
-            run_launch(rig, case, settings, on_rate=on_rate)
+        with acting(rig, strike), pytest.raises(WorkloadError, match=sentence):
+            run_launch(rig, case, settings)
         assert time.monotonic() - began < 10
         patience.undo()
         found = measure(rig, None, case, ONCE)
@@ -199,9 +177,9 @@ def test_a_workload_that_dies_or_hangs_fails_its_case_and_the_next_one_runs(
 def test_a_switch_that_dies_is_named(session: HostSession, name: str) -> None:
     case = Case(name)
     with built(session, case) as rig:
-        on_rate = disturbing(rig, 0, lambda pid: os.kill(switch_pid(rig), signal.SIGKILL))
-        with pytest.raises(ProvisionError, match=name):
-            run_launch(rig, case, replace(QUICK, duration_s=1.0), on_rate=on_rate)
+        killed = acting(rig, lambda _pids: os.kill(switch_pid(rig), signal.SIGKILL))
+        with killed, pytest.raises(ProvisionError, match=name):
+            run_launch(rig, case, replace(QUICK, duration_s=1.0))
 
 
 def switch_pid(rig: Rig) -> int:

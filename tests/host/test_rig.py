@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from pytest_icbench.testbed.host_rig import HostRig
 from pytest_icbench.testbed.remote.calls import RIG_CALLS
 from pytest_icbench.testbed.rig import Rig
 from tests.host.node_tools import clean, require, session
-from tests.host.rig_tools import NodeOption, built
+from tests.host.rig_tools import NodeOption, acting, built
 
 __all__ = ["clean", "session"]  # fixtures
 
@@ -87,7 +88,9 @@ def test_the_harness_keeps_to_the_service_cpus_while_frames_flow(session: HostSe
     with built(session, case, node="netns") as rig:
         service = set(rig.placement.service)
         brief = Settings(warmup_s=0.0, duration_s=0.3, window_s=0.05, drain_s=0.1)
-        run_launch(rig, case, brief, on_rate=lambda _: during.append(os.sched_getaffinity(0)))
+        harness = threading.get_native_id()
+        with acting(rig, lambda _pids: during.append(os.sched_getaffinity(harness))):
+            run_launch(rig, case, brief)
         assert during
         assert all(cpus == before & service for cpus in during)
         assert os.sched_getaffinity(0) == before

@@ -6,9 +6,9 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,7 +22,7 @@ from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.switch_facts import PortCounters
 from pytest_icbench.testbed.rig import Rig
 from tests.host.node_tools import clean, session
-from tests.host.rig_tools import built
+from tests.host.rig_tools import acting, built
 from tests.host.test_switches import BRIEF, assert_heard, one_way, there_and_back
 
 __all__ = ["clean", "session"]  # fixtures
@@ -98,26 +98,18 @@ def test_counters_agree_with_the_endpoints(session: HostSession, name: str) -> N
 def test_frames_that_a_full_ring_costs_are_named(session: HostSession, name: str) -> None:
     """A receiver that is off its CPU for a while loses frames, and the switch tells how many."""
     case = Case(name)
-    begun: list[str] = []
     with built(session, case) as rig:
         there_and_back(rig, case)
-        launch_processes = rig.launch
 
-        def remember(plan: Any) -> str:
-            begun.append(launch_processes(plan))
-            return begun[-1]
+        def stall(pids: Mapping[int, int]) -> None:
+            os.kill(pids[1], signal.SIGSTOP)
+            time.sleep(0.1)
+            os.kill(pids[1], signal.SIGCONT)
 
-        def stall(pps: float) -> None:
-            if pps and begun:
-                receiver = rig.pids(begun.pop())[1]
-                os.kill(receiver, signal.SIGSTOP)
-                time.sleep(0.1)
-                os.kill(receiver, signal.SIGCONT)
-
-        rig.launch = remember  # type: ignore[method-assign]
         before = rig.counters()
         settings = replace(BRIEF, warmup_s=0.0, duration_s=0.5)
-        launch = run_launch(rig, replace(case, rate=Rate(50_000)), settings, on_rate=stall)
+        with acting(rig, stall):
+            launch = run_launch(rig, replace(case, rate=Rate(50_000)), settings)
         after = rig.counters()
     assert launch.total("lost") > 0
     came, dropped = difference(before, after, "rx_packets"), difference(before, after, "tx_dropped")

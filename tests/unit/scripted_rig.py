@@ -162,7 +162,7 @@ class ScriptedRig(MeasuredRig):
         unanswered = {"rtt_ns": rtt, "rtt_actual_ns": rtt, "unanswered": (FRAMES - arrived) * windows}
         self._say(index, {**head, **total, **summary, **(unanswered if role == "client" else {})})
 
-    def poll(self, launch_id: str, timeout_s: float) -> Polled:
+    def poll(self, launch_id: str, timeout_s: float, quiet: bool = False) -> Polled:
         lines, self._queue = self._queue, []
         if not lines:
             time.sleep(min(timeout_s, 0.01))
@@ -225,7 +225,7 @@ def one(rig: ScriptedRig, case: Case = MAX, settings: Settings = FAST) -> Any:
 def hold(rig: ScriptedRig, index: int, line: dict[str, Any]) -> None:
     """Says a summary only once the second sample has been taken."""
 
-    def later(launch_id: str, timeout_s: float) -> Polled:
+    def later(launch_id: str, timeout_s: float, quiet: bool = False) -> Polled:
         time.sleep(0.18)
         rig.poll = type(rig).poll.__get__(rig)  # type: ignore[method-assign]
         return Polled()

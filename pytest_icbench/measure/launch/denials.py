@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pytest_icbench.measure.launch.processes import ProcessOutput
+from pytest_icbench.model.case import Case
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionTerms
 from pytest_icbench.wording import counted
 
@@ -13,6 +14,20 @@ from pytest_icbench.wording import counted
 _CONTROL_MOST = 4
 
 Couples = Sequence[tuple[ProcessOutput, ProcessOutput]]
+
+
+def fault(
+    case: Case, terms: Sequence[FunctionTerms], couples: Couples, read: Sequence[Sequence[FunctionCounters]]
+) -> str | None:
+    """Returns a sentence if a function let a denied frame pass, or miscounted them.
+
+    Args:
+        read: the functions' counters before and after the launch; empty if they were not read.
+    """
+    if not case.denies_flows:
+        return None
+    sentence = passed(terms, couples)
+    return miscounted(terms, couples, read[0], read[-1]) if sentence is None and read else sentence
 
 
 def passed(terms: Sequence[FunctionTerms], couples: Couples) -> str | None:

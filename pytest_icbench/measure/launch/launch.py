@@ -24,6 +24,7 @@ from pytest_icbench.measure.launch.cpu_states import beside_cpu_states
 from pytest_icbench.measure.launch.culprit import switch_first
 from pytest_icbench.measure.launch.disturbance import why_disturbed
 from pytest_icbench.measure.launch.freezing import Freezing
+from pytest_icbench.measure.launch.moments import Moments
 from pytest_icbench.measure.launch.processes import LaunchOutput, both_ways, workload_error
 from pytest_icbench.measure.launch.stationarity import Settling, SettlingTimes
 from pytest_icbench.measure.launch.steal import StealTrack
@@ -46,16 +47,15 @@ END_MARGIN_S = 3.0
 SILENCE_S = 3.0
 #: Share of the time that a process waits for its CPU from which that is why it says nothing.
 STARVED_SHARE = 0.5
-#: Longest wait for a line, in seconds.
+#: Longest wait for a line once frames are no longer sent, in seconds.
 TICK_S = 0.25
-#: How often a long launch checks whether the switch is alive, in seconds. A launch of one second is not disturbed.
+#: How often a long launch reads lines while frames are sent, and checks whether the switch is alive, in seconds. A
+#: launch of one second is not disturbed.
 CHECK_S = 2.0
 #: Remedy for a clock that is not invariant.
 CLOCK_REMEDY = "measure on another machine, or let the hypervisor pass the flag invtsc"
 #: All processes have read their start line after this.
 START_DELAY_S = 0.02
-#: The switch's cycles are read this long before the senders end, while they all still send.
-BUSY_MARGIN_S = 0.03
 #: Time between the end of a client and the stop of its server, in seconds.
 FOLLOWER_GRACE_S = 0.2
 #: A client sends what it owes until it is this late (docs/reference/workload.md), in seconds.
@@ -134,6 +134,7 @@ class Run:
         self.counts_hops = self.counts and case.counts_hops and case.dimension == "throughput"
         self.interference: Interference | None = None
         self.freezing = Freezing(rig, case, self.settings)
+        self.moments = Moments()
         self.last_line_at: dict[int, float] = {}
         #: When the newest poll began. Time limits compare with it, because the harness may be kept off its CPU, too.
         self.polled_at = 0.0
@@ -183,10 +184,12 @@ class Run:
         if self.counts_hops:
             self.hops.append(hops.at_rest(self.rig.functions))
 
-    def _poll(self, timeout_s: float) -> None:
+    def _poll(self, timeout_s: float, *, quiet: bool = False) -> None:
         self.polled_at = time.monotonic()
-        polled = self.rig.poll(self.id, max(timeout_s, 0.0))
+        polled = self.rig.poll(self.id, max(timeout_s, 0.0), quiet)
         now = time.monotonic()
+        if quiet:  # lines are read after the wait
+            self.polled_at = min(self.polled_at + timeout_s, now)
         try:
             windows = self.launch_output.take(polled)
         except DamagedData as error:
@@ -228,14 +231,14 @@ class Run:
 
     def _until_over(self, asked_ns: int) -> float:
         """Polls until every process wrote its summary; returns when the last came, in seconds of CLOCK_MONOTONIC."""
-        first_window = asked_ns / 1e9 + self.settings.warmup_s
-        senders_end = first_window + self.settings.sending_s
+        watched = self.enough is not None and self.settling is None
+        self.moments = moments = Moments.of(asked_ns / 1e9, self.settings, watched=watched, pings=self._pings)
+        senders_end, samples = moments.senders_end, moments.samples
         # A client waits for its last answers, then its server drains: twice the drain.
         deadline = senders_end + self._backlog_s + 2 * self.settings.drain_s + END_MARGIN_S
-        samples = [first_window, senders_end - BUSY_MARGIN_S]
         stop_at: float | None = None
         check_at = time.monotonic() + CHECK_S
-        self.freezing.follow(first_window)
+        self.freezing.follow(moments.first_window)
         while not self.launch_output.over:
             now = time.monotonic()
             if now >= check_at:
@@ -269,8 +272,10 @@ class Run:
             if stop_at is not None and now >= stop_at:
                 self.rig.tell(self.id, "stop\n")
                 stop_at = float("inf")
+            quiet = now < moments.rests_until
             wakes = [deadline, *samples[:1], self.freezing.due, *([stop_at] if stop_at is not None else [])]
-            self._poll(min(TICK_S, *(wake - now for wake in wakes)))
+            wakes += [moments.rests_until, check_at] if quiet else [now + TICK_S]
+            self._poll(min(wakes) - now, quiet=quiet)
         self.steal.sample(time.monotonic_ns())
         return time.monotonic()
 
@@ -288,12 +293,17 @@ class Run:
     @property
     def _grace(self) -> float:
         """How long followers may run on by themselves: a receiver drains, but a server has nothing to wait for."""
-        pings = self.case.dimension == "latency" and not self.case.mixed
-        return FOLLOWER_GRACE_S if pings else self.settings.drain_s + END_MARGIN_S / 2
+        return FOLLOWER_GRACE_S if self._pings else self.settings.drain_s + END_MARGIN_S / 2
+
+    @property
+    def _pings(self) -> bool:
+        """Whether all frames are answered."""
+        return self.case.dimension == "latency" and not self.case.mixed
 
     def _restart(self) -> None:
         """Makes clients begin their histograms anew."""
         self._tell("measure\n", leaders_only=True)
+        self.moments.rests_until = time.monotonic() + self.settings.duration_s
 
     def _tell(self, text: str, *, leaders_only: bool) -> None:
         if not leaders_only:
@@ -350,7 +360,7 @@ class Run:
         if invalid is not None and invalid[0] in ("no-forwarding", "stalled") and self.hops:
             lost = sum(pair.lost for pair in pairs)
             invalid = None if hops.full_tables_explain(self.hops[0], self.hops[-1], lost) else invalid
-        if (fault := self._wrongly_denied(couples)) is not None:
+        if (fault := denials.fault(self.case, self.rig.terms, couples, self.hops)) is not None:
             invalid = "function", fault
         if invalid is None and contradiction is not None:
             invalid = "accounts", contradiction
@@ -389,12 +399,3 @@ class Run:
             interference=self.interference,
             disturbed=disturbed,
         )
-
-    def _wrongly_denied(self, couples: denials.Couples) -> str | None:
-        """Returns a sentence if a function let a denied frame pass, or miscounted them."""
-        if not self.case.denies_flows:
-            return None
-        passed = denials.passed(self.rig.terms, couples)
-        if passed is not None or not self.hops:
-            return passed
-        return denials.miscounted(self.rig.terms, couples, self.hops[0], self.hops[-1])

@@ -206,14 +206,14 @@ class TwoHostRig(HostPart):
         self.there.start(there, delay_s)
         return self.here.start(here, delay_s)
 
-    def poll(self, launch_id: str, timeout_s: float) -> Polled:
+    def poll(self, launch_id: str, timeout_s: float, quiet: bool = False) -> Polled:
         """Returns the lines and exits of both hosts, as soon as one has any, or after ``timeout_s`` seconds."""
         here, _, there = launch_id.partition("+")
         call, connection = RIG_CALLS["poll"], self.there.connection
         connection.quiet()  # before the reply is examined: one that comes from now on ends the poll here
         if self._pending is None:
-            self._pending = self.there.begin(call, {"launch_id": there, "timeout_s": timeout_s})
-        polled = self.here.poll(here, 0.0 if self._pending.arrived.is_set() else timeout_s)
+            self._pending = self.there.begin(call, {"launch_id": there, "timeout_s": timeout_s, "quiet": quiet})
+        polled = self.here.poll(here, 0.0 if self._pending.arrived.is_set() else timeout_s, quiet)
         if self._pending.arrived.is_set():
             reply, self._pending = self._pending, None
             other: Polled = self.there.result(call, reply, _POLL_MARGIN_S)

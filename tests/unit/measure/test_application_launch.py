@@ -56,7 +56,7 @@ class Rig(ScriptedRig):
     def start(self, launch_id: str, delay_s: float = 0.02) -> int:
         return 0
 
-    def poll(self, launch_id: str, timeout_s: float) -> Polled:
+    def poll(self, launch_id: str, timeout_s: float, quiet: bool = False) -> Polled:
         process = self.plans[launch_id].processes[0]
         if "redis-server" in process.argv[0]:
             exited = self.server_exit is not None and len(self.plans) > 1

@@ -38,7 +38,7 @@ class Refusing(Dying):
 class Failing(ScriptedRig):
     """A process ends before it is ready."""
 
-    def poll(self, launch_id: str, timeout_s: float) -> Polled:
+    def poll(self, launch_id: str, timeout_s: float, quiet: bool = False) -> Polled:
         return Polled((), {1: 3})
 
 

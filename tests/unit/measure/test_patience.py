@@ -43,7 +43,7 @@ class LateRig(ScriptedRig):
     monotonic_ns = staticmethod(time.monotonic_ns)
     time = staticmethod(time.time)
 
-    def poll(self, launch_id: str, timeout_s: float) -> Polled:
+    def poll(self, launch_id: str, timeout_s: float, quiet: bool = False) -> Polled:
         lines = [*self._held, *super().poll(launch_id, 0).lines]
         self._held = [(index, line) for index, line in lines if '"summary"' in line and not self.ends(index)]
         if self._held == lines:
