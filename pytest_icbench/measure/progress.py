@@ -19,7 +19,8 @@ class Progress:
         phase: the part that is running; ``waiting`` for a state of the host.
         launch: number of the launch, from 1; 0 in the preflight and while waiting.
         launches: number of launches as far as it is known: the fixed number, or the fewest.
-        receive_mpps: frames received in the last window over all pairs, millions per second; None before the first.
+        receive_mpps: frames received in the last window over all pairs, millions per second; None before the first is
+            read: after a launch, and every two seconds of a long one.
         elapsed_s: time since the measurement of this case began.
         left_s: estimate of the time that this case still takes; an upper bound while the number of launches is open.
         detail: text to show instead of phase and launch: of a search its trial and bounds.

@@ -43,8 +43,8 @@ class Window:
         involuntary_switches: of both workloads.
         steal_ns: time the hypervisor took from the pair's CPUs.
         kept: false for a discarded window.
-        disturbed: whether the host took time from an endpoint (by steal, or by involuntary context switches in a
-            dedicated placement), or others disturbed the whole launch.
+        disturbed: whether the host took time from an endpoint (over 2 % by steal, or by involuntary switches in a
+            dedicated placement), or others disturbed the launch.
         denied: of ``sent``, frames of flows that the function in the path denies, and that must not arrive.
     """
 

@@ -338,6 +338,7 @@ COLUMNS = (
     Column("loss", "", _line_loss, In.LINE),
     Column("p50", "µs", lambda result: microseconds(result, result.rtt_p50_ns), In.LATENCY),
     Column("p99", "µs", lambda result: microseconds(result, result.rtt_p99_ns), In.LATENCY),
+    Column("floor p99", "µs", lambda result: microseconds(result, result.floor_p99_ns), In.LATENCY),
     Column("first", "µs", first, In.LATENCY),
     Column("floor", "µs", lambda result: microseconds(result, result.floor_p50_ns), In.LATENCY),
     Column("p50", "µs", lambda result: microseconds(result, result.pdv_p50_ns), In.VARIATION),

@@ -63,7 +63,7 @@ def _legend(results: Sequence[Result]) -> list[str]:
     if any(first(result) for result in results):
         lines.append("first: p50 of frames that were the first of their burst")
     if any(number(result, result.floor_p50_ns) is not None for result in results):
-        lines.append("floor: p50 with no switch between: the time of tool and machine alone")
+        lines.append("floor, floor p99: p50 and p99 with no switch between: the time of tool and machine alone")
     if any(train(result) for result in results):
         lines.append("train: frames of the longest train at the maximum rate that lost nothing (RFC 9004)")
     spread = [text for text in dict.fromkeys(map(remarks.rounds, results)) if text]

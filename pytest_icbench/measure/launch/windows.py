@@ -9,6 +9,7 @@ from itertools import product
 from typing import Any
 
 from pytest_icbench.driver.workload.output import ReceivedCounts, WindowLine
+from pytest_icbench.measure.launch.disturbance import STOLEN_LIMIT
 from pytest_icbench.measure.launch.processes import ProcessOutput
 from pytest_icbench.measure.launch.steal import StealTrack
 from pytest_icbench.model.case import Case
@@ -143,15 +144,17 @@ def mark_disturbed(
 ) -> list[Window]:
     """Returns the windows with the time stolen from the pair's two CPUs, marked where the host interfered.
 
-    Involuntary context switches count only in a ``dedicated`` placement: endpoints that share a CPU are switched by
-    design. Every window of a launch that was disturbed ``throughout`` is marked.
+    Stolen time counts from the share that disturbs a launch. Involuntary context switches count only in a
+    ``dedicated`` placement: endpoints that share a CPU are switched by design. Every window of a launch that was
+    disturbed ``throughout`` is marked.
     """
     marked = []
     path = FramePath.over(cpus)
     for window in windows:
         pair_cpus = {cpus[index] for index in path.ends(window.pair)}
         stolen = sum(track.between(cpu, window.start_ns, window.start_ns + window.duration_ns) for cpu in pair_cpus)
-        disturbed = throughout or stolen > 0 or (dedicated and window.involuntary_switches > 0)
+        much = stolen > STOLEN_LIMIT * len(pair_cpus) * window.duration_ns
+        disturbed = throughout or much or (dedicated and window.involuntary_switches > 0)
         marked.append(replace(window, steal_ns=stolen, disturbed=disturbed))
     return marked
 

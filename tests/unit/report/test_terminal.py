@@ -73,12 +73,12 @@ def test_a_name_that_would_be_cut_to_pieces_has_a_line_of_its_own(monkeypatch: p
 
 
 def test_a_floor_and_the_first_of_a_burst_are_explained() -> None:
-    lines = table([line(LATENCY, rtt_first_p50_ns=15_000.0, floor_p50_ns=9_000.0)])
+    lines = table([line(LATENCY, rtt_first_p50_ns=15_000.0, floor_p50_ns=9_000.0, floor_p99_ns=12_000.0)])
     assert lines[1:3] == [
-        "case                 p50 µs  first µs  floor µs  Mpps fixed  loss %  limit by  verdict",
-        "ovs-64B-b4-1vs1-R1k    20.0      15.0       9.0        5.00    0.99  switch    PASS",
+        "case                 p50 µs  floor p99 µs  first µs  floor µs  Mpps fixed  loss %  limit by  verdict",
+        "ovs-64B-b4-1vs1-R1k    20.0          12.0      15.0       9.0        5.00    0.99  switch    PASS",
     ]
-    assert sum(text.startswith(("first: ", "floor: ")) for text in lines) == 2
+    assert sum(text.startswith(("first: ", "floor, floor p99: ")) for text in lines) == 2
 
 
 def test_nothing_measured_nothing_shown() -> None:

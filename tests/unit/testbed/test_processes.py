@@ -96,6 +96,28 @@ def test_poll_returns_when_something_is_said(launch: RunningLaunch) -> None:
     assert 0.09 <= time.monotonic() - began < 5
 
 
+def test_a_quiet_poll_is_woken_by_an_end_and_by_no_line(launch: RunningLaunch) -> None:
+    """A long line does not block its writer either: a pipe holds more than the usual 64 KiB."""
+    talk = "for i in range(9): print('x' * 20_000); time.sleep(0.02)\n"
+    begin(launch, process(0, f"{talk}sys.exit(3)"), process(1, f"{talk}time.sleep(60)"))
+    began = time.monotonic()
+    told = launch.poll(30, quiet=True)
+    assert {index: len([1 for who, _ in told.lines if who == index]) for index in (0, 1)}[0] == 9
+    exited = dict(told.exited)
+    while not exited and time.monotonic() - began < 20:
+        exited |= launch.poll(20, quiet=True).exited
+    assert exited == {0: 3}
+    assert time.monotonic() - began < 20
+
+
+def test_a_quiet_poll_takes_its_time_and_reads_what_was_said(launch: RunningLaunch) -> None:
+    begin(launch, process(0, "print('a'); time.sleep(60)"))
+    assert launch.poll(30).lines == ((0, "a"),)
+    began = time.monotonic()
+    assert launch.poll(0.1, quiet=True) == Polled()
+    assert 0.09 <= time.monotonic() - began < 5
+
+
 def test_start_is_written_to_all_with_one_moment(launch: RunningLaunch) -> None:
     script = "print(sys.stdin.readline().strip()); print(sys.stdin.readline().strip())"
     begin(launch, process(0, script), process(1, script))
