@@ -8,11 +8,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest_icbench
+from pytest_icbench.host.process import SESSION_VARIABLE
 from pytest_icbench.store.results import FILE_NAME
 from tests.host import snapshot
 from tests.host.node_tools import tidy_snapshot
@@ -153,14 +154,42 @@ def _different(before: snapshot.Snapshot, now: snapshot.Snapshot) -> list[str]:
     return [line for line in found if not (line.startswith("process ") and line.endswith(" is gone"))]
 
 
-def listening() -> set[str]:
-    """Sockets of this process' network namespace that take connections or datagrams: protocol, address and port."""
+def listening(pid: int) -> set[str]:
+    """Sockets of this network namespace that a process, one that it started, or a session's takes connections at.
+
+    Each is protocol, address and port; datagrams count, too. Tests that run beside have sockets of their own.
+    """
     found = set()
+    inodes = {inode for each in _family(pid) for inode in _sockets(each)}
     for protocol, states in (("tcp", {"0A"}), ("tcp6", {"0A"}), ("udp", {"07"}), ("udp6", {"07"})):
         path = Path("/proc/net", protocol)
         if path.exists():
             rows = [line.split() for line in path.read_text().splitlines()[1:]]
-            found |= {f"{protocol} {row[1]}" for row in rows if row[3] in states}
+            found |= {f"{protocol} {row[1]}" for row in rows if row[3] in states and row[9] in inodes}
+    return found
+
+
+def _family(pid: int) -> set[int]:
+    """A process, its descendants, and what carries the mark of a session."""
+    parents: dict[int, int] = {}
+    found = {pid}
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended
+            parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            if f"{SESSION_VARIABLE}=".encode() in (entry / "environ").read_bytes():
+                found.add(int(entry.name))
+    while more := {child for child, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found
+
+
+def _sockets(pid: int) -> set[str]:
+    """The inodes of a process' sockets."""
+    found = set()
+    with suppress(OSError):
+        for link in Path(f"/proc/{pid}/fd").iterdir():
+            with suppress(OSError):
+                found.add(str(link.readlink()).removeprefix("socket:[").removesuffix("]"))
     return found
 
 

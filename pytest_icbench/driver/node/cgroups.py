@@ -309,14 +309,30 @@ def kill_groups(layout: Layout, root: Root, groups: Iterable[str], timeout_s: fl
         time.sleep(_POLL_S)
 
 
+def end_groups(layout: Layout, root: Root, groups: Sequence[str], timeout_s: float = 5.0) -> None:
+    """Kills the processes in groups and removes these. Idempotent.
+
+    A runtime that was killed may have forked a process that joins a group only after the others were killed, so they
+    are killed again.
+
+    Raises ProvisionError if a process or a cgroup remains.
+    """
+    for _ in range(2):
+        kill_groups(layout, root, groups, timeout_s)
+        with suppress(ProvisionError):
+            remove_groups(layout, root, groups)
+            return
+    kill_groups(layout, root, groups, timeout_s)
+    remove_groups(layout, root, groups)
+
+
 def end_group(layout: Layout, root: Root, group: str) -> None:
     """Kills the processes in a group and removes it in every hierarchy, where runtimes join it, too. Idempotent.
 
     Raises ProvisionError if a process or a cgroup remains.
     """
     for place in dict.fromkeys((layout, layout.joined())):
-        kill_groups(place, root, [group])
-        remove_groups(place, root, [group])
+        end_groups(place, root, [group])
 
 
 def undo_cgroup(name: str) -> None:

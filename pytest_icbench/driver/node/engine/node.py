@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pytest_icbench.driver.node.cgroup_layout import Layout
-from pytest_icbench.driver.node.cgroups import kill_groups, remove_groups
+from pytest_icbench.driver.node.cgroups import end_groups
 from pytest_icbench.driver.node.confinement import Device, environment, page_size
 from pytest_icbench.driver.node.container import ContainerNode
 from pytest_icbench.driver.node.engine.command import Engine, container
@@ -92,8 +92,7 @@ class EngineNode(ContainerNode):
         """See ``ContainerNode``."""
         self.remove()
         layout, root, group = self.layout, self.session.root, self.group.member(self.spec.name)
-        kill_groups(layout, root, [group])
-        remove_groups(layout, root, [group])
+        end_groups(layout, root, [group])
 
     def remove(self) -> None:
         """Has the engine end and remove the container, in any state. Raises ProvisionError if it does not."""

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from pytest_icbench.driver.node.cgroup_layout import Layout
-from pytest_icbench.driver.node.cgroups import kill_groups, remove_groups
+from pytest_icbench.driver.node.cgroups import end_groups, kill_groups
 from pytest_icbench.host.root import Root
 
 #: The time in seconds that a container may take to end after its init was killed.
@@ -72,8 +72,7 @@ def end_container(lxcpath: str, name: str, group: str, layout: Layout, root: Roo
                 ends(pid, STOP_TIMEOUT_S)
         if not watching:
             break
-    kill_groups(layout, root, [inside, outside], STOP_TIMEOUT_S)
-    remove_groups(layout, root, [inside, outside])
+    end_groups(layout, root, [inside, outside], STOP_TIMEOUT_S)
     _remove_locks(Path(lxcpath), name)
 
 

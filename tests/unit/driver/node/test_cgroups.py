@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from pytest_icbench.driver.node import cgroups
 from pytest_icbench.driver.node.cgroup_layout import Layout
-from pytest_icbench.driver.node.cgroups import SessionGroup, undo_subtree_control
+from pytest_icbench.driver.node.cgroups import SessionGroup, end_groups, undo_subtree_control
 from pytest_icbench.driver.node.confinement import Device
 from pytest_icbench.driver.node.lxc.config import config
 from pytest_icbench.driver.node.protocol import NodeSpec
@@ -277,3 +278,23 @@ def test_controllers_enabled_for_the_session_are_taken_back(tmp_path: Path) -> N
     undo_subtree_control(str(control), ("memory", "pids"))
     assert control.read_text() == "-cpuset"
     undo_subtree_control(str(tmp_path / "gone" / "cgroup.subtree_control"), ())
+
+
+@pytest.mark.parametrize(("late", "ends"), [(0, True), (2, True), (3, False)])
+def test_who_joins_a_group_late_is_killed_too(monkeypatch: pytest.MonkeyPatch, late: int, ends: bool) -> None:
+    """Of a runtime that was killed while it forked: each time one is in the group again."""
+    did: list[str] = []
+
+    def remove(*_: Any) -> None:
+        did.append("remove")
+        if did.count("kill") <= late:
+            raise ProvisionError("a process in it does not end")
+
+    monkeypatch.setattr(cgroups, "kill_groups", lambda *_: did.append("kill"))
+    monkeypatch.setattr(cgroups, "remove_groups", remove)
+    if ends:
+        end_groups(Layout(()), Root(), ["x"])
+    else:
+        with pytest.raises(ProvisionError, match="does not end"):
+            end_groups(Layout(()), Root(), ["x"])
+    assert did == ["kill", "remove"] * min(late + 1, 3)
