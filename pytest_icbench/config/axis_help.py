@@ -30,6 +30,10 @@ QUEUES_HELP = (
     "replace the numbers of queue pairs of an endpoint, 1 to 16: flows are spread over them by their"
     " Toeplitz hash, as a network card does"
 )
+PRECEDENCE_HELP = (
+    "how the pollers stand against all other processes of this host: before them (all), or as the others (none)"
+    " (default: all)"
+)
 BIRTH_HELP = (
     "replace the containers of the scenarios that create some one after the other: KIND:N, a kind of node or fork"
     " (netns:1000 fork:300), or KIND:N:TIMEms, by the first frames of clients that come so often (netns:200:25ms)"

@@ -17,7 +17,8 @@ GROUPS: dict[str, str] = {
     "icbench, searches for ndr and pdr": "search_preset search_width search_trial search_sum",
     "icbench, comparing and gating": "baselines thresholds must_match fail_on exit_codes plain_exit_codes strict",
     "icbench, host": (
-        "wait_quiet ring placement frequency node hugepage_size rebuild pf remote remote_python uplink host_names"
+        "wait_quiet ring placement frequency precedence node hugepage_size rebuild pf remote remote_python uplink"
+        " host_names"
     ),
     "icbench, reports": "reports resume history debug",
 }

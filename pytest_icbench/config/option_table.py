@@ -231,6 +231,7 @@ class Options(FunctionOptions):
         values.one_of("fix", "keep"),
         default="fix",
     )
+    precedence: str = option("all|none", axis_help.PRECEDENCE_HELP, values.one_of("all", "none"), default="all")
     node: str = option(
         "KIND",
         "where the workloads run: lxc, netns, oci, podman, docker or what a plugin brings (default: lxc)",

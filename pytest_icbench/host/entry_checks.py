@@ -71,6 +71,11 @@ def group_name(value: Any, scope: Scope) -> bool:
     return bool(value == f"icb{scope.dir.name}")
 
 
+def group_path(value: Any, scope: Scope) -> bool:  # noqa: ARG001 - the same for every session
+    """Whether a value is the path of a control group below a mount point."""
+    return bool(value.startswith("/") and ".." not in Path(value).parts and "\0" not in value)
+
+
 def name(value: Any, scope: Scope) -> bool:
     """Whether a value is a name that ``HostSession.name`` gives."""
     return re.fullmatch(rf"icb{re.escape(scope.dir.name)}-[\w.-]+", value, re.ASCII) is not None

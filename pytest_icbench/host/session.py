@@ -49,6 +49,7 @@ class HostSession:
         recovered: one sentence for each dead session whose changes were undone.
         cpu_meter: reads how far CPUs are from each other, and how fast each of them works.
         warnings: one sentence for each entry of a dead session's journal that this version refuses; told once.
+        precedence: how its processes stand before others (``driver.node.precedence``).
 
     Raises Unsupported without root, SessionBusyError (a UsageError) if another session runs, OpenDirectoryError (a
     UsageError) if others can write to ``run_dir``, ProvisionError if the remains of a dead one cannot be removed.
@@ -57,6 +58,7 @@ class HostSession:
     journal: Journal
     recovered: list[str]
     warnings: list[str]
+    precedence: str
     configs: dict[str, Mapping[str, Any]]
     _lock: HostLock | None
 
@@ -128,6 +130,7 @@ class HostSession:
         self.nics: dict[str, tuple[str, str]] = {}
         self.recovered = []
         self.warnings = []
+        self.precedence = "none"
         self._noted: dict[tuple[str, str], int] = {}
         self._lock = None
 

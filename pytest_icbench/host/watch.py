@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from pytest_icbench.host.cpu_quota import Quota, quotas_above, throttled
 from pytest_icbench.host.cpu_time import (
     CpuTime,
     OwnProcesses,
@@ -19,6 +20,7 @@ from pytest_icbench.host.cpu_time import (
     takers,
     thread_times,
 )
+from pytest_icbench.host.root import Root
 from pytest_icbench.model.interference import Interference
 
 NO_CPU_TIME = "/proc/stat does not have these CPUs: CPU time that others took is not known"
@@ -33,6 +35,8 @@ class _Reading:
     threads: Mapping[int, Mapping[int, ThreadTime]]
     #: CPU time of the harness' children that ended and were waited for.
     ended_ns: int
+    #: Periods, and those in which it was throttled, of each group with a quota.
+    periods: tuple[tuple[int, int], ...] = ()
 
 
 class HostWatch:
@@ -60,6 +64,7 @@ class HostWatch:
         self._endpoints = dict(endpoints or {})
         self._workers = frozenset(workers)
         self._base = base
+        self._quotas: list[Quota] | None = None
         self._first = self._reading()
 
     def _reading(self) -> _Reading:
@@ -68,7 +73,11 @@ class HostWatch:
         threads = {pid: times for pid in pids if (times := thread_times(pid, self._base))}
         ended = resource.getrusage(resource.RUSAGE_CHILDREN)
         ended_ns = round((ended.ru_utime + ended.ru_stime) * 1e9)
-        return _Reading(time.monotonic_ns(), cpu_time(self._cpus, self._base), processes, threads, ended_ns)
+        root = Root(self._base)
+        if self._quotas is None:
+            self._quotas = quotas_above(root, pids)
+        periods = tuple(quota.periods(root) for quota in self._quotas)
+        return _Reading(time.monotonic_ns(), cpu_time(self._cpus, self._base), processes, threads, ended_ns, periods)
 
     def read(self) -> Interference:
         """Returns what happened since the construction."""
@@ -101,6 +110,7 @@ class HostWatch:
             waited_by=name,
             takers=takers(first.processes, last.processes, pids, self._cpus, seconds),
             missing=tuple(missing),
+            throttled=throttled(self._quotas or [], first.periods, last.periods),
         )
 
     def _own_ns(self, first: _Reading, last: _Reading) -> float:

@@ -21,6 +21,22 @@ class Taker:
 
 
 @dataclass(frozen=True, slots=True)
+class Throttled:
+    """A control group that used up its CPU quota, of so many CPUs, in some of the periods, and then stood still."""
+
+    group: str
+    cpus: float
+    throttled: int
+    periods: int
+
+    @property
+    def words(self) -> str:
+        """What happened: ``group /ci was throttled in 37 of 50 periods (quota 1.5 CPUs)``."""
+        quota = counted(1, "CPU") if self.cpus == 1 else f"{self.cpus:g} CPUs"
+        return f"group {self.group} was throttled in {self.throttled} of {self.periods} periods (quota {quota})"
+
+
+@dataclass(frozen=True, slots=True)
 class Interference:
     """What others took from the CPUs that measured, over one launch with its warm-up and drain.
 
@@ -34,6 +50,7 @@ class Interference:
         waited_by: that thread: ``endpoint 1``, ``switch``.
         takers: the processes that took most, the greatest first. Those of this host, on any of the watched CPUs.
         missing: what this host does not tell, and what is therefore not claimed.
+        throttled: the groups above the rig's processes that used up their CPU quotas.
     """
 
     cpus: int
@@ -44,12 +61,13 @@ class Interference:
     waited_by: str = ""
     takers: tuple[Taker, ...] = ()
     missing: tuple[str, ...] = ()
+    throttled: tuple[Throttled, ...] = ()
 
     @property
     def words(self) -> str:
-        """What was taken, by whom: ``others took 0.52 of 2 CPUs (stress-ng-cpu 0.48)``."""
-        parts = []
-        if self.taken is not None:
+        """What was taken, by whom: ``others took 0.52 of 2 CPUs (stress-ng-cpu 0.48)``; a quota instead, if any."""
+        parts = [group.words for group in self.throttled]
+        if self.taken is not None and not parts:
             parts.append(f"others took {self.taken:.2f} of {_cpus(self.cpus)}{named(self.takers)}")
         if self.waited is not None and self.waited >= 0.01:
             parts.append(f"{self.waited_by} waited {self.waited:.1%} of the time for its CPU")
@@ -83,6 +101,7 @@ def joined(here: Interference | None, there: Interference | None) -> Interferenc
         waited_by=longer.waited_by,
         takers=tuple(by_share),
         missing=tuple(dict.fromkeys((*here.missing, *there.missing))),
+        throttled=(*here.throttled, *there.throttled),
     )
 
 

@@ -8,12 +8,13 @@ import os
 from collections.abc import Collection, Iterator, Mapping
 
 from pytest_icbench.driver.guard import make_switch, node_findings
+from pytest_icbench.driver.node import precedence
 from pytest_icbench.driver.node.registry import node_kinds
 from pytest_icbench.driver.switch import registry
 from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import IcbenchError, Unsupported
-from pytest_icbench.host import disturbances, facts
+from pytest_icbench.host import cpu_quota, disturbances, facts
 from pytest_icbench.host.findings import Finding, Level
 from pytest_icbench.host.process import run
 from pytest_icbench.host.resource import hugepages, perf
@@ -139,6 +140,8 @@ def _cgroups(root: Root) -> Iterator[Finding]:
             "no cpuset is mounted: containers cannot be pinned",
             "mount cgroup2 on /sys/fs/cgroup",
         )
+    yield from precedence.findings(root)
+    yield from cpu_quota.findings(root, os.getpid())
 
 
 def _huge_pages(root: Root) -> Iterator[Finding]:

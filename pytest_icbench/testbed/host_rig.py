@@ -144,7 +144,7 @@ class HostRig(NodeCalls, HostPart):
             uplink=self._uplink,
             queues=case.traffic.queues,
         )
-        self._group = group = SwitchGroup(self._session, case.switch, f"{self._name}.switch")
+        self._group = group = SwitchGroup(self._session, case.switch, f"{self._name}.switch", bool(case.contracts))
         self._undo += [group.close, switch.stop]
         addresses = [self._endpoint_specs[index].address for index in self._indexes]
         with group.entered():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The control group of a switch's processes: it bounds their number, and nothing in it outlives the switch.
+"""The control groups of a switch's processes: they bound their number, and nothing in them outlives the switch.
 
 A driver may start processes by any means, as the children of this one. So this thread itself is in the group while the
 driver starts its switch: children are born there, whatever they do later.
@@ -10,12 +10,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from pytest_icbench.driver.node.cgroup_layout import Hierarchy
 from pytest_icbench.driver.node.cgroups import SessionGroup, kill_groups, remove_groups
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.cgroup_layout import Hierarchy
 from pytest_icbench.host.session import HostSession
 
 #: Threads that a switch may have: some for each CPU, as Open vSwitch has, and plenty besides.
@@ -33,19 +33,23 @@ class SwitchGroup:
     Args:
         driver: the name of the switch, for messages.
         name: a name for the group within the session's.
+        apart: whether nodes have contracts over their parts of a CPU.
     """
 
-    def __init__(self, session: HostSession, driver: str, name: str) -> None:
+    def __init__(self, session: HostSession, driver: str, name: str, apart: bool = False) -> None:
         self._driver = driver
         self._groups = SessionGroup.of(session)
         self._group = self._groups.member(name)
+        self._places: list[tuple[Hierarchy, str]] = []
         layout = self._groups.layout
         self._hierarchy = layout.holding("pids") or layout.freezing()
         if self._hierarchy is None:
             return
         path = self._path(self._hierarchy)
+        self._places.append((self._hierarchy, self._group))
         try:
             path.mkdir(parents=True, exist_ok=True)
+            place = self._groups.switch_cpu(name, apart=apart)
         except OSError as error:
             raise ProvisionError(f"cgroup {path} cannot be made: {error.strerror}") from None
         if self._hierarchy.unified:
@@ -54,27 +58,29 @@ class SwitchGroup:
                     (above / "cgroup.subtree_control").write_text("+pids", encoding="ascii")
         with suppress(OSError):
             (path / "pids.max").write_text(str(TASKS_MAX), encoding="ascii")
+        if place is not None and place[0] != self._hierarchy:
+            self._places.append(place)
 
     def _path(self, hierarchy: Hierarchy) -> Path:
         return self._groups.root.path(hierarchy.path(self._group))
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """Children of this thread are born in the group within the block. Raises ProvisionError."""
-        if self._hierarchy is None:
+        """Children of this thread are born in the groups within the block. Raises ProvisionError."""
+        with ExitStack() as back:
+            for hierarchy, group in self._places:
+                self._enter(hierarchy, self._groups.root.path(hierarchy.path(group)), back)
             yield
-            return
+
+    def _enter(self, hierarchy: Hierarchy, path: Path, back: ExitStack) -> None:
         # v2 moves whole processes; v1 one thread.
-        file = "cgroup.procs" if self._hierarchy.unified else "tasks"
-        back = self._current(self._hierarchy)
+        file = "cgroup.procs" if hierarchy.unified else "tasks"
+        current = self._current(hierarchy)
         try:
-            (self._path(self._hierarchy) / file).write_text("0", encoding="ascii")
+            (path / file).write_text("0", encoding="ascii")
         except OSError as error:
-            raise ProvisionError(f"{self._path(self._hierarchy)} cannot be entered: {error.strerror}") from None
-        try:
-            yield
-        finally:
-            (back / file).write_text("0", encoding="ascii")
+            raise ProvisionError(f"{path} cannot be entered: {error.strerror}") from None
+        back.callback((current / file).write_text, "0", encoding="ascii")
 
     def _current(self, hierarchy: Hierarchy) -> Path:
         """Returns the directory of the group that this thread is in."""

@@ -110,20 +110,20 @@ class Testbed:
         allow_files(max((case.path.wires_count for case in self._cases), default=0))
         self.session = self._feasibility.session = HostSession(UNDO_KINDS, **self._arguments, configs=self._configs)
         self._warnings = list(self.session.warnings)
-        if self.remote is not None and needed:
-            try:
+        try:
+            if self.remote is not None and needed:
                 self.remote.hold()
-            except BaseException:
-                self.session.close()
-                raise
-        if self.options.frequency == "fix":
-            from pytest_icbench.host.resource.frequency import prepare_cpus
+            if self.options.frequency == "fix":
+                from pytest_icbench.host.resource.frequency import prepare_cpus
 
-            try:
                 self._warnings += prepare_cpus(self.session, self._feasibility.measuring_cpus()).warnings
-            except BaseException:
-                self.session.close()
-                raise
+            if self.options.precedence == "all":
+                from pytest_icbench.driver.node.precedence import precede
+
+                self._warnings += precede(self.session)
+        except BaseException:
+            self.session.close()
+            raise
 
     def examine(self, limit_s: float = 0.0, on_wait: Callable[[Fitness, float], None] | None = None) -> Fitness:
         """Returns whether this host is fit now; waits at most ``limit_s`` seconds until others leave it alone."""

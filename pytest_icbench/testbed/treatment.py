@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_icbench.errors import DriverFault, ProvisionError
+from pytest_icbench.model.existing import ATTACH
 
 if TYPE_CHECKING:
     from pytest_icbench.config.options import Options
     from pytest_icbench.config.topology.model import Topology
     from pytest_icbench.host.root import Root
+    from pytest_icbench.host.session import HostSession
+    from pytest_icbench.model.case import Case
     from pytest_icbench.model.measurement import Measurement
     from pytest_icbench.model.toml import TomlFile
     from pytest_icbench.model.uplink import Uplink
@@ -64,6 +67,12 @@ def uplink_mbps(root: Root, uplink: Uplink | None) -> int | None:
     return None
 
 
+def precedence(session: HostSession, case: Case) -> str:
+    """Returns how the pollers stand before other processes. A switch that runs already stays in its own group."""
+    attached = case.switch == ATTACH and not session.precedence.startswith("none")
+    return session.precedence + (", but the switch, which runs already" if attached else "")
+
+
 def function_treatment(rig: Rig, user: Mapping[str, TomlFile]) -> dict[str, Any]:
     """Returns the part on the network functions of a rig; empty without any.
 
@@ -98,6 +107,7 @@ def rig_treatment(rig: Rig, user_config: Any, program: Path | None = None) -> di
     placement = rig.placement
     return {
         "endpoints": sorted({endpoint.kind for endpoint in rig.endpoints}),
+        "precedence": precedence(rig.session, rig.case),
         "switch": {
             "version": rig.switch_facts.version,
             "config": dict(rig.switch_facts.config),

@@ -6,7 +6,7 @@ Code that opens a session, or recovers what a dead one left, passes them on.
 
 from __future__ import annotations
 
-from pytest_icbench.driver.node import cgroups
+from pytest_icbench.driver.node import cgroups, precedence
 from pytest_icbench.driver.node.engine import docker, podman
 from pytest_icbench.driver.node.lxc import node as lxc
 from pytest_icbench.driver.node.oci import node as oci
@@ -24,6 +24,7 @@ UNDO_KINDS: dict[str, UndoKind] = {
     **modules.UNDO_KINDS,
     **resctrl.UNDO_KINDS,
     **cgroups.UNDO_KINDS,
+    **precedence.UNDO_KINDS,
     **lxc.UNDO_KINDS,
     **oci.UNDO_KINDS,
     **podman.UNDO_KINDS,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path
 
-from pytest_icbench.driver.node.cgroup_layout import Layout
+from pytest_icbench.host.cgroup_layout import Layout
 from pytest_icbench.host.process import run
 from pytest_icbench.host.root import Root
 

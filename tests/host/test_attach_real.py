@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench.driver.node.cgroup_layout import Layout
 from pytest_icbench.driver.node.oci.node import runtime
+from pytest_icbench.host.cgroup_layout import Layout
 from pytest_icbench.host.process import run
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import HostSession

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 import pytest_icbench
-from pytest_icbench.driver.node.cgroup_layout import Layout
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.cgroup_layout import Layout
 from pytest_icbench.host.net import links
 from pytest_icbench.host.recover import recover
 from pytest_icbench.host.root import Root

@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 
 from pytest_icbench.driver.guard import make_node, probe_node
-from pytest_icbench.driver.node.cgroup_layout import Layout
 from pytest_icbench.driver.node.cgroups import SessionGroup
 from pytest_icbench.driver.node.lxc.node import LxcNode
 from pytest_icbench.driver.node.protocol import NodeSpec
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.cgroup_layout import Layout
 from pytest_icbench.host.journal import process_start_time
 from pytest_icbench.host.resource import hugepages
 from pytest_icbench.host.root import Root, format_cpu_list

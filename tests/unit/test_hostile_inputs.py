@@ -106,6 +106,7 @@ TABLE: dict[str, str] = {
     "reference": "no",
     "placement": "dedicated",
     "frequency": "keep",
+    "precedence": "none",
     "node": "lxc",
     "hugepage_size": "2M",
     "must_match": "identity.* !identity.cpu placement",

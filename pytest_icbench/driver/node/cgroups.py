@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import ClassVar
 from weakref import WeakKeyDictionary
 
-from pytest_icbench.driver.node.cgroup_layout import Hierarchy, Layout
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host import entry_checks
+from pytest_icbench.host.cgroup_layout import Hierarchy, Layout
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.root import Root, format_cpu_list
 from pytest_icbench.host.session import HostSession
@@ -40,6 +40,8 @@ _PERIOD_US = 10_000
 _LEAST_QUOTA_US = 1000
 #: v1's shares for one per cent: the whole is 10 times the default of 1024, beside which rounding is no matter.
 _SHARES = 100
+#: The file of a group's weight and its greatest value, by whether it is v2.
+GREATEST = {False: ("cpu.shares", "262144"), True: ("cpu.weight", "10000")}
 
 
 class SessionGroup:
@@ -54,6 +56,7 @@ class SessionGroup:
         self.root = session.root
         self.layout = Layout.read(session.root)
         self.name = f"icb{session.id}"
+        self._leads = False
         self._contracts: set[str] = set()
         self._placed: dict[str, str] = {}
         if self.layout.unified:
@@ -108,6 +111,39 @@ class SessionGroup:
         hierarchy = self.layout.holding("cpu")
         if hierarchy is not None and not hierarchy.unified:
             self._move(self._make(hierarchy, self.member(node) if node in self._contracts else self.name), pid)
+
+    def lead(self, hierarchy: Hierarchy) -> None:
+        """Gives the group the greatest weight, and a switch of v1 a place in it. Raises as ``weigh`` does."""
+        self.weigh(hierarchy, self.name)
+        self._leads = True
+
+    def weigh(self, hierarchy: Hierarchy, group: str) -> Path:
+        """Makes a group of the greatest weight; returns its directory. Raises ProvisionError and OSError.
+
+        Args:
+            hierarchy: that of the controller ``cpu``.
+        """
+        if hierarchy.unified:
+            (self.root.path(hierarchy.top) / "cgroup.subtree_control").write_text("+cpu", encoding="ascii")
+        path = self._make(hierarchy, group)
+        name, greatest = GREATEST[hierarchy.unified]
+        (path / name).write_text(greatest, encoding="ascii")
+        return path
+
+    def switch_cpu(self, switch: str, *, apart: bool) -> tuple[Hierarchy, str] | None:
+        """Returns the ``cpu`` group of v1 that a switch is to be in; None for that of its starter. Raises OSError.
+
+        Args:
+            apart: whether nodes have contracts. The switch then has a group that weighs as much as all of them.
+        """
+        hierarchy = self.layout.holding("cpu")
+        if hierarchy is None or hierarchy.unified or not self._leads:
+            return None
+        if not apart:
+            return hierarchy, self.name
+        path = self._make(hierarchy, self.member(switch))
+        (path / "cpu.shares").write_text(str(100 * _SHARES), encoding="ascii")
+        return hierarchy, self.member(switch)
 
     def contract(self, node: str, contract: CpuContract) -> None:
         """Gives a node a ``cpu`` group of its own with a weight and a quota. Raises ProvisionError.

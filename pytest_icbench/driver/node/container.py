@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from pytest_icbench.driver.node.cgroup_layout import Layout
 from pytest_icbench.driver.node.cgroups import SessionGroup
 from pytest_icbench.driver.node.confinement import NUMBERS, Device, environment, kept
 from pytest_icbench.driver.node.protocol import NodeFacts, NodeSpec
 from pytest_icbench.driver.node.rootfs import Skeleton, mount_point, skeleton
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.cgroup_layout import Layout
 from pytest_icbench.host.entering import can_enter, start_within
 from pytest_icbench.host.findings import Finding, Level
 from pytest_icbench.host.journal import process_start_time

@@ -41,7 +41,7 @@ def why_disturbed(
             _exceeds(interference.stolen, STOLEN_LIMIT * interference.cpus, interference.seconds),
             _exceeds(interference.waited, WAITED_LIMIT, interference.seconds),
         ]
-        parts += [interference.words] if any(over) else []
+        parts += [interference.words] if any(over) or interference.throttled else []
     gaps = {endpoint.index: endpoint.gap_s / kept_s for endpoint in work if endpoint.gap_s is not None and kept_s > 0}
     if gaps and not shared:
         index = max(gaps, key=lambda number: gaps[number])

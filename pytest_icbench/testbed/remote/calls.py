@@ -36,12 +36,13 @@ class SwitchQuestion:
 
 @dataclass(frozen=True, slots=True)
 class SessionArguments:
-    """The arguments of ``HostSession``. ``binaries`` are paths by switch."""
+    """The arguments of ``HostSession``, and ``--icbench-precedence``. ``binaries`` are paths by switch."""
 
     hugepage_size_kib: int
     binaries: Mapping[str, str] = field(default_factory=dict)
     pf: str | None = None
     configs: Mapping[str, Any] = field(default_factory=dict)
+    precedence: str = "none"
 
 
 @dataclass(frozen=True, slots=True)

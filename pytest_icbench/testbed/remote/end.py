@@ -12,6 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from pytest_icbench.driver.node.precedence import precede
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.driver.workload.version import WorkloadVersion
 from pytest_icbench.errors import ProvisionError, Unsupported, UsageError, WorkloadError
@@ -101,7 +102,8 @@ class HostEnd(HostCalls):
         return facts.identity(self._session.root)
 
     def treatment(self) -> dict[str, Any]:
-        return {**facts.treatment(self._session.root), "workload": asdict(self.versions())}
+        known = facts.treatment(self._session.root)
+        return {**known, "workload": asdict(self.versions()), "precedence": self._session.precedence}
 
     def conditions(self, cpus: tuple[int, ...]) -> dict[str, Any]:
         return facts.conditions(self._session.root, cpus)
@@ -119,6 +121,8 @@ class HostEnd(HostCalls):
             )
         except Unsupported as error:
             raise ProvisionError(str(error)) from None
+        if arguments.precedence == "all":
+            precede(self._session)
         return tuple(self._session.recovered)
 
     def prepare_cpus(self, cpus: tuple[int, ...]) -> tuple[str, ...]:

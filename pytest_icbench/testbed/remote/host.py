@@ -88,7 +88,12 @@ class RemoteHost:
         assert options.remote is not None
         binaries = {name: str(path) for name, path in arguments["binaries"].items()}
         connect = partial(Connection, options.remote, options.remote_python)
-        return cls(connect, SessionArguments(**{**arguments, "binaries": binaries}), node=options.node, fixed=fixed)
+        return cls(
+            connect,
+            SessionArguments(**{**arguments, "binaries": binaries}, precedence=options.precedence),
+            node=options.node,
+            fixed=fixed,
+        )
 
     @property
     def connection(self) -> Connection:

@@ -64,6 +64,7 @@ RIGHT: list[tuple[str, dict[str, Any]]] = [
     ("docker", {"name": f"icb{SESSION}-n0", "host": "unix:///var/run/docker.sock"}),
     ("docker_image", {"name": f"icb{SESSION}", "host": "unix:///var/run/docker.sock"}),
     ("cgroup", {"name": f"icb{SESSION}"}),
+    ("harness", {"name": f"icb{SESSION}-harness", "back": "/user.slice/session-1.scope"}),
     ("subtree_control", {"path": "/sys/fs/cgroup/cgroup.subtree_control", "enabled": ["cpu"]}),
     ("resctrl", {"name": f"icb{SESSION}-path", "base": "/"}),
     ("vf", {"pf": "enp1s0f0", "index": 0, "settings": {"mac": None, "spoofcheck": True}}),
@@ -114,6 +115,8 @@ WRONG: list[tuple[str, str, Any]] = [
     *((kind, "name", name) for kind in ("podman", "docker") for name in ("../x", "web", "--all", f"icb{SESSION}-/x")),
     *(("docker_image", "name", name) for name in ("debian", "--force", f"icb{SESSION}:1")),
     *((kind, "host", host) for kind in ("docker", "docker_image") for host in ("tcp://10.0.0.1:2375", "--debug", "")),
+    *(("harness", "name", name) for name in (f"icb{SESSION}", "system.slice", f"icb{SESSION}-/..")),
+    *(("harness", "back", path) for path in ("", "x", "/../../etc", "/a\0b")),
     *(("cgroup", "name", name) for name in ("", "..", "system.slice", f"icb{SESSION}/..")),
     *(
         ("subtree_control", "path", path)

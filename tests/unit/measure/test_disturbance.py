@@ -16,7 +16,7 @@ from pytest_icbench.measure.recompute import recomputed
 from pytest_icbench.measure.strategy import repeat
 from pytest_icbench.measure.strategy.repeat import MOST_DISTURBED
 from pytest_icbench.model.disturbed import too_disturbed
-from pytest_icbench.model.interference import Interference, Taker, joined
+from pytest_icbench.model.interference import Interference, Taker, Throttled, joined
 from pytest_icbench.model.launch import EndpointWork, Launch
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
@@ -53,6 +53,16 @@ def test_it_is_told_by_whom() -> None:
         " the hypervisor took 0.10"
     )
     assert why_disturbed(None) is None
+
+
+def test_a_quota_is_told_instead_of_what_others_took() -> None:
+    found = replace(BUSY, waited=0.2, throttled=(Throttled("/ci/job", 1.5, 37, 50),))
+    told = "group /ci/job was throttled in 37 of 50 periods (quota 1.5 CPUs)"
+    assert why_disturbed(found) == f"{told}, endpoint 0 waited 20.0% of the time for its CPU"
+    assert why_disturbed(replace(QUIET, throttled=found.throttled)) == told
+    both = joined(found, replace(QUIET, throttled=(Throttled("/", 1.0, 1, 2),)))
+    assert both is not None
+    assert both.words.startswith(f"{told}, group / was throttled in 1 of 2 periods (quota 1 CPU), ")
 
 
 @given(st.floats(0, 4), st.floats(0.001, 10), st.integers(1, 8))

@@ -19,8 +19,13 @@ from pytest_icbench.testbed.treatment import function_treatment, rig_treatment
 
 
 def switch_treatment(program: Path | None) -> dict[str, Any]:
-    placement = Placement("cooperative", (0,), (1, 1), (0,), 0, 128, where="one L3 (0-1)")
-    rig = SimpleNamespace(placement=placement, endpoints=[], switch_facts=SwitchFacts("1.0"))
+    rig = SimpleNamespace(
+        placement=Placement("cooperative", (0,), (1, 1), (0,), 0, 128, where="one L3 (0-1)"),
+        endpoints=[],
+        switch_facts=SwitchFacts("1.0"),
+        session=SimpleNamespace(precedence="none"),
+        case=Case("ovs"),
+    )
     treatment = rig_treatment(cast("Rig", rig), None, program)
     assert treatment["cpus"]["where"] == "one L3 (0-1)"
     found: dict[str, Any] = treatment["switch"]

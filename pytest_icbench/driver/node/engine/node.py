@@ -8,13 +8,13 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from pytest_icbench.driver.node.cgroup_layout import Layout
 from pytest_icbench.driver.node.cgroups import end_groups
 from pytest_icbench.driver.node.confinement import Device, environment, page_size
 from pytest_icbench.driver.node.container import ContainerNode
 from pytest_icbench.driver.node.engine.command import Engine, container
 from pytest_icbench.driver.node.rootfs import Skeleton
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.cgroup_layout import Layout
 from pytest_icbench.host.journal import process_start_time
 from pytest_icbench.host.process import SESSION_VARIABLE
 from pytest_icbench.host.resource.hugepages import sizes_kib

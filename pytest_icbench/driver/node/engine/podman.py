@@ -11,7 +11,6 @@ import shutil
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
-from pytest_icbench.driver.node.cgroup_layout import Layout
 from pytest_icbench.driver.node.container import check_host, finding, reap
 from pytest_icbench.driver.node.engine.command import Engine
 from pytest_icbench.driver.node.engine.node import EngineNode
@@ -19,6 +18,7 @@ from pytest_icbench.driver.node.oci.node import runtime, version
 from pytest_icbench.driver.node.rootfs import Skeleton
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import entry_checks
+from pytest_icbench.host.cgroup_layout import Layout
 from pytest_icbench.host.cleanup import remove_tree
 from pytest_icbench.host.findings import Finding
 from pytest_icbench.host.journal import UndoKind

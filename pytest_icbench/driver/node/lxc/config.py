@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from pytest_icbench.driver.node.cgroup_layout import Layout
 from pytest_icbench.driver.node.confinement import CAPABILITIES, DEVICES, Device, page_size
 from pytest_icbench.driver.node.protocol import NodeSpec
 from pytest_icbench.driver.node.rootfs import Skeleton
+from pytest_icbench.host.cgroup_layout import Layout
 from pytest_icbench.host.root import format_cpu_list
 
 

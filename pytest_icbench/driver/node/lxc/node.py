@@ -19,7 +19,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar
 
-from pytest_icbench.driver.node.cgroup_layout import Layout
 from pytest_icbench.driver.node.confinement import Device, environment
 from pytest_icbench.driver.node.container import ContainerNode, reap
 from pytest_icbench.driver.node.lxc.config import config
@@ -28,6 +27,7 @@ from pytest_icbench.driver.node.protocol import NodeSpec
 from pytest_icbench.driver.node.rootfs import Skeleton
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import entry_checks
+from pytest_icbench.host.cgroup_layout import Layout
 from pytest_icbench.host.cpu_time import process_at
 from pytest_icbench.host.findings import Finding, Level
 from pytest_icbench.host.journal import UndoKind

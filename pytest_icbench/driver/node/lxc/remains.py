@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from pytest_icbench.driver.node.cgroup_layout import Layout
 from pytest_icbench.driver.node.cgroups import end_groups, kill_groups
+from pytest_icbench.host.cgroup_layout import Layout
 from pytest_icbench.host.root import Root
 
 #: The time in seconds that a container may take to end after its init was killed.

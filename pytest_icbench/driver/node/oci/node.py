@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any, ClassVar
 
-from pytest_icbench.driver.node.cgroup_layout import Layout
 from pytest_icbench.driver.node.cgroups import end_group
 from pytest_icbench.driver.node.confinement import Device, environment
 from pytest_icbench.driver.node.container import ContainerNode, check_host, finding, reap
@@ -21,6 +20,7 @@ from pytest_icbench.driver.node.oci.config import bundle
 from pytest_icbench.driver.node.rootfs import Skeleton
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import entry_checks
+from pytest_icbench.host.cgroup_layout import Layout
 from pytest_icbench.host.cleanup import remove_tree
 from pytest_icbench.host.findings import Finding
 from pytest_icbench.host.journal import UndoKind

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How a session's processes stand before all others of the host, by the weight of their group.
+
+Niceness and SCHED_IDLE of others do not help a poller: the scheduler first shares a CPU among groups, and each terminal
+and each service has one (autogroups in the root group, or control groups). So the session's group has the greatest
+weight that there is. Autogroups are void within it.
+
+The harness has another group of that weight, as it would hardly run on a CPU where pollers are. Its processes are moved
+back at the end, and not killed: what the user's tests have started is among them. A weight counts among siblings alone,
+so both groups are as far up as groups are made.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from pytest_icbench.driver.node.cgroups import GREATEST, SessionGroup, remove_groups
+from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host import entry_checks
+from pytest_icbench.host.cgroup_layout import Hierarchy, Layout
+from pytest_icbench.host.findings import Finding, Level
+from pytest_icbench.host.journal import UndoKind
+from pytest_icbench.host.root import Root
+from pytest_icbench.host.session import HostSession
+
+#: Real time of the harness in a second, in µs: v1 gives a new group none, and ``host.urgent`` needs some.
+_REAL_TIME_US = 50_000
+_MOVED_S = 2.0
+_NO_CONTROLLER = "the kernel has no cgroup controller cpu below /sys/fs/cgroup"
+
+
+def precede(session: HostSession) -> list[str]:
+    """Puts the session's processes, and this one, before all others. ``session.precedence`` then says what was set.
+
+    Everything is journaled. Returns a sentence if it is not possible.
+    """
+    try:
+        groups = SessionGroup.of(session)
+        hierarchy = groups.layout.holding("cpu")
+        if hierarchy is None:
+            raise ProvisionError(_NO_CONTROLLER)
+        _bring_along(session, groups, hierarchy)  # first: pollers that lead would starve it
+        groups.lead(hierarchy)
+    except (OSError, ProvisionError) as error:
+        why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        session.precedence = f"none: {why}"
+        return [f"pollers do not run before other processes: {why}"]
+    session.precedence = words(session.root, hierarchy)
+    return []
+
+
+def _bring_along(session: HostSession, groups: SessionGroup, hierarchy: Hierarchy) -> None:
+    """Moves this process into a group of its own. Raises ProvisionError and OSError."""
+    name, above = session.name("harness"), dict(groups.layout.groups_of(session.root, os.getpid()))
+    session.journal.record("harness", name=name, back=above.get(hierarchy, "/"))
+    path = groups.weigh(hierarchy, name)
+    with suppress(OSError):  # v2, or a kernel without groups of real time
+        (path / "cpu.rt_runtime_us").write_text(str(_REAL_TIME_US), encoding="ascii")
+    (path / "cgroup.procs").write_text(str(os.getpid()), encoding="ascii")
+
+
+def words(root: Root, hierarchy: Hierarchy) -> str:
+    """Returns what is set, and the group outside of which it does not count: ``cpu.weight 10000 within /a.slice``."""
+    name, greatest = GREATEST[hierarchy.unified]
+    # v2 has the file in every group but the host's root; v1 has the other one in that alone.
+    inner = root.exists(f"{hierarchy.top}/cpu.weight") if hierarchy.unified else not _is_top(root, hierarchy)
+    return f"{name} {greatest}" + (f" within {hierarchy.base or '/'}" if inner else "")
+
+
+def _is_top(root: Root, hierarchy: Hierarchy) -> bool:
+    return root.exists(f"{hierarchy.top}/release_agent")
+
+
+def findings(root: Root) -> Iterator[Finding]:
+    """Yields what the doctor says: whether pollers can run before all others."""
+    layout = Layout.read(root)
+    hierarchy = layout.holding("cpu")
+    if not layout.hierarchies:
+        return  # the doctor says that nothing is mounted
+    if hierarchy is None:
+        why, remedy = _NO_CONTROLLER, "mount it"
+    elif _read_only(root.path(hierarchy.top)):
+        why, remedy = f"{hierarchy.top} is read-only", "mount it writable"
+    else:
+        told = words(root, hierarchy)
+        _, inner, group = told.partition(" within ")
+        others = f"other processes within {group}; those outside of it take their part" if inner else "all others"
+        yield Finding(Level.NOTE if inner else Level.GOOD, "precedence", f"pollers run before {others} ({told})")
+        return
+    yield Finding(Level.DISTURBS, "precedence", f"pollers do not run before other processes: {why}", remedy)
+
+
+def _read_only(path: Path) -> bool:
+    try:
+        return bool(os.statvfs(path).f_flag & os.ST_RDONLY)
+    except OSError:
+        return False
+
+
+def undo_harness(name: str, back: str) -> None:
+    """Moves the processes of the harness's group back, to the top if their group is gone, and removes the group.
+
+    Raises ProvisionError if one remains.
+    """
+    root = Root()
+    layout = Layout.read(root)
+    if (hierarchy := layout.holding("cpu")) is None:
+        return
+    procs = root.path(hierarchy.path(name)) / "cgroup.procs"
+    places = [root.path(hierarchy.mount + back) / "cgroup.procs", root.path(hierarchy.mount) / "cgroup.procs"]
+    deadline = time.monotonic() + _MOVED_S
+    while (pids := _pids(procs)) and time.monotonic() < deadline:  # some may fork meanwhile
+        for pid in pids:
+            _move(pid, places)
+    remove_groups(layout, root, [name])
+
+
+def _pids(procs: Path) -> list[str]:
+    try:
+        return procs.read_text(encoding="ascii").split()
+    except OSError:
+        return []
+
+
+def _move(pid: str, places: list[Path]) -> None:
+    for place in places:
+        with suppress(OSError):  # it has ended, or the group is gone
+            place.write_text(pid, encoding="ascii")
+            return
+
+
+UNDO_KINDS = {
+    "harness": UndoKind(undo_harness, checks={"name": entry_checks.name, "back": entry_checks.group_path}),
+}
