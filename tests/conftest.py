@@ -27,6 +27,9 @@ _CHECKOUT = str(Path(__file__).parent.parent)
 if _CHECKOUT not in sys.path:
     sys.path.append(_CHECKOUT)
 
+# Of every pytest that a test starts: pollers that run before all others would starve what else runs beside the tests.
+os.environ["PYTEST_ADDOPTS"] = "-o icbench_precedence=none"
+
 # A shell starts its background jobs with SIGINT ignored, and so would everything be that tests start.
 for _number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
     if signal.getsignal(_number) is signal.SIG_IGN:

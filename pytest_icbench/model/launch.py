@@ -283,7 +283,8 @@ class Launch:
         interference: what others took, or null: ``cpus`` that measured, ``seconds`` watched, ``taken`` (their time on
             these CPUs, in CPUs), ``stolen`` (by the hypervisor, in CPUs), ``waited`` and ``waited_by`` (the polling
             thread that waited longest for its CPU, as a share of the time), ``takers`` (``name`` and ``share`` of the
-            processes that took most), ``missing`` (what this host does not report).
+            processes that took most), ``missing`` (what this host does not report), ``throttled`` (control groups that
+            used up their CPU quotas: ``group``, ``cpus``, ``throttled`` of ``periods``).
         disturbed: what disturbed the launch, in words, or null.
         round: number of its rigs, from 0, where a case has several one after the other; else null.
         application: of an application, else null: ``seconds`` of the run, ``softirq_ns``, and ``runs``, one a pair:

@@ -130,11 +130,12 @@ def screen(text: str) -> list[str]:
 
 
 @pytest.fixture
-def inner(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Runner:
+def inner(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Runner:
     # The same package as the outer run's, installed or not.
     monkeypatch.setenv("PYTHONPATH", _PACKAGE, prepend=os.pathsep)
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-    # What the outer run was told is not for the inner one.
-    for name in ("PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT"):
+    # What the outer run was told is not for the inner one, but for a session on the real host (tests/conftest.py).
+    real = request.path.name.endswith("end_to_end.py")
+    for name in (*([] if real else ["PYTEST_ADDOPTS"]), "PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT"):
         monkeypatch.delenv(name, raising=False)
     return Runner(pytester)
