@@ -68,9 +68,14 @@ def uplink_mbps(root: Root, uplink: Uplink | None) -> int | None:
 
 
 def precedence(session: HostSession, case: Case) -> str:
-    """Returns how the pollers stand before other processes. A switch that runs already stays in its own group."""
-    attached = case.switch == ATTACH and not session.precedence.startswith("none")
-    return session.precedence + (", but the switch, which runs already" if attached else "")
+    """Returns how the pollers stand before other processes, and which do not: those in groups that are not ours."""
+    from pytest_icbench.driver.node.cgroups import SessionGroup
+
+    told = session.precedence
+    if told.startswith("none"):
+        return told
+    told += ", but the switch, which runs already" if case.switch == ATTACH else ""
+    return told + (", but the containers, which systemd has placed" if SessionGroup.of(session).astray else "")
 
 
 def function_treatment(rig: Rig, user: Mapping[str, TomlFile]) -> dict[str, Any]:

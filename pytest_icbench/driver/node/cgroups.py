@@ -82,6 +82,11 @@ class SessionGroup:
         """Takes note of the group, relative to the base of a hierarchy, that what made a node has chosen for it."""
         self._placed[node] = group
 
+    @property
+    def astray(self) -> bool:
+        """Whether the weight does not hold for a node: v2 has it where its engine chose, outside of this group."""
+        return self.layout.unified and any(not group.startswith(f"{self.name}/") for group in self._placed.values())
+
     def create(self, node: str) -> None:
         """Creates a node's group in the hierarchy that freezes. Raises ProvisionError."""
         hierarchy = self.layout.freezing()

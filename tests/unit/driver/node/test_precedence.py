@@ -107,6 +107,11 @@ def test_a_switch_that_runs_already_is_left_alone_and_told(tmp_path: Path) -> No
     told = treatment.precedence(session, Case("attach"))
     assert told == "cpu.weight 10000, but the switch, which runs already"
     assert treatment.precedence(session, Case("ovs")) == "cpu.weight 10000"
+    SessionGroup.of(session).place("a", "icbabc123/a")
+    assert treatment.precedence(session, Case("ovs")) == "cpu.weight 10000"
+    SessionGroup.of(session).place("a", "system.slice/docker-1.scope")
+    told = treatment.precedence(session, Case("ovs"))
+    assert told == "cpu.weight 10000, but the containers, which systemd has placed"
 
 
 @pytest.mark.parametrize("apart", [False, True])
