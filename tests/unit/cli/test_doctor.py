@@ -63,7 +63,7 @@ def seen(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[int, dict[st
     monkeypatch.setattr(doctor, "make_switch", lambda cls: Driver(cls.name))
     for name in ("_hardware", "_placement", "_cgroups", "_huge_pages", "_counters"):
         monkeypatch.setattr(doctor, name, lambda _: [])
-    for name in ("_nodes", "_workload", "application_findings"):
+    for name in ("_nodes", "_workload", "_distance", "application_findings"):
         monkeypatch.setattr(doctor, name, list)
     monkeypatch.setattr(disturbances, "find", lambda *_: [])
     found: list[Finding] = []

@@ -29,8 +29,8 @@ def test_every_kind_is_known_to_a_recovery_that_imported_nothing() -> None:
         cwd=Path(pytest_icbench.__file__).parents[1],
     )
     assert done.stdout.strip() == (
-        "cgroup container docker docker_image file hugepages link link_down modules mount neighbours netns nic oci"
-        " pci_driver podman process processes resctrl subtree_control tree vf vf_count vf_interface"
+        "cgroup container docker docker_image file harness hugepages link link_down modules mount neighbours netns nic"
+        " oci pci_driver podman process processes resctrl subtree_control tree vf vf_count vf_interface"
     )
 
 
