@@ -34,6 +34,10 @@ class ProvisionError(IcbenchError):
     """The host could not be prepared, or a switch did not start: the case fails, and the next one runs."""
 
 
+class NoRoom(ProvisionError):
+    """The host lacks memory for what was asked for."""
+
+
 class NotStarted(ProvisionError):
     """A program is missing, or is none that this host can execute."""
 

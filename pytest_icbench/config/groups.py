@@ -12,7 +12,7 @@ GROUPS: dict[str, str] = {
     ),
     "icbench, how long and how often": (
         "precision max_duration duration repeats window skip keep protocol warmup max_warmup drain soak_duration"
-        " reference order rounds"
+        " reference order rounds turns"
     ),
     "icbench, searches for ndr and pdr": "search_preset search_width search_trial search_sum",
     "icbench, comparing and gating": "baselines thresholds must_match fail_on exit_codes plain_exit_codes strict",

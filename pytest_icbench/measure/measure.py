@@ -63,24 +63,82 @@ def measure(
         WorkloadError: a process failed; with the tail of its log.
         ProvisionError: a rig could not be built anew, paused or resumed.
     """
-    launched, launched_reference = (replace(item, api=item.api or api) for item in (case, reference or case))
-    second_rig = reference_rig if settings.reference or case.neighbour is not None else None
-    if case.neighbour is not None:
-        settings = replace(settings, min_launches=max(settings.min_launches, FEWEST_PAIRS))
-    strategy = strategy_of(case)(
-        rig, second_rig, launched, launched_reference, case.id, settings, on_progress, executable
+    measuring = Measuring(
+        (rig, reference_rig),
+        case,
+        settings,
+        on_progress,
+        around=around,
+        reference=reference,
+        api=api,
+        executable=executable,
+        application=application,
     )
     if part is not None:
-        strategy.resume(part)
-    strategy.run_and_leave(application)
-    if around is None:
-        around = Surroundings(placement=rig.placement.policy, endpoints=tuple(rig.endpoints))
-    around = replace(around, shared=rig.placement.shared)
-    gathered = strategy.of_one_state()
-    measurement = strategy.finish(summarize(case, settings, gathered, around), around)
-    works = by_contract(strategy.functions.work, case, gathered.launches, gathered.reference)
-    measurement = with_effect(measurement, case, gathered.reference, rig.neighbour_use)
-    return replace(measurement, functions=works)
+        measuring.strategy.resume(part)
+    measuring.strategy.run_and_leave()
+    return measuring.result()
+
+
+class Measuring:
+    """A case that is being measured on its rigs, beside which others run between its turns.
+
+    Args:
+        rigs: the case's and its reference link's. Others are as those of ``measure``.
+        complete: adds what only the caller knows to the result.
+
+    Attributes:
+        strategy: runs its launches.
+    """
+
+    def __init__(
+        self,
+        rigs: tuple[MeasuredRig, MeasuredRig | None],
+        case: Case,
+        settings: Settings,
+        on_progress: OnProgress | None = None,
+        *,
+        around: Surroundings | None = None,
+        reference: Case | None = None,
+        api: str | None = None,
+        executable: Path | None = None,
+        application: Application | None = None,
+        complete: Callable[[Measurement], Measurement] = lambda measurement: measurement,
+    ) -> None:
+        self._rig, reference_rig = rigs
+        self._case, self._around, self._complete = case, around, complete
+        launched, launched_reference = (replace(item, api=item.api or api) for item in (case, reference or case))
+        second_rig = reference_rig if settings.reference or case.neighbour is not None else None
+        if case.neighbour is not None:
+            settings = replace(settings, min_launches=max(settings.min_launches, FEWEST_PAIRS))
+        self.strategy = strategy_of(case)(
+            self._rig, second_rig, launched, launched_reference, case.id, settings, on_progress, executable
+        )
+        if application is not None:
+            self.strategy.run_by(application)
+
+    def take_turn(self) -> Measurement | None:
+        """Runs the launches of one turn. Returns the measurement once it is over. Raises as ``measure`` does."""
+        return self.result() if self.strategy.take_turn() else None
+
+    def interrupted(self) -> Measurement | None:
+        """Returns the measurement of the launches so far, after which no more come; None without any."""
+        if not self.strategy.gathered.launches:
+            return None
+        self.strategy.interrupt()
+        return self.result()
+
+    def result(self) -> Measurement:
+        """Returns the measurement of the launches that were run."""
+        rig, case, strategy, around = self._rig, self._case, self.strategy, self._around
+        if around is None:
+            around = Surroundings(placement=rig.placement.policy, endpoints=tuple(rig.endpoints))
+        around = replace(around, shared=rig.placement.shared)
+        gathered = strategy.of_one_state()
+        measurement = strategy.finish(summarize(case, strategy.settings, gathered, around), around)
+        works = by_contract(strategy.functions.work, case, gathered.launches, gathered.reference)
+        measurement = with_effect(measurement, case, gathered.reference, rig.neighbour_use)
+        return self._complete(replace(measurement, functions=works))
 
 
 def strategy_of(case: Case) -> type[Strategy]:

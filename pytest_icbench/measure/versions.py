@@ -65,7 +65,9 @@ def measure_versions(
     launched = replace(case, api=case.api or api)
     strategy = PairStrategy(*rigs, launched, settings, allowed, cases, on_progress, executables)
     strategy.case_id, strategy.base_id = case.id, case.base.id
-    strategy.run_and_leave(application)
+    if application is not None:
+        strategy.run_by(application)
+    strategy.run_and_leave()
     gathered = strategy.gathered
     shared = [len(set(rig.placement.endpoints)) < len(rig.placement.endpoints) for rig in rigs]
     sides = [

@@ -7,6 +7,7 @@ Every pytest run of the machine loads this module, so it imports little and does
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -133,15 +134,25 @@ def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, objec
             from pytest_icbench.plugin.rounds import measure_rounds
 
             measure_rounds(icbench_session, session.items)
-        ran = yield
-        if looks is not None:
-            looks.run(session)
+        with _turns(icbench_session, session.items):
+            ran = yield
+            if looks is not None:
+                looks.run(session)
         return ran
     finally:
         if looks is not None:
             looks.give_up()
         icbench_session.close()
         icbench_session.files.drop_unused()
+
+
+def _turns(icbench_session: Session, items: Sequence[pytest.Item]) -> AbstractContextManager[None]:
+    options = icbench_session.options
+    if icbench_session.run is None or options.rounds > 1 or not options.turns:
+        return nullcontext()
+    from pytest_icbench.plugin.turns import taking_turns
+
+    return taking_turns(icbench_session, items)
 
 
 @pytest.hookimpl(tryfirst=True)

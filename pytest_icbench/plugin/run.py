@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, Usa
 from pytest_icbench.gate.against import BaselineComparison
 from pytest_icbench.gate.limits import Limit
 from pytest_icbench.gate.margins import Margins
-from pytest_icbench.model.case import Case
+from pytest_icbench.model.case import Case, Dimension
 from pytest_icbench.model.codec import encode
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import Verdict
@@ -80,7 +81,9 @@ class Run:
         self.testbed = testbed
         self.policy, self.comparer = judging_by(options, judged_cases(benchmarks(items)))
         self.pool: RigPool[Any] = RigPool(testbed.make_rig)
-        self.progress = ProgressLine(config, Schedule(_forecast(testbed, options, items)))
+        #: The seconds that each case takes at least, by its place.
+        self.forecast = _forecast(testbed, options, items)
+        self.progress = ProgressLine(config, Schedule(self.forecast))
         #: Results of searches by case, since the loads of other cases are parts of their rates.
         self.found_rates: dict[Case, Measurement] = {}
         #: The number of comparisons with a base, which keep the session's error rate together.
@@ -88,17 +91,21 @@ class Run:
             benchmark.request.comparisons for benchmark in benchmarks(items) if benchmark.case.candidate is not None
         )
         self._began: float | None = None
-        self._dimension = "throughput"
         self._width: tuple[float | None, int] = (None, 0)
         self.budget = make_budget(testbed, options, benchmarks(items), hosts_of(config))
         untold = None if self.budget is None else no_second_looks(options, self.budget, benchmarks(items))
         hindrances = [*history_foreseen(options), *filter(None, [untold])]
-        self._places = {item.nodeid: place for place, item in enumerate(items)}
+        #: The places of tests among the benchmarks of the session.
+        self.order_of = {item.nodeid: place for place, item in enumerate(items)}
         self._exchange: tuple[Rig, Exchange] | None = None
         self._lines = 0
         self._tests: dict[str, list[ResultPlace]] = {}
-        #: Gives what was measured in rounds before the tests, once; None for a case that was not.
+        #: Gives what was measured in rounds or turns, once; None for a case that was not. Raises what that raised.
         self.measured_before: Callable[[Case, Settings], Measurement | None] = lambda _case, _settings: None
+        #: Is told of each test that has ended.
+        self.ended: Callable[[str], None] = lambda _nodeid: None
+        #: The node id of the test that runs, or of the last one that ran.
+        self.current = ""
         #: The time of a second look; None on the first.
         self._second_s: float | None = None
         info = gather(config, options, items, directory.name, testbed.facts, testbed.programs)
@@ -142,7 +149,7 @@ class Run:
     def begin_second_look(self, seconds: float) -> None:
         """Builds the rigs of the next test anew, and gives it so much time. Raises ProvisionError for what remains."""
         began = time.monotonic()
-        self._free_endpoints()
+        self.free_endpoints()
         self.pool.close()
         self._check.look_again(seconds)
         self._second_s = seconds - (time.monotonic() - began)
@@ -163,8 +170,9 @@ class Run:
 
     def begin(self, nodeid: str) -> None:
         """Makes a test the current one. Tests come in any order, since several hosts share them."""
+        self.current = nodeid
         if self.budget is not None:
-            self.budget.begin(self._places[nodeid])
+            self.budget.begin(self.order_of[nodeid])
 
     def prepare(self, case: Case) -> None:
         """Checks that this host can run the case, before anything is made for it.
@@ -183,13 +191,16 @@ class Run:
         Raises:
             Unsupported, ProvisionError, WorkloadError: the case cannot be measured.
         """
-        measurement = self.measured_before(case, settings)
+        measurement = self.measured_before(case, settings) if self._second_s is None else None
         if measurement is not None:
+            self._width = measurement.precision, measurement.launches
             return measurement
+
+        show = partial(self.show, case.dimension)
 
         def measured(rigs: Rigs[Any], requests: RigRequests, budgeted: Settings) -> Measurement:
             reference = requests.reference.case if requests.reference is not None else None
-            measurement = self.testbed.measure((rigs.rig, rigs.reference), case, reference, budgeted, self._show)
+            measurement = self.testbed.measure((rigs.rig, rigs.reference), case, reference, budgeted, show)
             return replace(measurement, reference_evidence=rigs.trouble) if rigs.trouble is not None else measurement
 
         return self._on_rigs(case, settings, measured)[0]
@@ -201,7 +212,8 @@ class Run:
             if rigs.reference is None:
                 raise ProvisionError(f"the base, {rigs.trouble}")
             pair = rigs.rig, rigs.reference
-            return self.testbed.measure_versions(pair, case, budgeted, allowed, self.compared, self._show)
+            show = partial(self.show, case.dimension)
+            return self.testbed.measure_versions(pair, case, budgeted, allowed, self.compared, show)
 
         now, base = self._on_rigs(case, settings, measured)
         return now, base
@@ -219,8 +231,7 @@ class Run:
         """
         began = time.monotonic()
         try:
-            self._free_endpoints()
-            self._dimension = case.dimension
+            self.free_endpoints()
             self.progress.update(case.id, "build")
             requests = self.testbed.need(case, settings)
             rigs = self.pool.acquire(requests)
@@ -255,7 +266,11 @@ class Run:
         if case.rate.is_search:
             most_s = max(self.budget.most_s() - spent_s, LEAST_LEFT_S)
             return replace(settings, search_time_s=most_s) if most_s < settings.search_limit_s else settings
-        left_s = max(allotted[0] - spent_s, LEAST_LEFT_S)
+        return self.limited(settings, allotted[0] - spent_s)
+
+    def limited(self, settings: Settings, left_s: float) -> Settings:
+        """Returns the settings with the seconds that a budget leaves to an adaptive case."""
+        left_s = max(left_s, LEAST_LEFT_S)
         if "max_duration_s" in self.options.settings:
             left_s = min(left_s, settings.max_duration_s)
         return replace(settings, max_duration_s=left_s)
@@ -285,11 +300,12 @@ class Run:
     def rig(self, case: Case, settings: Settings) -> Rig:
         """Returns the case's rig, running, with free endpoints. Raises Unsupported, ProvisionError."""
         self._began = time.monotonic() if self._began is None else self._began
-        self._free_endpoints()
+        self.free_endpoints()
         rig: Rig = self.pool.acquire(self.testbed.need(case, settings)).rig
         return rig
 
-    def _free_endpoints(self) -> None:
+    def free_endpoints(self) -> None:
+        """Ends the exchange of frames, if there is one."""
         exchange, self._exchange = self._exchange, None
         if exchange is not None:
             exchange[1].end()
@@ -300,12 +316,14 @@ class Run:
         with suppress(IcbenchError):
             self.pool.close()
 
-    def _show(self, progress: Progress) -> None:
+    def show(self, dimension: Dimension, progress: Progress, turn: str = "") -> None:
+        """Shows the progress of a case; in its ``turn``, what is left is what the schedule says."""
         part = "launch" if progress.phase == "case" else progress.phase
         counted = part if progress.launch == 0 else f"{part} {progress.launch}/{progress.launches}"
         # The rate of a case of latency is what was asked for.
-        mpps = None if self._dimension == "latency" else progress.receive_mpps
-        self.progress.update(progress.case, progress.detail or counted, mpps=mpps, left_s=progress.left_s)
+        mpps = None if dimension == "latency" else progress.receive_mpps
+        left_s = None if turn else progress.left_s
+        self.progress.update(progress.case, f"{turn}{progress.detail or counted}", mpps=mpps, left_s=left_s)
 
     def record(
         self,
@@ -341,7 +359,7 @@ class Run:
     def part_of(self, nodeid: str, share: float) -> Iterator[None]:
         """Shows a part of a test's case, which is measured before the test, and what is left after it."""
         schedule, began = self.progress.schedule, time.monotonic()
-        schedule.begin_part(self._places[nodeid])
+        schedule.begin_part(self.order_of[nodeid])
         yield
         schedule.finish_part(share, time.monotonic() - began)
 
@@ -358,6 +376,7 @@ class Run:
         """Ends a test: closes the rigs that the next one cannot use. Raises ProvisionError for what remains."""
         self.progress.schedule.finish(None if self._began is None else time.monotonic() - self._began)
         self._began = None
+        self.ended(self.current)
         requests = None
         with suppress(Unsupported, ProvisionError):
             requests = None if following is None else self.testbed.need(following.case, following.settings)

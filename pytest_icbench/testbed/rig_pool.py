@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The living rigs: at most two, a case's and its reference link's, of which at most one runs."""
+"""The living rigs: a case's and its reference link's, and those of cases that take turns. At most one runs."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Hashable
-from contextlib import ExitStack
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
-from pytest_icbench.errors import ConnectionLost, ProvisionError
+from pytest_icbench.errors import ConnectionLost, IcbenchError, NoRoom, ProvisionError
 from pytest_icbench.model.case import Case
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 class RigLike(Protocol):
     """The part of a rig that the pool uses."""
+
+    preflighted: bool
 
     def build(self) -> None: ...
     def pause(self) -> None: ...
@@ -48,10 +50,8 @@ class RigRequests:
     missing: str | None = None
 
 
-@dataclass(slots=True)
-class _Held(Generic[R]):
-    key: Hashable
-    rig: R
+#: What a rig is kept by: whether it is a reference link's, and the key of its requests.
+_Key = tuple[bool, Hashable]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Rigs(Generic[R]):
 
 
 class RigPool(Generic[R]):
-    """Keeps rigs while the next case can use them.
+    """Keeps rigs while the next case can use them, and those of cases that take turns.
 
     Args:
         make: returns a rig for a request, not yet built.
@@ -72,70 +72,136 @@ class RigPool(Generic[R]):
 
     def __init__(self, make: Callable[[RigRequest], R]) -> None:
         self._make = make
-        self._held: dict[bool, _Held[R]] = {}
+        #: Those that are built, or over two hosts are built in their turn; the one that was used last comes last.
+        self._held: dict[_Key, R] = {}
+        #: Those that were closed to make room. Their cases go on with the same objects, which are built again.
+        self._closed: dict[_Key, R] = {}
+        self._running: _Key | None = None
 
-    def acquire(self, requests: RigRequests) -> Rigs[R]:
+    def acquire(self, requests: RigRequests, *, beside: bool = False) -> Rigs[R]:
         """Returns the case's rig, running, and the reference's, paused, or over two hosts not yet built.
 
         A rig whose switch has died meanwhile is built anew. Without a reference rig the case has no ratio, but runs.
         Raises what building the case's rig raises; a rig that could not be built is closed.
+
+        Args:
+            beside: keeps the rigs of other cases as long as the host has room for them; they are paused.
         """
-        self.release(requests)
-        self._bury()
-        fresh = False not in self._held
-        if fresh and (idle := self._held.get(True)) is not None:
-            idle.rig.pause()  # only the rig that is built or measured runs
-        rig = self._get(False, requests.rig)
+        if not beside:
+            self.release(requests)
+        keys = _keys(requests)
+        self._bury(keys)
+        if not beside:
+            self._closed.clear()
+        rig = self._run(keys[0], requests.rig, keys)
         if requests.reference is None:
             return Rigs(rig, None, requests.missing)
-        if True in self._held:
-            return Rigs(rig, self._held[True].rig)
+        if keys[1] in self._held:
+            self._held[keys[1]] = self._held.pop(keys[1])
+            return Rigs(rig, self._held[keys[1]])
         if requests.reference.case.remote:  # it takes the same NICs as the case's rig, and is built in its turn
-            return Rigs(rig, self._get(True, requests.reference, build=False))
-        rig.pause()
+            self._held[keys[1]] = reference = self._make(requests.reference)
+            return Rigs(rig, reference)
         trouble = None
         try:
-            self._get(True, requests.reference).pause()
+            self._run(keys[1], requests.reference, keys)
         except ProvisionError as error:
             trouble = f"reference link {requests.reference.case.switch}: {error}"
-        rig.resume()
-        return Rigs(rig, self._held[True].rig if trouble is None else None, trouble)
+        self._run(keys[0], requests.rig, keys)
+        return Rigs(rig, self._held[keys[1]] if trouble is None else None, trouble)
 
-    def _bury(self) -> None:
+    def _bury(self, keys: Sequence[_Key]) -> None:
         """Closes rigs whose switch has died since they were used. That costs no case, but there is a warning."""
-        for reference, held in list(self._held.items()):
+        for key in [key for key in keys if key in self._held]:
             try:
-                held.rig.check()
+                self._held[key].check()
             except ConnectionLost:
                 raise
             except ProvisionError as error:
-                del self._held[reference]
-                held.rig.close()
+                self._close(key)
                 warnings.warn(f"a switch died between two cases, and is started anew: {error}", stacklevel=2)
 
-    def _get(self, reference: bool, request: RigRequest, *, build: bool = True) -> R:
-        held = self._held.get(reference)
-        if held is None:
-            rig = self._make(request)
-            try:
-                if build:
-                    rig.build()
-            except BaseException:
-                rig.close()
+    def _run(self, key: _Key, request: RigRequest, keep: Sequence[_Key]) -> R:
+        """Lets this rig run alone, and builds it if it is not.
+
+        Args:
+            keep: rigs that are not closed to make room for it.
+        """
+        if self._running != key:
+            self._pause(keep)
+            if key in self._held:
+                self._resume(self._held[key])
+            else:
+                self._build(key, request, keep)
+            self._running = key
+        self._held[key] = self._held.pop(key)
+        return self._held[key]
+
+    def _pause(self, keep: Sequence[_Key]) -> None:
+        running = self._running
+        if running is None:
+            return
+        try:
+            self._held[running].pause()
+        except ProvisionError:
+            if running in keep:
                 raise
-            held = self._held[reference] = _Held(request.key, rig)
-        return held.rig
+            self._close(running)  # the fault is not this case's, whose rig only has to run alone
+        self._running = None
+
+    @staticmethod
+    def _resume(rig: R) -> None:
+        seen = rig.preflighted
+        rig.resume()
+        rig.preflighted = seen  # the launches of its cases show whether frames still pass
+
+    def _build(self, key: _Key, request: RigRequest, keep: Sequence[_Key]) -> None:
+        if key not in self._closed:
+            self._closed[key] = self._make(request)
+        rig = self._closed[key]
+        while True:
+            try:
+                rig.build()
+            except BaseException as error:
+                rig.close()
+                others = [other for other in self._held if other not in keep]
+                if not isinstance(error, NoRoom) or not others:
+                    raise
+                self._close(others[0])
+            else:
+                self._held[key] = self._closed.pop(key)
+                return
+
+    def _close(self, key: _Key) -> None:
+        """Closes a rig, which is built again when it is asked for."""
+        if self._running == key:
+            self._running = None
+        self._closed[key] = rig = self._held.pop(key)
+        rig.close()
+
+    def drop(self, requests: RigRequests) -> None:
+        """Closes the rigs of a case, whose state is unknown. Errors are dropped: what made it unknown tells more."""
+        for key in _keys(requests):
+            if key in self._held:
+                with suppress(IcbenchError):
+                    self._close(key)
 
     def release(self, next_requests: RigRequests | None) -> None:
         """Closes what the next case cannot use; all with None. Raises the first error, after closing everything."""
-        next_by_kind = {False: next_requests.rig, True: next_requests.reference} if next_requests is not None else {}
+        keep = () if next_requests is None else _keys(next_requests)
+        self._closed.clear()
         with ExitStack() as closing:
-            for reference in (True, False):  # the stack closes the case's rig first
-                held, keep = self._held.get(reference), next_by_kind.get(reference)
-                if held is not None and (keep is None or keep.key != held.key):
-                    del self._held[reference]
-                    closing.callback(held.rig.close)
+            # The stack closes the one that runs first, and the case's before the reference's.
+            for key in sorted(self._held, key=lambda key: (key == self._running, not key[0])):
+                if key not in keep:
+                    self._running = None if self._running == key else self._running
+                    closing.callback(self._held.pop(key).close)
 
     def close(self) -> None:
         """Closes everything, at the end, or after an error that leaves the rigs' state unknown. Idempotent."""
         self.release(None)
+
+
+def _keys(requests: RigRequests) -> tuple[_Key, ...]:
+    reference = requests.reference
+    return ((False, requests.rig.key), *([] if reference is None else [(True, reference.key)]))

@@ -9,7 +9,7 @@ from pytest_icbench.driver.function.registry import component_behind
 from pytest_icbench.driver.guard import switch_needs
 from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.driver.workload.eal import endpoint_mib
-from pytest_icbench.errors import ProvisionError
+from pytest_icbench.errors import NoRoom
 from pytest_icbench.host.resource import hugepages
 from pytest_icbench.host.resource.memory import memory_kib
 from pytest_icbench.host.root import Root
@@ -103,12 +103,12 @@ class RigMemory:
 
 
 def check_room(session: HostSession, numa_node: int, memory: RigMemory) -> None:
-    """Checks that the host has the memory for a whole rig; changes nothing. Raises ProvisionError if it has not."""
+    """Checks that the host has the memory for a whole rig; changes nothing. Raises NoRoom if it has not."""
     pages_mib = hugepages.check_room(session, numa_node, memory.claims_mib)
     available = memory_kib(session.root).get("MemAvailable")
     shortage = None if available is None else memory.shortage(pages_mib, available // 1024)
     if shortage is not None:
-        raise ProvisionError(shortage)
+        raise NoRoom(shortage)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 if TYPE_CHECKING:
     from pytest_icbench.driver.switch.protocol import Switch
     from pytest_icbench.measure.comparing import Allowance
+    from pytest_icbench.measure.measure import Measuring
     from pytest_icbench.measure.part import Part
     from pytest_icbench.measure.progress import OnProgress
     from pytest_icbench.measure.summary.summarize import Surroundings
@@ -292,6 +293,31 @@ class Testbed:
             measured = partial(measured, reference=case.undisturbed)
         with beside(rig, reference_rig, case, self.options.node) as (case_rig, other_rig):
             return with_ports(measured(case_rig, other_rig, case, settings, on_progress), rig)
+
+    def measuring(
+        self,
+        rigs: tuple[Rig, Rig | None],
+        case: Case,
+        reference: Case | None,
+        settings: Settings,
+        on_progress: OnProgress,
+    ) -> Measuring:
+        """Begins a case whose turns others follow: one without a neighbour, on one host."""
+        from pytest_icbench.measure.measure import Measuring
+
+        application, around = with_application(case, self._around(rigs[0]))
+        api = case.resolved_api(self.catalogue[case.switch])
+        return Measuring(
+            rigs,
+            case,
+            settings,
+            on_progress,
+            around=around,
+            reference=reference,
+            api=api,
+            application=application,
+            complete=partial(with_ports, rig=rigs[0]),
+        )
 
     def measure_versions(
         self,

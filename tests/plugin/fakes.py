@@ -28,7 +28,7 @@ class FakeRig:
     """Writes down what is done to it."""
 
     def __init__(self, name: str, log: list[str]) -> None:
-        self.name, self._log = name, log
+        self.name, self._log, self.preflighted = name, log, False
 
     def build(self) -> None:
         if self.name in FakeTestbed.broken:
@@ -61,6 +61,7 @@ class FakeTestbed:
         broken: switches that cannot be built. dead: those that die once, before the next case.
         compared: what measuring a candidate beside its base gives.
         detail: what a measurement's progress tells instead of its launch.
+        turns: of a case that takes turns.
         fitness: what examining the host finds; controlled: what measuring a control link gives.
     """
 
@@ -72,6 +73,7 @@ class FakeTestbed:
     broken: ClassVar[set[str]] = set()
     dead: ClassVar[set[str]] = set()
     close_error: ClassVar[BaseException | None] = None
+    turns: ClassVar[int] = 1
     detail: ClassVar[str | None] = None
     fitness: ClassVar[Fitness] = Fitness(Interference(2, 0.5, taken=0.02, stolen=0.0), 2900.0)
     controlled: ClassVar[Link | str | None] = None
@@ -162,7 +164,28 @@ class FakeTestbed:
             raise found
         return replace(found, settings=settings.to_dict())
 
+    def measuring(self, *arguments: Any) -> FakeMeasuring:
+        return FakeMeasuring(self, *arguments)
+
     def close(self) -> None:
         self.log.append("give back")
         if self.close_error is not None:
             raise self.close_error
+
+
+class FakeMeasuring:
+    """A case in turns; the last of ``FakeTestbed.turns`` measures it."""
+
+    def __init__(self, bench: FakeTestbed, *arguments: Any) -> None:
+        self._bench, self._arguments, self._turns = bench, arguments, 0
+        self.case: Case = arguments[1]
+
+    def take_turn(self) -> Measurement | None:
+        self._turns += 1
+        if self._turns < self._bench.turns:
+            self._bench.log.append(f"turn {self.case.dimension} {self.case.id}")
+            return None
+        return self._bench.measure(*self._arguments)
+
+    def interrupted(self) -> Measurement | None:
+        return replace(measurement(self.case), ended_by="interrupted") if self._turns else None

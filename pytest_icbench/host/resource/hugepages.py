@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from pytest_icbench.errors import ProvisionError
+from pytest_icbench.errors import NoRoom, ProvisionError
 from pytest_icbench.host.holder import Holder
 from pytest_icbench.host.resource.memory import available_kib
 from pytest_icbench.host.root import Root
@@ -129,7 +129,7 @@ def _set(root: Root, node: int, size_kib: int, pages: int) -> int:
 def check_room(session: HugePageHolder, node: int, claims_mib: Sequence[int]) -> int:
     """Checks that a node has the memory for several claims of ``reserve`` together; changes nothing.
 
-    Returns how many MiB of ordinary memory would become huge pages. Raises ProvisionError if there are not so many, so
+    Returns how many MiB of ordinary memory would become huge pages. Raises NoRoom if there are not so many, so
     that the first of many claims is not the one that succeeds.
     """
     root, size_kib = session.root, session.hugepage_size_kib
@@ -145,7 +145,7 @@ def check_room(session: HugePageHolder, node: int, claims_mib: Sequence[int]) ->
 def reserve(session: HugePageHolder, node: int, mib: int) -> None:
     """Reserves ``mib`` MiB of huge pages for the caller, on top of earlier claims.
 
-    Raises ProvisionError, with everything as before, if the kernel cannot give them. A request for more than the
+    Raises NoRoom, with everything as before, if the kernel cannot give them. A request for more than the
     available memory is not passed on: the kernel would drop every cache and swap before it refuses.
     """
     root, size_kib = session.root, session.hugepage_size_kib
@@ -169,7 +169,7 @@ def reserve(session: HugePageHolder, node: int, mib: int) -> None:
         if granted < target:
             give_back(str(root.base), node=node, size_kib=size_kib, before=total, taken=target - total)
             session.journal.done(entry)
-            raise ProvisionError(_refusal(node, size_kib, requested=target - total, granted=max(0, granted - total)))
+            raise NoRoom(_refusal(node, size_kib, requested=target - total, granted=max(0, granted - total)))
         if pool.entry is not None:
             session.journal.done(pool.entry)
         pool.entry = entry
@@ -186,10 +186,10 @@ def _name(size_kib: int) -> str:
 
 
 def _check_memory(root: Root, node: int, size_kib: int, *, pages: int) -> None:
-    """Raises ProvisionError if a node has too little memory for so many more pages."""
+    """Raises NoRoom if a node has too little memory for so many more pages."""
     available = available_kib(root, node)
     if available is not None and pages * size_kib > available:
-        raise ProvisionError(
+        raise NoRoom(
             f"{pages} more huge pages of {_name(size_kib)} are wanted on NUMA node {node}, which has only"
             f" {available // 1024} MiB of memory for them: run fewer pairs or shorter chains, or free memory"
         )

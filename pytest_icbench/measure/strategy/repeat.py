@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -95,6 +95,11 @@ class Strategy:
         self.used: set[int] = set()
         self.seen: set[int] = set()
         self.repeated_s = 0.0
+        #: Turns so far, and when the last one of a case ended whose turns others follow.
+        self.turns = 0
+        self.left_at: float | None = None
+        #: Launches of earlier rounds.
+        self.before = 0
         #: The round that this is of its case; None: it is all of it.
         self.part: Part | None = None
         #: Number of the rigs of this case, where several are built one after the other.
@@ -102,36 +107,80 @@ class Strategy:
         self.functions = FunctionTrack(rig, case)
 
     def run(self) -> None:
+        self._step(self._all)
+
+    def _all(self) -> bool:
+        self._rounds()
+        return True
+
+    def _step(self, step: Callable[[], bool]) -> bool:
+        """Runs launches. Returns whether the case is over: the step returns that, or it is INVALID."""
         try:
-            self._rounds()
-            if case_ran := self.gathered.launches:
+            over = step()
+            if over and (case_ran := self.gathered.launches):
                 self._turn_to(self.rig)
                 self._asked(lambda: self.functions.finish(case_ran))
         except Invalid as invalid:
             self.gathered.invalid = invalid.reason, invalid.evidence
             self.gathered.ended_by = "invalid"
+            over = True
+        if over:
+            self._end()
+        return over
+
+    def _end(self) -> None:
         self.gathered.duration_s += self._elapsed()
         self.gathered.clock_step_s += time.time() - time.monotonic() - self.clock_ahead_s
 
-    def run_and_leave(self, application: Application | None = None) -> None:
-        """Runs the launches, and leaves the rigs as callers rely on, after an error too.
-
-        Args:
-            application: the server and the client of a case that names some.
-        """
-        if application is not None:
-            self.launcher = partial(run_application, application)
-        try:
+    def run_and_leave(self) -> None:
+        """Runs the launches, and leaves the rigs as callers rely on, after an error too."""
+        with self._leaving():
             self.run()
+
+    def take_turn(self) -> bool:
+        """Runs the launches of one turn. The rig of the case has to run, and its reference to be paused, as afterwards.
+
+        What others do between two turns takes none of the case's time. Returns whether the case is over.
+        """
+        with self._leaving():
+            over = self._step(self._next_turn)
+        self.left_at = time.monotonic()
+        return over
+
+    def _next_turn(self) -> bool:
+        if self.left_at is None:
+            self._begin()
+            return self._turn()
+        self.began += time.monotonic() - self.left_at
+        self.left_at = None
+        # One that was closed meanwhile, to make room, was built anew.
+        known = [rig for rig in (self.rig, self.reference_rig) if rig is not None and rig.preflighted]
+        self.seen &= set(map(id, known))
+        return self._turn()
+
+    def interrupt(self) -> None:
+        """Ends the case after the launches that it had."""
+        self.gathered.ended_by = "interrupted"
+        self._end()
+
+    @contextmanager
+    def _leaving(self) -> Iterator[None]:
+        try:
+            yield
         except BaseException:
             if self.running is not None:  # else neither runs, and making one run could take long
                 self.leave()
             raise
         self.leave()
 
+    def run_by(self, application: Application) -> None:
+        """Makes each launch one of an application: the server and the client of a case that names some."""
+        self.launcher = partial(run_application, application)
+
     def resume(self, part: Part) -> None:
         """Makes this strategy one round of its case, after those that came before."""
         self.part, self.round, self.gathered = part, part.number, part.gathered
+        self.before = len(part.gathered.launches)
 
     def _asked(self, step: Callable[[], None]) -> None:
         """Runs a step on the case's rig. Raises Invalid if something of the rig has died."""
@@ -165,31 +214,30 @@ class Strategy:
         self._launches()
 
     def _launches(self) -> None:
-        before = len(self.gathered.launches)
+        while not self._turn():
+            pass
+
+    def _turn(self) -> bool:
+        """Runs launches of the case and as many of its reference. Returns whether no further ones are needed."""
         fixed = self.settings.repeats if self.part is None else self.part.launches
-        for turn in itertools.count():
-            done = len(self.gathered.launches) - before
-            launches = self.a_turn if fixed is None else max(min(self.a_turn, fixed - done), 1)
-            # Every other round begins with the reference: the rigs change places half as often, and drift cancels.
-            if turn % 2:
-                self._reference_turn(launches)
-            for _ in range(launches):
-                self._case_launch()
-            if not turn % 2:
-                self._reference_turn(launches)
-            why = self._why_ended(before)
-            if why is not None:
-                self.gathered.ended_by = why
-                return
+        done = len(self.gathered.launches) - self.before
+        launches = self.a_turn if fixed is None else max(min(self.a_turn, fixed - done), 1)
+        # Every other turn begins with the reference: the rigs change places half as often, and drift cancels.
+        if self.turns % 2:
+            self._reference_turn(launches)
+        for _ in range(launches):
+            self._case_launch()
+        if not self.turns % 2:
+            self._reference_turn(launches)
+        self.turns += 1
+        why = self._why_ended()
+        self.gathered.ended_by = why or self.gathered.ended_by
+        return why is not None
 
-    def _why_ended(self, before: int) -> str | None:
-        """Returns why no further launch is needed; None if one is. The launches of one state count.
-
-        Args:
-            before: launches of earlier rounds.
-        """
+    def _why_ended(self) -> str | None:
+        """Returns why no further launch is needed; None if one is. The launches of one state count."""
         launches, elapsed = self.gathered.launches, self._elapsed()
-        done = len(launches) - before
+        done = len(launches) - self.before
         next_s = self.a_turn * (elapsed - self.repeated_s) / done
         if self.part is not None:
             if done >= self.part.launches:
@@ -361,7 +409,7 @@ class Strategy:
         self._turn_to(self.rig)
 
     def _elapsed(self) -> float:
-        return time.monotonic() - self.began
+        return (self.left_at or time.monotonic()) - self.began
 
     def _tell(self, phase: Phase, pps: float | None) -> None:
         if self.on_progress is None:

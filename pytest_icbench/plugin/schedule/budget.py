@@ -132,6 +132,10 @@ class Budget:
             for entry, more, most in zip(left, extra, most_s, strict=True)
         ]
 
+    def allotted(self) -> dict[int, float]:
+        """Returns the seconds for each case that is left, by its place in the plan."""
+        return dict(zip(self._left, self.allotments(), strict=True))
+
     def most_s(self) -> float:
         """Returns the most time of the current case that leaves the others their least; never below its own least."""
         least_s = self._entries[self._left[0]].least_s

@@ -18,7 +18,7 @@ class Rig:
     """Remembers what is done to it; `world` has every rig that was made."""
 
     def __init__(self, name: str, world: list[Rig], broken: str = "") -> None:
-        self.name, self.state, self.broken = name, "new", broken
+        self.name, self.state, self.broken, self.preflighted = name, "new", broken, False
         self.world = world
         world.append(self)
 

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Measures cases in turns (``--icbench-turns``): compared launches lie close in time, and those of a case far apart.
+
+The host changes within seconds, so launches in a row tell too little. Tests that follow each other form a group, as
+long as their cases take no longer than ``TURNS_S``. When the first of them asks for its measurement, all of their cases
+are measured: a launch each, with one of its reference link, then the next launch each, until every case is over by its
+own rules. The others take theirs when their turn comes.
+
+Cases with launches of one kind take turns, on rigs that can exist beside others. A test with fixtures of its own is
+measured alone, since these may prepare the host. Each case has its own time, launches, errors and verdict.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from _pytest.skipping import evaluate_skip_marks
+
+from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported
+from pytest_icbench.measure.stopping import fewest_launches
+from pytest_icbench.model.verdict import Verdict
+from pytest_icbench.plugin.items import BENCHMARK, ORDER_SEED, Benchmark, is_benchmark
+from pytest_icbench.plugin.order import MOST_SEED, shuffled
+from pytest_icbench.plugin.schedule.plan import is_adaptive
+from pytest_icbench.testbed.rig_pool import RigRequests, Rigs
+
+if TYPE_CHECKING:
+    from pytest_icbench.measure.measure import Measuring
+    from pytest_icbench.measure.progress import Progress
+    from pytest_icbench.model.case import Case
+    from pytest_icbench.model.measurement import Measurement
+    from pytest_icbench.model.settings import Settings
+    from pytest_icbench.plugin.run import Run
+    from pytest_icbench.plugin.session import Session
+
+#: The most seconds that a group of cases is estimated to take at least: results stream, and few are lost in a crash.
+TURNS_S = 180.0
+#: Fixtures that do not prepare the host.
+_HARMLESS = {"benchmark", "case", "icbench", "pytestconfig", "record_property", "request", "tmp_path"}
+
+
+@dataclass(slots=True)
+class _Member:
+    """A case of a group, and what it has so far."""
+
+    item: pytest.Item
+    benchmark: Benchmark
+    place: int
+    requests: RigRequests
+    budget_s: float | None = None
+    #: Whether the budget leaves it less time than its settings.
+    by_budget: bool = False
+    measuring: Measuring | None = None
+    #: Why there is no reference link.
+    trouble: str | None = None
+    measurement: Measurement | None = None
+    error: Exception | None = None
+
+    @property
+    def case(self) -> Case:
+        return self.benchmark.case
+
+    @property
+    def settings(self) -> Settings:
+        return self.benchmark.settings
+
+    @property
+    def over(self) -> bool:
+        return self.measurement is not None or self.error is not None
+
+
+class Turns:
+    """Measures groups of cases in turns, and gives each test the measurement of its case.
+
+    Args:
+        items: the benchmarks of the session, in their order.
+    """
+
+    def __init__(self, session: Session, run: Run, items: Sequence[pytest.Item]) -> None:
+        self._session = session
+        self._run = run
+        seed = session.config.stash.get(ORDER_SEED, None)
+        self._seed = Random().randint(0, MOST_SEED) if seed is None else seed
+        self._waiting = {item.nodeid: item for item in items if self._may(item)}
+        self._measured: dict[str, _Member] = {}
+        self._turn = ""
+
+    def _may(self, item: pytest.Item) -> bool:
+        """Whether an item can be in a group, as far as that is known before the session's first test."""
+        benchmark, options = item.stash[BENCHMARK], self._run.options
+        case = benchmark.case
+        alone = (case.neighbour, case.isolation, case.function, benchmark.unsupported, options.topology)
+        if any(each is not None for each in alone) or case.remote or not benchmark.takes_part:
+            return False
+        # A virtual function of a card cannot be had twice.
+        return case.switch != "sriov" and set(getattr(item, "fixturenames", ())) <= _HARMLESS
+
+    def take(self, case: Case, settings: Settings) -> Measurement | None:
+        """Returns the measurement of the current test's case, once; None for one that is measured by itself.
+
+        Raises what measuring it in its turns has raised.
+        """
+        nodeid = self._run.current
+        item = self._waiting.get(nodeid)
+        if item is not None and (item.stash[BENCHMARK].case, item.stash[BENCHMARK].settings) == (case, settings):
+            group = self._next_group(nodeid)
+            if len(group) > 1:
+                self._measure(group)
+        member = self._measured.get(nodeid)
+        if member is None or (member.case, member.settings) != (case, settings):
+            return None
+        del self._measured[nodeid]
+        if member.error is not None:
+            raise member.error
+        return member.measurement
+
+    def _next_group(self, first: str) -> list[_Member]:
+        """Returns the test's group, which waits no longer: its own case, and those of the tests after it that fit."""
+        run, group, seconds = self._run, list[_Member](), 0.0
+        budget = None if run.budget is None else run.budget.allotted()
+        nodeids = list(self._waiting)
+        for nodeid in nodeids[nodeids.index(first) :]:
+            item = self._waiting[nodeid]
+            member = None if nodeid != first and _is_skipped(item) else self._member(item)
+            if member is not None:
+                member.budget_s = None if budget is None else budget.get(member.place)
+                seconds += run.forecast[member.place]
+                if group and seconds > TURNS_S:
+                    break
+                group.append(member)
+            del self._waiting[nodeid]
+        return group
+
+    def _member(self, item: pytest.Item) -> _Member | None:
+        """Returns an item as a member of a group; None for one that is not measured, or that this host cannot run."""
+        benchmark, run = item.stash[BENCHMARK], self._run
+        if run.taken is not None and run.taken.has(item.nodeid, benchmark.case):
+            return None
+        with suppress(Unsupported, ProvisionError):  # its test says why
+            requests = run.testbed.need(benchmark.case, benchmark.settings)
+            return _Member(item, benchmark, run.order_of[item.nodeid], requests)
+        return None
+
+    def _measure(self, group: Sequence[_Member]) -> None:
+        """Measures a group. What interrupts it passes through; members that are not over then have no measurement."""
+        self._measured |= {member.item.nodeid: member for member in group}
+        try:
+            self._run.free_endpoints()
+            for number in itertools.count():
+                left = [member for member in group if not member.over]
+                if not left:
+                    break
+                # The first turn builds the rigs, in the session's order.
+                order = shuffled(left, lambda member: member.case.rig_key, self._seed + number) if number else left
+                self._turn = f"turn {number + 1} "
+                for member in order:
+                    self._take_turn(member)
+        except BaseException:
+            with suppress(IcbenchError):  # the first error tells more
+                self._run.pool.close()
+            raise
+        finally:
+            self._run.progress.clear()
+
+    def _take_turn(self, member: _Member) -> None:
+        run, began, schedule = self._run, time.monotonic(), self._run.progress.schedule
+        schedule.begin_part(member.place)
+        run.progress.update(member.case.id, f"{self._turn}build")
+        try:
+            rigs = run.pool.acquire(member.requests, beside=True)
+            if member.measuring is None:
+                member.measuring = self._begin(member, rigs, began)
+            measurement = member.measuring.take_turn()
+            member.measurement = None if measurement is None else self._ended(member, measurement)
+        except pytest.exit.Exception:
+            raise
+        except Exception as error:  # it is its test's
+            member.error = error
+        if member.error is not None or (member.measurement and member.measurement.verdict == Verdict.INVALID):
+            run.pool.drop(member.requests)
+        share = 1.0 if member.over else 1 / fewest_launches(member.settings)
+        schedule.finish_part(share, time.monotonic() - began)
+
+    def _begin(self, member: _Member, rigs: Rigs[Any], began: float) -> Measuring:
+        run, case, settings, requests = self._run, member.case, member.settings, member.requests
+        member.trouble = rigs.trouble
+        if rigs.reference is None:
+            member.requests = replace(requests, reference=None)
+        if member.budget_s is not None and is_adaptive(case, settings):
+            settings = run.limited(settings, member.budget_s - (time.monotonic() - began))
+            member.by_budget = settings != member.settings
+        reference = None if requests.reference is None else requests.reference.case
+
+        def show(progress: Progress) -> None:
+            run.show(case.dimension, progress, self._turn)
+
+        return run.testbed.measuring((rigs.rig, rigs.reference), case, reference, settings, show)
+
+    def _ended(self, member: _Member, measurement: Measurement) -> Measurement:
+        """Returns a measurement with what only the group knows."""
+        if member.trouble is not None:
+            measurement = replace(measurement, reference_evidence=member.trouble)
+        if measurement.ended_by == "max-duration" and member.by_budget:
+            measurement = replace(measurement, ended_by="budget")
+        return measurement
+
+    def forget(self, nodeid: str) -> None:
+        """Forgets what a test that has ended did not take."""
+        self._waiting.pop(nodeid, None)
+        self._measured.pop(nodeid, None)
+
+    def keep(self) -> None:
+        """Writes what was measured for tests that did not run: the session was interrupted, or a failure ended it."""
+        for nodeid, member in self._measured.items():
+            with suppress(IcbenchError):
+                measurement = member.measurement
+                if measurement is None and member.measuring is not None and member.error is None:
+                    measurement = member.measuring.interrupted()
+                if measurement is not None:
+                    self._run.record(nodeid, member.case, measurement)
+                    self._session.collector.measured(nodeid, [measurement.without_windows()])
+
+
+def _is_skipped(item: pytest.Item) -> bool:
+    """Whether the marks of an item say that it will not run. One whose condition cannot be told does not take part."""
+    if any(not mark.kwargs.get("run", True) for mark in item.iter_markers("xfail")):
+        return True
+    try:
+        return evaluate_skip_marks(item) is not None
+    except pytest.fail.Exception:
+        return True
+
+
+@contextmanager
+def taking_turns(session: Session, items: Sequence[pytest.Item]) -> Iterator[None]:
+    """Lets the cases of a session that has taken the host be measured in turns, within the block."""
+    run = session.run
+    if run is None:  # a worker of xdist, too: it does not know which tests it will be given
+        yield
+        return
+    turns = Turns(session, run, [item for item in items if is_benchmark(item) and item.nodeid in run.order_of])
+    run.measured_before, run.ended = turns.take, turns.forget
+    try:
+        yield
+    finally:
+        turns.keep()
