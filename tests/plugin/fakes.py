@@ -181,11 +181,11 @@ class FakeMeasuring:
         self.case: Case = arguments[1]
 
     def take_turn(self) -> Measurement | None:
+        if self._turns + 1 == self._bench.turns:
+            return self._bench.measure(*self._arguments)
         self._turns += 1
-        if self._turns < self._bench.turns:
-            self._bench.log.append(f"turn {self.case.dimension} {self.case.id}")
-            return None
-        return self._bench.measure(*self._arguments)
+        self._bench.log.append(f"turn {self.case.dimension} {self.case.id}")
+        return None
 
     def interrupted(self) -> Measurement | None:
         return replace(measurement(self.case), ended_by="interrupted") if self._turns else None

@@ -52,6 +52,7 @@ def test_a_plan_refuses_what_the_run_would(
 
 def test_a_budget_is_shared_out(inner: Runner, bench: type[FakeTestbed]) -> None:
     """What a case does not use is the next one's; who was given a time of his own keeps it."""
+    inner.ini("icbench_turns = no\n")
     bench.behaviour = staticmethod(lambda case: measurement(case, ended_by="max-duration", precision=0.02))
     inner.write(test_x=GATED)
     inner.run("-k", "64B", "--icbench-budget=5m", "--icbench-reference=no").assert_outcomes(passed=2)

@@ -261,6 +261,7 @@ def test_a_worker_that_refuses_its_options_says_why(inner: Runner) -> None:
 def test_progress_in_a_pipe_is_whole_lines(
     inner: Runner, bench: type[FakeTestbed], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    inner.ini("icbench_turns = no\n")
     assert min(PLAIN_PATIENCE_S, PLAIN_INTERVAL_S) >= 5
     monkeypatch.setattr(progress, "PLAIN_PATIENCE_S", 0.0)
     monkeypatch.setattr(progress, "PLAIN_INTERVAL_S", 0.0)
@@ -297,6 +298,7 @@ def test_quiet_runs_have_no_progress_in_a_pipe(
 
 @pytest.mark.parametrize("arguments", [(), ("-v",), ("-s",), ("-q",), ("-v", "--capture=sys")])
 def test_progress_on_a_terminal_is_gone_when_results_are_printed(inner: Runner, arguments: tuple[str, ...]) -> None:
+    inner.ini("icbench_turns = no\n")
     inner.write(test_x=ONE)
     screen = inner.terminal_with_bench(*arguments)
     raw, shown = screen

@@ -48,6 +48,7 @@ def ended_at(size: int, error: BaseException) -> Callable[[Case], Measurement | 
 @pytest.fixture
 def interrupted(inner: Runner, bench: type[FakeTestbed]) -> Path:
     """A run of three cases that ended in the second."""
+    inner.ini("icbench_turns = no\n")
     inner.write(test_x=THREE)
     bench.behaviour = staticmethod(ended_at(512, pytest.exit.Exception("stop")))
     inner.run()
@@ -193,6 +194,7 @@ def test_another_candidate_is_refused(
 
 
 def test_after_a_kill_in_mid_run(inner: Runner) -> None:
+    inner.ini("icbench_turns = no\n")
     inner.write(test_x=THREE)
     die = (
         "import os, signal\nfrom tests.measurements import measurement\n"

@@ -32,6 +32,7 @@ def results(inner: Runner) -> list[Measurement]:
 
 
 def test_cases_of_a_rig_share_it_and_the_reference_outlives_it(inner: Runner, bench: type[FakeTestbed]) -> None:
+    inner.ini("icbench_turns = no\n")
     inner.write(test_x=GATED)
     inner.run().assert_outcomes(passed=4)
     assert bench.log == [

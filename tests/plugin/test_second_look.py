@@ -145,6 +145,7 @@ def test_what_is_strict_waits_for_the_second_look_too(files: Runner, bench: type
 
 
 def test_an_interruption_keeps_the_first_look(files: Runner) -> None:
+    files.ini("icbench_turns = no\n")
     before = (
         "from tests.baselines import measured, scaled\n"
         "sizes = {64: lambda case: measured(case, launches=scaled(0.5)), 512: lambda case: KeyboardInterrupt()}\n"

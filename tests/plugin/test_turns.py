@@ -12,7 +12,7 @@ import pytest
 from pytest_icbench.errors import WorkloadError
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.plugin import turns
+from pytest_icbench.plugin import progress, turns
 from tests.measurements import measurement
 from tests.plugin.conftest import Runner
 from tests.plugin.fakes import FakeTestbed
@@ -186,3 +186,16 @@ def test_a_budget_gives_each_case_its_time(inner: Runner, three: type[FakeTestbe
         json.loads(line)["settings"]["max_duration_s"] for line in (run / "results.jsonl").read_text().splitlines()
     ]
     assert 100 < sum(given) <= 240
+
+
+def test_progress_names_the_turn(inner: Runner, three: type[FakeTestbed], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "PLAIN_PATIENCE_S", 0.0)
+    monkeypatch.setattr(progress, "PLAIN_INTERVAL_S", 0.0)
+    inner.write(test_x=TESTS)
+    inner.run("-v").stdout.fnmatch_lines(
+        [
+            "icbench: case 2 of 6  ovs-1500B-b32-1vs1-Rmax  turn 1 build *",
+            "icbench: case 6 of 6  vpp-1500B-b32-1vs1-Rmax  turn 3 launch 1/7  5.25 Mpps  0:00 elapsed, 0:00 left",
+            "test_x.py::test_a[[]ovs-64B-b32-1vs1-Rmax] PASSED *",
+        ]
+    )
