@@ -21,7 +21,7 @@ APIS = ["udp-mmsg", "dpdk"]
 
 
 @pytest.mark.icbench(
-    switch="all", api=APIS, packet_size=SIZES, repeats=6, warmup=0.1, duration=0.4, drain=0.1, reference=False
+    switch="all", api=APIS, packet_size=SIZES, repeats=8, warmup=0.1, duration=0.2, drain=0.05, reference=False
 )
 def test_rate(icbench: Icbench) -> None:
     """How many frames per second pass when the sender offers all it can?"""
@@ -35,10 +35,10 @@ def test_rate(icbench: Icbench) -> None:
     packet_size=SIZES,
     burst=4,
     rate="1k",
-    repeats=6,
+    repeats=8,
     warmup=0.1,
-    duration=0.3,
-    drain=0.1,
+    duration=0.2,
+    drain=0.05,
     reference=False,
 )
 def test_round_trip(icbench: Icbench) -> None:

@@ -306,11 +306,7 @@ class Options(FunctionOptions):
         default=1,
     )
     turns: bool = option(
-        "yes|no",
-        "cases take turns, a launch each, so that compared launches lie close in time and those of a case far apart"
-        " (default: yes)",
-        values.boolean,
-        default=True,
+        "yes|no", "cases take turns, so that their launches lie far apart (default: yes)", values.boolean, default=True
     )
     history: Path | None = option(
         "FILE", "append every result to this history, for icbench history and its change points", path=True

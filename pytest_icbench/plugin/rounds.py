@@ -119,8 +119,10 @@ class Rounds:
                 self._number = number
                 for spread in shuffled(self._spreads, lambda spread: spread.case.rig_key, self._seed + number):
                     if not spread.over:
-                        with self._run.part_of(spread.nodeid, 1 / rounds):
-                            self._measure(spread, spread.parts[number])
+                        schedule, began = self._run.progress.schedule, time.monotonic()
+                        schedule.begin_part(self._run.order_of[spread.nodeid])
+                        self._measure(spread, spread.parts[number])
+                        schedule.finish_part(1 / rounds, time.monotonic() - began)
                 self._run.pool.close()  # the next round draws its rigs anew
         except BaseException:
             self._keep()

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -354,14 +354,6 @@ class Run:
         if self.options.history is not None and taken_from is None:
             entry = entry_of(measurement, self.directory.name, self.options.incomparable)
             append(self.options.history, [entry] if entry is not None else [])
-
-    @contextmanager
-    def part_of(self, nodeid: str, share: float) -> Iterator[None]:
-        """Shows a part of a test's case, which is measured before the test, and what is left after it."""
-        schedule, began = self.progress.schedule, time.monotonic()
-        schedule.begin_part(self.order_of[nodeid])
-        yield
-        schedule.finish_part(share, time.monotonic() - began)
 
     def places(self, nodeid: str) -> list[ResultPlace]:
         """Returns where the results of a test are so far."""

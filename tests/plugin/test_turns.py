@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,7 +25,7 @@ SWITCHES = ("ovs", "testpmd", "vpp")
 
 
 @pytest.fixture
-def three(bench: type[FakeTestbed]) -> Iterator[type[FakeTestbed]]:
+def three(bench: type[FakeTestbed]) -> type[FakeTestbed]:
     """A bench on which each case is over after three turns."""
     bench.turns = 3
     return bench

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.errors import ProvisionError
+from pytest_icbench.errors import NoRoom, ProvisionError
 from pytest_icbench.model.case import Case
 from pytest_icbench.testbed.rig_pool import RigPool, RigRequest, RigRequests
 
@@ -17,25 +17,31 @@ from pytest_icbench.testbed.rig_pool import RigPool, RigRequest, RigRequests
 class Rig:
     """Remembers what is done to it; `world` has every rig that was made."""
 
-    def __init__(self, name: str, world: list[Rig], broken: str = "") -> None:
+    def __init__(self, name: str, world: list[Rig], broken: str = "", most: int | None = None) -> None:
         self.name, self.state, self.broken, self.preflighted = name, "new", broken, False
-        self.world = world
+        self.world, self.most = world, most
         world.append(self)
 
     def build(self) -> None:
-        assert self.state == "new"
+        assert self.state in ("new", "closed")
         assert [rig.name for rig in self.world if rig.state == "running"] == []
         if self.broken == "build":
             raise ProvisionError(self.name)
-        self.state = "running"
-        assert sum(rig.state in ("running", "paused") for rig in self.world) <= 2
+        living = sum(rig.state in ("running", "paused") for rig in self.world)
+        if self.most is not None and living >= self.most:
+            raise NoRoom(self.name)
+        assert self.most is not None or living < 2
+        self.state, self.preflighted = "running", False
 
     def pause(self) -> None:
         assert self.state in ("running", "paused")
+        if self.broken == "pause":
+            raise ProvisionError(self.name)
         self.state = "paused"
 
     def resume(self) -> None:
         assert self.state == "paused"
+        self.preflighted = False
         assert [rig.name for rig in self.world if rig.state == "running"] == []
         self.state = "running"
 
@@ -47,6 +53,8 @@ class Rig:
         self.state = "closed"
         if self.broken == "close":
             raise RuntimeError(self.name)
+        if self.broken == "leftover":
+            raise ProvisionError(self.name)
 
 
 class InTurn(Rig):
@@ -63,10 +71,10 @@ def need(rig: str, reference: str | None = None) -> RigRequests:
     return RigRequests(wanted(rig), None if reference is None else wanted(reference))
 
 
-def pool(world: list[Rig], broken: dict[str, str] | None = None) -> RigPool[Rig]:
+def pool(world: list[Rig], broken: dict[str, str] | None = None, most: int | None = None) -> RigPool[Rig]:
     def make(wanted: RigRequest) -> Rig:
         return (InTurn if wanted.case.remote else Rig)(
-            wanted.case.switch, world, (broken or {}).get(wanted.case.switch, "")
+            wanted.case.switch, world, (broken or {}).get(wanted.case.switch, ""), most
         )
 
     return RigPool(make)
@@ -174,3 +182,69 @@ def test_at_most_two_live_and_one_runs_whatever_comes(order: list[tuple[str, str
             rigs.release(need(*order[place + 1]) if place + 1 < len(order) else None)
     rigs.close()
     assert {each.state for each in world} <= {"closed"}
+
+
+def in_turns(rigs: RigPool[Rig], *turns: tuple[str, str | None]) -> list[list[tuple[str, str]]]:
+    """Lets cases take turns; returns after each which rigs run and which are paused."""
+    seen = []
+    for turn in turns:
+        got = rigs.acquire(need(*turn), beside=True)
+        seen.append([(rig.name, rig.state) for rig in got.rig.world if rig.state != "closed"])
+    return seen
+
+
+def test_rigs_of_cases_that_take_turns_stay_and_one_runs() -> None:
+    world: list[Rig] = []
+    rigs = pool(world, most=9)
+    after = in_turns(rigs, ("a", "direct"), ("b", "direct"), ("a", "direct"), ("c", None))
+    assert after[2] == [("a", "running"), ("direct", "paused"), ("b", "paused")]
+    assert after[3] == [("a", "paused"), ("direct", "paused"), ("b", "paused"), ("c", "running")]
+    rigs.release(need("b", "direct"))
+    assert states(world) == [("a", "closed"), ("direct", "paused"), ("b", "paused"), ("c", "closed")]
+    assert rigs.acquire(need("b", "direct")).rig.state == "running"
+    rigs.close()
+    assert {rig.state for rig in world} == {"closed"}
+
+
+def test_what_was_preflighted_is_so_after_a_pause() -> None:
+    world: list[Rig] = []
+    rigs = pool(world, most=9)
+    in_turns(rigs, ("a", None))
+    world[0].preflighted = True
+    in_turns(rigs, ("b", None), ("a", None))
+    assert world[0].preflighted
+    rigs.drop(need("a"))
+    in_turns(rigs, ("a", None))
+    assert not world[0].preflighted
+    assert len(world) == 2  # built again, since its case goes on with it
+
+
+def test_the_rig_that_was_used_longest_ago_makes_room() -> None:
+    world: list[Rig] = []
+    rigs = pool(world, most=3)
+    in_turns(rigs, ("a", "direct"), ("b", "direct"), ("c", "direct"))
+    assert states(world) == [("a", "closed"), ("direct", "paused"), ("b", "paused"), ("c", "running")]
+    in_turns(rigs, ("a", "direct"))
+    assert states(world) == [("a", "running"), ("direct", "paused"), ("b", "closed"), ("c", "paused")]
+
+
+def test_without_room_for_its_own_rigs_a_case_fails() -> None:
+    world: list[Rig] = []
+    rigs = pool(world, most=0)
+    with pytest.raises(NoRoom):
+        rigs.acquire(need("a"), beside=True)
+    assert states(world) == [("a", "closed")]
+
+
+def test_a_rig_that_cannot_be_paused_does_not_hinder_other_cases() -> None:
+    world: list[Rig] = []
+    rigs = pool(world, {"a": "pause"}, most=9)
+    assert in_turns(rigs, ("a", None), ("b", None))[-1] == [("b", "running")]
+
+
+def test_rigs_of_unknown_state_are_dropped_alone() -> None:
+    world: list[Rig] = []
+    rigs = pool(world, {"a": "leftover"}, most=9)
+    in_turns(rigs, ("a", "direct"), ("b", None))
+    rigs.drop(need("a", "direct"))  # what made its state unknown is told instead
+    assert states(world) == [("a", "closed"), ("direct", "closed"), ("b", "running")]
