@@ -24,6 +24,7 @@ import pytest
 from _pytest.skipping import evaluate_skip_marks
 
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported
+from pytest_icbench.measure.estimate import launch_estimate_s
 from pytest_icbench.measure.stopping import fewest_launches
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.plugin.items import BENCHMARK, ORDER_SEED, Benchmark, is_benchmark
@@ -171,6 +172,7 @@ class Turns:
 
     def _take_turn(self, member: _Member) -> None:
         run, began, schedule = self._run, time.monotonic(), self._run.progress.schedule
+        first = member.measuring is None
         schedule.begin_part(member.place)
         run.progress.update(member.case.id, f"{self._turn}build")
         try:
@@ -185,8 +187,15 @@ class Turns:
             member.error = error
         if member.error is not None or (member.measurement and member.measurement.verdict == Verdict.INVALID):
             run.pool.drop(member.requests)
-        share = 1.0 if member.over else 1 / fewest_launches(member.settings)
-        schedule.finish_part(share, time.monotonic() - began)
+        schedule.finish_part(self._share(member, first=first), time.monotonic() - began)
+
+    def _share(self, member: _Member, *, first: bool) -> float:
+        """Returns the part of a case's forecast that a turn was; the first one builds its rigs."""
+        launch_s = launch_estimate_s(member.settings, reference=member.requests.reference is not None)
+        share = min(launch_s / (self._run.forecast[member.place] or launch_s), 1.0)
+        if member.over:
+            return 1.0
+        return max(1 - (fewest_launches(member.settings) - 1) * share, share) if first else share
 
     def _begin(self, member: _Member, rigs: Rigs[Any], began: float) -> Measuring:
         run, case, settings, requests = self._run, member.case, member.settings, member.requests
