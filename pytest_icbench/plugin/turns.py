@@ -109,18 +109,26 @@ class Turns:
         Raises what measuring it in its turns has raised.
         """
         nodeid = self._run.current
-        item = self._waiting.get(nodeid)
-        if item is not None and (item.stash[BENCHMARK].case, item.stash[BENCHMARK].settings) == (case, settings):
-            group = self._next_group(nodeid)
-            if len(group) > 1:
-                self._measure(group)
         member = self._measured.get(nodeid)
-        if member is None or (member.case, member.settings) != (case, settings):
+        item = self._waiting.get(nodeid) if member is None else member.item
+        if item is None:
+            return None
+        if (item.stash[BENCHMARK].case, item.stash[BENCHMARK].settings) != (case, settings):
+            self._leave_out(item.stash[BENCHMARK].where)
+            return None
+        if member is None and len(group := self._next_group(nodeid)) > 1:
+            self._measure(group)
+            member = self._measured.get(nodeid)
+        if member is None:
             return None
         del self._measured[nodeid]
         if member.error is not None:
             raise member.error
         return member.measurement
+
+    def _leave_out(self, where: str) -> None:
+        """Leaves out the other cases of a test whose settings are not its marker's."""
+        self._waiting = {nodeid: item for nodeid, item in self._waiting.items() if item.stash[BENCHMARK].where != where}
 
     def _next_group(self, first: str) -> list[_Member]:
         """Returns the test's group, which waits no longer: its own case, and those of the tests after it that fit."""

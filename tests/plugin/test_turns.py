@@ -198,3 +198,9 @@ def test_progress_names_the_turn(inner: Runner, three: type[FakeTestbed], monkey
             "test_x.py::test_a[[]ovs-64B-b32-1vs1-Rmax] PASSED *",
         ]
     )
+
+
+def test_a_test_with_settings_of_its_own_takes_no_part(inner: Runner, three: type[FakeTestbed]) -> None:
+    inner.write(test_x=TESTS.replace("throughput()", "throughput(duration=3)"))
+    inner.run().assert_outcomes(passed=6)
+    assert len(launches(three.log)) == 6
