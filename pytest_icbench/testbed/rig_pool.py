@@ -165,9 +165,11 @@ class RigPool(Generic[R]):
             except BaseException as error:
                 rig.close()
                 others = [other for other in self._held if other not in keep]
-                if not isinstance(error, NoRoom) or not others:
+                if not isinstance(error, ProvisionError) or not others:
                     raise
-                self._close(others[0])
+                # Without room one rig fewer may do; what else failed may be a name that another rig has.
+                for other in others[:1] if isinstance(error, NoRoom) else others:
+                    self._close(other)
             else:
                 self._held[key] = self._closed.pop(key)
                 return

@@ -30,6 +30,8 @@ class Rig:
         living = sum(rig.state in ("running", "paused") for rig in self.world)
         if self.most is not None and living >= self.most:
             raise NoRoom(self.name)
+        if self.broken == "alone" and living:
+            raise ProvisionError("its name is taken")
         assert self.most is not None or living < 2
         self.state, self.preflighted = "running", False
 
@@ -226,6 +228,15 @@ def test_the_rig_that_was_used_longest_ago_makes_room() -> None:
     assert states(world) == [("a", "closed"), ("direct", "paused"), ("b", "paused"), ("c", "running")]
     in_turns(rigs, ("a", "direct"))
     assert states(world) == [("a", "running"), ("direct", "paused"), ("b", "closed"), ("c", "paused")]
+
+
+def test_a_rig_that_cannot_exist_beside_others_has_the_host_for_itself() -> None:
+    world: list[Rig] = []
+    rigs = pool(world, {"b": "alone"}, most=9)
+    assert in_turns(rigs, ("a", None), ("c", None), ("b", None), ("a", None))[2:] == [
+        [("b", "running")],
+        [("a", "running"), ("b", "paused")],
+    ]
 
 
 def test_without_room_for_its_own_rigs_a_case_fails() -> None:
