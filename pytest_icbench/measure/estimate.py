@@ -15,7 +15,7 @@ from pytest_icbench.model.settings import Settings
 from pytest_icbench.stats.warmup import FEWEST_WINDOWS
 
 #: Time for starting and ending the processes of one launch, in seconds.
-LAUNCH_OVERHEAD_S = 0.6
+LAUNCH_OVERHEAD_S = 0.45
 #: Time for building, checking and closing one rig, in seconds.
 RIG_OVERHEAD_S = 1.5
 #: Number of trials in which a search comes near before it decides, with those of its calibration.

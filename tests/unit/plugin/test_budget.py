@@ -58,6 +58,7 @@ def test_time_between_cases_is_spent_too(monkeypatch: pytest.MonkeyPatch) -> Non
     now = [1000.0]
     monkeypatch.setattr(run, "time", SimpleNamespace(monotonic=lambda: now[0]))
     session = run.Run.__new__(run.Run)
+    session.ended, session.current = (lambda _nodeid: None), ""
     session.opened, session._began, session._width = 1000.0, None, (None, 0)
     session.budget = Budget(100, [PLAIN] * 4)
     session.progress = SimpleNamespace(schedule=SimpleNamespace(finish=lambda _spent: None))  # type: ignore[assignment]
