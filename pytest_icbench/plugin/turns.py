@@ -6,8 +6,9 @@ long as their cases take no longer than ``TURNS_S``. When the first of them asks
 are measured: a launch each, with one of its reference link, then the next launch each, until every case is over by its
 own rules. The others take theirs when their turn comes.
 
-Cases with launches of one kind take turns, on rigs that can exist beside others. A test with fixtures of its own is
-measured alone, since these may prepare the host. Each case has its own time, launches, errors and verdict.
+Cases with launches of one kind take turns, on rigs that can exist beside others. A test with fixtures of its own, or
+whose body takes the rig, is measured alone, since these may prepare the host. So is one whose body does not ask for
+launches itself: whether it will is unknown. Each case has its own time, launches, errors and verdict.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from inspect import unwrap
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -100,8 +102,9 @@ class Turns:
         alone = (case.neighbour, case.isolation, case.function, benchmark.unsupported, options.topology)
         if any(each is not None for each in alone) or case.remote or not benchmark.takes_part:
             return False
-        # A virtual function of a card cannot be had twice.
-        return case.switch != "sriov" and set(getattr(item, "fixturenames", ())) <= _HARMLESS
+        if case.switch == "sriov":  # a virtual function of a card cannot be had twice
+            return False
+        return _plainly_measures(item) and set(getattr(item, "fixturenames", ())) <= _HARMLESS
 
     def take(self, case: Case, settings: Settings) -> Measurement | None:
         """Returns the measurement of the current test's case, once; None for one that is measured by itself.
@@ -243,6 +246,15 @@ class Turns:
                 if measurement is not None:
                     self._run.record(nodeid, member.case, measurement)
                     self._session.collector.measured(nodeid, [measurement.without_windows()])
+
+
+def _plainly_measures(item: pytest.Item) -> bool:
+    """Whether the body of a test asks for launches, and has no hold of the rig by which it could prepare it."""
+    if not isinstance(item, pytest.Function):
+        return False
+    code = getattr(unwrap(item.function), "__code__", None)
+    names = set() if code is None else set(code.co_names)
+    return bool(names & {"measure", "throughput", "latency"}) and not names & {"rig", "exchange"}
 
 
 def _is_skipped(item: pytest.Item) -> bool:

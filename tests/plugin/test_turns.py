@@ -204,3 +204,33 @@ def test_a_test_with_settings_of_its_own_takes_no_part(inner: Runner, three: typ
     inner.write(test_x=TESTS.replace("throughput()", "throughput(duration=3)"))
     inner.run().assert_outcomes(passed=6)
     assert len(launches(three.log)) == 6
+
+
+def test_a_test_that_may_not_measure_or_takes_the_rig_takes_no_part(inner: Runner, three: type[FakeTestbed]) -> None:
+    inner.write(
+        test_x="""
+def helper(icbench):
+    icbench.throughput()
+
+@pytest.mark.icbench(switch="ovs", packet_size=[64, 65], repeats=6)
+def test_a(icbench):
+    icbench.gate(icbench.throughput())
+
+@pytest.mark.icbench(switch="ovs", packet_size=128, repeats=6)
+def test_nothing(icbench):
+    assert icbench.case
+
+@pytest.mark.icbench(switch="ovs", packet_size=256, repeats=6)
+def test_by_a_helper(icbench):
+    helper(icbench)
+
+@pytest.mark.icbench(switch="ovs", packet_size=512, repeats=6)
+def test_on_the_rig(icbench):
+    icbench.rig()
+    icbench.throughput()
+"""
+    )
+    inner.run().assert_outcomes(passed=5)
+    order = [case.split("-")[1] for case in launches(three.log)]
+    assert sorted(order[:6]) == ["64B"] * 3 + ["65B"] * 3
+    assert order[6:] == ["256B", "512B"]
