@@ -133,9 +133,18 @@ def test_a_limit_that_cannot_be_met_fails(inner: Runner) -> None:
         assert re.search(r"REGRESSED: throughput_pps \S+ below 1000M, veth-64B-", told)
 
 
+def test_launches_of_cases_alternate(inner: Runner) -> None:
+    inner.write(test_x=RATE.replace("repeats=2", "repeats=3"))
+    inner.spawn().assert_outcomes(passed=2)
+    first, second = [[launch.started_at for launch in found.per_launch] for found in results(inner)]
+    assert min(first) < max(second)
+    assert min(second) < max(first)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_in_the_middle_leaves_results_and_a_clean_host(inner: Runner, number: signal.Signals) -> None:
     inner.write(test_x=RATE.replace("[64, 1500]", "'64..64..1500'"))
+    inner.ini("icbench_turns = no\n")
     process = start(inner)
     wait_for_result(inner, process)
     process.send_signal(number)
