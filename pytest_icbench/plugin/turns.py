@@ -136,7 +136,10 @@ class Turns:
     def _next_group(self, first: str) -> list[_Member]:
         """Returns the test's group, which waits no longer: its own case, and those of the tests after it that fit."""
         run, group, seconds = self._run, list[_Member](), 0.0
-        budget = None if run.budget is None else run.budget.allotted()
+        budget = None
+        if run.budget is not None:
+            run.budget.charge(time.monotonic() - run.opened)
+            budget = run.budget.allotted()
         nodeids = list(self._waiting)
         for nodeid in nodeids[nodeids.index(first) :]:
             item = self._waiting[nodeid]
