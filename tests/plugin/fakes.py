@@ -17,6 +17,7 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.fitness import Fitness, Link
 from pytest_icbench.model.interference import Interference
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.testbed.rig_pool import RigRequest, RigRequests
 from tests.measurements import measurement
@@ -114,9 +115,10 @@ class FakeTestbed:
         binaries = {each.key: each.path for each in self.options.variant if each.kind == "binary"}
         return {name: (path, None) for name, path in binaries.items()}
 
-    def placement(self, case: Case) -> Any:
+    def placement(self, case: Case) -> Placement:
         if case.switch in self.unsupported:
             raise Unsupported(self.unsupported[case.switch])
+        return Placement("cooperative", (1,), (0, 0), (0,), 0, 128)
 
     def measure_versions(
         self,

@@ -6,13 +6,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from pytest_icbench.gate.entry import Entry
 from pytest_icbench.gate.foresight import GAP_S
+from pytest_icbench.model.placement import Placement
 from pytest_icbench.store import baselines, history
 from tests.baselines import HOST, entry, launch, measured, scaled, with_sessions
 from tests.plugin.conftest import Runner
@@ -34,7 +34,7 @@ def saved(**changed: Any) -> Entry:
 def told(inner: Runner, bench: type[FakeTestbed], monkeypatch: pytest.MonkeyPatch) -> Told:
     """What a plan and a run print before anything is measured, each as one line, with that baseline."""
     monkeypatch.setattr(bench, "facts", (HOST, {}))
-    monkeypatch.setattr(bench, "placement", lambda _self, _case: SimpleNamespace(policy="dedicated"))
+    monkeypatch.setattr(bench, "placement", lambda _self, _case: Placement("dedicated", (1,), (2, 3), (0,), 0, 0))
     inner.write(test_x=CASE)
 
     def both(*arguments: str, baseline: Entry | None = None) -> tuple[str, str]:
