@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.switch_config import SwitchConfig
-from pytest_icbench.errors import ProvisionError, Unsupported, WorkloadError
+from pytest_icbench.errors import IcbenchError, ProvisionError, WorkloadError
 from pytest_icbench.host.limits import allow_files
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.candidate import WORKLOAD, candidate_key
@@ -197,7 +197,7 @@ class Testbed:
         """Whether a case's frames change CPUs at its maximum, and those of the link without its switch would not."""
         if case.dimension != "throughput" or not case.rate.is_max or case.function is not None:
             return False
-        with suppress(Unsupported):
+        with suppress(IcbenchError):  # why it cannot run is said when it shall
             placement = self.placement(case)
             return bool(placement.switch) and len(set(placement.endpoints)) == 1
         return False

@@ -13,6 +13,7 @@ from pytest_icbench.host.process import run
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.cpu_state import CpuState
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.rig import LaunchPlan, Polled, RigSpec
@@ -111,6 +112,9 @@ class Halves(MeasuredRig):
 
     def interference(self, launch_id: str) -> None:
         return None
+
+    def cpu_state(self) -> CpuState:
+        return self.hosts[0].cpu_state()
 
     def batches(self) -> None:
         return None

@@ -118,6 +118,7 @@ TABLE: dict[str, str] = {
     "resume": "20260101T000000Z-1",
     "order": "42",
     "rounds": "6",
+    "turns": "no",
     "history": "h.jsonl",
     "thresholds": "t.toml",
     "pf": "0000:3b:00.0",
