@@ -133,7 +133,9 @@ def test_the_reference_link_is_measured_beside_the_case(session: HostSession) ->
         found = measure(rig, beside, case, QUICK, reference=reference)
         assert rig.preflighted
     assert found.reference_evidence is None
-    assert len(found.per_reference_launch) == 2
+    # Launches in another state of the host stand beside the figures.
+    elsewhere = [launch for launch in found.per_other_launch if launch.repeated == "reference"]
+    assert len(found.per_reference_launch) + len(elsewhere) >= 2
     assert found.ratio_to_reference is not None
     assert 0.05 < found.ratio_to_reference < 5
 

@@ -50,10 +50,18 @@ def states_of(launches: Iterable[Launch]) -> list[State]:
 
 
 def fullest(launches: Sequence[Launch], reference: Sequence[Launch] = ()) -> State | None:
-    """Returns the state of most launches, with their neighbours; None if no launch ran in one state throughout."""
+    """Returns the state of most launches next to their neighbours, of equals that of most launches.
+
+    It is None if no launch ran in one state throughout.
+    """
     beside = list(zip_longest(launches, reference))
-    states = states_of([*launches, *reference])
-    return max(states, key=lambda state: sum(_are_in(state, each) for each in beside), default=None)
+
+    def rank(state: State) -> tuple[int, int]:
+        together = sum(_are_in(state, each) for each in beside if each[0] is not None)
+        return together, sum(map(state.holds, launches))
+
+    states = [state for state in states_of([*launches, *reference]) if any(map(state.holds, launches))]
+    return max(states, key=rank, default=None)
 
 
 def in_state(launches: Sequence[Launch], state: State | None) -> list[Launch]:
@@ -65,19 +73,22 @@ def split_by_state(gathered: Gathered) -> Gathered:
     """Returns what was gathered with the launches of one state alone; the rest goes to ``others``.
 
     A launch of the case and its neighbour of the reference link are compared with each other, so they stay together.
-    Where the state changed in every launch, all of them stay. What is split already is not changed.
+    Where no two neighbours were in one state, those of the case stay alone. Where the state changed in every launch,
+    all of them stay. What is split already is not changed.
     """
     state = fullest(gathered.launches, gathered.reference)
     beside: list[_Beside] = list(zip_longest(gathered.launches, gathered.reference))
     if state is None or all(_are_in(state, each) for each in beside):
         return gathered
-    chosen = [each for each in beside if _are_in(state, each)]
-    left = [each for each in beside if not _are_in(state, each)]
+    chosen = [each for each in beside if each[0] is not None and _are_in(state, each)]
+    if not chosen:
+        chosen = [(launch, None) for launch in in_state(gathered.launches, state)]
+    kept = {id(launch) for each in chosen for launch in each}
     others = [
         replace(launch, repeated=side)
-        for side, launches in zip(("case", "reference"), zip(*left, strict=True), strict=True)
+        for side, launches in (("case", gathered.launches), ("reference", gathered.reference))
         for launch in launches
-        if launch is not None
+        if id(launch) not in kept
     ]
     return replace(
         gathered,

@@ -87,7 +87,24 @@ def test_neighbours_of_the_reference_stay_together() -> None:
     assert [(launch.index, launch.repeated) for launch in gathered.others] == [(1, "case"), (1, "reference")]
 
 
+def test_a_launch_without_a_neighbour_in_its_state_stays_alone() -> None:
+    gathered = split_by_state(Gathered(launches=of(NEAR), reference=of(FAR)))
+    assert ([launch.index for launch in gathered.launches], gathered.reference) == ([0], [])
+    assert [launch.repeated for launch in gathered.others] == ["reference"]
+    found = summarize(CASE, Settings(repeats=1), gathered, AROUND)
+    assert (found.launches, found.throughput_pps, found.ratio_to_reference) == (1, 2e6, None)
+
+
 distances = st.lists(st.floats(20, 2000), min_size=1, max_size=20)
+
+
+@given(st.lists(st.floats(20, 2000), min_size=1, max_size=4), st.lists(st.floats(20, 2000), max_size=5))
+def test_a_case_always_keeps_a_launch(drawn: list[float], beside: list[float]) -> None:
+    gathered = split_by_state(Gathered(launches=of(*drawn), reference=of(*beside)))
+    assert gathered.launches
+    kept = [*gathered.launches, *gathered.reference, *gathered.others]
+    assert len(kept) == len(drawn) + len(beside)
+    assert split_by_state(gathered) == gathered
 
 
 @given(distances)
