@@ -19,7 +19,6 @@ from pytest_icbench.measure.summary.application import OPEN_LOOP
 from pytest_icbench.measure.summary.births import summarize_births
 from pytest_icbench.measure.summary.gathered import Gathered
 from pytest_icbench.measure.summary.search import SearchOutcome, with_search
-from pytest_icbench.measure.summary.states import split_by_state
 from pytest_icbench.measure.summary.summarize import Surroundings, summarize, throughput_fields
 from pytest_icbench.measure.summary.sweep import with_sweep
 from pytest_icbench.measure.versions import with_comparison
@@ -216,7 +215,7 @@ def _plain(parts: _Parts) -> Measurement:
         offered = replace(case, rate=Rate.part_of_found(whole.load, whole.load_of_pps, case.senders))
     launches, rejected = _valid(parts.launches)
     gathered = parts.gathered(launches, rejected, "generator-bound")
-    measurement = summarize(offered, parts.settings, split_by_state(gathered), parts.around)
+    measurement = summarize(offered, parts.settings, gathered, parts.around)
     measurement = replace(measurement, case=whole.case, axes=whole.axes, load=whole.load, load_of_pps=whole.load_of_pps)
     if whole.back_to_back is None:
         return measurement

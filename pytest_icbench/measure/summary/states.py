@@ -74,7 +74,7 @@ def split_by_state(gathered: Gathered) -> Gathered:
 
     A launch of the case and its neighbour of the reference link are compared with each other, so they stay together.
     Where no two neighbours were in one state, those of the case stay alone. Where the state changed in every launch,
-    all of them stay. What is split already is not changed.
+    all of them stay.
     """
     state = fullest(gathered.launches, gathered.reference)
     beside: list[_Beside] = list(zip_longest(gathered.launches, gathered.reference))

@@ -47,7 +47,6 @@ def test_the_figures_are_of_the_state_of_most_launches() -> None:
     assert found.distance_ns == pytest.approx(NEAR)
     assert [(level.launches, level.value) for level in found.levels] == [(3, 2e6), (2, 1e6)]
     assert found.bands is None
-    assert split_by_state(gathered) == gathered
 
 
 def test_of_equals_the_nearest_state_is_taken() -> None:
@@ -104,7 +103,6 @@ def test_a_case_always_keeps_a_launch(drawn: list[float], beside: list[float]) -
     assert gathered.launches
     kept = [*gathered.launches, *gathered.reference, *gathered.others]
     assert len(kept) == len(drawn) + len(beside)
-    assert split_by_state(gathered) == gathered
 
 
 @given(distances)
