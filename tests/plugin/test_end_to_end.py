@@ -80,7 +80,7 @@ def test_packets_pass_and_are_reported(inner: Runner, node: str) -> None:
     assert [each.case for each in found] == [f"veth-{size}B-b32-1vs1-Rmax" for size in (64, 1500)]
     for each in found:
         assert each.verdict == "NO_BASELINE"
-        assert each.launches == 2
+        assert each.launches == 2 or (each.launches == 1 and each.per_other_launch)  # in another state of the host
         assert each.received > 0
         assert each.treatment["node"] == node
         raw = list((inner.path / "reports" / "latest" / "raw" / "b32" / "veth").rglob("test_rate.jsonl"))
@@ -109,7 +109,7 @@ def test_both(icbench):
     assert (throughput.metric, throughput.ratio_to_reference) == ("fixed", None)
     assert throughput.offered_pps is not None
     assert throughput.offered_pps <= 2000 * 1.1
-    assert len(throughput.per_launch) == 2
+    assert 2 <= len([*throughput.per_launch, *throughput.per_other_launch]) <= 4
     for launch in throughput.per_launch:  # a busy host keeps the sender from offering all: the accounts say how much
         asked_pps = launch.offered_pps + launch.total("not_offered") / launch.duration_s
         assert asked_pps == pytest.approx(2000, rel=0.1)
@@ -120,7 +120,8 @@ def test_both(icbench):
 
 
 def test_a_limit_that_cannot_be_met_fails(inner: Runner) -> None:
-    inner.write(test_x=RATE.replace("repeats=2", "repeats=6"))
+    # An interval takes six launches of one state of the host.
+    inner.write(test_x=RATE.replace("repeats=2", "repeats=8"))
     (inner.path / "thresholds.toml").write_text('["*-64B-*"]\nmin_throughput_pps = 1e9\n')
     result = inner.spawn()
     told = " ".join(result.stdout.str().split())

@@ -12,7 +12,6 @@ from dataclasses import replace
 from pytest_icbench.measure.progress import Phase
 from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.measure.strategy.repeat import Strategy
-from pytest_icbench.measure.summary.gathered import Gathered
 from pytest_icbench.measure.summary.summarize import Surroundings
 from pytest_icbench.measure.summary.sweep import with_sweep
 from pytest_icbench.model.case import Case
@@ -68,9 +67,6 @@ class SweepStrategy(Strategy):
 
     def _reference_launch(self, rig: MeasuredRig) -> None:
         """Does nothing: at the fixed best load there is no ratio to the reference."""
-
-    def of_one_state(self) -> Gathered:
-        return self.gathered  # loads are compared with each other, so none is taken out
 
     def _number(self) -> None:
         """Numbers the launches as they ran: the sweep's come first."""
