@@ -68,7 +68,7 @@ def measure_versions(
     if application is not None:
         strategy.run_by(application)
     strategy.run_and_leave()
-    gathered = strategy.gathered
+    gathered = split_by_state(strategy.gathered)  # both sides in one state
     shared = [len(set(rig.placement.endpoints)) < len(rig.placement.endpoints) for rig in rigs]
     sides = [
         Gathered(
@@ -77,6 +77,7 @@ def measure_versions(
             invalid=gathered.invalid,
             faults=gathered.faults,
             repeated=[launch for launch in gathered.repeated if launch.repeated == side],
+            others=[replace(launch, repeated="case") for launch in gathered.others if launch.repeated == side],
             ended_by=gathered.ended_by,
             started_at=gathered.started_at,
             duration_s=gathered.duration_s,
@@ -88,7 +89,7 @@ def measure_versions(
         )
     ]
     now, base = (
-        summarize(measured, settings, split_by_state(side), replace(surroundings, shared=crowded))
+        summarize(measured, settings, side, replace(surroundings, shared=crowded))
         for measured, side, surroundings, crowded in zip((case, case.base), sides, around, shared, strict=True)
     )
     return with_comparison(now, strategy.comparison), base

@@ -83,7 +83,9 @@ time.sleep(60)
 @root
 @two_cpus
 def test_a_killed_session_leaves_no_process() -> None:
-    with subprocess.Popen([sys.executable, "-c", _KILLED.format(*CPUS)], stdout=subprocess.PIPE, text=True) as session:
+    with subprocess.Popen(
+        [sys.executable, "-P", "-c", _KILLED.format(*CPUS)], stdout=subprocess.PIPE, text=True
+    ) as session:
         assert session.stdout is not None
         name = session.stdout.readline().strip()
         assert len(_processes(name)) == 1

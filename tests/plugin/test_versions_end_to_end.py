@@ -57,7 +57,7 @@ def test_a_slower_version_is_found_and_confirmed(inner: Runner) -> None:
     assert now.side_by_side.ratio > 1.5
     assert now.treatment["contender"] == {"target": "forward-raw", "kind": "variant", "value": "delay4ms"}
     # Neighbours in time: each pair has a launch of both sides, in an order that is drawn.
-    sides = {"b": base.per_launch, "n": now.per_launch}
+    sides = {side: (*each.per_launch, *each.per_other_launch) for side, each in (("b", base), ("n", now))}
     order = sorted((launch.started_at, side) for side, launches in sides.items() for launch in launches)
     sequence = "".join(side for _, side in order)
     pairs = [sequence[place : place + 2] for place in range(0, len(sequence), 2)]

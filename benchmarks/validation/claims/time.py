@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.measure import measure
-from pytest_icbench.measure.summary.summarize import main_figure
+from pytest_icbench.measure.summary.gathered import main_figure
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import MAIN_FIGURES, Measurement
 from pytest_icbench.model.rate import Rate
