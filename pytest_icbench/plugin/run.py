@@ -102,7 +102,7 @@ class Run:
         self._tests: dict[str, list[ResultPlace]] = {}
         #: Gives what was measured in rounds or turns, once; None for a case that was not. Raises what that raised.
         self.measured_before: Callable[[Case, Settings], Measurement | None] = lambda _case, _settings: None
-        #: Is told of each test that has ended.
+        #: Is told of each test that has ended. Raises what closing the rigs of its case has raised.
         self.ended: Callable[[str], None] = lambda _nodeid: None
         #: The node id of the test that runs, or of the last one that ran.
         self.current = ""
@@ -368,12 +368,14 @@ class Run:
         """Ends a test: closes the rigs that the next one cannot use. Raises ProvisionError for what remains."""
         self.progress.schedule.finish(None if self._began is None else time.monotonic() - self._began)
         self._began = None
-        self.ended(self.current)
         requests = None
         with suppress(Unsupported, ProvisionError):
             requests = None if following is None else self.testbed.need(following.case, following.settings)
         try:
-            self.pool.release(requests)
+            try:
+                self.ended(self.current)
+            finally:
+                self.pool.release(requests)
         finally:
             if self.budget is not None:  # closing rigs takes time, too
                 self.budget.finish(time.monotonic() - self.opened, *self._width)

@@ -93,6 +93,8 @@ class Turns:
         self._seed = Random().randint(0, MOST_SEED) if seed is None else seed
         self._waiting = {item.nodeid: item for item in items if self._may(item)}
         self._measured: dict[str, _Member] = {}
+        #: By test, what closing the rigs of its case has raised.
+        self._unclosed: dict[str, Exception] = {}
         self._turn = ""
 
     def _may(self, item: pytest.Item) -> bool:
@@ -177,6 +179,8 @@ class Turns:
                 self._turn = f"turn {number + 1} "
                 for member in order:
                     self._take_turn(member)
+                    if member.over:
+                        self._close(member, [other.requests for other in group if not other.over])
         except BaseException:
             with suppress(IcbenchError):  # the first error tells more
                 self._run.pool.close()
@@ -194,6 +198,7 @@ class Turns:
             if member.measuring is None:
                 member.measuring = self._begin(member, rigs, began)
             measurement = member.measuring.take_turn()
+            run.pool.rest()
             member.measurement = None if measurement is None else self._ended(member, measurement)
         except pytest.exit.Exception:
             raise
@@ -202,6 +207,13 @@ class Turns:
         if member.error is not None or (member.measurement and member.measurement.verdict == Verdict.INVALID):
             run.pool.drop(member.requests)
         schedule.finish_part(self._share(member, first=first), time.monotonic() - began)
+
+    def _close(self, member: _Member, others: Sequence[RigRequests]) -> None:
+        """Closes the rigs of a member that is over, but those that others need."""
+        try:
+            self._run.pool.finish(member.requests, others)
+        except IcbenchError as error:  # its test's, which keeps its measurement
+            self._unclosed[member.item.nodeid] = error
 
     def _share(self, member: _Member, *, first: bool) -> float:
         """Returns the part of a case's forecast that a turn was; the first one builds its rigs."""
@@ -235,9 +247,11 @@ class Turns:
         return measurement
 
     def forget(self, nodeid: str) -> None:
-        """Forgets what a test that has ended did not take."""
+        """Forgets what a test that has ended did not take. Raises what closing the rigs of its case has raised."""
         self._waiting.pop(nodeid, None)
         self._measured.pop(nodeid, None)
+        if (error := self._unclosed.pop(nodeid, None)) is not None:
+            raise error
 
     def keep(self) -> None:
         """Writes what was measured for tests that did not run: the session was interrupted, or a failure ended it."""

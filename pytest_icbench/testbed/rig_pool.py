@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
@@ -77,6 +77,8 @@ class RigPool(Generic[R]):
         #: Those that were closed to make room. Their cases go on with the same objects, which are built again.
         self._closed: dict[_Key, R] = {}
         self._running: _Key | None = None
+        #: What closing a rig to make room for another one has raised: its own case is told.
+        self._unclosed: dict[_Key, ProvisionError] = {}
 
     def acquire(self, requests: RigRequests, *, beside: bool = False) -> Rigs[R]:
         """Returns the case's rig, running, and the reference's, paused, or over two hosts not yet built.
@@ -169,7 +171,10 @@ class RigPool(Generic[R]):
                     raise
                 # Without room one rig fewer may do; what else failed may be a name that another rig has.
                 for other in others[:1] if isinstance(error, NoRoom) else others:
-                    self._close(other)
+                    try:
+                        self._close(other)
+                    except ProvisionError as fault:
+                        self._unclosed[other] = fault
             else:
                 self._held[key] = self._closed.pop(key)
                 return
@@ -180,6 +185,25 @@ class RigPool(Generic[R]):
             self._running = None
         self._closed[key] = rig = self._held.pop(key)
         rig.close()
+
+    def rest(self) -> None:
+        """Pauses the rig that runs, so that a fault in that is its own case's. Raises ProvisionError."""
+        running = self._running
+        if running is not None:
+            self._held[running].pause()
+            self._running = None
+
+    def finish(self, requests: RigRequests, others: Iterable[RigRequests]) -> None:
+        """Closes the rigs of a case that is over, but those that others share. Raises the first error, after all."""
+        shared = {key for other in others for key in _keys(other)}
+        with ExitStack() as closing:
+            for key in reversed([key for key in _keys(requests) if key not in shared]):
+                self._closed.pop(key, None)
+                if key in self._held:
+                    self._running = None if self._running == key else self._running
+                    closing.callback(self._held.pop(key).close)
+                if (error := self._unclosed.pop(key, None)) is not None:
+                    raise error
 
     def drop(self, requests: RigRequests) -> None:
         """Closes the rigs of a case, whose state is unknown. Errors are dropped: what made it unknown tells more."""

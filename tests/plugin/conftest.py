@@ -35,6 +35,8 @@ _PACKAGE = str(Path(pytest_icbench.__file__).parents[1])
 _CHECKOUT = str(Path(__file__).parents[2])
 #: Only this plugin: others of the environment cost seconds a run, and are no part of what is tested.
 LOAD = ("-p", "pytest_icbench.plugin.hooks", "-p", "no:cacheprovider")
+#: By which sessions on the real host leave others their CPUs (tests/conftest.py); pytester takes it away.
+_BESIDE_OTHERS = os.environ["PYTEST_ADDOPTS"]
 
 
 @pytest.fixture
@@ -134,8 +136,9 @@ def inner(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, request: p
     # The same package as the outer run's, installed or not.
     monkeypatch.setenv("PYTHONPATH", _PACKAGE, prepend=os.pathsep)
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-    # What the outer run was told is not for the inner one, but for a session on the real host (tests/conftest.py).
-    real = request.path.name.endswith("end_to_end.py")
-    for name in (*([] if real else ["PYTEST_ADDOPTS"]), "PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT"):
+    # What the outer run was told is not for the inner one.
+    for name in ("PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT"):
         monkeypatch.delenv(name, raising=False)
+    if request.path.name.endswith("end_to_end.py"):  # on the real host, where other tests run beside
+        monkeypatch.setenv("PYTEST_ADDOPTS", _BESIDE_OTHERS)
     return Runner(pytester)
