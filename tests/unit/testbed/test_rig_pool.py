@@ -259,3 +259,36 @@ def test_rigs_of_unknown_state_are_dropped_alone() -> None:
     in_turns(rigs, ("a", "direct"), ("b", None))
     rigs.drop(need("a", "direct"))  # what made its state unknown is told instead
     assert states(world) == [("a", "closed"), ("direct", "closed"), ("b", "running")]
+
+
+def test_a_fault_in_pausing_is_told_when_its_own_turn_ends() -> None:
+    world: list[Rig] = []
+    rigs = pool(world, {"a": "pause"}, most=9)
+    rigs.acquire(need("a"), beside=True)
+    with pytest.raises(ProvisionError, match="a"):
+        rigs.rest()
+    rigs.drop(need("a"))
+    rigs.acquire(need("b"), beside=True)
+    rigs.rest()
+    rigs.rest()  # none runs
+    assert states(world) == [("a", "closed"), ("b", "paused")]
+
+
+def test_a_case_that_is_over_leaves_the_rigs_that_others_share() -> None:
+    world: list[Rig] = []
+    rigs = pool(world, most=9)
+    in_turns(rigs, ("a", "direct"), ("b", "direct"))
+    rigs.finish(need("a", "direct"), [need("b", "direct")])
+    assert states(world) == [("a", "closed"), ("direct", "paused"), ("b", "running")]
+    rigs.finish(need("b", "direct"), [])
+    assert {rig.state for rig in world} == {"closed"}
+
+
+def test_a_fault_in_closing_to_make_room_is_its_own_cases() -> None:
+    world: list[Rig] = []
+    rigs = pool(world, {"a": "leftover"}, most=1)
+    in_turns(rigs, ("a", None), ("b", None))
+    rigs.finish(need("b"), [need("a")])
+    with pytest.raises(ProvisionError, match="a"):
+        rigs.finish(need("a"), [])
+    rigs.finish(need("a"), [])
