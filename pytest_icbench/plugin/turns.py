@@ -209,9 +209,13 @@ class Turns:
         schedule.finish_part(self._share(member, first=first), time.monotonic() - began)
 
     def _close(self, member: _Member, others: Sequence[RigRequests]) -> None:
-        """Closes the rigs of a member that is over, but those that others need."""
+        """Closes the rigs of a member that is over, but those that others need.
+
+        The last one's reference link stays for the next test, which closes it if it needs another one.
+        """
+        requests = member.requests if others else replace(member.requests, reference=None)
         try:
-            self._run.pool.finish(member.requests, others)
+            self._run.pool.finish(requests, others)
         except IcbenchError as error:  # its test's, which keeps its measurement
             self._unclosed[member.item.nodeid] = error
 

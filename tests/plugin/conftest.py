@@ -36,7 +36,7 @@ _CHECKOUT = str(Path(__file__).parents[2])
 #: Only this plugin: others of the environment cost seconds a run, and are no part of what is tested.
 LOAD = ("-p", "pytest_icbench.plugin.hooks", "-p", "no:cacheprovider")
 #: By which sessions on the real host leave others their CPUs (tests/conftest.py); pytester takes it away.
-_BESIDE_OTHERS = os.environ["PYTEST_ADDOPTS"]
+_BESIDE_OTHERS = os.environ.get("PYTEST_ADDOPTS", "")
 
 
 @pytest.fixture
