@@ -64,7 +64,14 @@ def test_the_time_to_follow_is_that_of_the_queue_before_a_known_capacity(session
     assert up.follow_s is None
     quiet(found)
     # For a second frames came faster than it passes them. Those sent later wait for them.
-    assert down.follow_s == pytest.approx((2500 - capacity) / capacity, abs=WINDOW_S)
+    second = round(1 / WINDOW_S)
+    step_windows = [window for window in launch.windows if second < window.number <= 2 * second]
+    ended_ns = max(window.start_ns + window.duration_ns for window in step_windows)
+    drained_s = (max(window.last_ns or 0 for window in step_windows) - ended_ns) / 1e9
+    assert down.follow_s == pytest.approx(drained_s, abs=WINDOW_S)
+    # None passes sooner than it costs. A hypervisor makes a frame last longer, and counts that as no one's time.
+    least_s = (2500 - capacity) / capacity
+    assert least_s - WINDOW_S < drained_s < 1.5 * least_s
 
 
 def quiet(found: Measurement) -> None:
