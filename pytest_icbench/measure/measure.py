@@ -63,7 +63,7 @@ def measure(
         WorkloadError: a process failed; with the tail of its log.
         ProvisionError: a rig could not be built anew, paused or resumed.
     """
-    measuring = Measuring(
+    return Measuring(
         (rig, reference_rig),
         case,
         settings,
@@ -73,11 +73,7 @@ def measure(
         api=api,
         executable=executable,
         application=application,
-    )
-    if part is not None:
-        measuring.strategy.resume(part)
-    measuring.strategy.run_and_leave()
-    return measuring.result()
+    ).run(part)
 
 
 class Measuring:
@@ -116,6 +112,13 @@ class Measuring:
         )
         if application is not None:
             self.strategy.run_by(application)
+
+    def run(self, part: Part | None = None) -> Measurement:
+        """Runs all launches, or those of one round. Returns and raises as ``measure`` does."""
+        if part is not None:
+            self.strategy.resume(part)
+        self.strategy.run_and_leave()
+        return self.result()
 
     def take_turn(self) -> Measurement | None:
         """Runs the launches of one turn. Returns the measurement once it is over. Raises as ``measure`` does."""

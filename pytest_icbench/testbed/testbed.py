@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pytest_icbench.measure.measure import Measuring
     from pytest_icbench.measure.part import Part
     from pytest_icbench.measure.progress import OnProgress
+    from pytest_icbench.measure.rig import MeasuredRig
     from pytest_icbench.measure.summary.summarize import Surroundings
     from pytest_icbench.model.fitness import Fitness, Link
     from pytest_icbench.model.measurement import Measurement
@@ -276,23 +277,16 @@ class Testbed:
         Args:
             part: the round that this is; the measurement is that of all rounds so far.
         """
-        from pytest_icbench.measure.measure import measure
         from pytest_icbench.testbed.births import measure_births
         from pytest_icbench.testbed.neighbour import beside
 
         rig, reference_rig = rigs
-        around = self._around(rig)
         if case.birth is not None:
-            return measure_births(rig, settings, around, on_progress)
-        if self.remote is not None and case.remote:
-            around = self.remote.around(around, rig, self.options.remote if self.options.host_names else None)
-        api = case.resolved_api(self.catalogue[case.switch])
-        application, around = with_application(case, around)
-        measured = partial(measure, around=around, reference=reference, api=api, application=application, part=part)
+            return measure_births(rig, settings, self._around(rig), on_progress)
         if case.neighbour is not None:
-            measured = partial(measured, reference=case.undisturbed)
-        with beside(rig, reference_rig, case, self.options.node) as (case_rig, other_rig):
-            return with_ports(measured(case_rig, other_rig, case, settings, on_progress), rig)
+            reference = case.undisturbed
+        with beside(rig, reference_rig, case, self.options.node) as seen:
+            return self._measuring(rig, seen, case, reference, settings, on_progress).run(part)
 
     def measuring(
         self,
@@ -303,20 +297,38 @@ class Testbed:
         on_progress: OnProgress,
     ) -> Measuring:
         """Begins a case whose turns others follow: one without a neighbour, on one host."""
+        return self._measuring(rigs[0], rigs, case, reference, settings, on_progress)
+
+    def _measuring(
+        self,
+        rig: Rig,
+        seen: tuple[MeasuredRig, MeasuredRig | None],
+        case: Case,
+        reference: Case | None,
+        settings: Settings,
+        on_progress: OnProgress,
+    ) -> Measuring:
+        """Begins a case on its rig.
+
+        Args:
+            seen: the rigs as the launches see them: beside a neighbour, and without it.
+        """
         from pytest_icbench.measure.measure import Measuring
 
-        application, around = with_application(case, self._around(rigs[0]))
-        api = case.resolved_api(self.catalogue[case.switch])
+        around = self._around(rig)
+        if self.remote is not None and case.remote:
+            around = self.remote.around(around, rig, self.options.remote if self.options.host_names else None)
+        application, around = with_application(case, around)
         return Measuring(
-            rigs,
+            seen,
             case,
             settings,
             on_progress,
             around=around,
             reference=reference,
-            api=api,
+            api=case.resolved_api(self.catalogue[case.switch]),
             application=application,
-            complete=partial(with_ports, rig=rigs[0]),
+            complete=partial(with_ports, rig=rig),
         )
 
     def measure_versions(
