@@ -6,7 +6,6 @@ from __future__ import annotations
 from statistics import NormalDist
 
 from pytest_icbench.gate.against import BaselineComparison
-from pytest_icbench.gate.limits import AT_LIMIT
 from pytest_icbench.gate.margins import CYCLES, Margins
 from pytest_icbench.model import circumstances
 from pytest_icbench.model.case import CANDIDATE_KEY
@@ -35,7 +34,9 @@ def against_base(now: Measurement, base: Measurement | None, margins: Margins) -
     more, note = None, comparison.note
     unsure = note is None or by_cycles or (comparison.confirmed is False and note != AT_LEAST)
     if comparison.decision == Verdict.INCONCLUSIVE and unsure:
-        more, why = _more_pairs(comparison, allowed.margin)
+        more, why = _more_pairs(
+            comparison, Margin(allowed.allowance.better, comparison.tolerated, comparison.allowance)
+        )
         note = note or why
     finding = Finding(
         name=comparison.figure,
@@ -49,8 +50,11 @@ def against_base(now: Measurement, base: Measurement | None, margins: Margins) -
         ratio=comparison.ratio,
         ratio_low=comparison.ratio_low,
         ratio_high=comparison.ratio_high,
-        more_launches=more,
+        unit="pair",
+        units=comparison.pairs,
+        more=more,
         more_s=None if more is None else more * now.duration_s / max(now.launches, 1),
+        reason="spread" if comparison.decision == Verdict.INCONCLUSIVE else None,
         note=note,
     )
     changed = tuple(
@@ -74,4 +78,4 @@ def _more_pairs(comparison: SideBySide, margin: Margin) -> tuple[int | None, str
         comparison.ratio + widened * (end - comparison.ratio) for end in (comparison.ratio_low, comparison.ratio_high)
     )
     more = launches_until_told(Estimate(comparison.ratio, low, high), margin.limit, comparison.pairs)
-    return more, AT_LIMIT if more is None else None
+    return more, None
