@@ -35,7 +35,7 @@ def test_pairs_end_when_they_are_enough_twice() -> None:
     assert why(narrow[:6]) is None
     assert why(narrow[:7]) == "precision"
     assert why([0.9, 1.1, 0.8, 1.3, 1.0, 1.2, 1.0]) is None
-    assert why([0.9, 1.1] * 4 + [1.0, 1.3, 1.2]) is None
+    assert why([0.9, 1.15, 1.0, 1.3] * 3) is None
 
 
 def test_the_time_ends_them_once_they_are_enough_for_the_level() -> None:

@@ -20,7 +20,7 @@ def test_each_pair_has_rigs_of_its_own_and_what_comes_first_is_drawn(rigs: tuple
     order = by_rigs(rigs[0].log)
     assert len(order) == 12
     for (first, second), built in order:
-        assert built == f"{second} {first}"  # the one that is launched first is built last
+        assert built.split() == [second, first]  # the one that is launched first is built last
     assert {launches[0] for launches, _ in order} == {"new", "base"}
     firsts = "".join(launches[0][0] for launches, _ in order)
     assert "nn" in firsts or "bb" in firsts  # a coin, no alternation
