@@ -257,7 +257,7 @@ class Icbench:
             if call:
                 settings = settings_for(self._run.options, self._benchmark.request.settings, call, where)
             settings = telling_settings(case, settings, self._run.options, self._benchmark.limits)
-            settings = self._run.on_this_look(settings, case.rate)
+            settings = self._run.on_this_test(settings, case.rate)
             check_rate(case, settings, where)
             taken = self._take(case)
             if taken is not None:
@@ -266,6 +266,7 @@ class Icbench:
                 if how is not None:
                     raise Unsupported("--icbench-variant compares launches; leave it out for long runs and trains")
                 how = self._side_by_side
+            how = how or self._run.against_old
             if how is None:
                 how = self._loaded if case.rate.share else self._run.measure
             measurement = how(case, settings)

@@ -195,14 +195,9 @@ def _side_by_side(result: Result, comparison: SideBySide) -> Change:
     )
 
 
-def of_finding(case: str, finding: Finding, allowance: float | None = None) -> Change:
-    """Returns the change that a finding against a baseline states.
-
-    Args:
-        allowance: the share of noise that is allowed in both directions; a finding has it with the tolerance only.
-    """
+def of_finding(case: str, finding: Finding) -> Change:
+    """Returns the change that a finding against a baseline states."""
     drop = finding.kind == "drop"
-    gain = None if allowance is None else 1 + allowance if drop else 1 - allowance
     return Change(
         case=case,
         name=finding.name,
@@ -213,8 +208,8 @@ def of_finding(case: str, finding: Finding, allowance: float | None = None) -> C
         low=finding.ratio_low,
         high=finding.ratio_high,
         limit=1 - finding.limit if drop else 1 + finding.limit,
-        gain=gain,
-        note=finding.outlook() or (finding.note or "" if finding.medians is not None else ""),
+        gain=1 + finding.limit if drop else 1 - finding.limit,
+        note=finding.outlook() or finding.note or "",
     )
 
 

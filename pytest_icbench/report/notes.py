@@ -121,7 +121,7 @@ def _of(result: Result) -> Iterator[Note]:
         yield Note(result.evidence.splitlines()[0])
     if result.is_number and result.verdict in NOTABLE and result.reason:
         # The sentence names its case; without it equal sentences are one note.
-        yield Note(f"{result.verdict}: {result.reason.removesuffix(f', {result.case}')}", alone=_reason(result))
+        yield Note(f"{result.verdict}: {result.reason.removeprefix(f'{result.case}: ')}", alone=_reason(result))
     if disturbed := remarks.disturbance(result):
         yield Note("disturbed", f"({disturbed.removeprefix('disturbed: ')})", disturbed)
     if stepped := remarks.clock_step(result):

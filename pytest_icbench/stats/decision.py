@@ -43,6 +43,10 @@ NARROW = 0.6
 POWER, WEAK_LOSS, WEAK_POWER = 0.9, 0.1, 0.5
 #: The fewest sessions that tell how far sessions lie apart: two have one difference, and no second opinion on it.
 FEWEST_SESSIONS = 3
+#: Sessions that are advised: Student's quantile for a session of five cases is 16 with three of them, and 6 with five.
+ENOUGH_SESSIONS = 5
+#: A session finds a loss twice: at first, and measured again. So each look has to find it with the root of the power.
+LOOKS = 2
 #: Waiting for more than this many further pairs, an hour of them, is no advice.
 MOST_MORE = 1000
 
@@ -193,9 +197,13 @@ def decide_session(now: float, levels: Sequence[Sequence[float]], allowance: All
 
 
 def session_finds(spread: Spread, sessions: int, allowance: Allowance, cases: int, power: float = POWER) -> float:
-    """Returns the loss that a new session finds with this probability, after so many sessions at the newest level."""
+    """Returns the loss that a new session and its retest find with this probability.
+
+    Args:
+        sessions: their number at the newest level.
+    """
     error = spread.deviation * math.sqrt(1 + 1 / sessions)
-    return finds(arm(spread, sessions, confidence(cases)), error, allowance, power)
+    return finds(arm(spread, sessions, confidence(cases)), error, allowance, power ** (1 / LOOKS))
 
 
 def is_weak(spread: Spread, sessions: int, allowance: Allowance, cases: int) -> bool:

@@ -113,8 +113,8 @@ def has_neighbour(testbed: Testbed, benchmark: Benchmark) -> bool:
     return wanted and testbed.reference(benchmark.case) is not None
 
 
-def second_look_settings(settings: Settings, seconds: float, rate: Rate) -> Settings:
-    """Returns the settings of a second look at a suspect: each launch has rigs of its own, and so has a search.
+def retest_settings(settings: Settings, seconds: float, rate: Rate) -> Settings:
+    """Returns the settings of a retest: each launch has rigs of its own, and so has a search.
 
     Args:
         seconds: the most time for it.
@@ -123,18 +123,18 @@ def second_look_settings(settings: Settings, seconds: float, rate: Rate) -> Sett
     if rate.is_search:
         return replace(settings, search_time_s=min(settings.search_limit_s, seconds))
     fresh = replace(settings, fresh=True)
-    return replace(fresh, max_duration_s=min(max(fresh.max_duration_s, 2 * second_look_least_s(fresh, rate)), seconds))
+    return replace(fresh, max_duration_s=min(max(fresh.max_duration_s, 2 * retest_least_s(fresh, rate)), seconds))
 
 
-def second_look_least_s(settings: Settings, rate: Rate) -> float:
-    """Returns the seconds of a second look with the fewest launches, or with another search."""
+def retest_least_s(settings: Settings, rate: Rate) -> float:
+    """Returns the seconds of a retest with the fewest launches, or with another search."""
     if rate.is_search:
         return estimate_s(settings, reference=settings.reference, rate=rate)
     fresh = replace(settings, fresh=True)
     return (fresh.min_launches + 1) * launch_estimate_s(fresh, reference=fresh.reference)
 
 
-def quickest_look_s(planned: Sequence[Benchmark]) -> float:
-    """Returns the seconds of the quickest second look at a suspect of these cases; 0 if none is compared."""
+def quickest_retest_s(planned: Sequence[Benchmark]) -> float:
+    """Returns the seconds of the quickest retest of these cases; 0 if none is compared."""
     compared = [one for one in planned if one.case.candidate is None and one.measures is None]
-    return min((second_look_least_s(one.settings, one.case.rate) for one in compared), default=0.0)
+    return min((retest_least_s(one.settings, one.case.rate) for one in compared), default=0.0)

@@ -127,7 +127,7 @@ def test_the_clearest_suspect_comes_first(files: Runner, bench: type[FakeTestbed
 def test_without_time_a_suspect_stays_undecided(
     files: Runner, bench: type[FakeTestbed], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(second_look, "second_look_least_s", lambda _settings, _rate: 1e9)
+    monkeypatch.setattr(second_look, "retest_least_s", lambda _settings, _rate: 1e9)
     bench.behaviour = staticmethod(looks(0.8))
     result = files.run("--icbench-compare=main", "--icbench-budget=20m")
     result.assert_outcomes(passed=2)
