@@ -78,20 +78,18 @@ def decision_of(result: Result) -> str:
 
 def _line(result: Result) -> str:
     text = f"{printable(result.case)}: {decision_of(result)}"
-    return ", ".join([text, *filter(None, comparison_of(result))])
+    return ", ".join(filter(None, (text, _comparison(result))))
 
 
-def comparison_of(result: Result) -> tuple[str, str]:
-    """Returns the change of a candidate with its interval and both values, and what it finds; both may be empty."""
+def _comparison(result: Result) -> str:
+    """Returns the change of a candidate with its interval and both values, or why there is none; it may be empty."""
     comparison = result.side_by_side
     if comparison is None:
-        return "", printable(result.reason or "")
+        return printable(result.reason or "")
     text = f"{comparison.figure} {_change(comparison.ratio)}"
     if comparison.ratio_low is not None and comparison.ratio_high is not None:
         text += f" ({_change(comparison.ratio_low)} to {_change(comparison.ratio_high)}, {comparison.pairs} pairs)"
-    text += f": {_deciding(comparison)}"
-    found = comparison.finds is not None and comparison.decision == Verdict.PASS
-    return text, f"would have found a loss of {percent(comparison.finds or 0.0)} or more" if found else ""
+    return f"{text}: {_deciding(comparison)}"
 
 
 #: The end of a figure's name, the unit it is shown in and what that takes.
