@@ -20,7 +20,7 @@ from pytest_icbench.model.case import Case, Dimension
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate, named_rate
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.plugin.allowance import allowance_of
+from pytest_icbench.plugin.allowance import allowances_of
 from pytest_icbench.plugin.items import Benchmark, check_rate, telling_settings
 from pytest_icbench.plugin.marker import MarkerCheck
 from pytest_icbench.plugin.outcomes import skip
@@ -321,7 +321,7 @@ class Icbench:
             )
         offered = self._offered(case.base, settings) if case.rate.share else None
         measured = case if offered is None else replace(case, rate=offered[0])
-        allowed = allowance_of(self._benchmark.thresholds.margins(*case.ids), case.dimension)
+        allowed = allowances_of(self._benchmark.thresholds.margins(*case.ids), case.dimension)
         candidate, base = self._run.measure_versions(measured, settings, allowed)
         if offered is not None:
             named: dict[str, Any] = {"load": case.rate.share, "load_of_pps": offered[1]}

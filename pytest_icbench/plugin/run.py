@@ -29,7 +29,7 @@ from pytest_icbench.plugin.items import Benchmark, benchmarks, judged_cases
 from pytest_icbench.plugin.judging import judging_by, keep_baseline
 from pytest_icbench.plugin.progress import ProgressLine
 from pytest_icbench.plugin.run_info import gather
-from pytest_icbench.plugin.schedule.forecast import estimates, retest_settings
+from pytest_icbench.plugin.schedule.forecast import comparisons_of, estimates, retest_settings
 from pytest_icbench.plugin.schedule.plan import hosts_of, is_adaptive, make_budget, no_retests
 from pytest_icbench.plugin.schedule.schedule import Schedule
 from pytest_icbench.store.history import append, entry_of
@@ -40,7 +40,7 @@ from pytest_icbench.store.run import ResultPlace, TestRecord, append_test, write
 from pytest_icbench.testbed.rig_pool import RigPool, RigRequests, Rigs
 
 if TYPE_CHECKING:
-    from pytest_icbench.measure.comparing import Allowance
+    from pytest_icbench.measure.comparing import Allowances
     from pytest_icbench.measure.progress import Progress
     from pytest_icbench.model.rate import Rate
     from pytest_icbench.model.settings import Settings
@@ -88,9 +88,7 @@ class Run:
         #: Results of searches by case, since the loads of other cases are parts of their rates.
         self.found_rates: dict[Case, Measurement] = {}
         #: The number of comparisons with a base, which keep the session's error rate together.
-        self.compared = sum(
-            benchmark.request.comparisons for benchmark in benchmarks(items) if benchmark.case.candidate is not None
-        )
+        self.compared = comparisons_of(benchmarks(items))
         self._began: float | None = None
         self._width: tuple[float | None, int] = (None, 0)
         self.budget = make_budget(testbed, options, benchmarks(items), hosts_of(config))
@@ -212,7 +210,7 @@ class Run:
 
         return self._on_rigs(case, settings, measured)[0]
 
-    def measure_versions(self, case: Case, settings: Settings, allowed: Allowance) -> tuple[Measurement, Measurement]:
+    def measure_versions(self, case: Case, settings: Settings, allowed: Allowances) -> tuple[Measurement, Measurement]:
         """Measures a candidate side by side with its base. Returns both results. Raises what ``measure`` raises."""
 
         def measured(rigs: Rigs[Any], _requests: RigRequests, budgeted: Settings) -> tuple[Measurement, Measurement]:

@@ -111,6 +111,7 @@ class Decision:
         finds: the loss that is found nine times of ten, as a share; None where the level has no interval.
         reason: why it is open, else None.
         more: about how many more pairs would decide an open one; None where none do.
+        weak: a loss of ``WEAK_LOSS`` is missed more often than not.
     """
 
     outcome: Outcome
@@ -118,6 +119,7 @@ class Decision:
     finds: float | None = None
     reason: Reason | None = None
     more: int | None = None
+    weak: bool = True
 
 
 def confidence(cases: int) -> float:
@@ -150,10 +152,10 @@ def decide_pairs(ratios: Sequence[float], allowance: Allowance, cases: int) -> D
         outcome = "same"
     reach = math.log(level.high / level.low) / 2
     error = math.log(ratio.high / ratio.low) / 2 / _normal_arm(CONFIDENCE)
-    found = finds(reach, error, allowance)
+    found, weak = finds(reach, error, allowance), _is_weak(finds(reach, error, allowance, WEAK_POWER), allowance)
     if outcome != "open":
-        return Decision(outcome, ratio, found)
-    return Decision("open", ratio, found, "spread", _more(ratio, reach, error, allowance, len(ratios)))
+        return Decision(outcome, ratio, found, weak=weak)
+    return Decision("open", ratio, found, "spread", _more(ratio, reach, error, allowance, len(ratios)), weak)
 
 
 def is_narrow(ratios: Sequence[float], allowance: Allowance, precision: float = math.inf) -> bool:
@@ -193,11 +195,10 @@ def decide_session(now: float, levels: Sequence[Sequence[float]], allowance: All
     found = session_finds(spread, len(levels[-1]), allowance, cases)
     wide = math.exp(min(session_reach(spread, len(levels[-1]), cases), 700.0))
     outcome = _beyond(Estimate(ratio.value, ratio.value / wide, ratio.value * wide), allowance)
-    if outcome != "open":
-        return Decision(outcome, ratio, found)
-    if is_weak(spread, len(levels[-1]), allowance, cases):
-        return Decision("open", ratio, found, "spread")
-    return Decision("same", ratio, found)
+    weak = is_weak(spread, len(levels[-1]), allowance, cases)
+    if outcome == "open" and not weak:
+        outcome = "same"
+    return Decision(outcome, ratio, found, "spread" if outcome == "open" else None, weak=weak)
 
 
 def session_reach(spread: Spread, sessions: int, cases: int) -> float:
@@ -218,7 +219,10 @@ def session_finds(spread: Spread, sessions: int, allowance: Allowance, cases: in
 
 def is_weak(spread: Spread, sessions: int, allowance: Allowance, cases: int) -> bool:
     """Whether a new session would miss a loss of a tenth more often than not, or of twice the allowance if more."""
-    found = session_finds(spread, sessions, allowance, cases, WEAK_POWER)
+    return _is_weak(session_finds(spread, sessions, allowance, cases, WEAK_POWER), allowance)
+
+
+def _is_weak(found: float, allowance: Allowance) -> bool:
     return found > max(WEAK_LOSS, 2 * allowance.share)
 
 

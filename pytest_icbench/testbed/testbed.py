@@ -30,7 +30,7 @@ from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 
 if TYPE_CHECKING:
     from pytest_icbench.driver.switch.protocol import Switch
-    from pytest_icbench.measure.comparing import Allowance
+    from pytest_icbench.measure.comparing import Allowances
     from pytest_icbench.measure.measure import Measuring
     from pytest_icbench.measure.part import Part
     from pytest_icbench.measure.progress import OnProgress
@@ -336,7 +336,7 @@ class Testbed:
         rigs: tuple[Rig, Rig],
         case: Case,
         settings: Settings,
-        allowed: Allowance,
+        allowed: Allowances,
         cases: int,
         on_progress: OnProgress,
     ) -> tuple[Measurement, Measurement]:

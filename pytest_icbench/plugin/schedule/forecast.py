@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -41,7 +41,7 @@ def estimates(
         soak_s: the user's length of a long run in seconds; None: the tests say it.
         budgeted: a budget may end a case with the fewest launches that have an interval, before any precision is told.
     """
-    forecast = []
+    forecast, compared = [], comparisons_of(planned)
     previous: object = None
     searched = set[Case]()
     for benchmark in planned:
@@ -51,7 +51,10 @@ def estimates(
             forecast.append(0.0)
             continue
         key = benchmark.case.rig_key
-        seconds = _without_search_s(testbed, benchmark, build=key != previous, soak_s=soak_s, budgeted=budgeted)
+        if benchmark.case.candidate is not None:
+            seconds = benchmark.request.comparisons * comparison_estimate_s(benchmark.settings, compared)
+        else:
+            seconds = _without_search_s(testbed, benchmark, build=key != previous, soak_s=soak_s, budgeted=budgeted)
         whole = _looked_for(benchmark)
         if whole is not None and whole not in searched:  # searched for once per run
             searched.add(whole)
@@ -59,6 +62,11 @@ def estimates(
         forecast.append(seconds)
         previous = key
     return forecast
+
+
+def comparisons_of(planned: Iterable[Benchmark]) -> int:
+    """Returns the number of comparisons with a base, which keep the session's error rate together."""
+    return sum(benchmark.request.comparisons for benchmark in planned if benchmark.case.candidate is not None)
 
 
 def _without_search_s(
@@ -77,9 +85,6 @@ def _without_search_s(
         return estimate_s(settings, reference=False, build=build, rate=Rate(loads=()), launches=launches)
     if request.measure == "search" and not rate.is_search:
         rate = Rate(loss_ratio=0.0)
-    if benchmark.case.candidate is not None:
-        again_s = comparison_estimate_s(settings, build=False)
-        return comparison_estimate_s(settings, build=build) + (request.comparisons - 1) * again_s
     neighbour, in_turn = has_neighbour(testbed, benchmark), benchmark.case.remote
     rounds = testbed.options.rounds if benchmark.takes_part else 1
     if rounds > 1:

@@ -62,11 +62,11 @@ def test_the_table() -> None:
     }
 
 
-def test_every_change_against_a_baseline_has_one_verdict() -> None:
+def test_every_outcome_of_a_decision_has_one_verdict() -> None:
     assert {Verdict.of_outcome(outcome) for outcome in get_args(Outcome)} == {
         *(Verdict.REGRESSED, Verdict.INCONCLUSIVE, Verdict.PASS, Verdict.IMPROVED),
     }
-    changes = [verdict.change for verdict in Verdict if verdict.change is not None]
+    changes = [verdict.decided for verdict in Verdict if verdict.decided is not None]
     assert len(set(changes)) == len(changes)
 
 
