@@ -43,8 +43,8 @@ def write_all(
         keys = {(entry.key, str(entry.identity)) for entry in entries}
         kept = [one for one in load(options.baselines, options.save).entries if (one.key, str(one.identity)) in keys]
         of = f"baseline {options.save}: "
-        later = [line for sentence in saved(kept) for line in wrapped(f"{of}{sentence}")]
-        return [f"{of}{', '.join(map(str, files))}", *later], troubles
+        unjudged = [line for told in saved(kept) for line in wrapped(f"{of}{told}")]
+        return [f"{of}{', '.join(map(str, files))}", *unjudged], troubles
     except IcbenchError as error:
         later = f"icbench accept {options.save} --all --run {directory}"
         return [], [*troubles, f"baseline {options.save}: {error}; afterwards: {later}"]
