@@ -27,14 +27,10 @@ from pytest_icbench.plugin.usage import told
 from pytest_icbench.wording import counted, percent, printable
 
 if TYPE_CHECKING:
-    from pytest_icbench.model.case import Case
     from pytest_icbench.model.finding import Finding
     from pytest_icbench.model.measurement import Measurement
-    from pytest_icbench.model.settings import Settings
     from pytest_icbench.plugin.fixture import Icbench
-
-#: Measures a case against its old version; the measurement has ``side_by_side``, by which it is judged.
-OldVersion = Callable[["Case", "Settings"], "Measurement"]
+    from pytest_icbench.plugin.run import OldVersion
 
 
 def old_version(_entry: Entry) -> OldVersion | None:

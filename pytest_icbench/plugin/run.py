@@ -44,12 +44,13 @@ if TYPE_CHECKING:
     from pytest_icbench.measure.progress import Progress
     from pytest_icbench.model.rate import Rate
     from pytest_icbench.model.settings import Settings
-    from pytest_icbench.plugin.retest import OldVersion
     from pytest_icbench.testbed.exchange import Exchange
     from pytest_icbench.testbed.rig import Rig
     from pytest_icbench.testbed.testbed import Testbed
 
 
+#: Measures a case against its old version; the measurement has ``side_by_side``, by which it is judged.
+OldVersion = Callable[[Case, "Settings"], Measurement]
 #: The time of a measurement when the budget is used up: enough for some launches.
 LEAST_LEFT_S = 2.0
 
