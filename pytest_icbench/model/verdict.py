@@ -10,7 +10,7 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.wording import suggestion
 
 if TYPE_CHECKING:
-    from pytest_icbench.stats.noninferiority import Change
+    from pytest_icbench.stats import decision
 
 #: How a test ended; ``broken``: not by a verdict on figures, but by an INVALID measurement, an error or an assertion.
 Outcome = Literal["passed", "skipped", "regressed", "undecided", "broken"]
@@ -19,6 +19,9 @@ Colour = Literal["good", "warn", "bad", "ink"]
 #: pytest's exit status with ``--icbench-exit-codes``; of several outcomes the first decides. Other statuses are
 #: pytest's own; 1 then means broken.
 EXIT_STATUS: dict[Outcome, int] = {"regressed": 10, "undecided": 11}
+#: No verdict: what ``--icbench-fail-on`` calls a session that would miss a loss of a tenth more often than not. Nothing
+#: regressed in it, or that status stands.
+WEAK, WEAK_STATUS = "WEAK", 12
 
 
 class Verdict(StrEnum):
@@ -30,7 +33,7 @@ class Verdict(StrEnum):
         outcome: how a test with it ends, whether it fails or not.
         colour: its colour on a page, a variable of the style sheet.
         notable: whether reports name the cases with it, and the reasons.
-        change: its name in ``stats.noninferiority``.
+        decided: its name in ``stats.decision``.
         meaning: its meaning as half a sentence.
     """
 
@@ -39,42 +42,49 @@ class Verdict(StrEnum):
     outcome: Outcome
     colour: Colour
     notable: bool
-    change: Change | None
+    decided: decision.Outcome | None
     meaning: str
 
     INVALID = "INVALID", "broken", "bad", "fails notable", None, "the values are no measurement"
     REGRESSED = (
         *("REGRESSED", "regressed", "bad", "fails notable", "worse"),
-        "a limit was missed, or the baseline fallen short of, by the whole interval",
+        "a limit was missed, or the loss is beyond chance and at least what is allowed",
     )
     INCOMPARABLE = (
         *("INCOMPARABLE", "undecided", "bad", "notable", None),
         "there is something, but measured under other circumstances",
     )
     INCONCLUSIVE = (
-        *("INCONCLUSIVE", "undecided", "warn", "notable", "untold"),
-        'the interval is too wide to tell, or the value is "at least"',
+        *("INCONCLUSIVE", "undecided", "warn", "notable", "open"),
+        "nothing is decided: the reason says what would tell",
     )
     NO_BASELINE = "NO_BASELINE", "undecided", "ink", "", None, "nothing to compare with"
     IMPROVED = (
         *("IMPROVED", "passed", "good", "good", "better"),
-        "better than the baseline: the whole interval lies beyond the allowance",
+        "the gain is beyond chance and at least what is allowed",
     )
-    PASS = "PASS", "passed", "good", "good", "tolerable", "within the limits"
+    PASS = (
+        "PASS",
+        "passed",
+        "good",
+        "good",
+        "same",
+        "within the limits, and a loss of the stated size would have been found",
+    )
 
     def __new__(
-        cls, name: str, outcome: Outcome, colour: Colour, words: str, change: Change | None, meaning: str
+        cls, name: str, outcome: Outcome, colour: Colour, words: str, decided: decision.Outcome | None, meaning: str
     ) -> Verdict:
         self = str.__new__(cls, name)
         self._value_ = name
-        self.outcome, self.colour, self.change, self.meaning = outcome, colour, change, meaning
+        self.outcome, self.colour, self.decided, self.meaning = outcome, colour, decided, meaning
         self.fails, self.notable, self.good = (word in words.split() for word in ("fails", "notable", "good"))
         return self
 
     @classmethod
-    def of_change(cls, change: Change) -> Verdict:
-        """Returns the verdict on a figure's change against its baseline."""
-        return next(verdict for verdict in cls if verdict.change == change)
+    def of_outcome(cls, decided: decision.Outcome) -> Verdict:
+        """Returns the verdict on a figure of which this was decided."""
+        return next(verdict for verdict in cls if verdict.decided == decided)
 
 
 #: The verdicts in order, the deciding one first; readers of files compare texts with it.
@@ -97,6 +107,6 @@ def parse_verdicts(text: str, where: str) -> tuple[str, ...]:
     if words == ["NONE"]:
         return ()
     for word in words:
-        if word not in BAD:
-            raise UsageError(f"{where}: '{word}' is no verdict that could fail a test{suggestion(word, BAD)}")
+        if word not in (*BAD, WEAK):
+            raise UsageError(f"{where}: '{word}' is no verdict that could fail a test{suggestion(word, (*BAD, WEAK))}")
     return tuple(words)
