@@ -23,7 +23,7 @@ REASONS: Mapping[Reason, str] = MappingProxyType(
         "spread": "{units} lie too far apart",
         "state": "the host's CPUs are in another state than they were; measure again, or save this state",
         "host": "the host was disturbed, so the software is not known to be slower",
-        "bound": "the switch was not the limit: more endpoints' cores, a search or a round trip would tell",
+        "bound": "the switch was not the limit; more endpoints' cores would tell",
     }
 )
 
@@ -87,7 +87,8 @@ class Finding:
         if self.at_least:
             value += " (at least)"
         if self.baseline is not None and self.ratio is not None:
-            value += f" is {_change(self.ratio)} than {self.baseline}{self._interval()}"
+            than = "base" if self.unit == "pair" else self.baseline
+            value += f" is {_change(self.ratio)} than {than}{self._interval()}"
         elif self.baseline is None and self.value is not None:
             value += f" is {self._place()} {_amount('', self.limit, self.name)}{self._ends()}"
         return f"{value}{self._end()}"
