@@ -16,9 +16,9 @@ from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import Verdict
 
 #: Notes on the figure that decides.
-_PATH_FELL = "the switch was not the limit, and the path carries less all the same"
-_RESTS_ON_CYCLES = "the rate is only 'at least', so cycles decide"
-_FIXED = "the rate was given, so cycles decide"
+_PATH_FELL = "the path carries less, whatever limits it"
+_RESTS_ON_CYCLES = "the rate is a bound"
+_FIXED = "the rate was given"
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,8 +91,9 @@ def former(key: str) -> str:
     return ""
 
 
-def refusal(value: float) -> str | None:
-    """Returns why a value is refused; None if it is accepted."""
+def refusal(key: str, value: float) -> str | None:
+    """Returns why a value is refused; None if it is accepted. A time can rise to more than double, no rate fall so."""
     if value < 0:
         return "is negative; give a share such as 0.05"
-    return "is no share below 1; give 0.05 for 5 %" if value >= 1 else None
+    rises = COMPARED.get(key.removeprefix(f"{ALLOWANCE}_"), ("", "higher"))[1] == "lower"
+    return "is no share below 1; give 0.05 for 5 %" if value >= 1 and not rises else None

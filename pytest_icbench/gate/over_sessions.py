@@ -20,10 +20,12 @@ from pytest_icbench.gate.power import levels_of, more_sessions, power_of
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.decision import ENOUGH_SESSIONS, Outcome, decide_session
+from pytest_icbench.stats.quantiles import Estimate
 
-_SAME_AS_LINK = "the reference link changed alike, or it alone: the host is another one than in the baseline's sessions"
-_NO_LINK = "no reference link tells the host from the software: compare both versions here (--icbench-variant)"
-_ONCE = "worse once, and not measured again: give more --icbench-budget"
+_LINK_TOO = "the reference link changed, too: the host is not as it was"
+_LINK_ALONE = "worse only relative to the reference link: the host is not as it was"
+_NO_LINK = "no reference link tells host from software: compare both versions (--icbench-variant)"
+_ONCE = "worse once, and not measured again (--icbench-budget)"
 
 
 def over_sessions(
@@ -42,7 +44,7 @@ def over_sessions(
     known = [(value, levels) for value, levels in zip(of_now, sides, strict=False) if value is not None and value > 0]
     decisions = [decide_session(value, levels, allowed.allowance, cases) for value, levels in known]
     power = power_of([levels for _, levels in known], allowed.allowance, cases)
-    own, beside = decisions[0].ratio, decisions[1].ratio if len(decisions) > 1 else None
+    own, *others = [decision.ratio for decision in decisions]
     value = known[0][0]
     judged: dict[str, Any] = {
         "value": value,
@@ -50,7 +52,7 @@ def over_sessions(
         "ratio": own.value,
         "ratio_low": own.low,
         "ratio_high": own.high,
-        "against_control": beside,
+        "against_control": Estimate(others[0], others[0].low, others[0].high) if others else None,
         "unit": "session",
         "units": len(known[0][1][-1]),
         "finds": power.finds,
@@ -58,9 +60,10 @@ def over_sessions(
     }
     finding = replace(finding, **judged)
     outcomes = [decision.outcome for decision in decisions]
-    if "worse" in outcomes:
+    spread_hides = outcomes == ["open", "worse"]
+    if "worse" in outcomes and not spread_hides:
         return _of_worse(finding, outcomes, retest=retest)
-    if power.weak and outcomes != ["better", "better"]:
+    if spread_hides or (power.weak and outcomes != ["better", "better"]):
         return replace(
             finding, reason="spread", more=more_sessions([side for _, side in known], allowed.allowance, cases)
         )
@@ -70,7 +73,7 @@ def over_sessions(
 def _of_worse(finding: Finding, outcomes: Sequence[Outcome], *, retest: bool) -> Finding:
     """Returns the finding on a figure that is worse by itself, relative to the reference link, or by both."""
     if set(outcomes) != {"worse"}:
-        return replace(finding, reason="host", note=_SAME_AS_LINK)
+        return replace(finding, reason="host", note=_LINK_TOO if outcomes[0] == "worse" else _LINK_ALONE)
     if not retest:
         return replace(finding, reason="few", note=_ONCE, retest=True)
     if len(outcomes) == 1:

@@ -109,7 +109,7 @@ def _table(pattern: str, table: Any, where: str) -> Table:
         if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
             raise UsageError(f"{at}: {value!r} is no finite number")
         if key in KEYS:
-            wrong = refusal(value)
+            wrong = refusal(key, value)
             if wrong is not None:
                 raise UsageError(f"{at}: {value!r} {wrong}")
             margins.append((key, (float(value), at)))

@@ -21,7 +21,7 @@ REASONS: Mapping[Reason, str] = MappingProxyType(
     {
         "few": "too few {units}",
         "spread": "{units} lie too far apart",
-        "state": "the host's CPUs are in another state than they were; measure again, or save this state",
+        "state": "the host's CPUs are in another state; measure again, or save this state, too",
         "host": "the host was disturbed, so the software is not known to be slower",
         "bound": "the switch was not the limit; more endpoints' cores would tell",
     }
@@ -83,20 +83,34 @@ class Finding:
 
     def sentence(self) -> str:
         """Returns what was found and why, without the verdict: ``4.2 Mpps is 9.8 % lower than main (…)``."""
-        value = _amount(self.name, self.value) if self.value is not None else f"{plain_name(self.name)} has no value"
-        if self.at_least:
-            value += " (at least)"
-        if self.baseline is not None and self.ratio is not None:
-            than = "base" if self.unit == "pair" else self.baseline
-            value += f" is {_change(self.ratio)} than {than}{self._interval()}"
-        elif self.baseline is None and self.value is not None:
-            value += f" is {self._place()} {_amount('', self.limit, self.name)}{self._ends()}"
-        return f"{value}{self._end()}"
+        if self.value is None:
+            return f"{plain_name(self.name)} has no value{self._end()}"
+        value = _amount(self.name, self.value) + (" (at least)" if self.at_least else "")
+        if self.baseline is None:
+            return f"{value}{self._beside_limit()}{self._end()}"
+        return f"{value if self.ratio is None else self._compared(value)}{self._end()}"
+
+    def _compared(self, value: str) -> str:
+        """Returns the change; the less is decided, the fewer words it has beside the interval."""
+        assert self.ratio is not None
+        change = _change(self.ratio)
+        if self.verdict in (Verdict.REGRESSED, Verdict.IMPROVED):
+            units = "" if self.units is None else counted(self.units, self.unit)
+            return f"{value} is {change} than {self._other()}{self._interval(units)}"
+        named = "" if self.name == "throughput_pps" else f"{plain_name(self.name)} "
+        base = f" than {self._other()}" if self.verdict == Verdict.PASS else ""
+        return f"{named}{change}{base}{self._interval()}"
+
+    def _other(self) -> str:
+        return "base" if self.unit == "pair" else str(self.baseline)
 
     def detail(self) -> str:
         """Returns the numbers behind the sentence, and where its limit stands."""
         text = f"{plain_name(self.name)}: {self.verdict}: {self.sentence()}"
         parts = []
+        if self.baseline is not None and self.value is not None:
+            ends = "" if self.at_least else self._ends()
+            parts.append(f"value {_amount('', self.value, self.name)}{ends}")
         if self.baseline_value is not None:
             day = f" of {self.measured[:10]}" if self.measured else ""
             parts.append(f"baseline {self.baseline}{day} {_amount('', self.baseline_value, self.name)}")
@@ -130,14 +144,15 @@ class Finding:
             return note
         if self.verdict == Verdict.PASS and self.finds is not None:
             return f"{note}; a loss of {percent(self.finds)} or more would have been found"
-        return f"{note}; allowed: {percent(self.limit)}"
+        return f"{note}; allowed: {percent(self.limit)}" if self.verdict == Verdict.REGRESSED else note
 
-    def _place(self) -> str:
-        """Returns how the value lies to its limit."""
-        word = "below" if self.kind == "min" else "above"
+    def _beside_limit(self) -> str:
+        """Returns how the value lies to its limit, and its interval."""
+        limit = _amount("", self.limit, self.name)
         if self.verdict == Verdict.INCONCLUSIVE:
-            return "too near" if self.reason == "spread" else "to be compared with"
-        return word if self.verdict == Verdict.REGRESSED else f"not {word}"
+            return f" is too near {limit}{self._ends()}" if self.reason == "spread" else f" (limit {limit})"
+        word = "below" if self.kind == "min" else "above"
+        return f" is {word if self.verdict == Verdict.REGRESSED else f'not {word}'} {limit}{self._ends()}"
 
     def _ends(self) -> str:
         low, high = self.value_low, self.value_high
@@ -145,12 +160,8 @@ class Finding:
             return ""
         return f" ({_amount('', low, self.name)} to {_amount('', high, self.name)})"
 
-    def _interval(self) -> str:
-        assert self.ratio is not None
-        units = counted(self.units, self.unit) if self.units is not None else ""
-        if self.ratio_low is None or self.ratio_high is None:
-            return f" ({units})" if units else ""
-        return _ends(Estimate(self.ratio, self.ratio_low, self.ratio_high), units)
+    def _interval(self, units: str = "") -> str:
+        return "" if self.ratio is None else _ends(Estimate(self.ratio, self.ratio_low, self.ratio_high), units)
 
 
 def _plural(unit: Unit) -> str:
@@ -164,7 +175,7 @@ def _change(ratio: float) -> str:
 def _ends(ratio: Estimate, units: str = "") -> str:
     """Returns a ratio's interval in percent of the change that its value states: `` (7.9 to 11.6 %, 24 pairs)``."""
     if ratio.low is None or ratio.high is None:
-        return ""
+        return f" ({units})" if units else ""
     low, high = (1 - ratio.high, 1 - ratio.low) if ratio.value < 1 else (ratio.low - 1, ratio.high - 1)
     return f" ({', '.join(filter(None, (f'{100 * low:.3g} to {100 * high:.3g} %', units)))})"
 

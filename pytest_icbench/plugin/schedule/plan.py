@@ -99,7 +99,7 @@ def no_retests(options: Options, budget: Budget, planned: Sequence[Benchmark]) -
         return None
     enough_s = max(budget.least_s / (1 - RETESTS), budget.least_s + quickest_retest_s(planned))
     return (
-        f"budget {clock(total_s)}: no time for a retest, without which nothing is REGRESSED: give"
+        f"budget {clock(total_s)}: no time for a retest, without which nothing is called a regression: give"
         f" {clock(math.ceil(enough_s))}, or select fewer cases"
     )
 

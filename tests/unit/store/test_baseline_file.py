@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.gate.entry import Entry, entry_of
 from pytest_icbench.gate.margins import COMPARED
+from pytest_icbench.gate.session_values import Figure
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import DamagedData
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
-from pytest_icbench.stats.noninferiority import Figure
 from pytest_icbench.stats.quantiles import Estimate, Histogram
 from pytest_icbench.store import baselines
 from pytest_icbench.store.baseline_file import SCHEMA, read, write
