@@ -94,12 +94,13 @@ class Finding:
         """Returns the change; the less is decided, the fewer words it has beside the interval."""
         assert self.ratio is not None
         change = _change(self.ratio)
+        units = "" if self.units is None else counted(self.units, self.unit)
         if self.verdict in (Verdict.REGRESSED, Verdict.IMPROVED):
-            units = "" if self.units is None else counted(self.units, self.unit)
             return f"{value} is {change} than {self._other()}{self._interval(units)}"
         named = "" if self.name == "throughput_pps" else f"{plain_name(self.name)} "
-        base = f" than {self._other()}" if self.verdict == Verdict.PASS else ""
-        return f"{named}{change}{base}{self._interval()}"
+        if self.verdict == Verdict.PASS:
+            return f"{named}{change} than {self._other()}{self._interval('' if self.note else units)}"
+        return f"{named}{change}{self._interval()}"
 
     def _other(self) -> str:
         return "base" if self.unit == "pair" else str(self.baseline)

@@ -31,7 +31,7 @@ def found(decision: str, ratio: float, **facts: Any) -> tuple[Finding, str]:
         ("IMPROVED", 1.1, {}, "5.5 Mpps is 10 % higher than base (9 to 11 %, 9 pairs)"),
         (
             *("PASS", 0.99, {}),
-            ": 1 % lower than base (0 to 2 %); a loss of 4 % or more would have been found",
+            ": 1 % lower than base (0 to 2 %, 9 pairs); a loss of 4 % or more would have been found",
         ),
         (
             *("INCONCLUSIVE", 0.96, {}),
