@@ -14,6 +14,7 @@ from pytest_icbench.model.result import Result
 from pytest_icbench.plugin.outcomes import Outcomes
 from pytest_icbench.report import markdown, openmetrics
 from pytest_icbench.store.baselines import load, save
+from pytest_icbench.wording import wrapped
 
 SUMMARY = "summary.md"
 METRICS = "openmetrics.txt"
@@ -41,8 +42,9 @@ def write_all(
         files = save(options.baselines, options.save, entries)
         keys = {(entry.key, str(entry.identity)) for entry in entries}
         kept = [one for one in load(options.baselines, options.save).entries if (one.key, str(one.identity)) in keys]
-        lines = [f"baseline {options.save}: {', '.join(map(str, files))}"]
-        return lines + [f"baseline {options.save}: {sentence}" for sentence in saved(kept)], troubles
+        of = f"baseline {options.save}: "
+        later = [line for sentence in saved(kept) for line in wrapped(f"{of}{sentence}")]
+        return [f"{of}{', '.join(map(str, files))}", *later], troubles
     except IcbenchError as error:
         later = f"icbench accept {options.save} --all --run {directory}"
         return [], [*troubles, f"baseline {options.save}: {error}; afterwards: {later}"]

@@ -20,7 +20,7 @@ from pytest_icbench.plugin.collector import ReportListener, ResultCollector, nam
 from pytest_icbench.plugin.outcomes import Outcomes
 from pytest_icbench.plugin.run_files import RunFiles, is_distributed
 from pytest_icbench.plugin.usage import sentence_of, told
-from pytest_icbench.wording import counted, printable, wrapped
+from pytest_icbench.wording import counted
 
 if TYPE_CHECKING:
     from pytest_icbench.config.switch_config import SwitchConfig
@@ -382,8 +382,7 @@ class Session:
             return
         write_results(reporter, self.results, self.collector.page, self.directory)
         for line in self._baseline_lines:
-            for part in wrapped(printable(line)):
-                reporter.write_line(part)
+            reporter.write_line(line)
         if interrupted and not is_distributed(self.config):  # results of several hosts cannot be taken over
             from pytest_icbench.plugin.repeat import resume_command
 

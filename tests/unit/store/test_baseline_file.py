@@ -94,10 +94,7 @@ def changed(**values: object) -> str:
     ("text", "message"),
     [
         (changed(schema=SCHEMA + 1), f"schema {SCHEMA + 1}, but this version reads {SCHEMA}; update"),
-        (
-            changed(schema=SCHEMA - 1),
-            "written by an earlier version (schema 1, this one reads 2); measure and save again",
-        ),
+        (changed(schema=SCHEMA - 1), "written by an earlier version .schema 1, this one reads 2.; measure and save"),
         (changed(schema=0), "schema is 0"),
         (changed(schema=True), "schema"),
         (changed(format="something"), "no baseline of pytest-icbench"),
