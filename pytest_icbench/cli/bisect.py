@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``icbench bisect``: which of several versions of a switch is the first that is slower, confirmed side by side."""
+"""``icbench bisect``: which of several versions of a switch is the first that is slower, side by side."""
 
 from __future__ import annotations
 

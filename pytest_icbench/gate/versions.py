@@ -11,8 +11,8 @@ from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.measurement import Measurement
 
-_STATE = "no two launches of a pair met the host's CPUs in one state"
-_SOME_STATE = "the host's CPUs changed their state within {dropped} of {pairs} pairs"
+_STATE = "no pair met the host's CPUs in one state"
+_SOME_STATE = "{dropped} of {pairs} pairs met the host's CPUs in two states"
 
 
 def against_base(now: Measurement, base: Measurement | None, margins: Margins) -> BaselineComparison | None:

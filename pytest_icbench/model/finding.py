@@ -23,7 +23,7 @@ REASONS: Mapping[Reason, str] = MappingProxyType(
         "spread": "{units} lie too far apart",
         "state": "the host's CPUs are in another state; measure again, or save this state, too",
         "host": "the host was disturbed, so the software is not known to be slower",
-        "bound": "the switch was not the limit: more endpoints' cores, a search or a round trip would tell",
+        "bound": "the switch was not the limit; more endpoints' cores would tell",
     }
 )
 
@@ -96,11 +96,14 @@ class Finding:
         change = _change(self.ratio)
         units = "" if self.units is None else counted(self.units, self.unit or "launch")
         if self.verdict in (Verdict.REGRESSED, Verdict.IMPROVED):
-            return f"{value} is {change} than {self.baseline}{self._interval(units)}"
+            return f"{value} is {change} than {self._other()}{self._interval(units)}"
         named = "" if self.name == "throughput_pps" else f"{plain_name(self.name)} "
         if self.verdict == Verdict.PASS:
-            return f"{named}{change} than {self.baseline}{self._interval('' if self.note else units)}"
+            return f"{named}{change} than {self._other()}{self._interval('' if self.note else units)}"
         return f"{named}{change}{self._interval()}"
+
+    def _other(self) -> str:
+        return "base" if self.unit == "pair" else str(self.baseline)
 
     def detail(self) -> str:
         """Returns the numbers behind the sentence, and where its limit stands."""

@@ -181,7 +181,7 @@ def _baseline(results: Sequence[Result]) -> list[Sentence]:
 def _is_beside_its_base(result: Result) -> bool:
     """Whether a result was judged against the base that was measured beside it, not against an earlier run."""
     comparison = result.side_by_side
-    return comparison is not None and str(result.baseline).startswith(f"{comparison.base} ")
+    return comparison is not None and result.baseline == comparison.base
 
 
 def _undecided(name: str | None) -> bool:

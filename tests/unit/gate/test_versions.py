@@ -27,19 +27,19 @@ def found(decision: str, ratio: float, **facts: Any) -> tuple[Finding, str]:
 @pytest.mark.parametrize(
     ("decision", "ratio", "facts", "sentence"),
     [
-        ("REGRESSED", 0.9, {}, "4.5 Mpps is 10 % lower than {base} (9 to 11 %, 9 pairs); allowed: 3 %"),
-        ("IMPROVED", 1.1, {}, "5.5 Mpps is 10 % higher than {base} (9 to 11 %, 9 pairs)"),
+        ("REGRESSED", 0.9, {}, "4.5 Mpps is 10 % lower than base (9 to 11 %, 9 pairs); allowed: 3 %"),
+        ("IMPROVED", 1.1, {}, "5.5 Mpps is 10 % higher than base (9 to 11 %, 9 pairs)"),
         (
             *("PASS", 0.99, {}),
-            "1 % lower than {base} (0 to 2 %, 9 pairs); a loss of 4 % or more would have been found",
+            ": 1 % lower than base (0 to 2 %, 9 pairs); a loss of 4 % or more would have been found",
         ),
         (
             *("INCONCLUSIVE", 0.96, {}),
-            "4 % lower (3 to 5 %): pairs lie too far apart; about 27 more pairs",
+            ": 4 % lower (3 to 5 %): pairs lie too far apart; about 27 more pairs",
         ),
         (
             *("INCONCLUSIVE", 0.96, {"reason": "few", "ratio_low": None, "ratio_high": None, "pairs": 4}),
-            "4 % lower: too few pairs; about 27 more pairs",
+            ": 4 % lower: too few pairs; about 27 more pairs",
         ),
         (
             *(
@@ -47,15 +47,15 @@ def found(decision: str, ratio: float, **facts: Any) -> tuple[Finding, str]:
                 0.6,
                 {"reason": "state", "ratio_low": None, "ratio_high": None, "pairs": 0, "dropped": 7},
             ),
-            "40 % lower: no two launches of a pair met the host's CPUs in one state",
+            ": 40 % lower: no pair met the host's CPUs in one state",
         ),
         (
             *("INCONCLUSIVE", 0.96, {"reason": "state", "dropped": 10, "pairs": 4}),
-            ": the host's CPUs changed their state within 10 of 14 pairs; about 27 more pairs",
+            ": 10 of 14 pairs met the host's CPUs in two states; about 27 more pairs",
         ),
         (
             *("INCONCLUSIVE", 0.96, {"reason": "bound", "more_pairs": None}),
-            ": the switch was not the limit: more endpoints' cores, a search or a round trip would tell",
+            ": the switch was not the limit; more endpoints' cores would tell",
         ),
     ],
 )
@@ -64,8 +64,8 @@ def test_the_sentence_says_the_change_and_what_it_is_worth(
 ) -> None:
     finding, reason = found(decision, ratio, **facts)
     assert finding.verdict == decision
-    assert sentence.format(base="ovs-64B-b32-1vs1-Rmax") in reason
-    assert len(reason.split()) <= 35
+    assert sentence in reason
+    assert len(finding.sentence().split()) <= 25
 
 
 def test_more_pairs_take_the_time_of_those_before() -> None:

@@ -185,7 +185,7 @@ def test_the_decision_for_a_version_and_its_error_rate_are_told() -> None:
     page = markdown.summary(versions(), [], []).replace("\\", "")
     lines = page.splitlines()
     assert "**ovs:new against its base: REGRESSED (1 REGRESSED, 1 PASS)**" in lines
-    assert "suspects were measured again; false alarms of the whole session (2 comparisons): at most 1 %" in lines
+    assert "false alarms of the whole session (2 comparisons): at most 1 %" in lines
     assert "| -10.0 % (-11.0 to -9.0) | switch | REGRESSED |" in page
     # Nobody judges a base: there is nothing to say of it.
     assert [line for line in lines if line.startswith("* ")] == ["* **REGRESSED** `ovs:new-512B-b32-1vs1-Rmax`: slower"]
