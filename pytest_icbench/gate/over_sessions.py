@@ -183,7 +183,7 @@ def _with_medians(found: SessionVerdict, plain: Side, margin: Margin) -> Session
     """Returns what the best launches tell, unless the median contradicts it."""
     median, change = margin.change(plain.change()), plain.change().value
     lost = 1 - (change if margin.better == "higher" else 1 / change)
-    worse = lost > MOST_NORMAL or (median != "tolerable" and plain.surely_worse(margin, CONFIDENCE))
+    worse = lost > MOST_NORMAL or (median != "same" and plain.surely_worse(margin, CONFIDENCE))
     if found.verdict in GOOD and worse:
         return _with(found, note=f"{BEST} it is not worse, but by its median: {in_words(plain)}")
     if found.verdict == Verdict.REGRESSED and median == "better":
@@ -226,7 +226,7 @@ def _of_one_session(now: Entry, before: Entry, allowed: Allowed, plain: Side, *,
         for figure, entry in ((new, now), (old, before))
     )
     against = ratio_of(new_beside, old_beside) if new_beside.launches and old_beside.launches else None
-    good = ("better", "tolerable")
+    good = ("better", "same")
     one_session = "the first run is one session" if of_run else "the baseline has one session"
     if against is not None and margin.change(ratio) in good and margin.change(against) in good:
         return SessionVerdict(Verdict.PASS, ratio, f"the control decides: {one_session}", against)
@@ -274,15 +274,15 @@ def _of_others(judged: SessionVerdict, sides: list[Side], changes: list[Change],
     alone, beside = changes[0], changes[-1]
     if "worse" in changes or (alone == "better" and beside != "better"):
         for side, change, words in zip(sides, changes, ("by itself", "against the control"), strict=False):
-            if "worse" in changes and change == "untold" and _beyond(side.change().value, margin):
+            if "worse" in changes and change == "open" and _beyond(side.change().value, margin):
                 more = _until_told([side], margin.limit, CONFIDENCE)
                 return _with(judged, note=f"{words}, it may lie within the margin", more_sessions=more)
-        if alone != "better" or beside != "tolerable":
+        if alone != "better" or beside != "same":
             return _with(judged, note=_host_changed(judged))
         return _with(judged, Verdict.PASS)
-    if alone != "untold":
-        return _with(judged, Verdict.of_change(alone))
-    if beside in ("tolerable", "better"):
+    if alone != "open":
+        return _with(judged, Verdict.of_outcome(alone))
+    if beside in ("same", "better"):
         return _with(judged, Verdict.PASS, note="the control decides: against it, the change is within the margin")
     assert plain.spread is not None  # a single session has a verdict of its own
     sessions = len(plain.levels[-1])

@@ -90,9 +90,9 @@ def is_narrow(rig_pairs: Sequence[RigPair], margin: Margin, precision: float) ->
 def first_look(rig_pairs: Sequence[RigPair], margin: Margin, confidence: float = LOOKED_CONFIDENCE) -> Look:
     """Returns the ratio with its interval, and PASS, a suspicion, or INCONCLUSIVE. Raises ValueError for no rigs."""
     ratio = over_rigs(rig_pairs, confidence)
-    verdict = Verdict.of_change(margin.change(ratio))
+    verdict = Verdict.of_outcome(margin.change(ratio))
     if verdict == Verdict.INCONCLUSIVE:
-        suspicion = Verdict.of_change(margin.change(over_rigs(rig_pairs, SUSPICION)))
+        suspicion = Verdict.of_outcome(margin.change(over_rigs(rig_pairs, SUSPICION)))
         verdict = suspicion if suspicion in SUSPICIONS else verdict
     return Look(ratio, verdict)
 
@@ -105,10 +105,10 @@ def second_look(rig_pairs: Sequence[RigPair], margin: Margin, cases: int, suspic
     """
     confidence = confirming(cases)
     ratio = ranked_over_rigs(rig_pairs, confidence)
-    if Verdict.of_change(margin.change(ratio)) == suspicion:
+    if Verdict.of_outcome(margin.change(ratio)) == suspicion:
         return SecondLook(ratio, confidence, suspicion, confirmed=True)
     ratio = ranked_over_rigs(rig_pairs, CONFIDENCE)
-    fresh = Verdict.of_change(margin.change(ratio))
+    fresh = Verdict.of_outcome(margin.change(ratio))
     decision = Verdict.INCONCLUSIVE if fresh in SUSPICIONS else fresh
     unsure = f"the first look said {suspicion}, fresh launches do not say it surely enough"
     note = unsure if decision == Verdict.INCONCLUSIVE else None

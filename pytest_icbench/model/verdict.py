@@ -10,7 +10,7 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.wording import suggestion
 
 if TYPE_CHECKING:
-    from pytest_icbench.stats.noninferiority import Change
+    from pytest_icbench.stats import decision
 
 #: How a test ended; ``broken``: not by a verdict on figures, but by an INVALID measurement, an error or an assertion.
 Outcome = Literal["passed", "skipped", "regressed", "undecided", "broken"]
@@ -30,7 +30,7 @@ class Verdict(StrEnum):
         outcome: how a test with it ends, whether it fails or not.
         colour: its colour on a page, a variable of the style sheet.
         notable: whether reports name the cases with it, and the reasons.
-        change: its name in ``stats.noninferiority``.
+        decided: its name in ``stats.decision``.
         meaning: its meaning as half a sentence.
     """
 
@@ -39,7 +39,7 @@ class Verdict(StrEnum):
     outcome: Outcome
     colour: Colour
     notable: bool
-    change: Change | None
+    decided: decision.Outcome | None
     meaning: str
 
     INVALID = "INVALID", "broken", "bad", "fails notable", None, "the values are no measurement"
@@ -52,7 +52,7 @@ class Verdict(StrEnum):
         "there is something, but measured under other circumstances",
     )
     INCONCLUSIVE = (
-        *("INCONCLUSIVE", "undecided", "warn", "notable", "untold"),
+        *("INCONCLUSIVE", "undecided", "warn", "notable", "open"),
         'the interval is too wide to tell, or the value is "at least"',
     )
     NO_BASELINE = "NO_BASELINE", "undecided", "ink", "", None, "nothing to compare with"
@@ -60,21 +60,21 @@ class Verdict(StrEnum):
         *("IMPROVED", "passed", "good", "good", "better"),
         "better than the baseline: the whole interval lies beyond the allowance",
     )
-    PASS = "PASS", "passed", "good", "good", "tolerable", "within the limits"
+    PASS = "PASS", "passed", "good", "good", "same", "within the limits"
 
     def __new__(
-        cls, name: str, outcome: Outcome, colour: Colour, words: str, change: Change | None, meaning: str
+        cls, name: str, outcome: Outcome, colour: Colour, words: str, decided: decision.Outcome | None, meaning: str
     ) -> Verdict:
         self = str.__new__(cls, name)
         self._value_ = name
-        self.outcome, self.colour, self.change, self.meaning = outcome, colour, change, meaning
+        self.outcome, self.colour, self.decided, self.meaning = outcome, colour, decided, meaning
         self.fails, self.notable, self.good = (word in words.split() for word in ("fails", "notable", "good"))
         return self
 
     @classmethod
-    def of_change(cls, change: Change) -> Verdict:
-        """Returns the verdict on a figure's change against its baseline."""
-        return next(verdict for verdict in cls if verdict.change == change)
+    def of_outcome(cls, decided: decision.Outcome) -> Verdict:
+        """Returns the verdict on a figure of which this was decided."""
+        return next(verdict for verdict in cls if verdict.decided == decided)
 
 
 #: The verdicts in order, the deciding one first; readers of files compare texts with it.

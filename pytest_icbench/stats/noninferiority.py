@@ -29,7 +29,7 @@ from pytest_icbench.stats.quantiles import CONFIDENCE, FEWEST_LAUNCHES, Estimate
 #: The direction in which a figure is better.
 Better = Literal["higher", "lower"]
 #: How a figure changed against its baseline.
-Change = Literal["better", "tolerable", "worse", "untold"]
+Change = Literal["better", "same", "worse", "open"]
 
 #: The share by which figures of the same software differ from session to session, unless ``thresholds.toml`` says
 #: otherwise; ``icbench calibrate`` measures it.
@@ -124,15 +124,15 @@ class Margin:
         return Margin("lower", 1 / (1 - self.tolerated) - 1, self.allowance)
 
     def change(self, ratio: Estimate | None) -> Change:
-        """Returns the change that a ratio of now to before shows; "untold" without an interval."""
+        """Returns the change that a ratio of now to before shows; "open" without an interval."""
         if ratio is None or ratio.low is None or ratio.high is None:
-            return "untold"
+            return "open"
         worst, best = (ratio.low, ratio.high) if self.better == "higher" else (ratio.high, ratio.low)
         if self._beyond(worst, self.improvement):
             return "better"
         if not self._beyond(self.limit, worst):
-            return "tolerable"
-        return "worse" if self._beyond(self.limit, best) else "untold"
+            return "same"
+        return "worse" if self._beyond(self.limit, best) else "open"
 
     def _beyond(self, ratio: float, other: float) -> bool:
         """Whether a ratio is better than another one."""

@@ -121,11 +121,11 @@ def compared_before(random: Random, rigs: Rigs, noise: float, ratio: float, case
         widths = [factor(now[:n], base[:n], LOOKED_CONFIDENCE).relative_half_width for n in (pairs, pairs - 1)]
         if pairs > 6 and all(width is not None and width <= widest for width in widths):
             break
-    verdict = Verdict.of_change(MARGIN.change(factor(now[:pairs], base[:pairs], LOOKED_CONFIDENCE)))
+    verdict = Verdict.of_outcome(MARGIN.change(factor(now[:pairs], base[:pairs], LOOKED_CONFIDENCE)))
     if verdict not in (Verdict.REGRESSED, Verdict.IMPROVED):
         return verdict
     fresh = rig_pair(random, rigs, noise, ratio, max(pairs, fewest_pairs(confirming(cases))))
-    again = Verdict.of_change(MARGIN.change(factor(*fresh, confirming(cases))))
+    again = Verdict.of_outcome(MARGIN.change(factor(*fresh, confirming(cases))))
     return verdict if again == verdict else Verdict.INCONCLUSIVE
 
 

@@ -16,7 +16,7 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.model.codec import DamagedData, decode, encode
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.verdict import BAD, DEFAULT_FAILING, EXIT_STATUS, NOTABLE, ORDER, Verdict, parse_verdicts
-from pytest_icbench.stats.noninferiority import Change
+from pytest_icbench.stats.decision import Outcome
 
 PACKAGE = Path(pytest_icbench.__file__).parent
 DOCS = Path(__file__).parents[3] / "docs"
@@ -62,11 +62,11 @@ def test_the_table() -> None:
     }
 
 
-def test_every_change_against_a_baseline_has_one_verdict() -> None:
-    assert {Verdict.of_change(change) for change in get_args(Change)} == {
+def test_every_outcome_of_a_decision_has_one_verdict() -> None:
+    assert {Verdict.of_outcome(outcome) for outcome in get_args(Outcome)} == {
         *(Verdict.REGRESSED, Verdict.INCONCLUSIVE, Verdict.PASS, Verdict.IMPROVED),
     }
-    changes = [verdict.change for verdict in Verdict if verdict.change is not None]
+    changes = [verdict.decided for verdict in Verdict if verdict.decided is not None]
     assert len(set(changes)) == len(changes)
 
 

@@ -31,11 +31,11 @@ def between(low: float, high: float) -> Estimate:
     ("low", "high", "change"),
     [
         (0.90, 0.94, "worse"),
-        (0.90, 0.96, "untold"),
-        (0.951, 1.02, "tolerable"),
-        (1.01, 1.10, "tolerable"),
+        (0.90, 0.96, "open"),
+        (0.951, 1.02, "same"),
+        (1.01, 1.10, "same"),
         (1.031, 1.10, "better"),
-        (0.80, 1.20, "untold"),
+        (0.80, 1.20, "open"),
     ],
 )
 def test_higher_is_better(low: float, high: float, change: str) -> None:
@@ -46,11 +46,11 @@ def test_higher_is_better(low: float, high: float, change: str) -> None:
     ("low", "high", "change"),
     [
         (1.06, 1.10, "worse"),
-        (1.04, 1.10, "untold"),
-        (0.98, 1.049, "tolerable"),
-        (0.90, 0.99, "tolerable"),
+        (1.04, 1.10, "open"),
+        (0.98, 1.049, "same"),
+        (0.90, 0.99, "same"),
         (0.90, 0.969, "better"),
-        (0.80, 1.20, "untold"),
+        (0.80, 1.20, "open"),
     ],
 )
 def test_lower_is_better(low: float, high: float, change: str) -> None:
@@ -58,13 +58,13 @@ def test_lower_is_better(low: float, high: float, change: str) -> None:
 
 
 def test_the_limit_itself_is_allowed() -> None:
-    assert Margin("higher", tolerated=0.25, allowance=0.0).change(between(0.75, 0.9)) == "tolerable"
-    assert Margin("higher", tolerated=0.25, allowance=0.0).change(between(0.5, 0.75)) == "untold"
+    assert Margin("higher", tolerated=0.25, allowance=0.0).change(between(0.75, 0.9)) == "same"
+    assert Margin("higher", tolerated=0.25, allowance=0.0).change(between(0.5, 0.75)) == "open"
 
 
 def test_without_an_interval_nothing_is_told() -> None:
-    assert Margin("higher").change(Estimate(0.1)) == "untold"
-    assert Margin("higher").change(None) == "untold"
+    assert Margin("higher").change(Estimate(0.1)) == "open"
+    assert Margin("higher").change(None) == "open"
 
 
 _RATIO = st.floats(0.01, 10)
@@ -78,8 +78,8 @@ def test_a_wider_interval_never_decides_otherwise(
     low, high = sorted((one, other))
     margin = Margin(better, tolerated, allowance)
     inner, outer = margin.change(between(low, high)), margin.change(between(low / 2, high * 2))
-    order = {"worse": {"worse", "untold"}, "untold": {"untold"}}
-    assert outer in order.get(inner, {"better", "tolerable", "untold"})
+    order = {"worse": {"worse", "open"}, "open": {"open"}}
+    assert outer in order.get(inner, {"better", "same", "open"})
 
 
 @given(_RATIO, _RATIO, st.floats(0, 0.5), st.floats(0, 0.4), st.sampled_from(["higher", "lower"]))
@@ -91,7 +91,7 @@ def test_verdicts_say_what_they_say(
     change = margin.change(between(low, high))
     worst, best = (low, high) if better == "higher" else (-high, -low)
     limit, gain = (margin.limit, margin.improvement) if better == "higher" else (-margin.limit, -margin.improvement)
-    expected = "better" if worst > gain else "tolerable" if worst >= limit else "worse" if best < limit else "untold"
+    expected = "better" if worst > gain else "same" if worst >= limit else "worse" if best < limit else "open"
     assert change == expected
 
 
@@ -141,4 +141,4 @@ def test_no_change_is_hardly_ever_a_regression() -> None:
         sides = [Figure(1.0, launches=tuple(drawn.gauss(1e6, 2e4) for _ in range(20))) for _ in range(2)]
         verdicts.append(Margin("higher").change(ratio_of(sides[0], sides[1])))
     assert verdicts.count("worse") <= 2
-    assert verdicts.count("tolerable") > 850
+    assert verdicts.count("same") > 850

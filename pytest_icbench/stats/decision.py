@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Decides whether a figure got worse: the two methods of the gate, and all their constants. Pure.
+
+Method 1, ``decide_pairs``: is the candidate slower than the base, both launched here? A unit is a pair of rigs built
+anew, and counts by its ratio of candidate to base. The test is Wilcoxon's signed ranks against no change; estimate and
+interval are Hodges and Lehmann's and Tukey's, from the same ranks (``stats.paired``). A coin, thrown for each pair
+alone, says which of the two is built last and launched first. If nothing changed, the two labels of a pair could be
+exchanged, so every pattern of signs is as likely as the next. The test is therefore exact whatever the host does.
+Drift, states, heavy tails and pairs that depend on each other change the sizes of the ratios, and never the signs. What
+drops pairs or ends the series may look at the sizes alone (``is_narrow``).
+
+Method 2, ``decide_session``: is today slower than the sessions before? One value a session, and Student's interval of
+the prediction of one more (``stats.sessions``).
+
+*Worse* takes two things: a change beyond chance, and an estimated loss of the allowance at least. Both levels are
+divided by the number of a session's cases (Bonferroni), so that a session without a change has any *worse* with at most
+``SESSION_ERROR``, and any *better* likewise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Literal
+
+from pytest_icbench.stats.paired import factor, fewest_pairs
+from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate, quantile
+from pytest_icbench.stats.sessions import Spread, arm, change_of_level, spread_of
+
+#: Greatest probability that a session without a change has any REGRESSED; the same for IMPROVED. One false alarm in a
+#: hundred nightly sessions is one in three months.
+SESSION_ERROR = 0.01
+#: The loss that is allowed unless ``thresholds.toml`` says otherwise: below it lie compilers' and linkers' whims
+#: (Mytkowicz and others, "Producing wrong data without doing anything obviously wrong!", ASPLOS 2009).
+DEFAULT_ALLOWANCE = 0.03
+#: Pairs end when the interval's arm is this part of the allowance. With 0.6, nine of ten unchanged candidates PASS: the
+#: estimate then errs by 1.96 (1 - 0.6) / 0.6 = 1.3 standard errors at most in nine of ten.
+NARROW = 0.6
+#: What a decision "finds" is found with this probability, as clinical trials are planned (Julious, "Sample sizes for
+#: clinical trials", 2010). A session is weak if it finds a loss of ``WEAK_LOSS`` with less than ``WEAK_POWER``.
+POWER, WEAK_LOSS, WEAK_POWER = 0.9, 0.1, 0.5
+#: The fewest sessions that tell how far sessions lie apart: two have one difference, and no second opinion on it.
+FEWEST_SESSIONS = 3
+#: Waiting for more than this many further pairs, an hour of them, is no advice.
+MOST_MORE = 1000
+
+#: The direction in which a figure is better.
+Better = Literal["higher", "lower"]
+#: What a decision says of the figure; "same": a loss of the allowance is excluded.
+Outcome = Literal["worse", "same", "better", "open"]
+#: Why a decision is open. few: too few pairs or sessions; spread: they lie too far apart; state: the host's CPUs are in
+#: another state; host: others disturbed, or nothing tells host from software; bound: the switch was not the limit.
+Reason = Literal["few", "spread", "state", "host", "bound"]
+
+_NORMAL = NormalDist()
+#: The middle half of the sizes of a normal variable's values is this many standard deviations wide.
+_MIDDLE_OF_SIZES = _NORMAL.inv_cdf(0.875) - _NORMAL.inv_cdf(0.625)
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """How much worse a figure may be.
+
+    Attributes:
+        better: the direction in which the figure is better.
+        share: the loss that is allowed, as a share of the figure before; of a rate below 1.
+    """
+
+    better: Better
+    share: float = DEFAULT_ALLOWANCE
+
+    @property
+    def limit(self) -> float:
+        """The ratio to the figure before at which the loss is the allowance."""
+        return 1 - self.share if self.better == "higher" else 1 + self.share
+
+    @property
+    def of_cost(self) -> Allowance:
+        """The allowance of a cost a unit that allows as much as this one of a rate, which is one over the cost."""
+        return Allowance("lower", 1 / (1 - self.share) - 1)
+
+    def loss(self, ratio: float) -> float:
+        """Returns the share by which a ratio of now to before is worse; negative where it is better."""
+        return 1 - ratio if self.better == "higher" else ratio - 1
+
+    def worsening(self, ratio: float) -> float:
+        """Returns the same as a logarithm, on whose scale a loss and its reversal are alike."""
+        return -math.log(ratio) if self.better == "higher" else math.log(ratio)
+
+    def ratio(self, worsening: float) -> float:
+        """Returns the ratio of a worsening."""
+        return math.exp(-worsening if self.better == "higher" else worsening)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What is decided on a figure.
+
+    Attributes:
+        ratio: now over before, with its interval of 95 %.
+        finds: the loss that is found nine times of ten, as a share; None where the level has no interval.
+        reason: why it is open, else None.
+        more: about how many more pairs would decide an open one; None where none do.
+    """
+
+    outcome: Outcome
+    ratio: Estimate
+    finds: float | None = None
+    reason: Reason | None = None
+    more: int | None = None
+
+
+def confidence(cases: int) -> float:
+    """Returns the confidence of the two-sided interval that has to exclude "no change", in a session of ``cases``."""
+    return 1 - 2 * SESSION_ERROR / max(cases, 1)
+
+
+def fewest(cases: int) -> int:
+    """Returns the fewest pairs that can show a change: so many coins that fall alike are rarer than the level."""
+    return fewest_pairs(confidence(cases))
+
+
+def decide_pairs(ratios: Sequence[float], allowance: Allowance, cases: int) -> Decision:
+    """Decides by method 1.
+
+    Args:
+        ratios: candidate over base of each pair of rigs.
+        cases: comparisons of the session.
+
+    Raises:
+        ValueError: there is no ratio, or one is not positive.
+    """
+    ones = [1.0] * len(ratios)
+    ratio, level = factor(ratios, ones), factor(ratios, ones, confidence(cases))
+    if level.low is None or level.high is None or ratio.low is None or ratio.high is None:
+        return Decision("open", ratio, reason="few", more=fewest(cases) - len(ratios))
+    outcome = _beyond(level, allowance)
+    far = max(allowance.worsening(end) for end in (ratio.low, ratio.high))
+    if outcome == "open" and far < allowance.worsening(allowance.limit):
+        outcome = "same"
+    reach = math.log(level.high / level.low) / 2
+    error = math.log(ratio.high / ratio.low) / 2 / _normal_arm(CONFIDENCE)
+    found = finds(reach, error, allowance)
+    if outcome != "open":
+        return Decision(outcome, ratio, found)
+    return Decision("open", ratio, found, "spread", _more(ratio, reach, error, allowance, len(ratios)))
+
+
+def is_narrow(ratios: Sequence[float], allowance: Allowance, precision: float = math.inf) -> bool:
+    """Whether so many pairs are enough: the interval will tell "no change" from a loss of the allowance.
+
+    The spread is told by the middle half of the ratios' sizes. Sizes do not know which side a pair speaks for, so that
+    ending by them leaves every pattern of signs as likely as before (as with blinded reestimation of a sample's size:
+    Friede and Kieser, Statistics in Medicine 25, 2006). Where there is a change, they overstate the spread by up to
+    1.6: it takes more pairs, and no verdict suffers.
+
+    Args:
+        precision: the arm that is asked for, as a share.
+    """
+    if not ratios:
+        return False
+    sizes = [abs(math.log(ratio)) for ratio in ratios]
+    spread = (quantile(sizes, 0.75) - quantile(sizes, 0.25)) / _MIDDLE_OF_SIZES
+    reach = _normal_arm(CONFIDENCE) * spread / math.sqrt(len(sizes))
+    return reach <= min(precision, NARROW * abs(math.log(allowance.limit)))
+
+
+def decide_session(now: float, levels: Sequence[Sequence[float]], allowance: Allowance, cases: int) -> Decision:
+    """Decides by method 2.
+
+    Args:
+        now: the value of the new session.
+        levels: the value of each earlier session, level by level, the newest level last.
+        cases: cases of the session.
+
+    Raises:
+        ValueError: a value is not positive, or there is none before.
+    """
+    spread = spread_of(levels)
+    ratio = change_of_level(now, levels, CONFIDENCE)
+    if spread is None or sum(map(len, levels)) < FEWEST_SESSIONS:
+        return Decision("open", ratio, reason="few")
+    found = session_finds(spread, len(levels[-1]), allowance, cases)
+    outcome = _beyond(change_of_level(now, levels, confidence(cases)), allowance)
+    if outcome != "open":
+        return Decision(outcome, ratio, found)
+    if is_weak(spread, len(levels[-1]), allowance, cases):
+        return Decision("open", ratio, found, "spread")
+    return Decision("same", ratio, found)
+
+
+def session_finds(spread: Spread, sessions: int, allowance: Allowance, cases: int, power: float = POWER) -> float:
+    """Returns the loss that a new session finds with this probability, after so many sessions at the newest level."""
+    error = spread.deviation * math.sqrt(1 + 1 / sessions)
+    return finds(arm(spread, sessions, confidence(cases)), error, allowance, power)
+
+
+def is_weak(spread: Spread, sessions: int, allowance: Allowance, cases: int) -> bool:
+    """Whether a new session would miss a loss of a tenth more often than not."""
+    found = session_finds(spread, sessions, allowance, cases, WEAK_POWER)
+    return found > max(WEAK_LOSS, allowance.share) + 1e-9
+
+
+def finds(reach: float, error: float, allowance: Allowance, power: float = POWER) -> float:
+    """Returns the loss, as a share, that is found with this probability.
+
+    Args:
+        reach: the arm of the interval that has to exclude "no change", on the scale of logarithms.
+        error: the standard error of the estimate, on the same scale.
+    """
+    beyond = max(reach, allowance.worsening(allowance.limit)) + _NORMAL.inv_cdf(power) * error
+    return allowance.loss(allowance.ratio(min(beyond, 700.0)))
+
+
+def _beyond(level: Estimate, allowance: Allowance) -> Outcome:
+    """Returns what an interval says that excludes "no change", if the estimate is as far away as the allowance."""
+    assert level.low is not None
+    assert level.high is not None
+    if not level.low <= 1 <= level.high:
+        if allowance.loss(level.value) >= allowance.share:
+            return "worse"
+        if -allowance.loss(level.value) >= allowance.share:
+            return "better"
+    return "open"
+
+
+def _more(ratio: Estimate, reach: float, error: float, allowance: Allowance, pairs: int) -> int | None:
+    """Returns about how many more pairs decide, if the estimate stays and intervals shrink with 1 / sqrt(pairs)."""
+    change, limit = allowance.worsening(ratio.value), allowance.worsening(allowance.limit)
+    if abs(change) >= limit:  # has to be beyond chance
+        wanted, now = abs(change), reach
+    else:
+        wanted, now = limit - change, _normal_arm(CONFIDENCE) * error
+    more = math.ceil(pairs * (now / wanted) ** 2) - pairs if wanted > 0 else MOST_MORE + 1
+    return max(more, 1) if more <= MOST_MORE else None
+
+
+def _normal_arm(confidence: float) -> float:
+    return _NORMAL.inv_cdf((1 + confidence) / 2)
