@@ -24,11 +24,13 @@ from pytest_icbench.model.endpoint import Endpoint
 
 _RULES = re.compile(r"rules(\d+)")
 VARIABLE = "FILTERED_RULES"
+#: Of ports that nobody uses.
+FIRST_PORT = 60000
 
 
 def ruleset(number: int) -> str:
     """A chain that every forwarded frame passes, with rules for ports that nobody uses."""
-    rules = "\n".join(f"  udp dport {1 + place} counter drop" for place in range(number))
+    rules = "\n".join(f"  udp dport {FIRST_PORT + place} counter drop" for place in range(number))
     return f"table bridge slow {{\n chain forward {{\n  type filter hook forward priority 0;\n{rules}\n }}\n}}\n"
 
 

@@ -49,8 +49,12 @@ LOADS = ("none", "compiler")
 CASE_S, TRUTH_S = 60, 300
 
 #: What each step changes. Step 0 changes nothing.
-#: Actions before NORMAL in each port's flow of Open vSwitch.
-OVS_ACTIONS = ("", "mod_nw_tos:32,", "mod_nw_tos:32,mod_nw_ttl:9,mod_tp_src:9,")
+#: The actions of the tables of Open vSwitch that a frame passes before NORMAL.
+OVS_TABLES = (
+    (),
+    ("set_field:8->ip_dscp",),
+    ("set_field:8->ip_dscp", "set_field:9->nw_ttl", "set_field:9->udp_src"),
+)
 #: Lookups and changes of memory for each frame, in testpmd's mode `noisy`.
 NOISY = (0, 1, 3)
 #: Rules that a frame on the bridge passes.
@@ -88,7 +92,13 @@ def change(switch: str, step: int, work: Path, *, place: str = "now") -> Change:
     file = work / f"{place}-{switch}"
     match switch:
         case "ovs":
-            flows = [f"priority=10,in_port={port},actions={OVS_ACTIONS[step]}NORMAL" for port in (1, 2)]
+            tables = OVS_TABLES[step]
+            flows = [
+                f"table={place},priority=10,udp,in_port={port},actions={action}goto_table:{place + 1}"
+                for place, action in enumerate(f"{action}," for action in tables)
+                for port in (1, 2)
+            ]
+            flows += [f"table={len(tables)},priority=10,in_port={port},actions=NORMAL" for port in (1, 2)]
             file = file.with_suffix(".toml")
             file.write_text(f"flows = {json.dumps(flows)}\n")
             return Change(f"config:{file}", (f"--icbench-switch-config=ovs={file}",))
