@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from bisect import bisect
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from random import Random
 
@@ -37,6 +37,7 @@ class Host:
         correlation: of neighbouring launches.
         states: whether its CPUs are near to each other or far, for a while each.
         blind: whether the control has neither the shared level nor the states.
+        steady: whether the control has no own level.
         step: the host's change between the baseline and today, as a share.
         second: what the launch loses that comes second in a pair.
     """
@@ -51,8 +52,14 @@ class Host:
     correlation: float = 0.0
     states: bool = False
     blind: bool = False
+    steady: bool = False
     step: float = 0.0
     second: float = 0.0
+
+    @property
+    def within(self) -> Host:
+        """What of it differs within a session."""
+        return replace(self, name="", shared=0.0, own=0.0, own_tails=False, blind=False, steady=False, step=0.0)
 
     def noise(self, random: Random) -> Iterator[float]:
         """What launches add, one after the other."""

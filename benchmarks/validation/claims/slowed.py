@@ -38,7 +38,7 @@ FIGURES = {"losses": "The loss that each session told, with its interval, by the
 LEAST_UNCHANGED, FIRM, SLIGHT = 60, 0.9, 0.7
 #: The losses that count as 10 % and as 5 %.
 BANDS = {"10 %": (0.08, 0.14, FIRM), "5 %": (0.04, 0.07, SLIGHT)}
-ACCUSED = "REGRESSED"
+ACCUSED, TRUTH = "REGRESSED", "truth"
 
 
 def check(settings: Settings) -> Found:
@@ -56,14 +56,15 @@ def assemble(known: Sequence[Record]) -> Found:
     for record in known:
         true = truths(record.sessions)
         for (switch, step), loss in true.items():
-            cycles = [each.cycles for each in record.sessions if (each.switch, each.step) == (switch, step)]
+            measured = [each for each in record.sessions if each.method == TRUTH]
+            cycles = [each.cycles for each in measured if (each.switch, each.step) == (switch, step)]
             rows.append(Row(f"{switch}, step {step}: slower by, %", round(100 * loss, 1)))
             if more := more_cycles(cycles):
                 rows.append(Row(f"{switch}, step {step}: more cycles a frame, %", round(100 * more, 1)))
         judged += [
             (each, 0.0 if each.step == 0 else true.get((each.switch, each.step), 0.0))
             for each in record.sessions
-            if each.method != "truth" and (each.step == 0 or (each.switch, each.step) in true)
+            if each.method != TRUTH and (each.step == 0 or (each.switch, each.step) in true)
         ]
     unchanged = [each for each, _ in judged if each.step == 0]
     false = sum(each.decision == ACCUSED for each in unchanged)
@@ -88,7 +89,7 @@ def truths(sessions: Iterable[Session]) -> dict[tuple[str, int], float]:
     """How much slower each step of a switch is, by the sessions that measured it for long."""
     found: dict[tuple[str, int], list[float]] = {}
     for each in sessions:
-        if each.method == "truth" and each.step and each.ratio and each.ratio[0] is not None:
+        if each.method == TRUTH and each.step and each.ratio and each.ratio[0] is not None:
             found.setdefault((each.switch, each.step), []).append(1 - each.ratio[0])
     return {key: median(losses) for key, losses in found.items()}
 

@@ -53,10 +53,12 @@ def test_disturbances_of_a_simulated_device_last_as_long_as_it_is_told(load: Any
 
 def test_a_host_of_the_gates_claim_accuses_rarely_and_finds_what_is_much_slower(load: Any) -> None:
     gate, hosts = load("validation.claims.gate"), load("validation.hosts")
-    found = gate.shares(hosts.Host("launches 2 %"), 20, 10, Random(1))
-    assert max(*found["pairs"], *found["sessions"]) <= 0.1
-    assert found["power"]["pairs"]["5"][-2:] == [1.0, 1.0]
-    assert found["power"]["sessions"]["20"][-1] == 1.0
+    host = hosts.Host("launches 2 %")
+    pairs = gate.shares_by_pairs(host, 20, 10, Random(1))
+    sessions = gate.shares_over_sessions(host, 20, 10, Random(1))
+    assert max(*pairs["alarms"], *sessions["alarms"]) <= 0.1
+    assert pairs["power"]["5"][-2:] == [1.0, 1.0]
+    assert sessions["power"]["20"][-1] == 1.0
 
 
 def test_a_pair_that_met_two_states_is_dropped_and_another_one_knows_no_state(load: Any) -> None:
@@ -69,10 +71,11 @@ def test_a_pair_that_met_two_states_is_dropped_and_another_one_knows_no_state(lo
     assert max(map(abs, kept)) < 0.3  # one that left its state between two readings
 
 
-def test_what_a_gate_finds_is_a_row_a_method(load: Any) -> None:
+def test_what_a_gate_finds_is_a_row_a_method(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     gate = load("validation.claims.gate")
     shares = {str(minutes): [0.0, 0.5, 1.0, 1.0] for minutes in gate.MINUTES}
-    pairs, sessions = gate.power_rows({"name": "h", "pairs": shares, "sessions": shares}, {"pairs": (0, 0.1, 1, 1)})
+    monkeypatch.setattr(gate, "BEFORE", {"h": {"pairs": (0, 0.1, 1, 1)}})
+    pairs, sessions = gate.power_rows("h", {"pairs": shares, "sessions": shares})
     assert pairs.what == "h: found by pairs of 3, 5, 10, 20 % slower, in 5; 10; 20 minutes"
     assert pairs.value == "0, 50, 100, 100; 0, 50, 100, 100; 0, 50, 100, 100 % (before, 10 minutes: 0, 10, 100, 100)"
     assert "before" not in sessions.value
