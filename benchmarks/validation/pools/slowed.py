@@ -49,9 +49,8 @@ LOADS = ("none", "compiler")
 CASE_S, TRUTH_S = 60, 300
 
 STEPS = 3
-#: What each step changes. Step 0 changes nothing.
-#: The actions of the tables of Open vSwitch that a frame passes before NORMAL. The last step also does without the cache
-#: of exact matches.
+#: What each step changes; step 0 changes nothing. Actions of the tables of Open vSwitch that a frame passes before
+#: NORMAL. The last step also does without the cache of exact matches.
 OVS_TABLES = (
     (),
     ("set_field:8->ip_dscp", "set_field:9->nw_ttl", "set_field:9->udp_src"),
@@ -297,7 +296,9 @@ def session(switch: str, step: int, method: str, load: str, work: Path) -> Sessi
     base = next((each for each in found if each is not now), None)
     if now is None:
         print(f"no result: see {work / 'last.log'}", file=sys.stderr)
-    ratio = now and (now.ratio_to_baseline if method == "sessions" else now.ratio_to_base)
+    ratio = None
+    if now is not None:
+        ratio = now.ratio_to_baseline if method == "sessions" else now.ratio_to_base
     return Session(
         switch,
         step,
@@ -306,7 +307,7 @@ def session(switch: str, step: int, method: str, load: str, work: Path) -> Sessi
         round(at, 1),
         seconds,
         "no result" if now is None else now.decision or now.verdict or "no verdict",
-        (now and now.reason) or "",
+        "" if now is None else now.reason or "",
         rounded(ratio),
         0 if now is None else now.launches,
         [value(each.cycles_per_packet) if each else None for each in (now, base)],
