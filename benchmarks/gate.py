@@ -27,7 +27,7 @@ from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.traffic import MIN_FRAME_BYTES, Traffic
 from pytest_icbench.stats.intervals import median_over_launches
-from pytest_icbench.stats.noninferiority import Figure
+from pytest_icbench.gate.session_values import Figure
 from pytest_icbench.store.baselines import load, save
 from tests.measurements import measurement
 

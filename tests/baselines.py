@@ -38,14 +38,20 @@ def with_cycles(pps: Sequence[float], cycles: Sequence[float], **changed: Any) -
     return measured(launches=pps, **(facts | changed))
 
 
+def control(launches: int = len(LAUNCHES), factor: float = 1.0) -> tuple[Launch, ...]:
+    """Launches of a reference link that is twice as fast."""
+    return tuple(launch(2 * 5e6 * factor, index) for index in range(launches))
+
+
 def measured(case: Case | None = None, launches: Sequence[float] = LAUNCHES, **changed: Any) -> Measurement:
-    """A measurement whose interval is that of its launches, on HOST."""
+    """A measurement whose interval is that of its launches, on HOST, beside the reference link."""
     found = median_over_launches(launches)
     facts: dict[str, Any] = {
         "throughput_pps": found.value,
         "throughput_pps_low": found.low,
         "throughput_pps_high": found.high,
         "per_launch": tuple(launch(pps, index) for index, pps in enumerate(launches)),
+        "per_reference_launch": control(len(launches)),
         "launches": len(launches),
         "duration_s": 1.5 * len(launches),
         "started_at": 1.7e9,

@@ -91,26 +91,23 @@ def with_estimates(found: Measurement, changed: dict[str, Any]) -> dict[str, Any
 
 
 def side_by_side(case: Case, decision: str, ratio: float, **more: Any) -> SideBySide:
-    """What a candidate's comparison gave, first look and confirmation alike. ``more`` are other fields."""
+    """What a candidate's comparison gave. ``more`` are other fields."""
     low, high = ratio - 0.01, ratio + 0.01
     facts: dict[str, Any] = {
         "base": case.base.id,
         "figure": "throughput_pps",
         "decision": decision,
+        "reason": "spread" if decision == "INCONCLUSIVE" else None,
         "ratio": ratio,
         "ratio_low": low,
         "ratio_high": high,
-        "confidence": 0.98,
+        "finds": 0.04,
+        "weak": False,
         "base_value": 5e6,
-        "tolerated": 0.0,
         "allowance": 0.03,
         "pairs": 9,
-        "screened": 7,
-        "screen": decision,
-        "screen_ratio": ratio,
-        "screen_low": low,
-        "screen_high": high,
-        "confirmed": decision in ("REGRESSED", "IMPROVED") or None,
+        "dropped": 0,
+        "more_pairs": 27 if decision == "INCONCLUSIVE" else None,
         "cases": 2,
         "error_rate": 0.01,
     }

@@ -80,7 +80,7 @@ def accept_command(arguments: argparse.Namespace) -> int:
         if any(fnmatchcase(measurement.case, pattern) for pattern in patterns):
             entry = entry_of(measurement)
             if entry is not None and arguments.unchanged and measurement.verdict == Verdict.REGRESSED:
-                accepted.pop((str(entry.identity), entry.key), None)  # the first look at the suspect
+                accepted.pop((str(entry.identity), entry.key), None)  # what was measured again
                 refused.append(
                     f"{measurement.dimension} {measurement.case}: not added: {Verdict.REGRESSED} is not unchanged"
                 )

@@ -13,7 +13,6 @@ from typing import NoReturn
 
 from pytest_icbench.cli import bisect, doctor, history, sessions
 from pytest_icbench.cli.baseline import add_commands
-from pytest_icbench.cli.calibrate import command as calibration
 from pytest_icbench.cli.scenarios import packaged_scenarios
 from pytest_icbench.errors import IcbenchError, UsageError
 from pytest_icbench.version import package_version
@@ -189,7 +188,6 @@ def parser() -> argparse.ArgumentParser:
     add_commands(commands)
     sessions.add_to(commands)
     bisect.add_to(commands)
-    calibration.add_to(commands)
 
     topology = commands.add_parser("topology", help="write a topology to edit, for --icbench-topology")
     topology.add_argument("pairs", metavar="NvsN", help="its pairs, such as 4vs4")

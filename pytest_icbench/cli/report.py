@@ -55,6 +55,7 @@ class Anew:
 def anew(run: StoredRun) -> Iterator[Anew]:
     """Yields every result of a run. One that cannot be computed anew is taken as recorded."""
     info, comparer, lost = run.info, None, None
+    again: set[tuple[str, str]] = set()
     if info is not None and info.baseline is not None:
         try:
             baseline = load_baseline(run.directory / BASELINES, info.baseline)
@@ -74,9 +75,11 @@ def anew(run: StoredRun) -> Iterator[Anew]:
         try:
             measurement, place = recomputed(whole), stored.place
             if place is not None and place.limits is not None:  # otherwise it was not judged
-                first = any(finding.suspect for finding in recorded.findings)
+                retest = (stored.test, recorded.case) in again
+                if any(finding.retest for finding in recorded.findings):
+                    again.add((stored.test, recorded.case))
                 judged_by = place.limits, place.margins, comparer, _base_of(run, stored)
-                measurement = rejudged(measurement, *judged_by, first=first)
+                measurement = rejudged(measurement, *judged_by, retest=retest)
             measurement = replace(measurement, waiver=recorded.waiver)
         except DamagedData as error:
             yield Anew(run, stored, recorded, windows_of(whole), unsupported_reason=str(error))
@@ -128,13 +131,13 @@ def report(arguments: argparse.Namespace) -> int:
 
 
 def _standing(recomputations: Sequence[Anew]) -> list[Anew]:
-    """Leaves out first looks at suspects that were measured again: the second look is the result."""
+    """Leaves out what was measured again: the retest is the result."""
     last = {(item.run.directory, item.stored.test, item.stored.measurement.case): item for item in recomputations}
     standing = set(map(id, last.values()))
     return [
         item
         for item in recomputations
-        if id(item) in standing or not any(finding.suspect for finding in item.stored.measurement.findings)
+        if id(item) in standing or not any(finding.retest for finding in item.stored.measurement.findings)
     ]
 
 

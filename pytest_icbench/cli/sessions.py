@@ -14,12 +14,12 @@ from typing import Any
 from pytest_icbench.cli.baseline import BASELINES
 from pytest_icbench.config import values
 from pytest_icbench.errors import UsageError
-from pytest_icbench.gate.best_launches import BEST, by_medians, steadier
 from pytest_icbench.gate.entry import Entry, newest
 from pytest_icbench.gate.margins import CYCLES, MAIN, Margins
-from pytest_icbench.gate.over_sessions import finds
-from pytest_icbench.gate.session_values import FEWEST_NORMAL, by_level
+from pytest_icbench.gate.power import levels_of, power_of
 from pytest_icbench.gate.thresholds import Thresholds, load
+from pytest_icbench.stats.decision import ENOUGH_SESSIONS
+from pytest_icbench.stats.sessions import spread_of
 from pytest_icbench.store.baselines import host_name, known_names, put
 from pytest_icbench.store.baselines import load as load_baseline
 from pytest_icbench.wording import percent, plain_name, printable
@@ -92,30 +92,25 @@ def _sessions(entry: Entry, cases: int, thresholds: Thresholds) -> list[str]:
     lines = [text if count > 1 else f"1 session, {text}"]
     margins = thresholds.margins(entry.case)
     lines += [line for name in (MAIN[entry.dimension], CYCLES) if (line := _power(entry, name, cases, margins))]
-    alike = len(by_level(entry.sessions, lambda session: session.level + 1.0)[-1])
+    alike = sum(session.level == entry.level for session in entry.sessions)
     if alike < count:
         lines.append(f"{count - alike} of them before a change that was accepted")
-    if alike < FEWEST_NORMAL:
-        lines.append(f"{FEWEST_NORMAL - alike} more would tell what is normal here (--icbench-save)")
+    if alike < ENOUGH_SESSIONS:
+        lines.append(f"{ENOUGH_SESSIONS - alike} more would tell better how far they lie apart (--icbench-save)")
     return lines
 
 
 def _power(entry: Entry, name: str, cases: int, margins: Margins) -> str:
-    """Returns how far sessions lie apart, and which worsening is found; empty where a figure has no sessions."""
+    """Returns how far sessions lie apart, and which loss is found; empty where a figure has too few sessions."""
     allowed = margins.of_cycles() if name == CYCLES else margins.of(entry.dimension)[0]
-    values, sessions = entry.values, entry.sessions
-    medians = by_medians(values, sessions, name, None)
-    if medians is None or medians.sides[0].spread is None:
+    sides = levels_of(name, entry, entry.distance_ns)
+    spreads = [percent(spread.deviation) for levels in sides if (spread := spread_of(levels)) is not None]
+    if not spreads:
         return ""
-    deciding = steadier(medians, values, sessions, name)
-    spread, *beside = [side.spread.deviation for side in deciding.sides if side.spread is not None]
-    text = f"{plain_name(name)}: sessions {percent(spread)} apart{f' {BEST}' if deciding.by_best else ''}"
-    text += f", {percent(beside[0])} against the control" if beside else ""
-    share = finds(entry, allowed, cases)
-    way = "lower" if allowed.margin.better == "higher" else "higher"
-    if share is None:
-        return f"{text}; too far apart to tell half or twice the value"
-    return f"{text}; accuses what is {percent(share)} {way} in half of all sessions"
+    text = f"{plain_name(name)}: sessions {spreads[0]} apart"
+    text += f", {spreads[1]} relative to the reference link" if len(spreads) > 1 else ""
+    power = power_of(sides, allowed.allowance, cases)
+    return f"{text}; finds a loss of {percent(power.finds or 0.0)} nine times of ten{', which is weak' * power.weak}"
 
 
 def _named(entry: Entry, patterns: Sequence[str]) -> bool:

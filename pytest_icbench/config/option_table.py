@@ -14,7 +14,17 @@ from pytest_icbench.config.function_options import FunctionOptions
 from pytest_icbench.config.row import Row, flag, option, rows
 from pytest_icbench.config.sequences import parse_words
 from pytest_icbench.model import circumstances
-from pytest_icbench.model.verdict import BAD, DEFAULT_FAILING, EXIT_STATUS, GOOD, UNDECIDED, Verdict, parse_verdicts
+from pytest_icbench.model.verdict import (
+    BAD,
+    DEFAULT_FAILING,
+    EXIT_STATUS,
+    GOOD,
+    UNDECIDED,
+    WEAK,
+    WEAK_STATUS,
+    Verdict,
+    parse_verdicts,
+)
 from pytest_icbench.wording import alternatives
 
 if TYPE_CHECKING:
@@ -269,7 +279,8 @@ class Options(FunctionOptions):
     )
     fail: tuple[str, ...] = option(
         "LIST",
-        f"verdicts that fail a test, of {' '.join(BAD)}, or none (default: {' '.join(DEFAULT_FAILING)})",
+        f"verdicts that fail a test, of {' '.join(BAD)}, or none (default: {' '.join(DEFAULT_FAILING)}); {WEAK} ends"
+        f" pytest with {WEAK_STATUS} if the comparison would miss a loss of 10 % more often than not",
         parse_verdicts,
         default=DEFAULT_FAILING,
         name="fail_on",

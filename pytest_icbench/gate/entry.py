@@ -3,26 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from pytest_icbench.gate.margins import COMPARED
-from pytest_icbench.gate.session_values import (
-    MOST_SESSIONS,
-    SessionValues,
-    against_best,
-    against_control,
-    best_of,
-    middle,
-)
+from pytest_icbench.gate.session_values import MOST_SESSIONS, Figure, SessionValues, relative
 from pytest_icbench.model import circumstances
 from pytest_icbench.model.application import of_application
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.stats.noninferiority import Figure
 from pytest_icbench.stats.quantiles import Estimate, median
 from pytest_icbench.stats.states import same_state
 
@@ -42,8 +34,6 @@ class CaseFacts:
         lower_bound: the rate is "at least".
         reference_pps: frames per second of the reference link at the maximum, median over launches; None without one.
         level: grows by one with each change that was accepted.
-        other_link_pps: frames per second of a link that shares no code with the path, when the run began; None without
-            one.
         distance_ns: distance between the CPUs that pass frames; None where it is not known.
     """
 
@@ -58,7 +48,6 @@ class CaseFacts:
     launches: int
     reference_pps: float | None = field(default=None, kw_only=True)
     level: int = field(default=0, kw_only=True)
-    other_link_pps: float | None = field(default=None, kw_only=True)
     distance_ns: float | None = field(default=None, kw_only=True)
 
 
@@ -85,17 +74,12 @@ class Entry(CaseFacts):
     @property
     def values(self) -> SessionValues:
         """The values of the newest session."""
-        against = {name: against_control(name, figure, self.control) for name, figure in self.figures.items()}
-        beside = {name: against_best(name, figure, self.control) for name, figure in self.figures.items()}
+        against = {name: relative(name, figure, self.control) for name, figure in self.figures.items()}
         return SessionValues(
-            {name: middle(figure) for name, figure in self.figures.items()},
-            None if self.control is None else middle(self.control),
-            {name: median(launches) for name, launches in against.items() if launches},
-            {name: value for name, value in beside.items() if value is not None and against[name]},
+            {name: figure.middle for name, figure in self.figures.items()},
+            None if self.control is None else self.control.middle,
+            {name: value for name, value in against.items() if value is not None},
             self.level,
-            self.other_link_pps,
-            {name: figure.best for name, figure in self.figures.items() if figure.best is not None},
-            None if self.control is None else self.control.best,
             self.distance_ns,
         )
 
@@ -157,7 +141,6 @@ def entry_of(measurement: Measurement) -> Entry | None:
         lower_bound=measurement.lower_bound,
         launches=measurement.launches,
         reference_pps=_reference_pps(measurement),
-        other_link_pps=_other_link_pps(measurement),
         distance_ns=measurement.distance_ns,
         figures=figures,
         identity=measurement.identity,
@@ -189,13 +172,7 @@ def _control(measurement: Measurement) -> Figure | None:
     values = [float(value) for launch in launches if (value := _of_launch(launch, name)) is not None]
     if not values or len(values) < len(launches):
         return None
-    return Figure(median(values), launches=tuple(values), best=_best(name, launches, values))
-
-
-def _other_link_pps(measurement: Measurement) -> float | None:
-    """Returns the rate of the link that shares no code with the path; it was measured when the run began."""
-    fitness = measurement.conditions.get("fitness") or {}
-    return (fitness.get("other_link") or {}).get("pps")
+    return Figure(median(values), launches=tuple(values))
 
 
 def _reference_pps(measurement: Measurement) -> float | None:
@@ -209,19 +186,7 @@ def _figure(measurement: Measurement, name: str) -> Figure | None:
     estimate: Estimate | None = getattr(measurement, name) if dimension == measurement.dimension else None
     if estimate is None:
         return None
-    by_launch = _by_launch(measurement, name)
-    best = None if measurement.search is not None else _best(name, _valid(measurement), by_launch)
-    return Figure(estimate.value, estimate.low, estimate.high, by_launch, best)
-
-
-def _valid(measurement: Measurement) -> list[Launch]:
-    return [launch for launch in measurement.per_launch if launch.invalid is None]
-
-
-def _best(name: str, launches: Sequence[Launch], values: Sequence[float]) -> float | None:
-    """Returns a figure over the launches that nobody disturbed, at its best."""
-    undisturbed = [value for launch, value in zip(launches, values, strict=False) if launch.disturbed is None]
-    return best_of(undisturbed, COMPARED[name][1])
+    return Figure(estimate.value, estimate.low, estimate.high, _by_launch(measurement, name))
 
 
 def _by_launch(measurement: Measurement, name: str) -> tuple[float, ...]:
@@ -232,7 +197,7 @@ def _by_launch(measurement: Measurement, name: str) -> tuple[float, ...]:
     if measurement.search is not None:
         searched = measurement.throughput_pps if name == "throughput_pps" else None
         return () if searched is None else (searched.value,)
-    values = [_of_launch(launch, name) for launch in _valid(measurement)]
+    values = [_of_launch(launch, name) for launch in measurement.per_launch if launch.invalid is None]
     known = [float(value) for value in values if value is not None]
     return tuple(known) if len(known) == len(values) == measurement.launches else ()
 

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 from pytest_icbench.gate.entry import Baseline, Entry
-from pytest_icbench.gate.session_values import by_level
+from pytest_icbench.gate.margins import Margins
+from pytest_icbench.gate.power import power_before, sentences
 from pytest_icbench.model import circumstances
 from pytest_icbench.wording import counted, span
 
@@ -24,12 +25,14 @@ class PlannedCase:
     Attributes:
         placement: None where it is not known yet.
         controlled: whether the reference link is launched beside it.
+        margins: the losses that are allowed.
     """
 
     dimension: str
     case: str
     placement: str | None
     controlled: bool
+    margins: Margins = field(default_factory=Margins)
 
 
 def foresee(
@@ -39,7 +42,7 @@ def foresee(
     now: str,
     patterns: Sequence[str] = circumstances.DEFAULT,
 ) -> list[str]:
-    """Returns a sentence for each thing that keeps cases of a baseline from telling anything.
+    """Returns what the session would find, and a sentence for each thing that keeps cases from being judged.
 
     Args:
         identity: the facts of this host.
@@ -55,51 +58,54 @@ def foresee(
         (case, [entry for entry in entries if not _differing(identity, entry, patterns)]) for case, entries in known
     ]
     elsewhere = [entries for (_, entries), (_, kept) in zip(known, here, strict=True) if not kept]
-    sentences = []
+    lines = []
     if elsewhere:
         facts = ", ".join(_nearest(identity, [entry for entries in elsewhere for entry in entries], patterns))
         cases = counted(len(elsewhere), "case")
-        sentences.append(f"{of}: {cases} of another host or layout ({facts}): save one here, --icbench-save")
+        lines.append(f"{of}: {cases} of another host or layout ({facts}): save one here, --icbench-save")
     placed = [(case, [entry for entry in kept if case.placement in (None, entry.placement)]) for case, kept in here]
     moved = [case for (case, kept), (_, alike) in zip(here, placed, strict=True) if kept and not alike]
     if moved:
         there = "dedicated" if moved[0].placement == "cooperative" else "cooperative"
-        sentences.append(
+        lines.append(
             f"{of}: {counted(len(moved), 'case')} saved with placement {there}, and {moved[0].placement} here:"
             f" give --icbench-placement {there}, or save one here"
         )
     kept = [(case, max(entries, key=lambda entry: entry.measured)) for case, entries in placed if entries]
-    return [*sentences, *_of_sessions(of, kept, now)]
+    return [*lines, *_powers(kept, len(planned)), *_of_sessions(of, kept, now)]
+
+
+def _powers(kept: Sequence[tuple[PlannedCase, Entry]], cases: int) -> list[str]:
+    """Returns what the session finds, by the spread of the baseline's sessions."""
+    allowed = [(case.case, entry, case.margins.of(case.dimension)) for case, entry in kept]
+    return sentences(
+        [(case, power_before(entry, figures[0], cases * len(figures))) for case, entry, figures in allowed], before=True
+    )
 
 
 def _of_sessions(of: str, kept: Sequence[tuple[PlannedCase, Entry]], now: str) -> list[str]:
-    sentences = []
-    alone = sum(len(by_level(entry.sessions, lambda session: session.level + 1.0)[-1]) < 2 for _, entry in kept)
-    if alone:
-        sentences.append(
-            f"{of}: {counted(alone, 'case')} with one session, which accuses nobody: save more, --icbench-save"
-        )
+    lines = []
     without = sum(case.controlled and entry.control is None for case, entry in kept)
     if without:
-        sentences.append(
+        lines.append(
             f"{of}: {counted(without, 'case')} without the reference link beside, so a change of the host is not told"
             " from one of the software: save sessions anew"
         )
     later = [moment for _, entry in kept for moment in (*entry.earlier, entry.measured) if moment > now]
     if later:
-        sentences.append(
+        lines.append(
             f"{of}: a session of {max(later)} lies ahead of the clock, which went back: set it right, or drop the"
             " session (icbench baseline)"
         )
     gap = timedelta(seconds=GAP_S)
     stale = [entry.measured for _, entry in kept if entry.measured < utc(datetime.fromisoformat(now) - gap)]
     if stale:
-        sentences.append(
+        lines.append(
             f"{of}: {counted(len(stale), 'case')} last saved more than {gap.days} days ago ({max(stale)[:10]}), and the"
             " host may have changed since: add a session of the old version (--icbench-save, or icbench accept"
             " --unchanged of its run)"
         )
-    return sentences
+    return lines
 
 
 def of_history(name: str, newest: float, now: float) -> str | None:

@@ -14,23 +14,14 @@ from typing import Any
 
 from pytest_icbench.errors import Invalid, Regression
 from pytest_icbench.gate.against import BaselineComparison
-from pytest_icbench.gate.best_launches import BEST
-from pytest_icbench.gate.limits import LOSSES, Limit, applies, find
+from pytest_icbench.gate.limits import Limit, applies, find
 from pytest_icbench.gate.waivers import Waiver
 from pytest_icbench.gate.waivers import find as find_waiver
-from pytest_icbench.model.disturbed import (
-    DISTURBED_AT_BEST,
-    MOST_AT_BEST,
-    TOO_DISTURBED,
-    disturbance,
-    too_disturbed,
-    unfit,
-)
+from pytest_icbench.model.disturbed import TOO_DISTURBED, disturbance, too_disturbed, unfit
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import DEFAULT_FAILING, GOOD, ORDER, Verdict
 from pytest_icbench.stats.quantiles import Estimate
-from pytest_icbench.wording import cut, percent, plain_name, quantity
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +50,7 @@ class Judgement:
     """A verdict with its reasons. True in a condition unless the verdict fails a test.
 
     Attributes:
-        reason: one sentence.
+        reason: one sentence, which begins with the case.
         context: what else bears on it, one a line.
         fails: whether the verdict fails a test.
         findings: all findings, the one that decided first.
@@ -81,11 +72,16 @@ class Judgement:
     @property
     def details(self) -> tuple[str, ...]:
         """The findings and their context, one a line."""
-        return (*(finding.sentence() for finding in self.findings), *self.context)
+        return (*(finding.detail() for finding in self.findings), *self.context)
+
+    @property
+    def _compared(self) -> bool:
+        """Whether it rests on a comparison, whose PASS says what it would have found."""
+        return bool(self.findings) and self.findings[0].baseline is not None
 
     def message(self) -> str:
-        """Returns a first line of at most 100 characters, then the details, one a line."""
-        return "\n".join((cut(f"{self.verdict}: {self.reason}"), *self.details))
+        """Returns the verdict with its sentence, then the details, one a line."""
+        return "\n".join((f"{self.verdict}: {self.reason}", *self.details))
 
     def fields(self) -> dict[str, Any]:
         """Returns the fields of a measurement that its judgement sets; none for INVALID, which keeps its reason."""
@@ -93,7 +89,7 @@ class Judgement:
             return {}
         fields: dict[str, Any] = {
             "verdict": self.verdict,
-            "reason": None if self.verdict == Verdict.PASS else self.reason,
+            "reason": self.reason if self.verdict != Verdict.PASS or self._compared else None,
             "findings": self.findings,
             "waiver": self.waiver,
         }
@@ -105,7 +101,7 @@ class Judgement:
             }
             if (main := self.against.main) is not None:
                 ratio = None if main.ratio is None else Estimate(main.ratio, main.ratio_low, main.ratio_high)
-                fields["ratio_to_baseline"] = main.medians or ratio  # the main value is a median
+                fields["ratio_to_baseline"] = ratio
         return fields
 
 
@@ -127,27 +123,26 @@ def judge(
     if measurement.verdict == Verdict.INVALID:
         reason = measurement.reason or "unknown"
         evidence = (measurement.evidence,) if measurement.evidence else ()
-        return Judgement(Verdict.INVALID, f"{reason} ({measurement.case})", evidence, policy.fails(Verdict.INVALID))
+        return Judgement(Verdict.INVALID, f"{measurement.case}: {reason}", evidence, policy.fails(Verdict.INVALID))
     findings = [find(measurement, limit) for limit in limits if applies(limit, measurement)]
     findings += against.findings if against is not None else ()
     findings = [_unless_disturbed(measurement, finding) for finding in findings]
     findings.sort(key=lambda finding: ORDER.index(finding.verdict))
     reasons: list[tuple[Verdict, str]] = []
     if findings:
-        reasons.append((findings[0].verdict, _reason(measurement, findings[0])))
+        reasons.append((findings[0].verdict, findings[0].sentence()))
     if against is not None and against.missing is not None:
-        reasons.append((Verdict.NO_BASELINE, f"{against.missing}, {measurement.case}"))
+        reasons.append((Verdict.NO_BASELINE, against.missing))
     if against is not None and against.incomparable is not None:
-        reasons.append((Verdict.INCOMPARABLE, f"{against.incomparable}, {measurement.case}"))
+        reasons.append((Verdict.INCOMPARABLE, against.incomparable))
     if not reasons:
-        reasons.append((Verdict.NO_BASELINE, f"{measurement.case} has no limit and no baseline"))
+        reasons.append((Verdict.NO_BASELINE, "no limit and no baseline"))
     verdict, reason = min(reasons, key=lambda candidate: ORDER.index(candidate[0]))
     hindrances = _hindrances(measurement, against)
-    reason = "; ".join((reason, *hindrances))
     waiver, note = _waived(measurement.case, verdict, policy)
     context = (*_context(measurement, verdict, against), *hindrances, *note)
     fails = policy.fails(verdict) and waiver is None
-    return Judgement(verdict, reason, context, fails, tuple(findings), against, waiver)
+    return Judgement(verdict, f"{measurement.case}: {reason}", context, fails, tuple(findings), against, waiver)
 
 
 def enforce(judgement: Judgement) -> Judgement:
@@ -174,18 +169,8 @@ def _unless_disturbed(measurement: Measurement, finding: Finding) -> Finding:
     if finding.verdict != Verdict.REGRESSED or side_by_side:
         return finding
     if too_disturbed(measurement):
-        return replace(finding, verdict=Verdict.INCONCLUSIVE, note=TOO_DISTURBED)
-    if finding.medians is not None and not _beyond(finding) and too_disturbed(measurement, MOST_AT_BEST):
-        return replace(finding, verdict=Verdict.INCONCLUSIVE, note=DISTURBED_AT_BEST)
+        return replace(finding, verdict=Verdict.INCONCLUSIVE, reason="host", note=TOO_DISTURBED)
     return finding
-
-
-def _beyond(finding: Finding) -> bool:
-    """Whether the medians lie beyond the limit, too, with their whole interval."""
-    medians = finding.medians
-    if medians is None or medians.low is None or medians.high is None:
-        return False
-    return medians.high < 1 - finding.limit if finding.kind == "drop" else medians.low > 1 + finding.limit
 
 
 def _hindrances(measurement: Measurement, against: BaselineComparison | None) -> list[str]:
@@ -215,44 +200,3 @@ def _context(measurement: Measurement, verdict: Verdict, against: BaselineCompar
     if measurement.bottleneck not in ("switch", "unknown") and verdict not in GOOD:
         lines.append(f"the {measurement.bottleneck} was the bottleneck: {measurement.bottleneck_evidence}")
     return lines
-
-
-_WORDS = {
-    ("min", Verdict.REGRESSED): "below",
-    ("max", Verdict.REGRESSED): "above",
-    ("min", Verdict.PASS): "not below",
-    ("max", Verdict.PASS): "not above",
-}
-
-
-def _reason(measurement: Measurement, finding: Finding) -> str:
-    disturbed = finding.note in (TOO_DISTURBED, DISTURBED_AT_BEST)  # it would be REGRESSED otherwise
-    if measurement.generator_bound and finding.name in LOSSES and finding.verdict == Verdict.INCONCLUSIVE:
-        why = finding.name
-    elif finding.value is None:
-        why = f"{plain_name(finding.name)} has no value"
-    elif finding.baseline is not None:
-        why = _reason_of_change(finding)
-    elif finding.value_low is None:
-        why = f"{plain_name(finding.name)} {quantity(finding.name, finding.value)} has no interval"
-    else:
-        word = _WORDS.get((finding.kind, Verdict.REGRESSED if disturbed else finding.verdict), "too near")
-        why = f"{plain_name(finding.name)} {quantity(finding.name, finding.value)} {word}"
-        why += f" {quantity(finding.name, finding.limit)}"
-    if finding.outlook():
-        why += f"{', but ' if disturbed else ': ' if finding.note else ', '}{finding.outlook()}"
-    return f"{why}, {measurement.case}"
-
-
-def _reason_of_change(finding: Finding) -> str:
-    """Returns ``throughput_pps 4.6M is 8.2 % lower than 5M of baseline main``."""
-    if finding.ratio is None:
-        return f"{plain_name(finding.name)} {quantity(finding.name, finding.value)}"
-    way = "lower" if finding.ratio < 1 else "higher"
-    said = finding.verdict == Verdict.INCONCLUSIVE and BEST in (finding.note or "")
-    best = "" if finding.medians is None or said else f" {BEST}"
-    why = f"{plain_name(finding.name)}{best} {quantity(finding.name, finding.value)} {percent(finding.ratio - 1)} {way}"
-    why += f" than {quantity(finding.name, finding.baseline_value)} of {finding.baseline}"
-    if finding.verdict == Verdict.INCONCLUSIVE and not finding.note:
-        why += ", but the interval reaches beyond the limit"
-    return why

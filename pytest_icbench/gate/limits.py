@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import inf
 from types import NoneType
-from typing import Literal, get_args, get_type_hints
+from typing import Any, Literal, get_args, get_type_hints
 
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.stats.noninferiority import MOST_LAUNCHES, launches_until_told
+from pytest_icbench.stats.decision import MOST_MORE
 from pytest_icbench.stats.quantiles import FEWEST_LAUNCHES, SAMPLES_BEYOND, Estimate
 
 #: Numbers about the measuring, about the requested load, or about other results: no limit names them.
@@ -66,8 +66,8 @@ _OF_A_KIND = ("back_to_back_frames", "loss_event_count")
 #: Results about lost frames: unknown for the frames that the sender did not offer.
 LOSSES = ("frame_loss_ratio", "trial_loss_ratio", "lost", "refused", "loss_event_count")
 _NOT_OFFERED = "the sender could not offer the rate"
-TOO_FEW = "too few launches"
-AT_LIMIT = f"too near the limit for so wide an interval: {MOST_LAUNCHES:,} launches more would not settle it"
+_SEARCH_ENDED = "the search ended at what the senders can offer"
+_WIDE_SEARCH = "the search's bounds are too far apart: --icbench-search-width"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def find(measurement: Measurement, limit: Limit) -> Finding:
     """Compares a measurement with a limit."""
     value = getattr(measurement, limit.name)
     if value is None:
-        no_value = Finding(limit.name, limit.kind, limit.value, limit.source, Verdict.INCONCLUSIVE)
+        no_value = Finding(limit.name, limit.kind, limit.value, limit.source, Verdict.INCONCLUSIVE, reason="few")
         if limit.name == "ratio_to_reference":
             return replace(no_value, note=measurement.reference_evidence)
         return too_few_samples(no_value, measurement) or no_value
@@ -131,11 +131,11 @@ def find(measurement: Measurement, limit: Limit) -> Finding:
     else:
         held, missed = high <= limit.value, low > limit.value
     if limit.name in LOSSES and measurement.generator_bound and measurement.metric == "fixed":
-        return replace(plain, note=_NOT_OFFERED)
+        return replace(plain, reason="bound", note=_NOT_OFFERED)
     if held or missed:
         return replace(plain, verdict=Verdict.PASS if held else Verdict.REGRESSED)
     if not is_estimate and measurement.search is None:
-        return replace(plain, note="the longest trains that were sent lost nothing") if at_least else plain
+        return replace(plain, reason="bound", note="the longest trains that were sent lost nothing")
     return further(plain, Effort.of(measurement), Estimate(value, low, high), limit.value)
 
 
@@ -160,26 +160,44 @@ class Effort:
 
 
 def further(plain: Finding, effort: Effort, estimate: Estimate | None, limit: float = 0.0) -> Finding:
-    """Returns an INCONCLUSIVE finding with the effort that a clear answer would take.
+    """Returns an INCONCLUSIVE finding with its reason and the effort that a clear answer would take.
 
     Args:
-        estimate: the figure with its interval, or the ratio to the baseline; None without an interval.
-        limit: as in ``stats.noninferiority``.
+        estimate: the figure with its interval; None without one.
+        limit: in the unit of the estimate.
     """
+    plain = replace(plain, unit="launch", units=effort.launches)
     if effort.searched:
         if plain.at_least:
-            return replace(plain, note="the search ended at what the senders can offer")
-        return replace(plain, note="the search's bounds are too far apart: --icbench-search-width")
-    note: str | None
+            return replace(plain, reason="bound", note=_SEARCH_ENDED)
+        return replace(plain, reason="spread", note=_WIDE_SEARCH)
     if estimate is None:
         more: int | None = max(FEWEST_LAUNCHES - effort.launches, 0) or None
-        note = TOO_FEW if more else "no interval"
-    else:
-        more = launches_until_told(estimate, limit, effort.launches)
-        note = AT_LIMIT if more is None else None
-    return replace(
-        plain, more_launches=more, more_s=more * effort.launch_s if more and effort.launch_s else None, note=note
-    )
+        return replace(plain, reason="few", **_effort(more, effort))
+    return replace(plain, reason="spread", **_effort(_until_told(estimate, limit, effort.launches), effort))
+
+
+def _effort(more: int | None, effort: Effort) -> dict[str, Any]:
+    return {"more": more, "more_s": more * effort.launch_s if more and effort.launch_s else None}
+
+
+def _until_told(estimate: Estimate, limit: float, launches: int) -> int | None:
+    """Returns how many more launches it takes until an interval that contains its limit lies on one side of it.
+
+    The width of an interval is taken to shrink with 1 / sqrt(launches), and its point to stay where it is.
+
+    Returns:
+        At least 1; None for more than ``MOST_MORE``, as where the figure is at the limit.
+    """
+    if estimate.low is None or estimate.high is None or launches < 1:
+        return None
+    distance = abs(estimate.value - limit)
+    reach = estimate.value - estimate.low if estimate.value >= limit else estimate.high - estimate.value
+    if distance == 0 or reach <= 0 or not math.isfinite(reach):
+        return None
+    narrowing = (distance / reach) ** 2
+    needed = launches / narrowing if narrowing > 0 else math.inf
+    return max(math.ceil(needed) - launches, 1) if needed - launches <= MOST_MORE else None
 
 
 _PERCENTILE = re.compile(r"(rtt|rtt_first|pdv|floor)_p(\d+(?:_\d+)?)_ns")
@@ -201,7 +219,8 @@ def too_few_samples(plain: Finding, measurement: Measurement) -> Finding | None:
     round_trips = samples if match[1] == "floor" else samples / measurement.launches
     if round_trips >= needed:
         reached = plain.value is None and measurement.rtt_lost > 0
-        return replace(plain, note="requests that were never answered reach into it") if reached else None
+        unanswered = "requests that were never answered reach into it"
+        return replace(plain, reason="few", note=unanswered) if reached else None
     if not samples:
         return None
     longer, effort = needed / round_trips, Effort.of(measurement)
@@ -213,7 +232,10 @@ def too_few_samples(plain: Finding, measurement: Measurement) -> Finding | None:
     subject = "it" if match[1] == "floor" else "a launch"
     return replace(
         plain,
-        more_launches=launches - measurement.launches or None,
+        reason="few",
+        unit="launch",
+        units=measurement.launches,
+        more=launches - measurement.launches or None,
         more_s=(launches * longer - measurement.launches) * effort.launch_s or None,
         note=f"{subject} takes {needed} round trips and had {round_trips:.0f}: {remedy}",
     )

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The figures that are compared with a baseline, and the margin of each. Pure.
+"""The figures that are compared with a baseline, and the loss that is allowed of each. Pure.
 
-The main figure of a dimension is always compared, with the tolerances ``max_drop`` or ``max_rise`` and ``allowance``.
-Another figure is compared where one of these names it: ``max_rise_rtt_p99_ns``, ``max_rise_cycles_per_packet``. Where a
-rate tells nothing about the switch, because it is "at least" or was given, the switch's cycles a frame are compared.
+The main figure of a dimension is always compared, by ``allowance``. Another figure is compared where a key names it:
+``allowance_rtt_p99_ns``, ``allowance_cycles_per_packet``. Where a rate tells nothing about the switch, because it is
+"at least" or was given, the switch's cycles a frame are compared.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
 from pytest_icbench.model.measurement import MAIN_FIGURES
-from pytest_icbench.stats.noninferiority import DEFAULT_ALLOWANCE, Better, Margin
+from pytest_icbench.stats.decision import DEFAULT_ALLOWANCE, Allowance, Better
 
 #: Figures that can be compared with a baseline, with their dimension and their better direction.
 COMPARED: Mapping[str, tuple[str, Better]] = MappingProxyType(
@@ -38,26 +38,24 @@ COMPARED: Mapping[str, tuple[str, Better]] = MappingProxyType(
 MAIN: Mapping[str, str] = MAIN_FIGURES
 #: The figure that tells about a switch where its rate does not.
 CYCLES = "cycles_per_packet"
-#: The key of the tolerated worsening in ``thresholds.toml``, by the figure's better direction.
-TOLERANCE: Mapping[Better, str] = MappingProxyType({"higher": "max_drop", "lower": "max_rise"})
+#: The key of the loss that is allowed of all figures, and the beginning of the key of one.
 ALLOWANCE = "allowance"
 #: All keys about a baseline.
-KEYS = tuple(
-    key
-    for name, (_, better) in COMPARED.items()
-    for base in (TOLERANCE[better], ALLOWANCE)
-    for key in (base, f"{base}_{name}")
-)
+KEYS = (ALLOWANCE, *(f"{ALLOWANCE}_{name}" for name in COMPARED))
 
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """The margin of one figure against the baseline. ``source``: the keys that set it, with their file."""
+    """The allowance of one figure against the baseline. ``source``: the key that set it, with its file."""
 
     name: str
-    kind: Literal["drop", "rise"]
-    margin: Margin
+    allowance: Allowance
     source: str
+
+    @property
+    def kind(self) -> Literal["drop", "rise"]:
+        """The direction of a loss."""
+        return "drop" if self.allowance.better == "higher" else "rise"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,54 +65,35 @@ class Margins:
     values: Mapping[str, tuple[float, str]] = field(default_factory=dict)
 
     def of(self, dimension: str) -> list[Allowed]:
-        """Returns the margins of the compared figures, the main figure first."""
-        margins = []
-        for name, (owner, better) in COMPARED.items():
-            if owner != dimension:
-                continue
-            named = [self.values.get(f"{base}_{name}") for base in (TOLERANCE[better], ALLOWANCE)]
-            if name == MAIN[dimension] or any(named):
-                margins.append(self._allowed(name, better, *named))
-        return margins
+        """Returns the allowances of the compared figures, the main figure first."""
+        main = MAIN[dimension]
+        owned = [name for name, (owner, _) in COMPARED.items() if owner == dimension]
+        return [self._allowed(name) for name in owned if name == main or f"{ALLOWANCE}_{name}" in self.values]
 
     def of_cycles(self) -> Allowed:
-        """Returns the margin of the cycles a frame: as named, else the rate's. ``max_rise`` is of times."""
+        """Returns the allowance of the cycles a frame: as named, else as much as the rate's."""
+        if f"{ALLOWANCE}_{CYCLES}" in self.values:
+            return self._allowed(CYCLES)
         rate = self.of("throughput")[0]
-        cost, source = rate.margin.of_cost, rate.source
-        tolerated, allowance = (self.values.get(f"{base}_{CYCLES}") for base in (TOLERANCE["lower"], ALLOWANCE))
-        if tolerated is not None:
-            cost, source = replace(cost, tolerated=tolerated[0]), tolerated[1]
-        if allowance is not None:
-            cost, source = replace(cost, allowance=allowance[0]), f"{source} and {allowance[1].rpartition(': ')[2]}"
-        return Allowed(CYCLES, "rise", cost, source)
+        return Allowed(CYCLES, rate.allowance.of_cost, rate.source)
 
-    def _allowed(
-        self, name: str, better: Better, tolerated: tuple[float, str] | None, allowance: tuple[float, str] | None
-    ) -> Allowed:
-        if tolerated is None:
-            tolerated = self.values.get(TOLERANCE[better])
-        if allowance is None:
-            allowance = self.values.get(ALLOWANCE, (DEFAULT_ALLOWANCE, "the default allowance"))
-        source = allowance[1]
-        if tolerated is not None:
-            source = f"{tolerated[1]} and {allowance[1].rpartition(': ')[2]}"
-        margin = Margin(better, tolerated[0] if tolerated else 0.0, allowance[0])
-        return Allowed(name, "drop" if better == "higher" else "rise", margin, source)
+    def _allowed(self, name: str) -> Allowed:
+        default = self.values.get(ALLOWANCE, (DEFAULT_ALLOWANCE, "the default allowance"))
+        share, source = self.values.get(f"{ALLOWANCE}_{name}", default)
+        return Allowed(name, Allowance(COMPARED[name][1], share), source)
 
 
-def other_way(key: str) -> str:
-    """Returns the end of a message that names the key for the opposite direction, if that one exists; else empty."""
-    for base, other, word in (("max_drop_", "max_rise_", "lower"), ("max_rise_", "max_drop_", "higher")):
-        name = key.removeprefix(base)
-        if name != key and other + name in KEYS:
-            return f": {name} is better when {word}; give {other}{name}"
+def former(key: str) -> str:
+    """Returns the end of a message about a key that earlier versions had; empty for any other."""
+    for base in ("max_drop", "max_rise"):
+        if key == base or key.removeprefix(f"{base}_") in COMPARED:
+            return f": the loss that is allowed is {key.replace(base, ALLOWANCE)}, one share for both directions"
     return ""
 
 
 def refusal(key: str, value: float) -> str | None:
-    """Returns why a value is refused; None if it is accepted."""
+    """Returns why a value is refused; None if it is accepted. A time can rise to more than double, no rate fall so."""
     if value < 0:
         return "is negative; give a share such as 0.05"
-    if value >= 1 and not key.startswith("max_rise"):
-        return "is no share below 1; give 0.05 for 5 %"
-    return None
+    rises = COMPARED.get(key.removeprefix(f"{ALLOWANCE}_"), ("", "higher"))[1] == "lower"
+    return "is no share below 1; give 0.05 for 5 %" if value >= 1 and not rises else None

@@ -24,7 +24,7 @@ def rejudged(
     comparer: Comparer | None,
     base: Measurement | None = None,
     *,
-    first: bool = False,
+    retest: bool = False,
 ) -> Measurement:
     """Returns the measurement with its verdict; unchanged if it is INVALID.
 
@@ -34,12 +34,12 @@ def rejudged(
         limits: the fields of ``Limit`` as plain data.
         recorded_margins: ``Margins.values`` as plain data.
         base: the measurement that ran side by side with it, if any.
-        first: whether it was a first look, after which a suspect was measured again.
+        retest: whether it was measured again, since it was worse.
     """
     if measurement.verdict == Verdict.INVALID:
         return measurement
     margins = Margins({key: (float(value), str(source)) for key, (value, source) in recorded_margins.items()})
-    against = None if comparer is None else comparer.compare(measurement, margins, first=first)
+    against = None if comparer is None else comparer.compare(measurement, margins, retest=retest)
     if measurement.side_by_side is not None:  # the base stands in for the baseline
         against = against_base(measurement, base, margins)
     judgement = judge(measurement, [decode(Limit, limit, "limits") for limit in limits], against=against)

@@ -6,12 +6,11 @@ A key is ``min_`` or ``max_`` and the name of a result, or about the baseline (`
 
     ["*"]
     max_frame_loss_ratio = 0.9
-    max_drop = 0.05
-    allowance = 0.02
+    allowance = 0.05
 
     ["ovs-64B-*"]
     min_throughput_pps = 2_000_000
-    max_rise_rtt_p99_ns = 0.2
+    allowance_rtt_p99_ns = 0.2
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from typing import Any, Literal
 
 from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.limits import LIMITABLE, Limit
-from pytest_icbench.gate.margins import KEYS, Margins, other_way, refusal
+from pytest_icbench.gate.margins import KEYS, Margins, former, refusal
 from pytest_icbench.model import toml
 from pytest_icbench.wording import suggestion
 
@@ -105,7 +104,7 @@ def _table(pattern: str, table: Any, where: str) -> Table:
         kind, _, name = key.partition("_")
         if key not in KEYS and (kind not in ("min", "max") or name not in LIMITABLE):
             known = tuple(f"{kind if kind in ('min', 'max') else 'min'}_{result}" for result in LIMITABLE)
-            hint = other_way(key) or suggestion(key, (*known, *KEYS), "; write min_ or max_ and the name of a result")
+            hint = former(key) or suggestion(key, (*known, *KEYS), "; write min_ or max_ and the name of a result")
             raise UsageError(f"{at}: there is no such limit{hint}")
         if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
             raise UsageError(f"{at}: {value!r} is no finite number")

@@ -3,20 +3,16 @@
 
 from __future__ import annotations
 
-from statistics import NormalDist
-
 from pytest_icbench.gate.against import BaselineComparison
-from pytest_icbench.gate.limits import AT_LIMIT
 from pytest_icbench.gate.margins import CYCLES, Margins
 from pytest_icbench.model import circumstances
 from pytest_icbench.model.case import CANDIDATE_KEY
-from pytest_icbench.model.comparison import AT_LEAST, SideBySide
+from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.stats.noninferiority import Margin, launches_until_told
-from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate
-from pytest_icbench.stats.student import FEWEST_UNITS
+
+_STATE = "no two launches of a pair met the host's CPUs in one state"
+_SOME_STATE = "the host's CPUs changed their state within {dropped} of {pairs} pairs"
 
 
 def against_base(now: Measurement, base: Measurement | None, margins: Margins) -> BaselineComparison | None:
@@ -30,28 +26,28 @@ def against_base(now: Measurement, base: Measurement | None, margins: Margins) -
     comparison = now.side_by_side
     if comparison is None:
         return None
-    by_cycles = comparison.figure == CYCLES
-    allowed = margins.of_cycles() if by_cycles else margins.of(now.dimension)[0]
-    more, note = None, comparison.note
-    unsure = note is None or by_cycles or (comparison.confirmed is False and note != AT_LEAST)
-    if comparison.decision == Verdict.INCONCLUSIVE and unsure:
-        more, why = _more_pairs(comparison, allowed.margin)
-        note = note or why
+    allowed = margins.of_cycles() if comparison.figure == CYCLES else margins.of(now.dimension)[0]
+    more = comparison.more_pairs
     finding = Finding(
         name=comparison.figure,
         kind=allowed.kind,
-        limit=comparison.tolerated + comparison.allowance,
+        limit=comparison.allowance,
         source=allowed.source,
         verdict=comparison.decision,
         value=comparison.ratio * comparison.base_value,
-        baseline=f"{comparison.base} beside it",
+        baseline=comparison.base,
         baseline_value=comparison.base_value,
         ratio=comparison.ratio,
         ratio_low=comparison.ratio_low,
         ratio_high=comparison.ratio_high,
-        more_launches=more,
-        more_s=None if more is None else more * now.duration_s / max(now.launches, 1),
-        note=note,
+        unit="pair",
+        units=comparison.pairs,
+        finds=comparison.finds,
+        weak=comparison.weak,
+        reason=comparison.reason,
+        note=_state(comparison) if comparison.reason == "state" else comparison.note if not comparison.reason else None,
+        more=more,
+        more_s=None if more is None else more * now.duration_s / (comparison.pairs + comparison.dropped),
     )
     changed = tuple(
         difference
@@ -61,17 +57,7 @@ def against_base(now: Measurement, base: Measurement | None, margins: Margins) -
     return BaselineComparison(finding.baseline or "", (finding,), finding, treatment=changed)
 
 
-def _more_pairs(comparison: SideBySide, margin: Margin) -> tuple[int | None, str | None]:
-    """Returns about how many more pairs a clear answer takes, and a note where the interval does not explain it."""
-    if comparison.ratio_low is None or comparison.ratio_high is None:
-        return max(FEWEST_UNITS - comparison.rigs, 1), "too few rigs for an interval"
-    worse = (comparison.ratio < margin.limit) == (margin.better == "higher")
-    widened = 1.0
-    if comparison.confirmed is False and worse:  # a confirmation is held to the confidence of the session
-        normal = NormalDist()
-        widened = normal.inv_cdf(1 - comparison.error_rate / comparison.cases) / normal.inv_cdf((1 + CONFIDENCE) / 2)
-    low, high = (
-        comparison.ratio + widened * (end - comparison.ratio) for end in (comparison.ratio_low, comparison.ratio_high)
-    )
-    more = launches_until_told(Estimate(comparison.ratio, low, high), margin.limit, comparison.pairs)
-    return more, AT_LIMIT if more is None else None
+def _state(comparison: SideBySide) -> str:
+    if not comparison.pairs:
+        return _STATE
+    return _SOME_STATE.format(dropped=comparison.dropped, pairs=comparison.pairs + comparison.dropped)

@@ -75,14 +75,10 @@ def _limit_s(settings: Settings, launch_s: float) -> float:
     return max(settings.max_duration_s - launch_s, launch_s)
 
 
-def comparison_estimate_s(settings: Settings, *, build: bool = True) -> float:
-    """Returns the least seconds of a comparison of two versions that accuses nobody: those of its first look."""
-    rigs = fewest_comparing(settings)
-    building = 2 * RIG_OVERHEAD_S
-    measuring = sum(rigs) * launch_estimate_s(settings, reference=True) + (len(rigs) - 1) * building
-    if settings.repeats is None:
-        measuring = min(measuring, _limit_s(settings, launch_estimate_s(settings, reference=True)))
-    return measuring + (building if build else 0.0)
+def comparison_estimate_s(settings: Settings, cases: int) -> float:
+    """Returns the least seconds of one of so many comparisons of two versions: those of the fewest pairs."""
+    pair_s = launch_estimate_s(settings, reference=True) + 2 * RIG_OVERHEAD_S
+    return fewest_comparing(settings, cases) * pair_s
 
 
 def _turns(launches: int, rate: Rate) -> int:

@@ -14,20 +14,20 @@ import math
 from collections.abc import Callable, Sequence
 
 from pytest_icbench.model.settings import Settings
+from pytest_icbench.stats.decision import Allowance
 from pytest_icbench.stats.dependence import FEWEST_TELLING
 from pytest_icbench.stats.intervals import drift_over_launches, over_launches
-from pytest_icbench.stats.noninferiority import Margin
 
 #: An interval this part of the distance between "the same" and the limit tells the two apart.
 TELLING = 0.5
 
 
-def telling_precision(margin: Margin) -> float:
-    """Returns the precision, as a share, at which a figure that did not change is told from one at the margin's limit.
+def telling_precision(allowance: Allowance) -> float:
+    """Returns the precision, as a share, at which a figure that did not change is told from a loss of the allowance.
 
     Each side of a comparison with a baseline has that precision; the interval of their ratio is wider by √2.
     """
-    return TELLING * abs(1 - margin.limit) / math.sqrt(2)
+    return TELLING * allowance.share / math.sqrt(2)
 
 
 def fewest_launches(settings: Settings) -> int:

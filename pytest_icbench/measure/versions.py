@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pytest_icbench.driver.application.protocol import Application
 from pytest_icbench.errors import UsageError
-from pytest_icbench.measure.comparing import Allowance
+from pytest_icbench.measure.comparing import Allowances
 from pytest_icbench.measure.progress import OnProgress
 from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.measure.strategy.side_by_side import PairStrategy
@@ -35,7 +35,7 @@ def measure_versions(
     rigs: tuple[MeasuredRig, MeasuredRig],
     case: Case,
     settings: Settings,
-    allowed: Allowance,
+    allowed: Allowances,
     cases: int,
     around: tuple[Surroundings, Surroundings],
     *,

@@ -140,22 +140,26 @@ def refuse_constant(name: str) -> float:
 
 
 def check_schema(data: Any, latest: int, where: str, otherwise: str) -> None:
-    """Refuses data of a later version, and data without a version.
+    """Refuses data of another version, and data without a version.
 
     Args:
-        latest: the latest version that can be read.
+        latest: the version that can be read.
         where: the place of the data, for the message.
         otherwise: end of the message for data without a version (``this is no result of pytest-icbench``).
 
     Raises:
-        DamagedData: the version is missing or later; one sentence.
+        DamagedData: the version is missing or another one; one sentence.
     """
     schema = data.get("schema") if isinstance(data, dict) else None
     if type(schema) is not int or schema < 1:
         raise DamagedData(f"{where}: schema is {schema!r}; {otherwise}")
     if schema > latest:
         raise DamagedData(
-            f"{where}: written with schema {schema}, but this version reads up to {latest}; update pytest-icbench"
+            f"{where}: written with schema {schema}, but this version reads {latest}; update pytest-icbench"
+        )
+    if schema < latest:
+        raise DamagedData(
+            f"{where}: written by an earlier version (schema {schema}, this one reads {latest}); measure and save again"
         )
 
 

@@ -6,53 +6,45 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pytest_icbench.model.verdict import Verdict
-
-#: The note on rates that decide nothing, which more pairs would not change.
-AT_LEAST = "the switch was not the limit, so the rate is only 'at least': more endpoints' cores would tell"
+from pytest_icbench.stats.decision import Reason
 
 
 @dataclass(frozen=True, slots=True)
 class SideBySide:
-    """The comparison of a candidate with its base, launched in adjacent pairs on several pairs of rigs.
+    """The comparison of a candidate with its base, in pairs of launches on pairs of rigs built anew.
 
     Attributes:
         base: id of the case measured beside it.
         figure: what is compared: ``throughput_pps``, ``cycles_per_packet`` or ``rtt_p50_ns``.
-        decision, note: as in the result, as in a finding.
-        ratio, ratio_low, ratio_high, confidence: candidate over base, on the launches that decide; of that interval.
+        decision: as in the result.
+        reason: why it is INCONCLUSIVE: ``few``, ``spread``, ``state`` or ``bound``; else null.
+        ratio, ratio_low, ratio_high: candidate over base; its interval of 95 %.
+        finds: loss that such a comparison finds nine times of ten, as a share; null with too few pairs.
+        weak: a loss of 10 % is found in less than half of such comparisons.
         base_value: the base's figure, median over these launches.
-        tolerated, allowance: share by which the candidate may be worse: on purpose, and by noise.
-        pairs: pairs of launches behind the decision.
-        rigs: pairs of rigs on which they ran, of which the interval is made.
-        screened, screened_rigs: pairs of the first look, and of its rigs; launches from index ``screened`` on are
-            fresh.
-        screen: what the first look found; REGRESSED and IMPROVED are suspicions there.
-        screen_ratio, screen_low, screen_high: ratio of the first look and its interval of 95 %.
-        confirmed: whether fresh launches on fresh rigs agreed; null if nothing had to be confirmed.
+        allowance: share by which the candidate may be worse.
+        pairs: pairs of launches that decide.
+        dropped: pairs whose launches met the host in two states; they decide nothing.
+        more_pairs: about how many more would decide; null where that is not the reason or 1,000 would not do.
         cases: comparisons of the session.
-        error_rate: greatest probability that any of them is REGRESSED though none is worse than allowed; the same for
-            IMPROVED.
+        error_rate: greatest probability that any of them is REGRESSED though nothing changed; the same for IMPROVED.
+        note: why it is this figure that decides; else null.
     """
 
     base: str
     figure: str
     decision: Verdict
+    reason: Reason | None
     ratio: float
     ratio_low: float | None
     ratio_high: float | None
-    confidence: float
+    finds: float | None
+    weak: bool
     base_value: float
-    tolerated: float
     allowance: float
     pairs: int
-    screened: int
-    screen: Verdict
-    screen_ratio: float
-    screen_low: float | None
-    screen_high: float | None
-    confirmed: bool | None
+    dropped: int
+    more_pairs: int | None
     cases: int
     error_rate: float
     note: str | None = None
-    rigs: int = 1
-    screened_rigs: int = 1

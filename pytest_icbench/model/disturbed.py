@@ -1,30 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tells in one sentence how a result was disturbed, and whether too much to accuse anybody. Pure."""
+"""Tells in one sentence how a result was disturbed, and whether too much to call it REGRESSED. Pure."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.wording import counted
 
 #: With a greater share of disturbed launches no REGRESSED is claimed.
 MOST_DISTURBED = 0.25
-TOO_DISTURBED = f"more than a quarter of its launches were disturbed, so that nothing is {Verdict.REGRESSED}"
-#: The same of what the best launches show. Beside a load that comes and goes, those without it are few, and a host that
-#: has just been busy can leave all of them in a lower band (testpmd, one of twenty such sessions).
-MOST_AT_BEST = 0.1
-DISTURBED_AT_BEST = "more than a tenth of its launches were disturbed, so that its best ones accuse nothing"
+TOO_DISTURBED = "others disturbed more than a quarter of its launches; measure again on a quiet host"
 
 
-def too_disturbed(result: Measurement, most: float = MOST_DISTURBED) -> bool:
-    """Whether so many launches of the figures were disturbed that REGRESSED is not claimed; False if not known.
-
-    Args:
-        most: the greatest share of disturbed launches by which it is.
-    """
-    return (result.disturbed_launches or 0) > most * result.launches
+def too_disturbed(result: Measurement) -> bool:
+    """Whether so many launches of the figures were disturbed that REGRESSED is not claimed; False if not known."""
+    return (result.disturbed_launches or 0) > MOST_DISTURBED * result.launches
 
 
 def share(result: Measurement) -> str:

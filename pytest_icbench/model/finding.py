@@ -3,12 +3,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal
 
 from pytest_icbench.model.verdict import Verdict
+from pytest_icbench.stats.decision import Reason
 from pytest_icbench.stats.quantiles import Estimate
-from pytest_icbench.wording import counted, percent, plain_name, quantity, span
+from pytest_icbench.wording import clock, counted, percent, plain_name, quantity
+
+#: What a ratio's interval is made of.
+Unit = Literal["launch", "pair", "session"]
+
+#: The sentence on each reason, unless the finding has a more exact one. ``{units}`` is the plural of the unit.
+REASONS: Mapping[Reason, str] = MappingProxyType(
+    {
+        "few": "too few {units}",
+        "spread": "{units} lie too far apart",
+        "state": "the host's CPUs are in another state; measure again, or save this state, too",
+        "host": "the host was disturbed, so the software is not known to be slower",
+        "bound": "the switch was not the limit: more endpoints' cores, a search or a round trip would tell",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,27 +36,23 @@ class Finding:
         name: of the result: ``throughput_pps``.
         kind: ``min`` and ``max`` are limits; ``drop`` and ``rise`` compare with a baseline, for values that are better
             when higher and when lower.
-        limit: the worst value allowed, in the result's unit; of ``drop`` and ``rise`` the greatest share by which it
-            may be worse, allowance included.
+        limit: the worst value allowed, in the result's unit; of ``drop`` and ``rise`` the share by which it may be
+            worse.
         source: where the limit stands: file, table and key.
         verdict: ``PASS``, ``IMPROVED``, ``REGRESSED`` or ``INCONCLUSIVE``.
-        value, value_low, value_high: the value; its interval includes what the sessions differ by; without one it is
-            both ends.
-        at_least: the value is a lower bound, so its upper end is null, and no verdict that needs one follows.
+        value, value_low, value_high: the value and its interval; without one it is both ends.
+        at_least: the value is a lower bound, so its upper end is null.
         baseline: the baseline's name, null for a limit.
-        baseline_value, baseline_value_low, baseline_value_high, measured: its value, and when it was measured (UTC).
-        ratio, ratio_low, ratio_high: now over the baseline; from the launches of both where known.
-        more_launches, more_s: about how many more launches, and seconds, would decide an INCONCLUSIVE one; null where
-            that is not the reason or no length would do.
-        note: why it does not decide, where the values do not say so, or why it is this one that decides; else null.
-        sessions, more_sessions: the baseline's sessions at its newest level, and about how many more would decide; null
-            where that is not the reason.
-        against_control, control_change: ratio of the value against the reference link beside it, and the reference
-            link's own; null without one.
-        finds: worsening that such a comparison accuses in half of all sessions; null with fewer than two sessions, and
-            where not even half or twice the value is.
-        medians: ratio of the medians, where the best launches decide, of which value and ratio then are; else null.
-        suspect: the value was worse in a first look; the second look's result stands below.
+        baseline_value, measured: its value, and when it was measured (UTC).
+        ratio, ratio_low, ratio_high: now over the baseline with its interval of 95 %.
+        against_control: the same of the value over that of the reference link; null without one.
+        unit, units: what the interval is made of (``launch``, ``pair``, ``session``), and their number; or null.
+        finds: the least loss that such a comparison finds nine times of ten; null if it is not known.
+        weak: a loss of 10 % is found in less than half of such sessions.
+        reason: why it is INCONCLUSIVE (``few``, ``spread``, ``state``, ``host``, ``bound``); else null.
+        note: a more exact sentence on the reason, or why it is this figure that decides; else null.
+        more, more_s: about how many more units, and seconds, would tell; null where no number would.
+        retest: the value was worse, and the case was measured again; what that found stands below.
     """
 
     name: str
@@ -53,69 +66,124 @@ class Finding:
     at_least: bool = False
     baseline: str | None = None
     baseline_value: float | None = None
-    baseline_value_low: float | None = None
-    baseline_value_high: float | None = None
     measured: str | None = None
     ratio: float | None = None
     ratio_low: float | None = None
     ratio_high: float | None = None
-    more_launches: int | None = None
-    more_s: float | None = None
-    note: str | None = None
-    sessions: int | None = None
-    more_sessions: int | None = None
     against_control: Estimate | None = None
-    control_change: Estimate | None = None
+    unit: Unit | None = None
+    units: int | None = None
     finds: float | None = None
-    medians: Estimate | None = None
-    suspect: bool = False
+    weak: bool = False
+    reason: Reason | None = None
+    note: str | None = None
+    more: int | None = None
+    more_s: float | None = None
+    retest: bool = False
 
     def sentence(self) -> str:
-        """Returns value, interval, limit and its source; for a comparison both values and both intervals."""
-        value = with_interval(self.value, self.value_low, self.value_high, self.at_least, name=self.name)
-        text = f"{plain_name(self.name)}: {value}"
-        if self.baseline is not None:
-            base = self.baseline_value, self.baseline_value_low, self.baseline_value_high
-            before = with_interval(*base, name=self.name)
+        """Returns what was found and why, without the verdict: ``4.2 Mpps is 9.8 % lower than main (…)``."""
+        if self.value is None:
+            return f"{plain_name(self.name)} has no value{self._end()}"
+        value = _amount(self.name, self.value) + (" (at least)" if self.at_least else "")
+        if self.baseline is None:
+            return f"{value}{self._beside_limit()}{self._end()}"
+        return f"{value if self.ratio is None else self._compared(value)}{self._end()}"
+
+    def _compared(self, value: str) -> str:
+        """Returns the change; the less is decided, the fewer words it has beside the interval."""
+        assert self.ratio is not None
+        change = _change(self.ratio)
+        units = "" if self.units is None else counted(self.units, self.unit or "launch")
+        if self.verdict in (Verdict.REGRESSED, Verdict.IMPROVED):
+            return f"{value} is {change} than {self.baseline}{self._interval(units)}"
+        named = "" if self.name == "throughput_pps" else f"{plain_name(self.name)} "
+        if self.verdict == Verdict.PASS:
+            return f"{named}{change} than {self.baseline}{self._interval('' if self.note else units)}"
+        return f"{named}{change}{self._interval()}"
+
+    def detail(self) -> str:
+        """Returns the numbers behind the sentence, and where its limit stands."""
+        text = f"{plain_name(self.name)}: {self.verdict}: {self.sentence()}"
+        parts = []
+        if self.baseline is not None and self.value is not None:
+            ends = "" if self.at_least else self._ends()
+            parts.append(f"value {_amount('', self.value, self.name)}{ends}")
+        if self.baseline_value is not None:
             day = f" of {self.measured[:10]}" if self.measured else ""
-            over = f" over {self.sessions} sessions" if self.sessions is not None and self.sessions > 1 else ""
-            text += f", baseline {self.baseline}{day}{over} {before}"
-            if self.ratio is not None:
-                text += f", ratio {with_interval(self.ratio, self.ratio_low, self.ratio_high)}"
-            if self.against_control is not None:
-                beside = self.against_control
-                text += f", against the control {with_interval(beside.value, beside.low, beside.high)}"
-            way = "lower" if self.kind == "drop" else "higher"
-            text += f", limit at most {percent(self.limit)} {way}"
-        else:
-            text += f", limit at {'least' if self.kind == 'min' else 'most'} {quantity(self.name, self.limit)}"
-        remark = self.outlook() or self.note
-        end = f" ({remark})" if remark else ""
-        return f"{text} from {self.source}{end}: {self.verdict}"
+            parts.append(f"baseline {self.baseline}{day} {_amount('', self.baseline_value, self.name)}")
+        if (beside := self.against_control) is not None:
+            parts.append(f"relative to the reference link {_change(beside.value)}{_ends(beside)}")
+        parts.append(f"limit from {self.source}")
+        return "; ".join((text, *parts))
 
     def outlook(self) -> str:
-        """Returns why the finding is inconclusive, and what it takes; empty for a conclusive one."""
+        """Returns why the finding is inconclusive, and what would tell; empty for a conclusive one."""
         if self.verdict != Verdict.INCONCLUSIVE:
             return ""
-        took = span(self.more_s) if self.more_s else ""
-        more = f"about {took} more" if took else ""
-        if self.more_launches is not None:
-            more = f"about {counted(self.more_launches, 'launch')}{f' ({took})' if took else ''} more would tell"
-        if self.more_sessions is not None:
-            more = f"about {counted(self.more_sessions, 'session')} more in the baseline would tell (--icbench-save)"
-        return "; ".join(filter(None, (self.note, more)))
+        why = self.note or (REASONS[self.reason].format(units=_plural(self.unit or "launch")) if self.reason else "")
+        return "; ".join(filter(None, (why, self.remedy())))
+
+    def remedy(self) -> str:
+        """Returns how much more measuring would tell; empty if none would, or if it is not known."""
+        took = f" ({clock(self.more_s)})" if self.more_s else ""
+        if self.more is None:
+            return f"about {clock(self.more_s)} more would tell" if self.more_s else ""
+        save = " (--icbench-save)" if self.unit == "session" else ""
+        unit = self.unit or "launch"
+        return f"about {self.more:,} more {unit if self.more == 1 else _plural(unit)}{took} would tell{save}"
+
+    def _end(self) -> str:
+        """Returns the end of the sentence: what was allowed, what would have been found, or why nothing is known."""
+        if self.verdict == Verdict.INCONCLUSIVE:
+            outlook = self.outlook()
+            return f": {outlook}" if outlook else ""
+        note = f"; {self.note}" if self.note else ""
+        if self.baseline is None:
+            return note
+        if self.verdict == Verdict.PASS and self.finds is not None:
+            return f"{note}; a loss of {percent(self.finds)} or more would have been found"
+        return f"{note}; allowed: {percent(self.limit)}" if self.verdict == Verdict.REGRESSED else note
+
+    def _beside_limit(self) -> str:
+        """Returns how the value lies to its limit, and its interval."""
+        limit = _amount("", self.limit, self.name)
+        if self.verdict == Verdict.INCONCLUSIVE:
+            return f" is too near {limit}{self._ends()}" if self.reason == "spread" else f" (limit {limit})"
+        word = "below" if self.kind == "min" else "above"
+        return f" is {word if self.verdict == Verdict.REGRESSED else f'not {word}'} {limit}{self._ends()}"
+
+    def _ends(self) -> str:
+        low, high = self.value_low, self.value_high
+        if low is None or high is None or low == high:
+            return ""
+        return f" ({_amount('', low, self.name)} to {_amount('', high, self.name)})"
+
+    def _interval(self, units: str = "") -> str:
+        return "" if self.ratio is None else _ends(Estimate(self.ratio, self.ratio_low, self.ratio_high), units)
 
 
-def with_interval(
-    value: float | None, low: float | None, high: float | None, at_least: bool = False, *, name: str = ""
-) -> str:
-    """Returns a value with its interval: ``5.1M (interval 4.9M to 5.3M)``.
+def _plural(unit: Unit) -> str:
+    return counted(2, unit).partition(" ")[2]
 
-    Args:
-        name: the name of the figure, which says the unit: times are shown in microseconds.
-    """
-    if at_least:
-        return f"{quantity(name, value)} (at least)"
-    if low is None or high is None or low == high:
-        return quantity(name, value)
-    return f"{quantity(name, value)} (interval {quantity(name, low)} to {quantity(name, high)})"
+
+def _change(ratio: float) -> str:
+    return f"{percent(ratio - 1)} {'lower' if ratio < 1 else 'higher'}"
+
+
+def _ends(ratio: Estimate, units: str = "") -> str:
+    """Returns a ratio's interval in percent of the change that its value states: `` (7.9 to 11.6 %, 24 pairs)``."""
+    if ratio.low is None or ratio.high is None:
+        return f" ({units})" if units else ""
+    low, high = (1 - ratio.high, 1 - ratio.low) if ratio.value < 1 else (ratio.low - 1, ratio.high - 1)
+    return f" ({', '.join(filter(None, (f'{100 * low:.3g} to {100 * high:.3g} %', units)))})"
+
+
+def _amount(shown: str, value: float | None, name: str = "") -> str:
+    """Returns a value with its unit: ``4.23 Mpps``, ``rtt_p50 21 µs``. ``shown`` is the name if it is to be said."""
+    name = name or shown
+    if not name.endswith("_pps"):
+        return f"{plain_name(shown)} {quantity(name, value)}".lstrip()
+    number = quantity(name, value)
+    text = f"{number[:-1]} {number[-1]}pps" if number[-1:] in "kM" else f"{number} pps"
+    return text if shown in ("", "throughput_pps") else f"{shown} {text}"

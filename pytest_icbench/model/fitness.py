@@ -19,10 +19,6 @@ CONTROL_LIMIT = 0.1
 FREQUENCY_LIMIT = 0.9
 
 
-#: The link that shares no code with paths beside each.
-_OTHER = {"veth": "direct", "direct": "veth"}
-
-
 @dataclass(frozen=True, slots=True)
 class Control:
     """A control link, measured when the run began: the case's endpoints with no switch between.
@@ -89,7 +85,6 @@ class Fitness:
         frequency_mhz: least frequency of these CPUs; None where it is not known.
         frequency_share: that over the greatest frequency that the CPU can have; None where that is not known.
         controls: control links beside the baseline's.
-        links: links of which a path of another kind shares no code.
         waited_s: seconds that the run waited for a quiet host.
         missing: what this host does not tell.
     """
@@ -98,7 +93,6 @@ class Fitness:
     frequency_mhz: float | None = None
     frequency_share: float | None = None
     controls: tuple[Control, ...] = ()
-    links: tuple[Link, ...] = ()
     waited_s: float = 0.0
     missing: tuple[str, ...] = ()
 
@@ -133,16 +127,10 @@ class Fitness:
         parts += [control.sentence for control in self.controls]
         return ", ".join(parts) or "nothing is known about other processes"
 
-    def condition(self, reference: str | None) -> dict[str, Any]:
-        """Returns what a result keeps of it among its conditions.
-
-        Args:
-            reference: the kind of the case's reference link; None without one.
-        """
+    def condition(self) -> dict[str, Any]:
+        """Returns what a result keeps of it among its conditions."""
         said = {"fit": self.fit, "sentence": self.sentence, "waited_s": self.waited_s}
-        other = next((link for link in self.links if link.switch == _OTHER.get(reference or "")), None)
-        beside = {} if other is None else {"other_link": {"case": other.case, "pps": other.pps}}
-        return {**said, **beside, "missing": list(self.missing)}
+        return {**said, "missing": list(self.missing)}
 
     @property
     def line(self) -> str:

@@ -19,6 +19,9 @@ Colour = Literal["good", "warn", "bad", "ink"]
 #: pytest's exit status with ``--icbench-exit-codes``; of several outcomes the first decides. Other statuses are
 #: pytest's own; 1 then means broken.
 EXIT_STATUS: dict[Outcome, int] = {"regressed": 10, "undecided": 11}
+#: No verdict: what ``--icbench-fail-on`` calls a session that would miss a loss of a tenth more often than not. Nothing
+#: regressed in it, or that status stands.
+WEAK, WEAK_STATUS = "WEAK", 12
 
 
 class Verdict(StrEnum):
@@ -45,7 +48,7 @@ class Verdict(StrEnum):
     INVALID = "INVALID", "broken", "bad", "fails notable", None, "the values are no measurement"
     REGRESSED = (
         *("REGRESSED", "regressed", "bad", "fails notable", "worse"),
-        "a limit was missed, or the baseline fallen short of, by the whole interval",
+        "a limit was missed, or the loss is beyond chance and at least what is allowed",
     )
     INCOMPARABLE = (
         *("INCOMPARABLE", "undecided", "bad", "notable", None),
@@ -53,14 +56,21 @@ class Verdict(StrEnum):
     )
     INCONCLUSIVE = (
         *("INCONCLUSIVE", "undecided", "warn", "notable", "open"),
-        'the interval is too wide to tell, or the value is "at least"',
+        "nothing is decided: the reason says what would tell",
     )
     NO_BASELINE = "NO_BASELINE", "undecided", "ink", "", None, "nothing to compare with"
     IMPROVED = (
         *("IMPROVED", "passed", "good", "good", "better"),
-        "better than the baseline: the whole interval lies beyond the allowance",
+        "the gain is beyond chance and at least what is allowed",
     )
-    PASS = "PASS", "passed", "good", "good", "same", "within the limits"
+    PASS = (
+        "PASS",
+        "passed",
+        "good",
+        "good",
+        "same",
+        "within the limits, and a loss of the stated size would have been found",
+    )
 
     def __new__(
         cls, name: str, outcome: Outcome, colour: Colour, words: str, decided: decision.Outcome | None, meaning: str
@@ -97,6 +107,6 @@ def parse_verdicts(text: str, where: str) -> tuple[str, ...]:
     if words == ["NONE"]:
         return ()
     for word in words:
-        if word not in BAD:
-            raise UsageError(f"{where}: '{word}' is no verdict that could fail a test{suggestion(word, BAD)}")
+        if word not in (*BAD, WEAK):
+            raise UsageError(f"{where}: '{word}' is no verdict that could fail a test{suggestion(word, (*BAD, WEAK))}")
     return tuple(words)

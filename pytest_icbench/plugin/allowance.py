@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from pytest_icbench.gate.margins import CYCLES, Margins
-from pytest_icbench.measure.comparing import Allowance
+from pytest_icbench.measure.comparing import Allowances
 
 
-def allowance_of(margins: Margins, dimension: str) -> Allowance:
+def allowances_of(margins: Margins, dimension: str) -> Allowances:
     """Returns how much worse a candidate may be than its base, which takes the place of a baseline."""
     allowed = margins.of(dimension)
     named = any(figure.name == CYCLES for figure in allowed)
-    return Allowance(allowed[0].margin, margins.of_cycles().margin, cycles_named=named)
+    return Allowances(allowed[0].allowance, margins.of_cycles().allowance, cycles_named=named)

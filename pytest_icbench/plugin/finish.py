@@ -9,10 +9,12 @@ from pathlib import Path
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import IcbenchError
 from pytest_icbench.gate.entry import entry_of
+from pytest_icbench.gate.power import saved
 from pytest_icbench.model.result import Result
 from pytest_icbench.plugin.outcomes import Outcomes
 from pytest_icbench.report import markdown, openmetrics
-from pytest_icbench.store.baselines import save
+from pytest_icbench.store.baselines import load, save
+from pytest_icbench.wording import wrapped
 
 SUMMARY = "summary.md"
 METRICS = "openmetrics.txt"
@@ -20,7 +22,7 @@ METRICS = "openmetrics.txt"
 
 def write_all(
     options: Options, directory: Path, results: Sequence[Result], outcomes: Outcomes
-) -> tuple[list[Path], list[str]]:
+) -> tuple[list[str], list[str]]:
     """Writes summaries and baseline, also after an interruption.
 
     Args:
@@ -29,14 +31,20 @@ def write_all(
         outcomes: how the tests ended.
 
     Returns:
-        The baseline's files, and a sentence for each file that could not be written.
+        Lines on the baseline, its files and what it cannot judge yet, and a sentence for each file that could not be
+        written.
     """
     troubles = _summaries(directory, results, outcomes)
     if options.save is None:
         return [], troubles
     entries = [entry for result in results if (entry := entry_of(result)) is not None]
     try:
-        return save(options.baselines, options.save, entries), troubles
+        files = save(options.baselines, options.save, entries)
+        keys = {(entry.key, str(entry.identity)) for entry in entries}
+        kept = [one for one in load(options.baselines, options.save).entries if (one.key, str(one.identity)) in keys]
+        of = f"baseline {options.save}: "
+        unjudged = [line for told in saved(kept) for line in wrapped(f"{of}{told}")]
+        return [f"{of}{', '.join(map(str, files))}", *unjudged], troubles
     except IcbenchError as error:
         later = f"icbench accept {options.save} --all --run {directory}"
         return [], [*troubles, f"baseline {options.save}: {error}; afterwards: {later}"]

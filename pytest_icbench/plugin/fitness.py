@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,8 +14,7 @@ from pytest_icbench.config.options import Options
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.gate.against import Comparer
 from pytest_icbench.gate.entry import Entry
-from pytest_icbench.model.case import Case
-from pytest_icbench.model.fitness import Control, Fitness, Link
+from pytest_icbench.model.fitness import Control, Fitness
 from pytest_icbench.plugin.foresight import foreseen
 from pytest_icbench.plugin.items import Benchmark
 from pytest_icbench.wording import clock, printable, span, wrapped
@@ -26,13 +24,6 @@ if TYPE_CHECKING:
 
 #: Least time between two lines about a wait, in seconds.
 WAIT_LINE_S = 10.0
-#: Time that measuring a link takes, in seconds, and the greatest part of a run's time that links may take.
-LINK_S, LINKS_SHARE = 5.0, 0.1
-#: A link is measured again for a second look if that is so many seconds ago.
-LINKS_AGE_S = 60.0
-#: The link that shares no code with the paths beside each link, by a case that has it as its reference link. Sessions
-#: are compared by it, so that it is the same in all, whatever they measure.
-OTHER_LINKS: Mapping[str, Case] = MappingProxyType({"veth": Case("forward"), "direct": Case("linux-bridge")})
 
 
 class HostCheck:
@@ -43,8 +34,6 @@ class HostCheck:
         self._options = options
         self._testbed = testbed
         self._told_at: float | None = None
-        self._links_at = 0.0
-        self._again: Callable[[], Fitness] | None = None
 
     def run(
         self, benchmarks: Sequence[Benchmark], comparer: Comparer | None, hindrances: Sequence[str] = ()
@@ -63,23 +52,10 @@ class HostCheck:
             self._say(f"the host did not become quiet within {span(limit_s)}; the run goes on")
         if comparer is not None:
             fitness = self._with_controls(fitness, benchmarks, comparer)
-        fitness = self._with_links(fitness, benchmarks, comparer)
-        if fitness.links:
-            self._again = lambda: self._with_links(fitness, benchmarks, comparer)
         self._say(fitness.line)
         for sentence in fitness.missing:
             self._say(sentence)
         return fitness
-
-    def look_again(self, seconds: float) -> None:
-        """Measures the links anew that share no code with the paths, for a second look in so many seconds.
-
-        A host that was slow when the run began would explain what is measured minutes later. Links that were measured
-        just now, or would take too much of the time, stay as they were.
-        """
-        old = time.monotonic() - self._links_at > LINKS_AGE_S
-        if self._again is not None and old and LINKS_SHARE * seconds >= LINK_S:
-            self._again()
 
     def _wait(self, fitness: Fitness, left_s: float) -> None:
         now = time.monotonic()
@@ -112,33 +88,6 @@ class HostCheck:
         examined = replace(fitness, controls=tuple(controls), missing=(*fitness.missing, *missing))
         self._testbed.take_fitness(examined)
         return examined
-
-    def _with_links(self, fitness: Fitness, benchmarks: Sequence[Benchmark], comparer: Comparer | None) -> Fitness:
-        """Measures the links that share no code with the paths, if the run is saved or its baseline has them.
-
-        A host that cannot run such a link has none, and neither has a run of which they would take too much time.
-        """
-        kept = comparer is not None and any(entry.other_link_pps for entry in comparer.baseline.entries)
-        judged = [one for one in benchmarks if one.case.candidate is None and one.settings.reference]
-        references = [self._testbed.reference(benchmark.case) for benchmark in judged]
-        wanted = {one.switch: None for one in references if one is not None and one.switch in OTHER_LINKS}
-        if not (kept or self._options.save is not None) or LINK_S * len(wanted) > LINKS_SHARE * self._planned_s(judged):
-            return fitness
-        links: list[Link] = []
-        for switch in wanted:
-            try:
-                link = self._testbed.control(OTHER_LINKS[switch], judged[0].settings)
-            except (Unsupported, ProvisionError):
-                continue
-            links += [link] if isinstance(link, Link) else []
-        self._links_at = time.monotonic()
-        examined = replace(fitness, links=tuple(links))
-        self._testbed.take_fitness(examined)
-        return examined
-
-    def _planned_s(self, benchmarks: Sequence[Benchmark]) -> float:
-        """Returns the time that the run may take, in seconds."""
-        return self._options.budget or sum(benchmark.settings.max_duration_s for benchmark in benchmarks)
 
     def _entry(self, benchmark: Benchmark, comparer: Comparer) -> Entry | None:
         """Returns the baseline's newest entry of a case on this host that has a figure of the control link."""

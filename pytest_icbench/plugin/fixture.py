@@ -20,7 +20,7 @@ from pytest_icbench.model.case import Case, Dimension
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate, named_rate
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.plugin.allowance import allowance_of
+from pytest_icbench.plugin.allowance import allowances_of
 from pytest_icbench.plugin.items import Benchmark, check_rate, telling_settings
 from pytest_icbench.plugin.marker import MarkerCheck
 from pytest_icbench.plugin.outcomes import skip
@@ -257,7 +257,7 @@ class Icbench:
             if call:
                 settings = settings_for(self._run.options, self._benchmark.request.settings, call, where)
             settings = telling_settings(case, settings, self._run.options, self._benchmark.limits)
-            settings = self._run.on_this_look(settings, case.rate)
+            settings = self._run.on_this_test(settings, case.rate)
             check_rate(case, settings, where)
             taken = self._take(case)
             if taken is not None:
@@ -266,6 +266,7 @@ class Icbench:
                 if how is not None:
                     raise Unsupported("--icbench-variant compares launches; leave it out for long runs and trains")
                 how = self._side_by_side
+            how = how or self._run.against_old
             if how is None:
                 how = self._loaded if case.rate.share else self._run.measure
             measurement = how(case, settings)
@@ -320,7 +321,7 @@ class Icbench:
             )
         offered = self._offered(case.base, settings) if case.rate.share else None
         measured = case if offered is None else replace(case, rate=offered[0])
-        allowed = allowance_of(self._benchmark.thresholds.margins(*case.ids), case.dimension)
+        allowed = allowances_of(self._benchmark.thresholds.margins(*case.ids), case.dimension)
         candidate, base = self._run.measure_versions(measured, settings, allowed)
         if offered is not None:
             named: dict[str, Any] = {"load": case.rate.share, "load_of_pps": offered[1]}

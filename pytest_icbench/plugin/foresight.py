@@ -32,7 +32,8 @@ def foreseen(testbed: Testbed, planned: Sequence[Benchmark], comparer: Comparer)
             continue
         controlled = benchmark.settings.reference and testbed.reference(case) is not None
         policy = None if placement is None else placement.policy
-        cases.append(PlannedCase(case.dimension, case.id, policy, controlled))
+        margins = benchmark.thresholds.margins(*case.ids)
+        cases.append(PlannedCase(case.dimension, case.id, policy, controlled, margins))
     now = utc(datetime.now(UTC))
     return foresee(comparer.baseline, cases, testbed.facts[0], now, comparer.patterns)
 

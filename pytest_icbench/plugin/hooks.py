@@ -22,10 +22,10 @@ from pytest_icbench.plugin.usage import usage_errors
 if TYPE_CHECKING:
     from pytest_icbench.model.case import Case
     from pytest_icbench.plugin.fixture import Icbench
-    from pytest_icbench.plugin.second_look import SecondLooks
+    from pytest_icbench.plugin.retest import Retests
 
 _SESSION = pytest.StashKey[Session]()
-_LOOKS: pytest.StashKey[SecondLooks] = pytest.StashKey()
+_RETESTS: pytest.StashKey[Retests] = pytest.StashKey()
 _FIXTURE = pytest.StashKey["Icbench"]()
 _AXES = ", ".join(f"{row.field}={row.marker}" for row in TABLE if row.marker)
 _MARKER = (
@@ -53,9 +53,9 @@ def pytest_configure(config: pytest.Config) -> None:
     with usage_errors():
         config.stash[_SESSION] = Session(config, option_module.from_config(config))
     if config.stash[_SESSION].options.compare is not None:
-        from pytest_icbench.plugin.second_look import SecondLooks
+        from pytest_icbench.plugin.retest import Retests
 
-        config.stash[_LOOKS] = SecondLooks(config.stash[_SESSION], lambda item: item.stash.get(_FIXTURE, None))
+        config.stash[_RETESTS] = Retests(config.stash[_SESSION], lambda item: item.stash.get(_FIXTURE, None))
     if config.getoption("help", False):
         option_module.hide_ini_twins(config)
 
@@ -128,7 +128,7 @@ def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, objec
     icbench_session = session.config.stash[_SESSION]
     with usage_errors():
         icbench_session.open(session)
-    looks = session.config.stash.get(_LOOKS, None)
+    retests = session.config.stash.get(_RETESTS, None)
     try:
         if icbench_session.options.rounds > 1:
             from pytest_icbench.plugin.rounds import measure_rounds
@@ -136,12 +136,12 @@ def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, objec
             measure_rounds(icbench_session, session.items)
         with _turns(icbench_session, session.items):
             ran = yield
-            if looks is not None:
-                looks.run(session)
+            if retests is not None:
+                retests.run(session)
         return ran
     finally:
-        if looks is not None:
-            looks.give_up()
+        if retests is not None:
+            retests.give_up()
         icbench_session.close()
         icbench_session.files.drop_unused()
 
@@ -158,8 +158,8 @@ def _turns(icbench_session: Session, items: Sequence[pytest.Item]) -> AbstractCo
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
     """Runs a benchmark of a session that compares with a baseline: what is worse is measured again at the end."""
-    looks = item.config.stash.get(_LOOKS, None)
-    return None if looks is None else looks.protocol(item, nextitem)
+    retests = item.config.stash.get(_RETESTS, None)
+    return None if retests is None else retests.protocol(item, nextitem)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -195,8 +195,8 @@ def pytest_runtest_makereport(
     icbench_session = item.config.stash[_SESSION]
     if icbench is not None and call.when == "call":
         icbench_session.collector.attach(report, icbench, icbench_session.run if icbench_session.sends else None)
-    looks = item.config.stash.get(_LOOKS, None)
-    if looks is not None and call.when == "teardown" and looks.holds(item):
+    retests = item.config.stash.get(_RETESTS, None)
+    if retests is not None and call.when == "teardown" and retests.holds(item):
         icbench_session.collector.forget(item.nodeid)
     else:
         icbench_session.note(item, report)

@@ -259,7 +259,7 @@ def _refuse_if_asked_for(
 
 
 def telling_settings(case: Case, settings: Settings, options: Options, limits: LimitsFile) -> Settings:
-    """Returns the settings with the precision that the case's margin against a baseline needs, and a trace's length.
+    """Returns the settings with the precision that the case's allowance against a baseline needs, and a trace's length.
 
     They are unchanged without a baseline to save or to compare with, for versions side by side, and where the user
     asks for a precision.
@@ -269,7 +269,7 @@ def telling_settings(case: Case, settings: Settings, options: Options, limits: L
         return settings
     from pytest_icbench.measure.stopping import telling_precision
 
-    needed = telling_precision(limits.thresholds.margins(*case.ids).of(case.dimension)[0].margin)
+    needed = telling_precision(limits.thresholds.margins(*case.ids).of(case.dimension)[0].allowance)
     return replace(settings, precision=needed) if 0 < needed < settings.precision else settings
 
 

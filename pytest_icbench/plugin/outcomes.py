@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_icbench.errors import IcbenchError, Invalid, Regression
-from pytest_icbench.model.verdict import EXIT_STATUS, UNDECIDED, Outcome, Verdict
+from pytest_icbench.model.verdict import EXIT_STATUS, UNDECIDED, WEAK_STATUS, Outcome, Verdict
 
 if TYPE_CHECKING:
     from pytest_icbench.model.measurement import Measurement
@@ -94,11 +94,20 @@ class Outcomes:
         elif report.outcome == "failed":
             self.failed.append((report.nodeid, first_line(report)))
 
-    def exit_status(self, status: int) -> int:
-        """Returns the exit status; ``status`` is pytest's, which stays if it is neither 0 nor 1 or a test is broken."""
+    def exit_status(self, status: int, *, told: bool = True, weak: bool = False) -> int:
+        """Returns the exit status.
+
+        Args:
+            status: pytest's, which stays if it is neither 0 nor 1 or a test is broken.
+            told: whether regressed and undecided tests have a status of their own.
+            weak: whether the session is weak, and fails by that.
+        """
         if status not in (0, 1) or self.outcomes.get("broken"):
             return status
-        return next((code for outcome, code in EXIT_STATUS.items() if self.outcomes.get(outcome)), status)
+        if weak and not self.outcomes.get("regressed"):
+            return WEAK_STATUS
+        codes = EXIT_STATUS if told else {}
+        return next((code for outcome, code in codes.items() if self.outcomes.get(outcome)), status)
 
 
 def first_line(report: pytest.TestReport) -> str:

@@ -29,8 +29,8 @@ from pytest_icbench.plugin.items import Benchmark, benchmarks, judged_cases
 from pytest_icbench.plugin.judging import judging_by, keep_baseline
 from pytest_icbench.plugin.progress import ProgressLine
 from pytest_icbench.plugin.run_info import gather
-from pytest_icbench.plugin.schedule.forecast import estimates, second_look_settings
-from pytest_icbench.plugin.schedule.plan import hosts_of, is_adaptive, make_budget, no_second_looks
+from pytest_icbench.plugin.schedule.forecast import comparisons_of, estimates, retest_settings
+from pytest_icbench.plugin.schedule.plan import hosts_of, is_adaptive, make_budget, no_retests
 from pytest_icbench.plugin.schedule.schedule import Schedule
 from pytest_icbench.store.history import append, entry_of
 from pytest_icbench.store.raw import raw_directory, write_hlog, write_raw
@@ -40,7 +40,7 @@ from pytest_icbench.store.run import ResultPlace, TestRecord, append_test, write
 from pytest_icbench.testbed.rig_pool import RigPool, RigRequests, Rigs
 
 if TYPE_CHECKING:
-    from pytest_icbench.measure.comparing import Allowance
+    from pytest_icbench.measure.comparing import Allowances
     from pytest_icbench.measure.progress import Progress
     from pytest_icbench.model.rate import Rate
     from pytest_icbench.model.settings import Settings
@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from pytest_icbench.testbed.testbed import Testbed
 
 
+#: Measures a case against its old version; the measurement has ``side_by_side``, by which it is judged.
+OldVersion = Callable[[Case, "Settings"], Measurement]
 #: The time of a measurement when the budget is used up: enough for some launches.
 LEAST_LEFT_S = 2.0
 
@@ -87,13 +89,11 @@ class Run:
         #: Results of searches by case, since the loads of other cases are parts of their rates.
         self.found_rates: dict[Case, Measurement] = {}
         #: The number of comparisons with a base, which keep the session's error rate together.
-        self.compared = sum(
-            benchmark.request.comparisons for benchmark in benchmarks(items) if benchmark.case.candidate is not None
-        )
+        self.compared = comparisons_of(benchmarks(items))
         self._began: float | None = None
         self._width: tuple[float | None, int] = (None, 0)
         self.budget = make_budget(testbed, options, benchmarks(items), hosts_of(config))
-        untold = None if self.budget is None else no_second_looks(options, self.budget, benchmarks(items))
+        untold = None if self.budget is None else no_retests(options, self.budget, benchmarks(items))
         hindrances = [*history_foreseen(options), *filter(None, [untold])]
         #: The places of tests among the benchmarks of the session.
         self.order_of = {item.nodeid: place for place, item in enumerate(items)}
@@ -106,8 +106,10 @@ class Run:
         self.ended: Callable[[str], None] = lambda _nodeid: None
         #: The node id of the test that runs, or of the last one that ran.
         self.current = ""
-        #: The time of a second look; None on the first.
-        self._second_s: float | None = None
+        #: The time of a retest; None on the first test.
+        self._retest_s: float | None = None
+        #: Measures a retest against the version that the baseline is of, where that can be started.
+        self.against_old: OldVersion | None = None
         info = gather(config, options, items, directory.name, testbed.facts, testbed.programs)
         #: The measurements of the run that is resumed.
         self.taken: Taken | None = None
@@ -121,8 +123,8 @@ class Run:
             undo.enter_context(guard)
             testbed.hold()
             undo.callback(testbed.close)
-            self._check = HostCheck(config, options, testbed)
-            info = replace(info, fitness=self._check.run(benchmarks(items), self.comparer, hindrances))
+            check = HostCheck(config, options, testbed)
+            info = replace(info, fitness=check.run(benchmarks(items), self.comparer, hindrances))
             self.directory = create_run(directory.parent, directory.name)
             try:
                 write_info(self.directory, info)
@@ -137,36 +139,40 @@ class Run:
 
     @property
     def taken_now(self) -> Taken | None:
-        """The measurements of the run that is resumed; None on a second look, which measures anew."""
-        return self.taken if self._second_s is None else None
+        """The measurements of the run that is resumed; None on a retest, which measures anew."""
+        return self.taken if self._retest_s is None else None
 
     def compare(self, measurement: Measurement, margins: Margins) -> BaselineComparison | None:
         """Compares a measurement with the baseline; None without one, and for what no baseline holds."""
         if self.comparer is None:
             return None
-        return self.comparer.compare(measurement, margins, first=self._second_s is None)
+        return self.comparer.compare(measurement, margins, retest=self._retest_s is not None)
 
-    def begin_second_look(self, seconds: float) -> None:
-        """Builds the rigs of the next test anew, and gives it so much time. Raises ProvisionError for what remains."""
+    def begin_retest(self, seconds: float, against_old: OldVersion | None) -> None:
+        """Builds the rigs of the next test anew, and gives it so much time. Raises ProvisionError for what remains.
+
+        Args:
+            against_old: measures it against its old version; None: it is measured again.
+        """
         began = time.monotonic()
         self.free_endpoints()
         self.pool.close()
-        self._check.look_again(seconds)
-        self._second_s = seconds - (time.monotonic() - began)
+        self.against_old = against_old
+        self._retest_s = seconds - (time.monotonic() - began)
 
-    def end_second_look(self) -> None:
-        """Ends what ``begin_second_look`` began."""
-        self._second_s = None
+    def end_retest(self) -> None:
+        """Ends what ``begin_retest`` began."""
+        self._retest_s = self.against_old = None
 
-    def on_this_look(self, settings: Settings, rate: Rate) -> Settings:
-        """Returns the settings; on a second look each launch has rigs of its own, and time for the fewest launches.
+    def on_this_test(self, settings: Settings, rate: Rate) -> Settings:
+        """Returns the settings; on a retest each launch has rigs of its own, and time for the fewest launches.
 
         Args:
             rate: of the case. A search has rigs of its own as a whole.
         """
-        if self._second_s is None:
+        if self._retest_s is None:
             return settings
-        return second_look_settings(settings, self._second_s, rate)
+        return retest_settings(settings, self._retest_s, rate)
 
     def begin(self, nodeid: str) -> None:
         """Makes a test the current one. Tests come in any order, since several hosts share them."""
@@ -191,7 +197,7 @@ class Run:
         Raises:
             Unsupported, ProvisionError, WorkloadError: the case cannot be measured.
         """
-        measurement = self.measured_before(case, settings) if self._second_s is None else None
+        measurement = self.measured_before(case, settings) if self._retest_s is None else None
         if measurement is not None:
             self._width = measurement.precision, measurement.launches
             return measurement
@@ -205,7 +211,7 @@ class Run:
 
         return self._on_rigs(case, settings, measured)[0]
 
-    def measure_versions(self, case: Case, settings: Settings, allowed: Allowance) -> tuple[Measurement, Measurement]:
+    def measure_versions(self, case: Case, settings: Settings, allowed: Allowances) -> tuple[Measurement, Measurement]:
         """Measures a candidate side by side with its base. Returns both results. Raises what ``measure`` raises."""
 
         def measured(rigs: Rigs[Any], _requests: RigRequests, budgeted: Settings) -> tuple[Measurement, Measurement]:

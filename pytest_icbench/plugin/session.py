@@ -14,6 +14,7 @@ import pytest
 
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.model.verdict import WEAK
 from pytest_icbench.plugin.anonymous import hidden
 from pytest_icbench.plugin.collector import ReportListener, ResultCollector, names_case
 from pytest_icbench.plugin.outcomes import Outcomes
@@ -61,7 +62,7 @@ class Session:
         self._refusal: str | None = None
         self._leftovers: str | None = None
         self._unwritten: list[str] = []
-        self._baseline_files: list[Path] = []
+        self._baseline_lines: list[str] = []
         self.outcomes = Outcomes()
         self._workers: Workers | None = None
         worker = getattr(config, "workerinput", None)
@@ -343,7 +344,7 @@ class Session:
 
             self.collector.page.runs.append(self.run_name)
             with told(self.tell_unwritten):
-                self._baseline_files, troubles = write_all(self.options, self.directory, self.results, self.outcomes)
+                self._baseline_lines, troubles = write_all(self.options, self.directory, self.results, self.outcomes)
                 self._unwritten += troubles
         self.set_status(session)
 
@@ -362,8 +363,15 @@ class Session:
         broken = self._leftovers is not None or bool(self._unwritten)
         if broken and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
-        elif self.options.tells_by_exit and not self.is_worker and not broken:
-            session.exitstatus = self.outcomes.exit_status(int(session.exitstatus))
+        elif not self.is_worker and not broken:
+            told, weak = self.options.tells_by_exit, WEAK in self.options.fail and self._is_weak()
+            session.exitstatus = self.outcomes.exit_status(int(session.exitstatus), told=told, weak=weak)
+
+    def _is_weak(self) -> bool:
+        """Whether a comparison of the session could not have shown a loss of a tenth."""
+        from pytest_icbench.report.power import is_weak
+
+        return is_weak(self.results)
 
     def summarize(self, reporter: Any, *, interrupted: bool) -> None:
         """Writes the end of pytest's output; for an interrupted run also the command that goes on with it."""
@@ -373,8 +381,8 @@ class Session:
         if not self.results:
             return
         write_results(reporter, self.results, self.collector.page, self.directory)
-        if self._baseline_files:
-            reporter.write_line(f"baseline {self.options.save}: {', '.join(map(str, self._baseline_files))}")
+        for line in self._baseline_lines:
+            reporter.write_line(line)
         if interrupted and not is_distributed(self.config):  # results of several hosts cannot be taken over
             from pytest_icbench.plugin.repeat import resume_command
 

@@ -38,7 +38,7 @@ def write_results(reporter: Any, results: Sequence[Result], page: Page, director
     from pytest_icbench.wording import counted, wrapped
 
     reporter.write_sep("=", "icbench results")
-    sentences = [*overall(results), *filter(None, [power(results)])]
+    sentences = [*overall(results), *power(results)]
     decisions = (line for sentence in sentences for line in wrapped(sentence))
     for line in (*table(results), *decisions):
         write_coloured(reporter.config, line)

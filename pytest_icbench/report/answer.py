@@ -16,6 +16,7 @@ from pytest_icbench.report.axes import Traffic, grouped, is_latency, main_figure
 from pytest_icbench.report.changes import change_of, comparisons, in_units
 from pytest_icbench.report.overview import Ranking, rankings, verdict_named
 from pytest_icbench.report.plain import plain_ratio, with_plain
+from pytest_icbench.report.power import power
 from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.wording import alternatives, counted, percent, plain_name, printable, signed_percent
 
@@ -160,7 +161,8 @@ def _baseline(results: Sequence[Result]) -> list[Sentence]:
             lead = f"{len(slower)} of {counted(len(group), 'case')} {verdict} against {name}."
             parts.append(f"Worst: {_changes(slower)}.")
         elif untold:
-            lead, verdict = f"Nothing is known to be slower than {name}.", Verdict.INCONCLUSIVE
+            lead = f"{untold} of {counted(len(group), 'case')} cannot be told from {name}."
+            verdict = Verdict.INCONCLUSIVE
         else:
             lead, verdict = f"Nothing is slower than {name}.", Verdict.PASS
         if better:
@@ -168,9 +170,10 @@ def _baseline(results: Sequence[Result]) -> list[Sentence]:
         if untold:
             worst = undecided[0]
             change = f", at worst {printable(worst.case)} {_change(worst)}" if _change(worst) else ""
-            parts.append(f"Undecided: {untold} of {counted(len(group), 'case')}{change}.")
+            parts.append(f"Undecided: {untold}{change}.")
         if verdicts[Verdict.PASS]:
             parts.append(f"{verdicts[Verdict.PASS]} {Verdict.PASS}.")
+        parts += [f"{line[0].upper()}{line[1:]}." for line in power(group)]
         out.append(Sentence(lead, " ".join(parts), verdict))
     return out
 

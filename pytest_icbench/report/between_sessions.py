@@ -10,9 +10,9 @@ from typing import Any
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.measurement import MAIN_FIGURES
 from pytest_icbench.model.result import Result
+from pytest_icbench.stats.decision import FEWEST_SESSIONS
 from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.stats.sessions import as_wide_as
-from pytest_icbench.stats.student import FEWEST_UNITS
 
 #: The same value in other units.
 _IN_OTHER_UNITS: Mapping[str, tuple[str, ...]] = {
@@ -32,19 +32,20 @@ def with_sessions(results: Iterable[Result]) -> list[Result]:
 def sessions_of(result: Result) -> str:
     """Returns the sessions that an interval of the result includes: ``the 20 sessions of main``; empty for none."""
     finding = next(filter(_tells, result.findings), None)
-    return "" if finding is None else f"the {finding.sessions} sessions of {finding.baseline}"
+    return "" if finding is None else f"the {finding.units} sessions of {finding.baseline}"
 
 
 def _tells(finding: Finding) -> bool:
     """Whether it compares with enough sessions to tell how far they lie apart."""
-    return finding.ratio is not None and finding.sessions is not None and finding.sessions >= FEWEST_UNITS
+    known = finding.ratio is not None and finding.unit == "session"
+    return known and finding.units is not None and finding.units >= FEWEST_SESSIONS
 
 
 def _with(result: Result) -> Result:
     changes: dict[str, Estimate] = {}
     for finding in filter(_tells, result.findings):
         assert finding.ratio is not None
-        changes[finding.name] = finding.medians or Estimate(finding.ratio, finding.ratio_low, finding.ratio_high)
+        changes[finding.name] = Estimate(finding.ratio, finding.ratio_low, finding.ratio_high)
     if changes and result.ratio_to_baseline is not None:  # where the main value decides nothing, it has no finding
         changes[MAIN_FIGURES[result.dimension]] = result.ratio_to_baseline
     wide: dict[str, Any] = {}

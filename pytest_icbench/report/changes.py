@@ -19,7 +19,7 @@ from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import ORDER, Verdict
 from pytest_icbench.report.axes import grouped, short
-from pytest_icbench.stats.noninferiority import Margin
+from pytest_icbench.stats.decision import Allowance
 from pytest_icbench.wording import counted, printable, signed_percent
 
 #: The compared values as readers know them: name, unit, and the factor to the unit.
@@ -178,9 +178,8 @@ def changes_of(result: Result) -> list[Change]:
 
 def _side_by_side(result: Result, comparison: SideBySide) -> Change:
     better = COMPARED[comparison.figure][1] if comparison.figure in COMPARED else "higher"
-    margin = Margin(better, comparison.tolerated, comparison.allowance)
-    unconfirmed = f"first {comparison.screen}, not confirmed" if comparison.confirmed is False else ""
-    notes = (unconfirmed, comparison.note, f"{counted(comparison.pairs, 'pair')} of launches")
+    limit, gain = (Allowance(better, share).limit for share in (comparison.allowance, -comparison.allowance))
+    notes = (comparison.note, f"{counted(comparison.pairs, 'pair')} of launches")
     return Change(
         case=result.case,
         name=comparison.figure,
@@ -190,20 +189,15 @@ def _side_by_side(result: Result, comparison: SideBySide) -> Change:
         ratio=comparison.ratio,
         low=comparison.ratio_low,
         high=comparison.ratio_high,
-        limit=margin.limit,
-        gain=margin.improvement,
+        limit=limit,
+        gain=gain,
         note="; ".join(filter(None, notes)),
     )
 
 
-def of_finding(case: str, finding: Finding, allowance: float | None = None) -> Change:
-    """Returns the change that a finding against a baseline states.
-
-    Args:
-        allowance: the share of noise that is allowed in both directions; a finding has it with the tolerance only.
-    """
+def of_finding(case: str, finding: Finding) -> Change:
+    """Returns the change that a finding against a baseline states."""
     drop = finding.kind == "drop"
-    gain = None if allowance is None else 1 + allowance if drop else 1 - allowance
     return Change(
         case=case,
         name=finding.name,
@@ -214,8 +208,8 @@ def of_finding(case: str, finding: Finding, allowance: float | None = None) -> C
         low=finding.ratio_low,
         high=finding.ratio_high,
         limit=1 - finding.limit if drop else 1 + finding.limit,
-        gain=gain,
-        note=finding.outlook() or (finding.note or "" if finding.medians is not None else ""),
+        gain=1 + finding.limit if drop else 1 - finding.limit,
+        note=finding.outlook() or finding.note or "",
     )
 
 

@@ -57,7 +57,7 @@ def compare_sides(
     notes: list[str] = []
     for entry in sorted(now.entries, key=lambda entry: entry.key):
         margins = thresholds.margins(entry.case)
-        comparison = comparer.compare_entry(entry, margins)
+        comparison = comparer.compare_entry(entry, margins, retest=True)  # nothing can be measured
         verdict = _verdict(comparison)
         verdicts[verdict] += 1
         if verdict != Verdict.NO_BASELINE:
@@ -73,9 +73,7 @@ def compare_sides(
             for finding in comparison.findings
             if finding.outlook()
         ]
-        changes += _changes(
-            entry, comparison, {item.name: item.margin.allowance for item in margins.of(entry.dimension)}
-        )
+        changes += _changes(entry, comparison)
         rows += _rows(entry, comparison)
     seen = {entry.about for entry in now.entries}
     gone = [
@@ -131,10 +129,10 @@ def _version(entry: Entry) -> str:
     return str(switch.get("version") or "") if isinstance(switch, Mapping) else ""
 
 
-def _changes(entry: Entry, comparison: BaselineComparison, allowances: Mapping[str, float]) -> list[Change]:
+def _changes(entry: Entry, comparison: BaselineComparison) -> list[Change]:
     """Returns the changes of a case; one that could not be compared has a verdict and a reason only."""
     if comparison.findings:
-        return [of_finding(entry.case, finding, allowances.get(finding.name)) for finding in comparison.findings]
+        return [of_finding(entry.case, finding) for finding in comparison.findings]
     name = MAIN[entry.dimension]
     figure = entry.figures.get(name)
     reason = comparison.incomparable or comparison.missing or ""

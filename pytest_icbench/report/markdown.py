@@ -45,7 +45,7 @@ def summary(results: Sequence[Result], skipped: Sequence[tuple[str, str]], faile
         lines += [f"**Warning:** {' '.join(map(escape, doubts))}", ""]
     for candidate in candidates(results):
         lines += [f"**{escape(candidate.sentence)}**", ""]
-    for sentence in (*error_rates(results), *filter(None, [power(results)])):
+    for sentence in (*error_rates(results), *power(results)):
         lines += [escape(sentence), ""]
     notable = [result for result in results if result.verdict in NOTABLE]
     sentences = [f"* **{escape(judged(result))}** {_reason(result)}" for result in _ordered(notable)]
@@ -127,7 +127,7 @@ def _row(result: Result) -> str:
 
 def _reason(result: Result) -> str:
     """Returns the case as a code span and the escaped sentence on it, which need not name it again."""
-    text = (result.reason or "").removesuffix(f", {result.case}")
+    text = (result.reason or "").removeprefix(f"{result.case}: ")
     if not result.is_number and result.evidence:
         text += f", {result.evidence.splitlines()[0]}"
     text += f" (waived {result.waiver})" if result.waiver else ""

@@ -57,7 +57,9 @@ def _legend(results: Sequence[Result]) -> list[str]:
     if any(to_plain(result) for result in results):
         lines.append("of plain: to the same path without its function (latency: p50 over p50)")
     if any(result.side_by_side for result in results):
-        lines.append("change: against its base, in the pairs of launches that decide; the values are of all launches")
+        lines.append(
+            "change: against its base, over pairs of launches in one state of the host; the values are of all launches"
+        )
     if any(result.point.directions > 1 for result in results):
         lines.append("both: both ends of a pair send at once; rate and loss are the sum of both directions (RFC 2544)")
     if any(first(result) for result in results):
@@ -119,7 +121,7 @@ def _of(result: Result) -> Iterator[Note]:
         yield Note(result.evidence.splitlines()[0])
     if result.is_number and result.verdict in NOTABLE and result.reason:
         # The sentence names its case; without it equal sentences are one note.
-        yield Note(f"{result.verdict}: {result.reason.removesuffix(f', {result.case}')}", alone=_reason(result))
+        yield Note(f"{result.verdict}: {result.reason.removeprefix(f'{result.case}: ')}", alone=_reason(result))
     if disturbed := remarks.disturbance(result):
         yield Note("disturbed", f"({disturbed.removeprefix('disturbed: ')})", disturbed)
     if stepped := remarks.clock_step(result):

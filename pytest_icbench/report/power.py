@@ -1,35 +1,26 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a gate would have told: the worsening that its comparisons accuse in half of all sessions. Pure."""
+"""What a session's comparisons would have found, said once for all cases. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pytest_icbench.gate.power import Power, sentences
 from pytest_icbench.model.finding import Finding
-from pytest_icbench.model.result import Result
-from pytest_icbench.wording import counted, percent, printable
+from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.wording import printable
 
 
-def power(results: Sequence[Result]) -> str:
-    """Returns the sentence about all cases that were compared with sessions of a baseline; empty without one."""
-    told = sorted(
-        (finding.finds, result.case, finding)
-        for result in results
-        for finding in result.findings[:1]
-        if finding.finds is not None
-    )
-    compared = [result.findings[0] for result in results if result.findings and result.findings[0].sessions]
-    silent = len(compared) - len(told)
-    alone = f"; nothing of {counted(silent, 'case')}, with a single session or sessions far apart" if silent else ""
-    if not told:
-        return f"this gate accuses{alone.removeprefix(';')}" if silent else ""
-    (_, first, clearest), (_, last, vaguest) = told[0], told[-1]
-    text = f"this gate accuses in half of all sessions: {_worse(clearest)} of {first}"
-    if len(told) > 1:
-        text += f", up to {_worse(vaguest)} of {last}"
-    return printable(text + alone)
+def power(results: Sequence[Measurement]) -> list[str]:
+    """Returns a sentence on what all cases that were compared would have shown, and one if that is little."""
+    compared = [(result.case, finding) for result in results if (finding := _compared(result)) is not None]
+    return [printable(line) for line in sentences([(case, Power(one.finds, one.weak)) for case, one in compared])]
 
 
-def _worse(finding: Finding) -> str:
-    way = "less" if finding.kind == "drop" else "more"
-    return f"{percent(finding.finds or 0.0)} {way}"
+def is_weak(results: Sequence[Measurement]) -> bool:
+    """Whether a case that was compared could not have shown a loss of a tenth in half of such sessions."""
+    return any(finding.weak for result in results if (finding := _compared(result)) is not None)
+
+
+def _compared(result: Measurement) -> Finding | None:
+    return next((finding for finding in result.findings if finding.baseline is not None), None)

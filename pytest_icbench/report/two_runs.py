@@ -29,7 +29,7 @@ def against_first(results: Sequence[Result], before: str, now: str) -> list[Resu
 def _against(result: Result, comparer: Comparer) -> Result:
     if result.point.candidate is not None:  # it was decided beside its base
         return result
-    comparison = comparer.compare(result, Margins())
+    comparison = comparer.compare(result, Margins(), retest=True)
     if comparison is None or not comparison.findings:
         return result
     changes = {

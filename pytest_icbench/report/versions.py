@@ -58,8 +58,7 @@ def error_rates(results: Iterable[Result]) -> list[str]:
     """Returns a sentence on how often a session accuses a good version, one for each rate of several sessions."""
     stated = (comparison for result in results if (comparison := result.side_by_side))
     return [
-        "suspects were measured again; false alarms of the whole session"
-        f" ({counted(count, 'comparison')}): at most {percent(rate)}"
+        f"false alarms of the whole session ({counted(count, 'comparison')}): at most {percent(rate)}"
         for count, rate in dict.fromkeys((comparison.cases, comparison.error_rate) for comparison in stated)
     ]
 
@@ -79,19 +78,18 @@ def decision_of(result: Result) -> str:
 
 def _line(result: Result) -> str:
     text = f"{printable(result.case)}: {decision_of(result)}"
-    return ", ".join([text, *filter(None, comparison_of(result))])
+    return ", ".join(filter(None, (text, _comparison(result))))
 
 
-def comparison_of(result: Result) -> tuple[str, str]:
-    """Returns the change of a candidate with its interval and both values, and a remark on it; both may be empty."""
+def _comparison(result: Result) -> str:
+    """Returns the change of a candidate with its interval and both values, or why there is none; it may be empty."""
     comparison = result.side_by_side
     if comparison is None:
-        return "", printable(result.reason or "")
+        return printable(result.reason or "")
     text = f"{comparison.figure} {_change(comparison.ratio)}"
     if comparison.ratio_low is not None and comparison.ratio_high is not None:
         text += f" ({_change(comparison.ratio_low)} to {_change(comparison.ratio_high)}, {comparison.pairs} pairs)"
-    text += f": {_deciding(comparison)}"
-    return text, f"first {comparison.screen}, not confirmed" if comparison.confirmed is False else ""
+    return f"{text}: {_deciding(comparison)}"
 
 
 #: The end of a figure's name, the unit it is shown in and what that takes.

@@ -43,6 +43,14 @@ NARROW = 0.6
 POWER, WEAK_LOSS, WEAK_POWER = 0.9, 0.1, 0.5
 #: The fewest sessions that tell how far sessions lie apart: two have one difference, and no second opinion on it.
 FEWEST_SESSIONS = 3
+#: Sessions that are advised: Student's quantile for a session of five cases is 16 with three of them, and 6 with five.
+ENOUGH_SESSIONS = 5
+#: Factor on the reach of Student's interval over sessions, times 1 - 1/f with f degrees of freedom: levels of sessions
+#: with the tails of Student's three degrees, which stay for the retest, then keep ``SESSION_ERROR``. By simulation
+#: (``benchmarks/validation``), which needs 0.9, 1.35, 1.5, 1.6 and 1.67 after 3, 5, 7, 10 and 20 sessions.
+HEAVY_TAILS = 1.8
+#: A session finds a loss twice: at first, and measured again. So each look has to find it with the root of the power.
+LOOKS = 2
 #: Waiting for more than this many further pairs, an hour of them, is no advice.
 MOST_MORE = 1000
 
@@ -103,6 +111,7 @@ class Decision:
         finds: the loss that is found nine times of ten, as a share; None where the level has no interval.
         reason: why it is open, else None.
         more: about how many more pairs would decide an open one; None where none do.
+        weak: a loss of ``WEAK_LOSS`` is missed more often than not.
     """
 
     outcome: Outcome
@@ -110,6 +119,7 @@ class Decision:
     finds: float | None = None
     reason: Reason | None = None
     more: int | None = None
+    weak: bool = True
 
 
 def confidence(cases: int) -> float:
@@ -142,10 +152,10 @@ def decide_pairs(ratios: Sequence[float], allowance: Allowance, cases: int) -> D
         outcome = "same"
     reach = math.log(level.high / level.low) / 2
     error = math.log(ratio.high / ratio.low) / 2 / _normal_arm(CONFIDENCE)
-    found = finds(reach, error, allowance)
+    found, weak = finds(reach, error, allowance), _is_weak(finds(reach, error, allowance, WEAK_POWER), allowance)
     if outcome != "open":
-        return Decision(outcome, ratio, found)
-    return Decision("open", ratio, found, "spread", _more(ratio, reach, error, allowance, len(ratios)))
+        return Decision(outcome, ratio, found, weak=weak)
+    return Decision("open", ratio, found, "spread", _more(ratio, reach, error, allowance, len(ratios)), weak)
 
 
 def is_narrow(ratios: Sequence[float], allowance: Allowance, precision: float = math.inf) -> bool:
@@ -183,24 +193,37 @@ def decide_session(now: float, levels: Sequence[Sequence[float]], allowance: All
     if spread is None or sum(map(len, levels)) < FEWEST_SESSIONS:
         return Decision("open", ratio, reason="few")
     found = session_finds(spread, len(levels[-1]), allowance, cases)
-    outcome = _beyond(change_of_level(now, levels, confidence(cases)), allowance)
-    if outcome != "open":
-        return Decision(outcome, ratio, found)
-    if is_weak(spread, len(levels[-1]), allowance, cases):
-        return Decision("open", ratio, found, "spread")
-    return Decision("same", ratio, found)
+    wide = math.exp(min(session_reach(spread, len(levels[-1]), cases), 700.0))
+    outcome = _beyond(Estimate(ratio.value, ratio.value / wide, ratio.value * wide), allowance)
+    weak = is_weak(spread, len(levels[-1]), allowance, cases)
+    if outcome == "open" and not weak:
+        outcome = "same"
+    return Decision(outcome, ratio, found, "spread" if outcome == "open" else None, weak=weak)
+
+
+def session_reach(spread: Spread, sessions: int, cases: int) -> float:
+    """Returns how far a session has to lie from earlier ones to be outside, on the scale of logarithms."""
+    heavy = max(HEAVY_TAILS * (1 - 1 / spread.freedom), 1.0)
+    return heavy * arm(spread, sessions, confidence(cases))
 
 
 def session_finds(spread: Spread, sessions: int, allowance: Allowance, cases: int, power: float = POWER) -> float:
-    """Returns the loss that a new session finds with this probability, after so many sessions at the newest level."""
+    """Returns the loss that a new session and its retest find with this probability.
+
+    Args:
+        sessions: their number at the newest level.
+    """
     error = spread.deviation * math.sqrt(1 + 1 / sessions)
-    return finds(arm(spread, sessions, confidence(cases)), error, allowance, power)
+    return finds(session_reach(spread, sessions, cases), error, allowance, power ** (1 / LOOKS))
 
 
 def is_weak(spread: Spread, sessions: int, allowance: Allowance, cases: int) -> bool:
-    """Whether a new session would miss a loss of a tenth more often than not."""
-    found = session_finds(spread, sessions, allowance, cases, WEAK_POWER)
-    return found > max(WEAK_LOSS, allowance.share) + 1e-9
+    """Whether a new session would miss a loss of a tenth more often than not, or of twice the allowance if more."""
+    return _is_weak(session_finds(spread, sessions, allowance, cases, WEAK_POWER), allowance)
+
+
+def _is_weak(found: float, allowance: Allowance) -> bool:
+    return found > max(WEAK_LOSS, 2 * allowance.share)
 
 
 def finds(reach: float, error: float, allowance: Allowance, power: float = POWER) -> float:

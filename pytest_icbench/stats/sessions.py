@@ -4,7 +4,7 @@
 Launches lie within sessions, and sessions within a host's time. A session draws a level of its own: where memory lies,
 what else runs, how warm the host is. Launches of one session know nothing of it, however many there are, so the unit is
 the session (Kalibera and Jones, "Rigorous benchmarking in reasonable time", International Symposium on Memory
-Management 2013). A session counts by one value: the median of its launches, or that of the best ones. What the launches
+Management 2013). A session counts by one value: the median of its launches. What the launches
 of a session leave unknown, and that they depend on each other, is in the spread of these values.
 
 The interval is that of the prediction of one more session: Student's over the logarithms of these values (Hahn
@@ -67,9 +67,6 @@ def as_wide_as(value: Estimate, change: Estimate) -> Estimate:
     return Estimate(value.value, min(value.low, low), max(value.high, high), value.coverage)
 
 
-#: The most degrees of freedom whose tails are reckoned with, and the confidence beyond which they are: sessions by the
-#: dozen show no tails of one in a thousand. Set by simulation (``benchmarks/validation``), like ``tails``.
-HEAVY, SHOWN = 7, 0.99
 #: Greatest logarithm of the end of an interval: with two sessions it can lie beyond any number.
 _MOST = 700.0
 
@@ -100,30 +97,8 @@ def arm(spread: Spread, sessions: int, confidence: float) -> float:
         sessions: the number of sessions at the newest level.
         confidence: of both sides together, from 0 to below 1.
     """
-    freedom = spread.freedom if confidence <= SHOWN else tails(spread.freedom)
-    quantile = student_quantile(freedom, (1 + confidence) / 2)
+    quantile = student_quantile(spread.freedom, (1 + confidence) / 2)
     return quantile * spread.deviation * math.sqrt(1 + 1 / sessions)
-
-
-def tails(freedom: int) -> int:
-    """Returns the degrees of freedom of the tails: fewer than a spread has where few sessions told it."""
-    return min(freedom, 3 + (freedom + 1) // 3, HEAVY)
-
-
-def sessions_until_told(spread: Spread, sessions: int, distance: float, confidence: float, most: int) -> int | None:
-    """Returns how many more sessions at the newest level make the interval's arm shorter than a distance.
-
-    Args:
-        distance: on the scale of logarithms, from the change to the limit.
-        most: the most sessions that are kept.
-
-    Returns:
-        At least 1; None if as many as are kept do not tell.
-    """
-    for more in range(1, most - sessions + 1):
-        if arm(Spread(spread.deviation, spread.freedom + more), sessions + more, confidence) < distance:
-            return more
-    return None
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -6,7 +6,7 @@ one figure a line, and has facts that many cases share (the host, versions and s
 
     {
      "format": "pytest-icbench baseline",
-     "schema": 1,
+     "schema": 2,
      "identity": {...},
      "circumstances": {"1c0a6f2e": {"treatment": {...}, "settings": {...}, "conditions": {...}}},
      "cases": {
@@ -20,8 +20,7 @@ one figure a line, and has facts that many cases share (the host, versions and s
      }
     }
 
-A case has its newest session in full, and the values of earlier ones, a line each. A file of before sessions were kept
-has no ``earlier`` and reads as one session; a version of then reads the newest session of a file of now.
+A case has its newest session in full, and the values of earlier ones, a line each.
 """
 
 from __future__ import annotations
@@ -34,13 +33,12 @@ from typing import Any
 
 from pytest_icbench.gate.entry import CaseFacts, Entry
 from pytest_icbench.gate.margins import COMPARED
-from pytest_icbench.gate.session_values import SessionValues
+from pytest_icbench.gate.session_values import Figure, SessionValues
 from pytest_icbench.model.codec import DamagedData, check_schema, decode, encode, from_json
-from pytest_icbench.stats.noninferiority import Figure
 
 FORMAT = "pytest-icbench baseline"
-#: Version of the format. A reader refuses newer ones.
-SCHEMA = 1
+#: Version of the format. A reader refuses all others.
+SCHEMA = 2
 
 
 @dataclass(frozen=True, slots=True)

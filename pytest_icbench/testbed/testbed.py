@@ -30,7 +30,7 @@ from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 
 if TYPE_CHECKING:
     from pytest_icbench.driver.switch.protocol import Switch
-    from pytest_icbench.measure.comparing import Allowance
+    from pytest_icbench.measure.comparing import Allowances
     from pytest_icbench.measure.measure import Measuring
     from pytest_icbench.measure.part import Part
     from pytest_icbench.measure.progress import OnProgress
@@ -336,7 +336,7 @@ class Testbed:
         rigs: tuple[Rig, Rig],
         case: Case,
         settings: Settings,
-        allowed: Allowance,
+        allowed: Allowances,
         cases: int,
         on_progress: OnProgress,
     ) -> tuple[Measurement, Measurement]:
@@ -376,19 +376,17 @@ class Testbed:
             treatment=self._treatment(rig),
             conditions={
                 **facts.conditions(self.session.root, {*rig.placement.switch, *rig.placement.local}),
-                **self._found_fit(rig.case),
+                **self._found_fit(),
                 **({"host": platform.node()} if self.options.host_names else {}),
             },
         )
 
-    def _found_fit(self, case: Case) -> dict[str, Any]:
+    def _found_fit(self) -> dict[str, Any]:
         """What was found when the run began, for the conditions of a result."""
         if (fitness := self._fitness) is None:
             return {"warnings": self._warnings}
         warnings = [] if fitness.fit else [f"{fitness.line[:1].upper()}{fitness.line[1:]}"]
-        twin = self._twin(case)
-        condition = fitness.condition(None if twin is None else twin.switch)
-        return {"warnings": [*self._warnings, *warnings], "fitness": condition}
+        return {"warnings": [*self._warnings, *warnings], "fitness": fitness.condition()}
 
     @cached_property
     def facts(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import ProvisionError, Unsupported
-from pytest_icbench.measure.comparing import Allowance
+from pytest_icbench.measure.comparing import Allowances
 from pytest_icbench.measure.part import Part
 from pytest_icbench.measure.progress import Progress
 from pytest_icbench.model.candidate import candidate_key
@@ -125,11 +125,11 @@ class FakeTestbed:
         rigs: tuple[FakeRig, FakeRig],
         case: Case,
         settings: Any,
-        allowed: Allowance,
+        allowed: Allowances,
         cases: int,
         on_progress: Callable[[Progress], None],
     ) -> tuple[Measurement, Measurement]:
-        self.log.append(f"versions {case.id} of {cases}, {allowed.main.tolerated:g} + {allowed.main.allowance:g}")
+        self.log.append(f"versions {case.id} of {cases}, {allowed.main.share:g}")
         on_progress(Progress(case.id, "case", 1, 7, 5.25, 0.5, 4.0, self.detail))
         return type(self).compared(case)
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +13,6 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.fitness import Fitness, Link
 from pytest_icbench.model.interference import Interference, Taker
 from pytest_icbench.model.launch import Launch
-from pytest_icbench.plugin.fitness import HostCheck
 from tests.measurements import measurement
 from tests.plugin.conftest import Runner
 from tests.plugin.fakes import FakeTestbed
@@ -115,80 +113,3 @@ def test_a_control_link_is_off_only_beyond_what_the_baselines_sessions_had(
     found = info(inner)["fitness"]["controls"][0]
     assert (found["ratios"], found["sessions"]) == ([0.9583] * 3, [0.8667, 1.1333])
     assert "makes little sense" not in result.stdout.str()
-
-
-def controls(bench: type[FakeTestbed]) -> list[str]:
-    return [line.removeprefix("control ") for line in bench.log if line.startswith("control ")]
-
-
-def test_a_saved_run_begins_with_a_link_that_shares_no_code_with_its_paths(
-    inner: Runner, bench: type[FakeTestbed]
-) -> None:
-    bench.controlled = Link("veth-64B", "veth", (1e6, 3e6, 2e6))
-    inner.write(test_x=TEST)
-    inner.run("--icbench-save", "main").assert_outcomes(passed=1)
-    assert controls(bench) == ["linux-bridge-64B-b32-1vs1-Rmax"]
-    assert info(inner)["fitness"]["links"] == [{"case": "veth-64B", "switch": "veth", "launches": [1e6, 3e6, 2e6]}]
-    inner.run("--icbench-compare", "main")  # its results have no such link here, so the baseline has none
-    inner.run()
-    assert len(controls(bench)) == 1
-
-
-def test_a_run_beside_a_baseline_that_has_the_link_measures_it_again(inner: Runner, bench: type[FakeTestbed]) -> None:
-    plain, link = bench.behaviour, Link("veth-64B", "veth", (2e6,))
-    kept = {"fitness": replace(bench.fitness, links=(link,)).condition("direct")}
-    bench.behaviour = staticmethod(lambda case: measurement(case, conditions=kept, identity={"machine": "fake"}))
-    bench.controlled = link
-    inner.write(test_x=TEST)
-    inner.run("--icbench-save", "main").assert_outcomes(passed=1)
-    bench.log.clear()
-    inner.run("--icbench-compare", "main")
-    assert controls(bench) == ["linux-bridge-64B-b32-1vs1-Rmax"]
-    bench.behaviour = plain
-
-
-@pytest.mark.parametrize(
-    ("ago_s", "seconds", "again"),
-    [
-        (61.0, math.inf, True),
-        (61.0, 50.0, True),
-        (61.0, 49.0, False),  # it would take too much of the second look
-        (59.0, math.inf, False),
-    ],
-)
-def test_a_second_look_measures_the_links_again(
-    monkeypatch: pytest.MonkeyPatch, ago_s: float, seconds: float, again: bool
-) -> None:
-    check: Any = HostCheck.__new__(HostCheck)
-    asked: list[str] = []
-    monkeypatch.setattr("pytest_icbench.plugin.fitness.time.monotonic", lambda: 1000.0)
-    check._links_at, check._again = 1000.0 - ago_s, lambda: asked.append("again")
-    check.look_again(seconds)
-    assert bool(asked) is again
-    check._again = None  # this run measures none
-    check.look_again(math.inf)
-
-
-@pytest.mark.parametrize(
-    ("options", "measured"),
-    [
-        (["--icbench-budget=60s"], 1),
-        (["--icbench-budget=49s"], 0),  # a link takes five seconds
-        (["--icbench-max-duration=10s"], 0),
-        (["--icbench-reference=no"], 0),
-    ],
-)
-def test_a_link_joins_where_it_takes_less_than_a_tenth_of_the_time(
-    inner: Runner, bench: type[FakeTestbed], options: list[str], measured: int
-) -> None:
-    bench.controlled = Link("veth-64B", "veth", (2e6,))
-    inner.write(test_x=TEST)
-    inner.run("--icbench-save", "main", *options)
-    assert len(controls(bench)) == measured
-
-
-def test_a_link_that_the_host_cannot_run_is_left_out(inner: Runner, bench: type[FakeTestbed]) -> None:
-    bench.unsupported = {"linux-bridge": "no bridge here"}
-    inner.write(test_x=TEST)
-    inner.run("--icbench-save", "main").assert_outcomes(passed=1)
-    assert info(inner)["fitness"]["links"] == []

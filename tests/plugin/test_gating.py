@@ -13,7 +13,7 @@ from pytest_icbench.errors import WorkloadError
 from pytest_icbench.gate.waivers import Waiver
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.model.verdict import EXIT_STATUS
+from pytest_icbench.model.verdict import EXIT_STATUS, WEAK_STATUS
 from pytest_icbench.store import baselines, waivers
 from tests.baselines import keep_sessions, measured, scaled
 from tests.measurements import measurement
@@ -61,7 +61,7 @@ def test_saved_and_compared(files: Runner, bench: type[FakeTestbed]) -> None:
     result = files.run("--icbench-compare=main", CODES)
     result.assert_outcomes(passed=1, failed=1)
     assert result.ret == EXIT_REGRESSED
-    result.stdout.fnmatch_lines(["*REGRESSED: throughput_pps 4M 20 % lower than 5M of main, ovs-64B-b32-1vs1-Rmax"])
+    result.stdout.fnmatch_lines(["*REGRESSED: ovs-64B-b32-1vs1-Rmax: 4 Mpps is 20 % lower than main (*; allowed: 3 %"])
     (bad,) = [one for one in results(files) if one["verdict"] == "REGRESSED"]
     assert bad["baseline"] == "main"
     assert bad["ratio_to_baseline"] == pytest.approx(0.8)
@@ -253,7 +253,7 @@ def test_files_for_a_ci(files: Runner, bench: type[FakeTestbed]) -> None:
     assert counts == {"PASS": 1, "REGRESSED": 1, "skipped": 2}
     page = (run / "summary.md").read_text()
     assert "2 results: 1 REGRESSED, 1 PASS, 2 skipped, 1 failed" in page
-    assert "* **REGRESSED** `ovs-64B-b32-1vs1-Rmax`: throughput_pps 4M 20 % lower than 5M of main" in page
+    assert "* **REGRESSED** `ovs-64B-b32-1vs1-Rmax`: 4 Mpps is 20 % lower than main" in page
     assert "no vpp here" in page
 
 
@@ -279,19 +279,37 @@ def test_cases_that_are_marked_to_be_skipped_are_no_part_of_the_run(inner: Runne
     assert bench.log == []
 
 
+def test_a_weak_session_has_an_exit_status_of_its_own(files: Runner, bench: type[FakeTestbed]) -> None:
+    weak = ("--icbench-fail-on=REGRESSED INVALID WEAK",)
+    assert files.run("--icbench-compare=main", *weak).ret == 0
+    files.run("--icbench-save=few")
+    result = files.run("--icbench-compare=few", *weak)
+    assert result.ret == WEAK_STATUS
+    result.stdout.fnmatch_lines(["weak session: 2 cases of 2 cannot show a loss of 10 %*"])
+    assert files.run("--icbench-compare=few").ret == EXIT_UNDECIDED
+    bench.behaviour = slower(0.8)
+    assert files.run("--icbench-compare=main", *weak).ret == EXIT_REGRESSED
+
+
+def test_what_a_baseline_cannot_judge_later_is_said_when_it_is_saved(files: Runner) -> None:
+    result = files.run("--icbench-save=few")
+    result.stdout.fnmatch_lines(["baseline few: it cannot judge 2 cases of 2 yet (fewest sessions: 1)*"])
+    files.run("--icbench-save=main").stdout.no_fnmatch_line("*cannot judge*")
+
+
 @pytest.mark.parametrize(
     ("toml", "options", "precision"),
     [
         ("", ("--icbench-save=new",), 0.03 / 2 / 2**0.5),
         ("", ("--icbench-compare=main",), 0.03 / 2 / 2**0.5),
-        ('["*"]\nmax_drop = 0.03', ("--icbench-compare=main",), 0.06 / 2 / 2**0.5),
-        ('["*"]\nmax_drop = 0.3', ("--icbench-compare=main",), 0.03),
+        ('["*"]\nallowance = 0.06', ("--icbench-compare=main",), 0.06 / 2 / 2**0.5),
+        ('["*"]\nallowance = 0.3', ("--icbench-compare=main",), 0.03),
         ('["*"]\nallowance = 0', ("--icbench-compare=main",), 0.03),
         ("", ("--icbench-compare=main", "--icbench-precision=5%"), 0.05),
         ("", (), 0.03),
     ],
 )
-def test_a_gated_case_is_measured_as_precisely_as_its_margin_needs(
+def test_a_gated_case_is_measured_as_precisely_as_its_allowance_needs(
     files: Runner, monkeypatch: pytest.MonkeyPatch, toml: str, options: tuple[str, ...], precision: float
 ) -> None:
     asked: list[float] = []

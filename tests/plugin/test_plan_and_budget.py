@@ -85,19 +85,19 @@ def test_a_plan_shows_the_budget(inner: Runner, bench: type[FakeTestbed]) -> Non
     result.stdout.fnmatch_lines(["budget 0:10: too short, nothing would be run"])
 
 
-def test_a_plan_tells_a_budget_without_time_for_second_looks(inner: Runner, bench: type[FakeTestbed]) -> None:
-    """Without them nothing is accused, whatever changed. A fifth of a short budget is less than one takes."""
+def test_a_plan_tells_a_budget_without_time_for_retests(inner: Runner, bench: type[FakeTestbed]) -> None:
+    """Without them nothing is REGRESSED, whatever changed. A fifth of a short budget is less than one takes."""
     inner.write(test_x=GATED)
     inner.run("--icbench-save=main")
     least = inner.run("--icbench-plan", "--icbench-budget=20m", "-k", "ovs").stdout.str().partition("at least ")[2]
     minutes, _, seconds = least.split()[0].partition(":")
     least_s = 60 * int(minutes) + int(seconds)
-    sentence = "budget *: no time for second looks, without which nothing is accused: give*"
+    sentence = "budget *: no time for a retest, without which nothing is called a regression: give*"
     compare = ("--icbench-plan", "-k", "ovs", "--icbench-compare=main")
     for share in (1.1, 1.3):
         planned = inner.run(*compare, f"--icbench-budget={share * least_s:.0f}")
         planned.stdout.fnmatch_lines([sentence])
-        minutes, _, seconds = planned.stdout.str().partition("accused: give ")[2].partition(",")[0].partition(":")
+        minutes, _, seconds = planned.stdout.str().partition("regression: give ")[2].partition(",")[0].partition(":")
         enough_s = 60 * int(minutes) + int(seconds)
         assert enough_s > 1.3 * least_s
     inner.run(*compare, f"--icbench-budget={enough_s}").stdout.no_fnmatch_line(sentence)

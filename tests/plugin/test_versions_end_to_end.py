@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Versions side by side on the real host: a slower one is found, and confirmed. Needs root."""
+"""Versions side by side on the real host: a slower one is found. Needs root."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def results(inner: Runner) -> list[Measurement]:
     return [Measurement.from_json(line) for line in text.splitlines()]
 
 
-def test_a_slower_version_is_found_and_confirmed(inner: Runner) -> None:
+def test_a_slower_version_is_found(inner: Runner) -> None:
     inner.write(test_x=SLOW)
     inner.spawn("--icbench-variant=forward-raw:slow=variant:delay4ms").assert_outcomes(failed=1)
     base, now = results(inner)
@@ -49,7 +49,7 @@ def test_a_slower_version_is_found_and_confirmed(inner: Runner) -> None:
     )
     assert (now.verdict, now.decision) == ("REGRESSED", "REGRESSED")
     assert now.side_by_side is not None
-    assert (now.side_by_side.screened, now.side_by_side.pairs, now.side_by_side.confirmed) == (7, 7, True)
+    assert (now.side_by_side.reason, now.side_by_side.pairs) == (None, 7)
     assert base.treatment["switch"]["binary"].startswith("icbench-workload (sha256 ")
     # There and back: 8 ms, and 0.2 ms.
     assert now.rtt_p50_ns is not None
@@ -61,5 +61,5 @@ def test_a_slower_version_is_found_and_confirmed(inner: Runner) -> None:
     order = sorted((launch.started_at, side) for side, launches in sides.items() for launch in launches)
     sequence = "".join(side for _, side in order)
     pairs = [sequence[place : place + 2] for place in range(0, len(sequence), 2)]
-    assert len(pairs) >= 14
+    assert len(pairs) >= 7
     assert {"".join(sorted(pair)) for pair in pairs} == {"bn"}

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.measure.comparing import Allowance
+from pytest_icbench.measure.comparing import Allowances
 from pytest_icbench.measure.progress import Progress
 from pytest_icbench.measure.strategy import repeat, side_by_side
 from pytest_icbench.measure.summary.summarize import Surroundings
@@ -21,15 +21,13 @@ from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.launch import Launch, PairCounts
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.stats.noninferiority import Margin
+from pytest_icbench.stats.decision import Allowance
 from tests.unit.model_rig import ModelRig, frames, set_clock
 
 CASE = Case("testpmd", candidate="new")
-HIGHER = Margin("higher")
+HIGHER = Allowance("higher")
 #: Time of a launch, as the clock of these tests goes.
 LAUNCH_S = 1.5
-#: Rigs of a first look that is precise at once.
-FIRST_LOOK = 4
 
 
 @dataclass
@@ -38,9 +36,9 @@ class Model(ModelRig):
 
     Attributes:
         pps: level. noise: relative standard deviation of a launch.
-        later_pps: level on rigs of the second look, None for the same.
         draw: what a rig draws when it is built.
         invalid_after: launches before one that is no number.
+        distances: how far the host's CPUs are apart in a launch, in turn.
         idle: the switch has time left. cycles: what it spends on a frame, None if it does not tell.
     """
 
@@ -48,10 +46,10 @@ class Model(ModelRig):
     log: list[str]
     pps: float = 5e6
     noise: float = 0.002
-    later_pps: float | None = None
     idle: bool = False
     cycles: float | None = None
     invalid_after: int | None = None
+    distances: tuple[float | None, ...] = (None,)
     built: int = 1
     unbuildable: bool = False
     effect: float = 1.0
@@ -72,8 +70,6 @@ class Model(ModelRig):
         self.running = True
         self.preflighted = False
         self.endpoints = ["a", "b"]
-        if self.later_pps and self.built > FIRST_LOOK:
-            self.pps = self.later_pps
         self.effect = self.draw()
 
     def launch_pps(self) -> float:
@@ -104,6 +100,7 @@ def paired_rigs(monkeypatch: pytest.MonkeyPatch) -> tuple[Model, Model]:
             throughput_pps=pps,
             offered_pps=pps,
             steal_share=0.0,
+            distance_ns=rig.distances[rig.launches % len(rig.distances)],
             generator_bound=False,
             pairs=(counts(pps),),
             busy_share=0.2 if rig.idle else 1.0,
@@ -126,7 +123,7 @@ def counts(pps: float) -> PairCounts:
 def compare(
     rigs: tuple[Model, Model],
     *,
-    margin: Margin | Allowance = HIGHER,
+    allowance: Allowance | Allowances = HIGHER,
     cases: int = 1,
     case: Case = CASE,
     **settings: Any,
@@ -138,7 +135,7 @@ def compare(
         rigs,  # type: ignore[arg-type]
         case,
         Settings(**settings),
-        Allowance.of(margin) if isinstance(margin, Margin) else margin,
+        Allowances.of(allowance) if isinstance(allowance, Allowance) else allowance,
         cases,
         (around, around),
         on_progress=told.append,

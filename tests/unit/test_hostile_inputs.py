@@ -34,8 +34,8 @@ from tests.unit.driver.test_open_loop import summary
 from tests.unit.driver.workload.test_command import CLIENT, RECEIVED_LINE, SENT, WINDOW, WINDOW_RTT
 from tests.unit.store.test_history import ENTRY
 
-THRESHOLDS = """["*"]\nmax_frame_loss_ratio = 0.9\nmax_drop = 0.05\n["ovs-64B-*"]\nmin_throughput_pps = 2_000_000
-max_rise_rtt_p99_ns = 0.2\n"""
+THRESHOLDS = """["*"]\nmax_frame_loss_ratio = 0.9\nallowance = 0.05\n["ovs-64B-*"]\nmin_throughput_pps = 2_000_000
+allowance_rtt_p99_ns = 0.2\n"""
 TOPOLOGY = """pairs = '1vs1'\n[[container]]\nname = "a"\napplication = ["send"]\npeer = "b"\ncpus = [2]
 ip = "10.0.3.10"\nnetmask = 24\nmac = "02:00:00:00:00:10"\nsocket = "sock0"
 [[container]]\nname = "b"\napplication = "recv"\npeer = "a"\ncpus = 4\nip = "10.0.3.11"\nnetmask = "255.255.255.0"\n"""

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Compares two versions side by side: launches them in adjacent pairs, on rigs that are built anew again and again.
+"""Compares two versions side by side: launches them in pairs, each on two rigs that are built for it.
 
-``measure.comparing`` decides. Two launches are a pair; some pairs run on the same two rigs, then both are built anew.
-Which of the two is built last, and launched first, is drawn. A rate that is "at least" shows a path that fell, but not
-a switch that had time left. Where both versions tell the cycles that the switch spends on a frame, these decide then;
-with a margin of their own they are judged beside the rate.
+``measure.comparing`` and ``stats.decision`` decide. A coin says for each pair which of the two is built last and
+launched first. A pair whose launches met the host in two states is left out. A rate that is "at least" shows a path
+that fell, but not a switch that had time left: where both versions tell the cycles that the switch spends on a frame,
+these may decide. With an allowance of their own they are judged beside the rate.
 """
 
 from __future__ import annotations
@@ -12,50 +12,36 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import repeat
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 from pytest_icbench.errors import Invalid, ProvisionError, WorkloadError
-from pytest_icbench.measure.comparing import (
-    FEWEST_LOOKED,
-    PAIRS_A_RIG,
-    SESSION_ERROR,
-    SUSPICIONS,
-    Allowance,
-    Look,
-    confirming_rigs,
-    fewest_comparing,
-    first_look,
-    is_narrow,
-    second_look,
-)
+from pytest_icbench.measure.comparing import Allowances, Series, fewest_comparing, why_stop_comparing
 from pytest_icbench.measure.estimate import RIG_OVERHEAD_S, launch_estimate_s
 from pytest_icbench.measure.progress import OnProgress, Phase
 from pytest_icbench.measure.rig import MeasuredRig
-from pytest_icbench.measure.stopping import why_stop_after
 from pytest_icbench.measure.strategy.repeat import Strategy
 from pytest_icbench.measure.summary.gathered import Gathered, main_figure
 from pytest_icbench.measure.summary.summarize import Surroundings, summarize
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.comparison import AT_LEAST, SideBySide
+from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import MAIN_FIGURES
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import ORDER, Verdict
-from pytest_icbench.stats.intervals import LOOKED_CONFIDENCE
-from pytest_icbench.stats.noninferiority import Margin
-from pytest_icbench.stats.quantiles import CONFIDENCE, median
-from pytest_icbench.stats.rig_pairs import RigPair
+from pytest_icbench.stats.decision import SESSION_ERROR, Allowance, Decision, decide_pairs
+from pytest_icbench.stats.quantiles import Estimate, median
 from pytest_icbench.stats.states import same_state
-from pytest_icbench.stats.student import FEWEST_UNITS
 
+#: The figure that tells about a switch where its rate does not.
+CYCLES = "cycles_per_packet"
 _RESTS_ON_CYCLES = "the rate is only 'at least', so the switch's cycles a frame decide"
-_CYCLES_ROSE = "the rate has not changed beyond its margin, the switch's cycles a frame decide"
+_CYCLES_ROSE = "the rate has not changed beyond its allowance, the switch's cycles a frame decide"
 
 
 class PairStrategy(Strategy):
-    """Runs adjacent pairs of launches of a candidate and its base; one rig runs at a time.
+    """Runs pairs of launches of a candidate and its base; one rig runs at a time.
 
     Args:
         rig: the candidate's rig.
@@ -63,10 +49,6 @@ class PairStrategy(Strategy):
         allowed: how much worse the candidate may be.
         cases: number of comparisons in the session.
         executables: the workloads of the candidate and of the base.
-
-    Attributes:
-        by_cycles: why the switch's cycles a frame decide; None: the main figure does.
-        rig_sizes: the pairs of launches on each pair of rigs so far.
     """
 
     def __init__(
@@ -75,7 +57,7 @@ class PairStrategy(Strategy):
         base: MeasuredRig,
         case: Case,
         settings: Settings,
-        allowed: Allowance,
+        allowed: Allowances,
         cases: int,
         on_progress: OnProgress | None = None,
         executables: tuple[Path | None, Path | None] = (None, None),
@@ -86,66 +68,39 @@ class PairStrategy(Strategy):
         self.allowed = allowed
         self.cases = cases
         self.executables = executables
-        self.by_cycles: str | None = None
-        self.rig_sizes: list[int] = []
-        self.screened_rigs = 0
-        self.first: Look | None = None
         self.comparison: SideBySide | None = None
         self._order = Random()
-        self._pair_s = 0.0
-        self._building_s = 2 * RIG_OVERHEAD_S
+        self._pair_s = launch_estimate_s(settings, reference=True) + 2 * RIG_OVERHEAD_S
 
     # -- launches
 
     def _launches(self) -> None:
-        repeats = self.settings.repeats
-        a_rig = 1 if self.settings.fresh else PAIRS_A_RIG
-        for pairs in repeat(a_rig) if repeats is None else fewest_comparing(self.settings):
-            self._rig_pair(pairs, adaptive=repeats is None)
-            why = self._why_stop()
-            if why is not None:
-                self.gathered.ended_by = why
-                break
-        self.screened_rigs = len(self.rig_sizes)
-        self.first = self._first_look()
-        if self.first.verdict in SUSPICIONS and not self._at_least(self.first.verdict):
-            for pairs in confirming_rigs(len(self.gathered.launches), self.cases):
-                self._rig_pair(pairs)
-        self.comparison = self._decide(self.first)
-
-    def _rig_pair(self, pairs: int, *, adaptive: bool = False) -> None:
-        """Runs pairs of launches on two rigs, which are built for them unless they are the case's first ones.
-
-        Args:
-            adaptive: the time for the case may leave it at the first pair.
-        """
-        candidate_first = self._order.random() < 0.5
-        if self.rig_sizes:
-            self._build_anew(candidate_first)
-        self.round = len(self.rig_sizes)
-        self.rig_sizes.append(0)
-        for number in range(pairs):
-            if number and adaptive and not self._has_time(1):
-                return
+        why = None
+        while why is None:
             began = time.monotonic()
-            # The order alternates: the rigs change places half as often, and drift cancels.
-            self._pair(candidate_first != bool(number % 2))
+            self.round = len(self.gathered.launches)
+            self._pair(candidate_first=self._order.random() < 0.5)
             self._pair_s = time.monotonic() - began
-            self.rig_sizes[-1] += 1
+            left_s = self.settings.max_duration_s - self._elapsed() - self._pair_s
+            figures = self._figures()
+            series = [Series(tuple(self._ratios(figure)), self._allowance(figure)) for figure in figures]
+            why = why_stop_comparing(self._done, series, self.settings, self.cases * len(figures), left_s)
+        self.gathered.ended_by = why
+        self.comparison = self._decide()
 
-    def _pair(self, candidate_first: bool) -> None:
+    @property
+    def _done(self) -> int:
+        return len(self.gathered.launches)
+
+    def _pair(self, *, candidate_first: bool) -> None:
+        """Runs a pair of launches on two rigs that are built for it, the first ones too: a coin orders both."""
+        self._build_anew(candidate_first)
         launches = [self._case_launch, self._base_launch]
         first, second = launches if candidate_first else launches[::-1]
         first()
         side = self.gathered.launches if candidate_first else self.gathered.reference
         self._await_state(side[-1].distance_ns)
         second()
-
-    def _has_time(self, pairs: int) -> bool:
-        """Whether the time for the case has room for more pairs, and for one pair on each rig that is then missing."""
-        missing = max(FEWEST_UNITS - len(self.rig_sizes), 0)
-        needed_s = (pairs + missing) * self._pair_s + missing * self._building_s
-        return self._elapsed() + needed_s <= self.settings.max_duration_s
 
     def _base_launch(self) -> None:
         with _named(self.base_id):
@@ -161,7 +116,6 @@ class PairStrategy(Strategy):
         The one that is launched first is built last, and runs. Over two hosts it alone is built: its turn builds the
         other one, which takes the same NICs.
         """
-        began = time.monotonic()
         self.running = None
         alone = not self.rig.endpoints or not self.base.endpoints
         self.rig.close()
@@ -175,7 +129,6 @@ class PairStrategy(Strategy):
         self._build(first)
         self.running = first
         self.executable = self.executables[first is self.base]
-        self._building_s = time.monotonic() - began
 
     def _build(self, rig: MeasuredRig) -> None:
         if rig is self.rig:
@@ -186,33 +139,17 @@ class PairStrategy(Strategy):
 
     # -- decisions
 
-    def _first_look(self) -> Look:
-        """Returns what the pairs so far show, and chooses the figure that decides."""
-        look = self._look()
-        if self._cycles_known() and (self._at_least(look.verdict) or self.allowed.cycles_named):
-            silent = self._at_least(look.verdict)
-            self.by_cycles = _RESTS_ON_CYCLES if silent else _CYCLES_ROSE
-            cycles = self._look()
-            worse = ORDER.index(cycles.verdict) < ORDER.index(look.verdict) and cycles.verdict != Verdict.IMPROVED
-            if silent or worse:
-                return cycles
-            self.by_cycles = None
-        return look
-
-    def _look(self) -> Look:
-        confidence = LOOKED_CONFIDENCE if self.settings.repeats is None else CONFIDENCE
-        return first_look(self._known_rig_pairs(), self._margin, confidence)
-
     @property
-    def _figure(self) -> str:
-        if self.by_cycles:
-            return "cycles_per_packet"
+    def _main(self) -> str:
         return MAIN_FIGURES[self.case.dimension]
 
-    @property
-    def _margin(self) -> Margin:
-        """The margin of the figure that decides."""
-        return self.allowed.cycles if self.by_cycles else self.allowed.main
+    def _figures(self) -> list[str]:
+        """Returns the figures that may decide, the main figure first."""
+        cycles = self._cycles_known() and (self.allowed.cycles_named or self._at_least())
+        return [self._main, CYCLES] if cycles else [self._main]
+
+    def _allowance(self, figure: str) -> Allowance:
+        return self.allowed.cycles if figure == CYCLES else self.allowed.main
 
     def _cycles_known(self) -> bool:
         """Whether every launch of both sides has the switch's cycles a frame, and they can stand for the rate."""
@@ -220,107 +157,79 @@ class PairStrategy(Strategy):
             return False
         return all(launch.cycles_per_packet for launch in (*self.gathered.launches, *self.gathered.reference))
 
-    def _value(self, launch: Launch) -> float:
-        return (launch.cycles_per_packet or 0.0) if self.by_cycles else main_figure(self.case, launch)
+    def _value(self, figure: str, launch: Launch) -> float:
+        return (launch.cycles_per_packet or 0.0) if figure == CYCLES else main_figure(self.case, launch)
 
-    def _known_rig_pairs(self, begin: int = 0) -> list[RigPair]:
-        """Returns the figures from a pair of rigs on. Raises Invalid if no pair of launches has two figures."""
-        rig_pairs = self._rig_pairs(begin, len(self.rig_sizes))
-        if not rig_pairs:
-            raise Invalid("no-forwarding", f"{self.case_id}: no pair of launches has a value on both sides")
-        return rig_pairs
-
-    def _rig_pairs(self, begin: int, end: int) -> list[RigPair]:
-        """Returns the figures of the pairs in one state of the host in which both sides have one.
+    def _values(self, figure: str, *, any_state: bool = False) -> list[tuple[float, float]]:
+        """Returns a figure of candidate and base in the pairs in which both have one, in one state of the host.
 
         A percentile takes enough samples.
         """
-        kept: list[RigPair] = []
-        for number in range(begin, end):
-            place = sum(self.rig_sizes[:number])
-            chosen = slice(place, place + self.rig_sizes[number])
-            pairs = list(zip(self.gathered.launches[chosen], self.gathered.reference[chosen], strict=True))
-            alike = [pair for pair in pairs if same_state(*(launch.distance_ns for launch in pair))]
-            # Where every pair met two states, they are wider apart, and in no order.
-            values = [(self._value(new), self._value(old)) for new, old in alike or pairs]
-            known = [(new, old) for new, old in values if new > 0 and old > 0]
-            if known:
-                kept.append(([new for new, _ in known], [old for _, old in known]))
-        return kept
+        pairs = zip(self.gathered.launches, self.gathered.reference, strict=True)
+        alike = [pair for pair in pairs if any_state or same_state(*(launch.distance_ns for launch in pair))]
+        values = [(self._value(figure, new), self._value(figure, old)) for new, old in alike]
+        return [(new, old) for new, old in values if new > 0 and old > 0]
 
-    def _why_stop(self) -> str | None:
-        done, rigs = len(self.gathered.launches), len(self.rig_sizes)
+    def _ratios(self, figure: str, *, any_state: bool = False) -> list[float]:
+        return [new / old for new, old in self._values(figure, any_state=any_state)]
 
-        def narrow_after(pairs: int) -> bool:
-            # A look is a pair of rigs, so the look before this one lacks the last one.
-            return rigs >= FEWEST_LOOKED and self._narrow(rigs - (done - pairs))
-
-        return why_stop_after(done, narrow_after, self.settings, self._elapsed(), self._pair_s + self._building_s)
-
-    def _narrow(self, rigs: int) -> bool:
-        """Whether the intervals of the figures that may decide are narrow after so many pairs of rigs."""
-        at_least, known = self._at_least(Verdict.INCONCLUSIVE), self._cycles_known()
-        precision, narrow = self.settings.precision, True
-        if not (at_least and known):
-            narrow = is_narrow(self._rig_pairs(0, rigs), self._margin, precision)
-        if known and (at_least or self.allowed.cycles_named):
-            self.by_cycles = _RESTS_ON_CYCLES
-            narrow = narrow and is_narrow(self._rig_pairs(0, rigs), self._margin, precision)
-            self.by_cycles = None
-        return narrow
-
-    def _at_least(self, verdict: Verdict) -> bool:
-        """Whether the figures are lower bounds, so that the verdict cannot be drawn from them."""
-        if self.by_cycles or self.case.dimension != "throughput" or verdict == Verdict.REGRESSED:
-            return False  # what is "at least" can still fall, and be fallen short of
-        now, base = (
+    def _at_least(self) -> bool:
+        """Whether the rates are lower bounds."""
+        if self.case.dimension != "throughput":
+            return False
+        return any(
             summarize(self.case, self.settings, Gathered(launches=list(launches)), self._around(rig)).lower_bound
             for launches, rig in ((self.gathered.launches, self.rig), (self.gathered.reference, self.base))
         )
-        return now or base
 
     @staticmethod
     def _around(rig: MeasuredRig) -> Surroundings:
         cpus = rig.placement.endpoints
         return Surroundings(rig.placement.policy, tuple(rig.endpoints), shared=len(set(cpus)) < len(cpus))
 
-    def _decide(self, screen: Look) -> SideBySide:
-        """Returns the decision after the first look. Raises Invalid."""
-        ratio, decision, confidence = screen.ratio, screen.verdict, CONFIDENCE
-        begin, note, confirmed = 0, self.by_cycles, None
-        if self._at_least(screen.verdict):
-            decision, note = Verdict.INCONCLUSIVE, AT_LEAST
-        elif len(self.rig_sizes) > self.screened_rigs:
-            begin = self.screened_rigs
-            second = second_look(self._known_rig_pairs(begin), self._margin, self.cases, screen.verdict)
-            ratio, decision, confidence, confirmed = second.ratio, second.decision, second.confidence, second.confirmed
-            note = second.note or note
-            if not confirmed and self._at_least(decision):
-                decision, note = Verdict.INCONCLUSIVE, AT_LEAST
-        deciding, margin = self._known_rig_pairs(begin), self._margin
+    def _decision(self, figure: str, figures: int) -> Decision:
+        """Returns the decision on a figure. Raises Invalid if no pair of launches has two values."""
+        ratios = self._ratios(figure)
+        if ratios:
+            decision = decide_pairs(ratios, self._allowance(figure), self.cases * figures)
+            changed = decision.reason == "few" and len(ratios) + (decision.more or 0) <= self._done
+            return replace(decision, reason="state") if changed else decision
+        apart = self._ratios(figure, any_state=True)
+        if not apart:
+            raise Invalid("no-forwarding", f"{self.case_id}: no pair of launches has a value on both sides")
+        return Decision("open", Estimate(median(apart)), reason="state")
+
+    def _decide(self) -> SideBySide:
+        """Returns the decision on the figure that decides. Raises Invalid."""
+        figures = self._figures()
+        figure, note = self._main, None
+        decision = self._decision(figure, len(figures))
+        bound = self._at_least() and decision.outcome != "worse"  # what is "at least" can still fall
+        if len(figures) > 1:
+            cycles = self._decision(CYCLES, len(figures))
+            if bound or _worse(cycles, decision):
+                figure, decision, note = CYCLES, cycles, _RESTS_ON_CYCLES if bound else _CYCLES_ROSE
+        elif bound:
+            decision = Decision("open", decision.ratio, reason="bound")
+        values = self._values(figure) or self._values(figure, any_state=True)
         return SideBySide(
             base=self.base_id,
-            figure=self._figure,
-            decision=decision,
-            ratio=ratio.value,
-            ratio_low=ratio.low,
-            ratio_high=ratio.high,
-            confidence=confidence,
-            base_value=median([value for _, base in deciding for value in base]),
-            tolerated=margin.tolerated,
-            allowance=margin.allowance,
-            pairs=sum(self.rig_sizes[begin:]),
-            screened=sum(self.rig_sizes[: self.screened_rigs]),
-            screen=screen.verdict,
-            screen_ratio=screen.ratio.value,
-            screen_low=screen.ratio.low,
-            screen_high=screen.ratio.high,
-            confirmed=confirmed,
+            figure=figure,
+            decision=Verdict.of_outcome(decision.outcome),
+            reason=decision.reason,
+            ratio=decision.ratio.value,
+            ratio_low=decision.ratio.low,
+            ratio_high=decision.ratio.high,
+            finds=decision.finds,
+            weak=decision.weak,
+            base_value=median([base for _, base in values]),
+            allowance=self._allowance(figure).share,
+            pairs=len(self._ratios(figure)),
+            dropped=len(self._ratios(figure, any_state=True)) - len(self._ratios(figure)),
+            more_pairs=decision.more,
             cases=self.cases,
             error_rate=SESSION_ERROR,
             note=note,
-            rigs=len(self.rig_sizes) - begin,
-            screened_rigs=self.screened_rigs,
         )
 
     # -- progress
@@ -329,23 +238,24 @@ class PairStrategy(Strategy):
         if phase in ("preflight", "waiting"):
             self.detail = None
         else:
-            done = len(self.gathered.launches)
             side = self.case.candidate if phase == "case" else "base"
-            again = ", confirming" if self.first is not None else ""
-            self.detail = f"{side} launch {done + 1}/{self._outlook(done)[1]}{again}"
+            self.detail = f"{side} launch {self._done + 1}/{self._outlook(self._done)[1]}"
         super()._tell(phase, pps)
 
     def _outlook(self, done: int) -> tuple[float, int]:
-        elapsed, screened = self._elapsed(), sum(self.rig_sizes[: self.screened_rigs])
-        if self.first is not None:
-            launches = screened + sum(confirming_rigs(screened, self.cases))
-            return max(launches - done, 0) * elapsed / max(done, 1), launches
-        launches = max(sum(fewest_comparing(self.settings)), done + 1)
-        pair_s = elapsed / done if done else launch_estimate_s(self.settings, reference=True)
+        elapsed, fewest = self._elapsed(), fewest_comparing(self.settings, self.cases)
+        launches = max(fewest, done + 1)
+        pair_s = elapsed / done if done else self._pair_s
         left_s = (launches - done) * pair_s
-        if self.settings.repeats is None:
+        if self.settings.repeats is None and launches > fewest:
             left_s = min(left_s, max(self.settings.max_duration_s - elapsed, 0.0))
         return left_s, launches
+
+
+def _worse(one: Decision, other: Decision) -> bool:
+    """Whether a decision that is not good news counts before another one."""
+    verdicts = [Verdict.of_outcome(decision.outcome) for decision in (one, other)]
+    return ORDER.index(verdicts[0]) < ORDER.index(verdicts[1]) and verdicts[0] != Verdict.IMPROVED
 
 
 @contextmanager

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -41,7 +41,7 @@ def estimates(
         soak_s: the user's length of a long run in seconds; None: the tests say it.
         budgeted: a budget may end a case with the fewest launches that have an interval, before any precision is told.
     """
-    forecast = []
+    forecast, compared = [], comparisons_of(planned)
     previous: object = None
     searched = set[Case]()
     for benchmark in planned:
@@ -51,7 +51,10 @@ def estimates(
             forecast.append(0.0)
             continue
         key = benchmark.case.rig_key
-        seconds = _without_search_s(testbed, benchmark, build=key != previous, soak_s=soak_s, budgeted=budgeted)
+        if benchmark.case.candidate is not None:
+            seconds = benchmark.request.comparisons * comparison_estimate_s(benchmark.settings, compared)
+        else:
+            seconds = _without_search_s(testbed, benchmark, build=key != previous, soak_s=soak_s, budgeted=budgeted)
         whole = _looked_for(benchmark)
         if whole is not None and whole not in searched:  # searched for once per run
             searched.add(whole)
@@ -59,6 +62,11 @@ def estimates(
         forecast.append(seconds)
         previous = key
     return forecast
+
+
+def comparisons_of(planned: Iterable[Benchmark]) -> int:
+    """Returns the number of comparisons with a base, which keep the session's error rate together."""
+    return sum(benchmark.request.comparisons for benchmark in planned if benchmark.case.candidate is not None)
 
 
 def _without_search_s(
@@ -77,9 +85,6 @@ def _without_search_s(
         return estimate_s(settings, reference=False, build=build, rate=Rate(loads=()), launches=launches)
     if request.measure == "search" and not rate.is_search:
         rate = Rate(loss_ratio=0.0)
-    if benchmark.case.candidate is not None:
-        again_s = comparison_estimate_s(settings, build=False)
-        return comparison_estimate_s(settings, build=build) + (request.comparisons - 1) * again_s
     neighbour, in_turn = has_neighbour(testbed, benchmark), benchmark.case.remote
     rounds = testbed.options.rounds if benchmark.takes_part else 1
     if rounds > 1:
@@ -108,8 +113,8 @@ def has_neighbour(testbed: Testbed, benchmark: Benchmark) -> bool:
     return wanted and testbed.reference(benchmark.case) is not None
 
 
-def second_look_settings(settings: Settings, seconds: float, rate: Rate) -> Settings:
-    """Returns the settings of a second look at a suspect: each launch has rigs of its own, and so has a search.
+def retest_settings(settings: Settings, seconds: float, rate: Rate) -> Settings:
+    """Returns the settings of a retest: each launch has rigs of its own, and so has a search.
 
     Args:
         seconds: the most time for it.
@@ -118,18 +123,18 @@ def second_look_settings(settings: Settings, seconds: float, rate: Rate) -> Sett
     if rate.is_search:
         return replace(settings, search_time_s=min(settings.search_limit_s, seconds))
     fresh = replace(settings, fresh=True)
-    return replace(fresh, max_duration_s=min(max(fresh.max_duration_s, 2 * second_look_least_s(fresh, rate)), seconds))
+    return replace(fresh, max_duration_s=min(max(fresh.max_duration_s, 2 * retest_least_s(fresh, rate)), seconds))
 
 
-def second_look_least_s(settings: Settings, rate: Rate) -> float:
-    """Returns the seconds of a second look with the fewest launches, or with another search."""
+def retest_least_s(settings: Settings, rate: Rate) -> float:
+    """Returns the seconds of a retest with the fewest launches, or with another search."""
     if rate.is_search:
         return estimate_s(settings, reference=settings.reference, rate=rate)
     fresh = replace(settings, fresh=True)
     return (fresh.min_launches + 1) * launch_estimate_s(fresh, reference=fresh.reference)
 
 
-def quickest_look_s(planned: Sequence[Benchmark]) -> float:
-    """Returns the seconds of the quickest second look at a suspect of these cases; 0 if none is compared."""
+def quickest_retest_s(planned: Sequence[Benchmark]) -> float:
+    """Returns the seconds of the quickest retest of these cases; 0 if none is compared."""
     compared = [one for one in planned if one.case.candidate is None and one.measures is None]
-    return min((second_look_least_s(one.settings, one.case.rate) for one in compared), default=0.0)
+    return min((retest_least_s(one.settings, one.case.rate) for one in compared), default=0.0)

@@ -18,7 +18,7 @@ from pytest_icbench.plugin.foresight import foreseen, history_foreseen
 from pytest_icbench.plugin.items import Benchmark, benchmarks
 from pytest_icbench.plugin.plan import Planned, plan_lines
 from pytest_icbench.plugin.schedule.budget import Budget, Entry
-from pytest_icbench.plugin.schedule.forecast import estimates, has_neighbour, quickest_look_s
+from pytest_icbench.plugin.schedule.forecast import estimates, has_neighbour, quickest_retest_s
 from pytest_icbench.store.baselines import load as load_baseline
 from pytest_icbench.wording import clock, counted, printable, wrapped
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from pytest_icbench.model.settings import Settings
     from pytest_icbench.testbed.testbed import Testbed
 
-#: The share of a budget that is kept back to measure suspects again, at least a second look, where the cases leave it.
-SECOND_LOOKS = 0.2
+#: The share of a budget that is kept back for retests of possible regressions, at least one, where the cases leave it.
+RETESTS = 0.2
 
 
 def is_adaptive(case: Case, settings: Settings) -> bool:
@@ -85,21 +85,21 @@ def make_budget(testbed: Testbed, options: Options, planned: Sequence[Benchmark]
 
 
 def _kept_back_s(options: Options, budget: Budget, planned: Sequence[Benchmark]) -> float:
-    """Returns the seconds of a budget that are kept back to measure suspects again; 0 where the cases leave none."""
+    """Returns the seconds of a budget that are kept back for retests; 0 where the cases leave none."""
     if options.compare is None:
         return 0.0
-    wanted_s = max(SECOND_LOOKS * budget.total_s, quickest_look_s(planned))
+    wanted_s = max(RETESTS * budget.total_s, quickest_retest_s(planned))
     return wanted_s if budget.least_s <= budget.total_s - wanted_s else 0.0
 
 
-def no_second_looks(options: Options, budget: Budget, planned: Sequence[Benchmark]) -> str | None:
-    """Returns a sentence if a comparison's budget keeps nothing back for second looks; None if it does, or has none."""
+def no_retests(options: Options, budget: Budget, planned: Sequence[Benchmark]) -> str | None:
+    """Returns a sentence if a comparison's budget keeps nothing back for retests; None if it does, or has none."""
     total_s = options.budget
     if options.compare is None or total_s is None or budget.total_s < total_s or budget.least_s > total_s:
         return None
-    enough_s = max(budget.least_s / (1 - SECOND_LOOKS), budget.least_s + quickest_look_s(planned))
+    enough_s = max(budget.least_s / (1 - RETESTS), budget.least_s + quickest_retest_s(planned))
     return (
-        f"budget {clock(total_s)}: no time for second looks, without which nothing is accused: give"
+        f"budget {clock(total_s)}: no time for a retest, without which nothing is called a regression: give"
         f" {clock(math.ceil(enough_s))}, or select fewer cases"
     )
 
@@ -124,7 +124,7 @@ def plan(
         kept_back_s = _kept_back_s(options, budget_of(testbed, total_s, cases, soak_s, hosts), cases)
         budget = budget_of(testbed, total_s - kept_back_s, cases, soak_s, hosts)
         allotted = budget.allotments()
-        sentences += filter(None, [no_second_looks(options, budget, cases)])
+        sentences += filter(None, [no_retests(options, budget, cases)])
     planned = []
     for item, least_s, allotted_s, benchmark in zip(items, forecast, allotted, cases, strict=True):
         reason, fails, where = None, False, ""

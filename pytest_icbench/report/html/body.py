@@ -102,7 +102,7 @@ def _notable(page: Page) -> str:
         result = page.results[place]
         verdict = f"{result.verdict}{', waived' if result.waiver else ''}"
         evidence = result.evidence.splitlines()[:1] if result.evidence and not result.is_number else []
-        why = ", ".join(filter(None, [(result.reason or "").removesuffix(f", {result.case}"), *evidence]))
+        why = ", ".join(filter(None, [(result.reason or "").removeprefix(f"{result.case}: "), *evidence]))
         rows.append((verdict, Link(f"{result.case}, {result.dimension}", page.anchors[place]), why))
     return _section("ic-notable", "Needs attention", folded(("Verdict", "Case", "Why"), rows)) if rows else ""
 

@@ -152,8 +152,7 @@ def test_compare_runs_and_baselines(capsys: pytest.CaptureFixture[str]) -> None:
         code, out, _ = call(capsys, "compare", before, new)
         assert (code, "2 INCONCLUSIVE, 1 NO_BASELINE" in out) == (0, True)
         told = " ".join(out.split())
-        assert "rate: the first run is one session, which does not tell how far sessions lie apart; a baseline" in told
-        assert "more in the baseline" not in told
+        assert "rate: too few sessions" in told
         assert "veth-64B-b32-1vs1-Rmax" in call(capsys, "compare", new, before)[1]
     for kept in ("main", "baselines/main"):
         code, out, _ = call(capsys, "compare", kept, new)
@@ -177,12 +176,9 @@ def test_compare_says_how_much_longer_it_would_take(capsys: pytest.CaptureFixtur
     run_of("c", [measured(launches=[5e6])])
     call(capsys, "accept", "main", "--all", "--run", "reports/a")
     keep_sessions(Path("baselines"))
-    told = r"ovs-64B-b32-1vs1-Rmax: rate: about \d+ launches more would tell"
-    code, out, _ = call(capsys, "compare", "main", "reports/b")
-    assert code == 0
-    assert re.search(told, out)
+    assert call(capsys, "compare", "main", "reports/b")[0] == 0
     _, out, _ = call(capsys, "compare", "main", "reports/c")
-    assert "ovs-64B-b32-1vs1-Rmax: rate: too few launches; about 5 launches more would tell" in out
+    assert "ovs-64B-b32-1vs1-Rmax: rate: too few launches; about 5 more launches would tell" in out
 
 
 def test_compare_takes_thresholds_patterns_and_cases(capsys: pytest.CaptureFixture[str]) -> None:
@@ -192,7 +188,7 @@ def test_compare_takes_thresholds_patterns_and_cases(capsys: pytest.CaptureFixtu
     code, out, _ = call(capsys, "compare", old, new)
     assert (code, "1 INCOMPARABLE" in out, "identity.machine is other here" in out) == (0, True, True)
     assert call(capsys, "compare", old, new, "--incomparable", "identity.* !identity.machine")[0] == 1
-    Path("t.toml").write_text('["*"]\nmax_drop = 0.3\n')
+    Path("t.toml").write_text('["*"]\nallowance = 0.3\n')
     loose = ("--incomparable", "placement", "--thresholds", "t.toml")
     assert call(capsys, "compare", old, new, *loose)[0] == 0
     code, _, err = call(capsys, "compare", old, new, "--case", "vpp*")
@@ -206,9 +202,9 @@ def test_compare_names_what_it_cannot_find_or_read(capsys: pytest.CaptureFixture
     assert "'main' is no run (a directory with results.jsonl), and there is no baseline 'main'" in err
     call(capsys, "accept", "main", "--all", "--run", "reports/old")
     (path,) = Path("baselines").glob("*/*/*.json")
-    path.write_text(path.read_text().replace('"schema": 1', '"schema": 2'))
+    path.write_text(path.read_text().replace('"schema": 2', '"schema": 3'))
     code, _, err = call(capsys, "compare", "main", "reports/old")
-    assert (code, f"{path}: written with schema 2" in err) == (2, True)
+    assert (code, f"{path}: written with schema 3" in err) == (2, True)
 
 
 def test_hostile_names_are_shown_harmless(capsys: pytest.CaptureFixture[str]) -> None:
@@ -229,7 +225,7 @@ def test_saving_adds_a_session_and_accepting_begins_a_level() -> None:
     # The accepted value is right from now on, and the sessions before it still tell how far sessions lie apart.
     now = entry(launches=scaled(0.5), started_at=1.9e9)
     (finding,) = Comparer(baselines.load(directory, "main")).compare_entry(now, Margins()).findings
-    assert (finding.verdict, finding.sessions) == ("INCONCLUSIVE", 1)
+    assert (finding.units, finding.verdict) == (1, "PASS")
     assert finding.ratio == pytest.approx(1)
     assert finding.ratio_low is not None
     # Saved twice it is one session, and of other circumstances none is kept.
@@ -260,10 +256,11 @@ def test_baseline_lists_drops_and_thins(capsys: pytest.CaptureFixture[str]) -> N
     first = lines.index("throughput ovs-64B-b32-1vs1-Rmax dedicated")
     assert lines[first + 1] == "6 sessions, 2023-11-14T22:13:20Z to 2023-11-19T22:13:20Z"
     assert re.fullmatch(
-        r"throughput_pps: sessions 1.08 % apart; accuses what is \d[\d.]* % lower in half of all sessions",
+        r"throughput_pps: sessions 1.08 % apart, 1.08 % relative to the reference link; finds a loss of \d[\d.]* % nine"
+        r" times of ten.*",
         lines[first + 2],
     )
-    assert "4 more would tell what is normal here (--icbench-save)" in lines
+    assert "4 more would tell better how far they lie apart (--icbench-save)" in lines
     code, out, _ = call(capsys, "baseline", "main", "ovs-64B*", "--drop", "--session", "2023-11-15")
     assert (code, out.startswith("written: ")) == (0, True)
     assert "5 sessions" in call(capsys, "baseline", "main")[1]

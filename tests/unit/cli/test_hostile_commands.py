@@ -18,7 +18,6 @@ from typing import Any, NoReturn
 import pytest
 
 from pytest_icbench.cli import bisect, main
-from pytest_icbench.cli.calibrate import command
 from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.errors import UsageError
 from pytest_icbench.host import recover, session
@@ -68,12 +67,11 @@ COMMANDS: dict[str, list[str]] = {
     "baseline --drop": ["baseline", "main", "*", "--drop", "--baselines", "b"],
     "baseline --session": ["baseline", "main", "*", "--drop", "--session", "20", "--baselines", "b"],
     "bisect": ["bisect", "ovs", "fast", "slow", "--between", "between.txt"],
-    "calibrate": ["calibrate", "--time=10m", "--variant=cost400", "--packet-size=64", "--rate=10k", "--duration=1"],
     "doctor": ["doctor", "--switch=sriov,veth", "--pf=eth0", "--json"],
     "recover": ["recover", "--forget"],
 }
 #: Commands that write what others read, or read no file: only their arguments are changed.
-_ARGUMENTS_ALONE = ("topology", "calibrate", "doctor")
+_ARGUMENTS_ALONE = ("topology", "doctor")
 #: The one file that a command reads, where it is none of a run, a baseline or a history.
 _READS = {"bisect": "between.txt", "recover": f"sessions/{SESSION}/journal"}
 
@@ -97,7 +95,6 @@ def _harmless(top: Path) -> Iterator[None]:
     noted = {name: recording(name, []) for name in undo_kinds.UNDO_KINDS}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bisect, "side_by_side", _no_launch)
-        patch.setattr(command, "measured", _no_launch)
         patch.setattr(doctor, "examine", _cards)
         patch.setattr(session, "RUN_DIR", top / "sessions")
         patch.setattr(undo_kinds, "UNDO_KINDS", noted)

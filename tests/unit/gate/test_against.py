@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -16,9 +17,11 @@ from pytest_icbench.gate.thresholds import parse
 from pytest_icbench.gate.waivers import Waiver
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.circumstances import DEFAULT
+from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.traffic import Traffic
-from tests.baselines import HOST, LAUNCHES, entry, measured, scaled, with_cycles, with_sessions
+from pytest_icbench.stats.quantiles import Histogram
+from tests.baselines import HOST, LAUNCHES, entry, launch, measured, scaled, with_cycles, with_sessions
 
 LATENCY = Case("ovs", dimension="latency")
 
@@ -28,7 +31,7 @@ def judged(
 ) -> Judgement:
     thresholds = parse(toml, "t.toml")
     several = tuple(map(with_sessions, before))
-    against = Comparer(Baseline("main", several), patterns).compare(now, thresholds.margins(now.case))
+    against = Comparer(Baseline("main", several), patterns).compare(now, thresholds.margins(now.case), retest=True)
     return judge(now, thresholds.for_case(now.case), against=against, policy=Policy(**policy))
 
 
@@ -38,13 +41,13 @@ def judged(
         (1.0, "", "PASS"),
         (0.9, "", "REGRESSED"),
         (1.1, "", "IMPROVED"),
-        (0.97, "", "INCONCLUSIVE"),
-        (0.9, '["*"]\nmax_drop = 0.1', "PASS"),
-        (0.9, '["*"]\nmax_drop = 0.1\nallowance = 0.0\n["ovs-*"]\nmax_drop = 0.05', "REGRESSED"),
+        (0.98, "", "PASS"),
+        (0.9, '["*"]\nallowance = 0.15', "PASS"),
+        (0.9, '["*"]\nallowance = 0.2\n["ovs-*"]\nallowance = 0.05', "REGRESSED"),
         (0.9, '["*"]\nallowance = 0.2', "PASS"),
         (1.1, '["*"]\nallowance = 0.2', "PASS"),
-        (0.9, '["*"]\nmax_rise = 0.5', "REGRESSED"),
-        (0.9, '["*"]\nmax_drop_throughput_pps = 0.1', "PASS"),
+        (0.9, '["*"]\nallowance_rtt_p50_ns = 0.5', "REGRESSED"),
+        (0.9, '["*"]\nallowance_throughput_pps = 0.15', "PASS"),
     ],
 )
 def test_throughput(factor: float, toml: str, verdict: str) -> None:
@@ -53,7 +56,13 @@ def test_throughput(factor: float, toml: str, verdict: str) -> None:
 
 def latency(p50: float, **changed: Any) -> Measurement:
     figures = {"rtt_p50_ns": p50, "rtt_p50_ns_low": p50 * 0.99, "rtt_p50_ns_high": p50 * 1.01}
-    return measured(LATENCY, per_launch=(), **{**figures, **changed})
+    facts = {"per_launch": times(p50), "per_reference_launch": times(1e4), "metric": "fixed"}
+    return measured(LATENCY, **{**facts, **figures, **changed})
+
+
+def times(p50: float) -> tuple[Launch, ...]:
+    histogram = Histogram(((int(p50), 5000),), int(p50), int(p50), p50, 3)
+    return tuple(replace(launch(1e3, index), rtt=histogram) for index in range(8))
 
 
 def latency_entry(p50: float, **changed: Any) -> Entry:
@@ -68,8 +77,7 @@ def latency_entry(p50: float, **changed: Any) -> Entry:
         (20e3, "", "PASS"),
         (22e3, "", "REGRESSED"),
         (18e3, "", "IMPROVED"),
-        (22e3, '["*"]\nmax_rise = 0.1', "PASS"),
-        (22e3, '["*"]\nmax_drop = 0.5', "REGRESSED"),
+        (22e3, '["*"]\nallowance = 0.15', "PASS"),
     ],
 )
 def test_latency_is_better_when_lower(p50: float, toml: str, verdict: str) -> None:
@@ -78,28 +86,23 @@ def test_latency_is_better_when_lower(p50: float, toml: str, verdict: str) -> No
 
 def test_further_figures_are_compared_where_they_are_named() -> None:
     tail = {"rtt_p99_ns": 40e3, "rtt_p99_ns_low": 39e3, "rtt_p99_ns_high": 41e3}
-    worse = {"rtt_p99_ns": 80e3, "rtt_p99_ns_low": 79e3, "rtt_p99_ns_high": 81e3}
+    worse = {"rtt_p99_ns": 80e3, "rtt_p99_ns_low": 79e3, "rtt_p99_ns_high": 81e3, "per_launch": times(80e3)}
     now, before = latency(20e3, **worse), latency_entry(20e3, **tail)
-    assert judged(now, before).verdict == "PASS"
-    found = judged(now, before, toml='["*"]\nmax_rise_rtt_p99_ns = 0.5')
-    assert found.verdict == "REGRESSED"
-    assert [each.name for each in found.findings] == ["rtt_p99_ns", "rtt_p50_ns"]
-    assert judged(now, before, toml='["*"]\nallowance_rtt_p99_ns = 0.9\nmax_rise=0.5').verdict == "PASS"
+    named_figures = ("rtt_p50_ns", "rtt_p99_ns")
+    named = judged(now, before, toml='["*"]\nallowance_rtt_p99_ns = 0.5\nallowance_rtt_p50_ns = 0.9')
+    assert {each.name: each.verdict for each in named.findings} == dict.fromkeys(named_figures, "REGRESSED")
 
 
-def test_the_message_has_both_values_both_intervals_the_limit_and_its_source() -> None:
-    toml = '["*"]\nmax_drop = 0.02'
-    found = judged(
-        measured(launches=scaled(0.8), treatment={"switch": {"version": "3.2"}, "node": "lxc"}), entry(), toml=toml
-    )
+def test_the_message_has_the_change_its_interval_and_what_was_allowed() -> None:
+    treatment = {"switch": {"version": "3.2"}, "node": "lxc"}
+    found = judged(measured(launches=scaled(0.8), treatment=treatment), entry(), toml='["*"]\nallowance = 0.02')
     with pytest.raises(Regression) as caught:
         enforce(found)
     first, *rest = str(caught.value).splitlines()
-    assert first == "REGRESSED: throughput_pps 4M 20 % lower than 5M of main, ovs-64B-b32-1vs1-Rmax"
+    assert first.startswith("REGRESSED: ovs-64B-b32-1vs1-Rmax: 4 Mpps is 20 % lower than main (19.")
+    assert first.endswith(" %, 6 sessions); allowed: 2 %")
     assert caught.value.verdict == "REGRESSED"
-    assert rest[0].startswith("throughput_pps: 4M (interval 3.9")
-    assert "baseline main of 2023-11-14 over 6 sessions 5M, ratio 0.8 (interval 0.7" in rest[0]
-    assert ', limit at most 5 % lower from t.toml: ["*"] max_drop and the default allowance: REGRESSED' in rest[0]
+    assert 'limit from t.toml: ["*"] allowance' in rest[0]
     assert "changed since baseline main: treatment.switch.version is 3.2 here and 3.1 there" in rest
 
 
@@ -146,8 +149,7 @@ def test_at_least_is_no_verdict_about_an_upgrade() -> None:
     for factor in (0.99, 1.0, 2.0):
         judgement = judged(measured(launches=scaled(factor), lower_bound=True), entry())
         assert judgement.verdict == "INCONCLUSIVE"
-        assert "the switch was not the limit" in judgement.reason
-        assert judgement.findings[0].more_launches is None
+        assert (judgement.findings[0].reason, judgement.findings[0].more) == ("bound", None)
     assert judged(measured(), entry(lower_bound=True)).verdict == "INCONCLUSIVE"
     assert judged(measured(launches=scaled(2)), entry(lower_bound=True)).verdict == "INCONCLUSIVE"
     # A round trip has nothing to do with it.
@@ -158,7 +160,7 @@ def test_at_least_is_no_verdict_about_an_upgrade() -> None:
 def test_at_least_that_lies_below_the_baseline_accuses_the_path(now: bool, before: bool) -> None:
     judgement = judged(measured(launches=scaled(0.5), lower_bound=now), entry(lower_bound=before))
     assert judgement.verdict == "REGRESSED"
-    assert ("the path carries less all the same" in judgement.details[0]) is now
+    assert ("the path carries less" in judgement.details[0]) is now
 
 
 CYCLES = tuple(200 + value for value in (-2, 0, 1, 2, -1, 3, -3, 0))
@@ -170,12 +172,10 @@ CYCLES = tuple(200 + value for value in (-2, 0, 1, 2, -1, 3, -3, 0))
         (1.0, "", "PASS"),
         (1.1, "", "REGRESSED"),
         (0.9, "", "IMPROVED"),
-        (1.1, '["*"]\nmax_drop = 0.1', "PASS"),
-        (1.1, '["*"]\nmax_rise = 0.1', "REGRESSED"),  # it is of round trips
-        (1.1, '["*"]\nmax_rise_cycles_per_packet = 0.1', "PASS"),
-        (1.1, '["*"]\nmax_drop = 0.1\nallowance_cycles_per_packet = 0.02', "PASS"),
-        (1.1, '["*"]\nmax_drop = 0.5\nmax_rise_cycles_per_packet = 0.02', "REGRESSED"),
-        (1.03, "", "INCONCLUSIVE"),
+        (1.1, '["*"]\nallowance = 0.15', "PASS"),
+        (1.1, '["*"]\nallowance_cycles_per_packet = 0.15', "PASS"),
+        (1.1, '["*"]\nallowance = 0.5\nallowance_cycles_per_packet = 0.02', "REGRESSED"),
+        (1.02, "", "PASS"),
     ],
 )
 def test_the_switchs_cycles_decide_where_the_rate_is_only_at_least(factor: float, toml: str, verdict: str) -> None:
@@ -185,7 +185,7 @@ def test_the_switchs_cycles_decide_where_the_rate_is_only_at_least(factor: float
     judgement = judged(now, before, toml=toml)
     assert judgement.verdict == verdict
     assert [finding.name for finding in judgement.findings] == ["cycles_per_packet"]
-    assert ("it decides: the rate is only 'at least'" in judgement.details[0]) is (verdict != "INCONCLUSIVE")
+    assert "the rate is a bound" in judgement.details[0]
     # The ratio that reports show is the rate's, whatever decided.
     assert judgement.fields()["ratio_to_baseline"].value == pytest.approx(1)
 
@@ -207,35 +207,20 @@ def test_at_a_given_rate_cycles_decide_beside_the_rate() -> None:
     before = entry_of(with_cycles(LAUNCHES, CYCLES, metric="fixed"))
     assert before is not None
     slower = judged(with_cycles(LAUNCHES, [1.2 * value for value in CYCLES], metric="fixed"), before)
-    assert (slower.verdict, slower.findings[0].name) == ("REGRESSED", "cycles_per_packet")
-    assert "it decides: the rate was given" in slower.details[0]
-    assert judged(with_cycles(scaled(0.5), CYCLES, metric="fixed"), before).verdict == "REGRESSED"
+    # Every link carries a given rate, so that no reference link tells the host from the software.
+    assert (slower.findings[0].name, slower.findings[0].reason) == ("cycles_per_packet", "host")
+    assert judged(with_cycles(scaled(0.5), CYCLES, metric="fixed"), before).findings[0].reason == "host"
+    same = judged(with_cycles(LAUNCHES, CYCLES, metric="fixed"), before)
+    assert "the rate was given" in same.details[0]
     assert judged(with_cycles(LAUNCHES, CYCLES, metric="fixed"), before).verdict == "PASS"
-
-
-def test_inconclusive_says_how_much_longer() -> None:
-    spread = [0.985 * (5e6 + 20 * (value - 5e6)) for value in LAUNCHES]
-    found = judged(measured(launches=spread), entry())
-    assert found.verdict == "INCONCLUSIVE"
-    (finding,) = found.findings
-    assert finding.more_launches is not None
-    assert finding.more_s == pytest.approx(finding.more_launches * 1.5)
-    assert f"about {finding.more_launches} launches (" in found.reason
-    assert f"about {finding.more_launches} launches (" in found.details[0]
-
-
-def test_a_baseline_that_would_have_to_be_longer_too() -> None:
-    found = judged(measured(launches=[0.972 * 5e6] * 8), entry())
-    assert found.verdict == "INCONCLUSIVE"
-    assert found.findings[0].more_launches is None
-    assert "about 6 sessions more in the baseline would tell (--icbench-save)" in found.reason
 
 
 def test_too_few_launches_say_how_many_are_missing() -> None:
     (finding,) = judged(measured(launches=[5e6]), entry()).findings
-    assert (finding.verdict, finding.more_launches) == ("INCONCLUSIVE", 5)
+    assert (finding.verdict, finding.reason, finding.unit, finding.more) == ("INCONCLUSIVE", "few", "launch", 5)
+    assert finding.more_s == pytest.approx(5 * 1.5)
     (finding,) = judged(measured(launches=[5e6] * 2), entry(launches=[5e6, 5.1e6])).findings
-    assert (finding.verdict, finding.note) == ("INCONCLUSIVE", "too few launches")
+    assert (finding.verdict, finding.reason) == ("INCONCLUSIVE", "few")
 
 
 def test_a_long_run_is_not_compared() -> None:
@@ -328,14 +313,3 @@ def test_fewer_than_six_launches_give_no_verdict(launches: int) -> None:
     assert judged(now, before).verdict == "INCONCLUSIVE"
     # A session of the baseline counts by its median, however many launches it has.
     assert judged(measured(launches=scaled(0.5)), before).verdict == "REGRESSED"
-
-
-def test_launches_that_depend_on_each_other_widen_the_change() -> None:
-    apart = [4.6e6 + 10e3 * (place % 2) + place * 7 % 12 for place in range(24)]
-    staying = sorted(apart)[:12] + sorted(apart)[12:]
-    before = [value / 0.96 for value in apart]
-    plain, wide = (judged(measured(launches=now), entry(launches=before)) for now in (apart, staying))
-    assert plain.verdict == "REGRESSED"
-    assert plain.findings[0].ratio_high is not None
-    assert wide.findings[0].ratio_high is not None
-    assert wide.findings[0].ratio_high > plain.findings[0].ratio_high

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a comparison of two versions means for the gate: an undecided one says how much longer it would take."""
+"""What a comparison of two versions means for the gate: one sentence, and what would tell where nothing is decided."""
 
 from __future__ import annotations
 
@@ -11,53 +11,71 @@ from pytest_icbench.gate.judge import judge
 from pytest_icbench.gate.margins import Margins
 from pytest_icbench.gate.versions import against_base
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.comparison import AT_LEAST
 from pytest_icbench.model.finding import Finding
 from tests.plugin.test_versions import gives
 
 CASE = Case("ovs", candidate="new")
-UNSURE = "the first look said REGRESSED, fresh launches do not say it surely enough"
 
 
-def undecided(ratio: float, **found: Any) -> tuple[Finding, str]:
-    now, base = gives("INCONCLUSIVE", ratio, **found)(CASE)
+def found(decision: str, ratio: float, **facts: Any) -> tuple[Finding, str]:
+    now, base = gives(decision, ratio, **facts)(CASE)
     against = against_base(now, base, Margins())
     assert against is not None
     return against.findings[0], judge(now, against=against).reason
 
 
-def test_pairs_that_are_missing() -> None:
-    finding, reason = undecided(0.96, ratio_low=0.94, ratio_high=0.98)
-    assert finding.more_launches == 27  # the interval has to be half as wide: four times nine pairs
-    assert "but the interval reaches beyond the limit, about 27 launches" in reason
-
-
-def test_the_base_beside_it_has_no_date() -> None:
-    finding, _ = undecided(0.96, ratio_low=0.94, ratio_high=0.98)
-    told = "throughput_pps: 4.8M, baseline ovs-64B-b32-1vs1-Rmax beside it 5M, ratio 0.96 (interval 0.94 to 0.98), "
-    assert finding.sentence().startswith(f"{told}limit at most 3 % lower from the default allowance")
-
-
-def test_a_suspicion_that_was_not_confirmed() -> None:
-    found = {"confirmed": False, "screen": "REGRESSED", "note": UNSURE, "ratio_low": 0.94, "ratio_high": 0.98}
-    finding, reason = undecided(0.96, **found)
-    # To accuse takes 99 %, as one of two comparisons: (2.576 / 1.96)² as many.
-    assert finding.more_launches == 54
-    assert f"{UNSURE}; about 54 launches" in reason
-    # To acquit takes no more than ever.
-    assert undecided(0.98, **{**found, "ratio_low": 0.96, "ratio_high": 1.0})[0].more_launches == 27
-
-
 @pytest.mark.parametrize(
-    ("found", "more", "told"),
+    ("decision", "ratio", "facts", "sentence"),
     [
-        ({"ratio_low": None, "ratio_high": None, "pairs": 4}, 2, "too few rigs for an interval; about 2 launches"),
-        ({"ratio": 0.97, "ratio_low": 0.96, "ratio_high": 0.98}, None, "1,000 launches more would not settle it"),
-        ({"note": "the switch had idle share"}, None, ": the switch had idle share"),
-        ({"note": AT_LEAST, "confirmed": False, "ratio_low": 0.94, "ratio_high": 0.98}, None, f": {AT_LEAST}"),
+        ("REGRESSED", 0.9, {}, "4.5 Mpps is 10 % lower than {base} (9 to 11 %, 9 pairs); allowed: 3 %"),
+        ("IMPROVED", 1.1, {}, "5.5 Mpps is 10 % higher than {base} (9 to 11 %, 9 pairs)"),
+        (
+            *("PASS", 0.99, {}),
+            "1 % lower than {base} (0 to 2 %, 9 pairs); a loss of 4 % or more would have been found",
+        ),
+        (
+            *("INCONCLUSIVE", 0.96, {}),
+            "4 % lower (3 to 5 %): pairs lie too far apart; about 27 more pairs",
+        ),
+        (
+            *("INCONCLUSIVE", 0.96, {"reason": "few", "ratio_low": None, "ratio_high": None, "pairs": 4}),
+            "4 % lower: too few pairs; about 27 more pairs",
+        ),
+        (
+            *(
+                "INCONCLUSIVE",
+                0.6,
+                {"reason": "state", "ratio_low": None, "ratio_high": None, "pairs": 0, "dropped": 7},
+            ),
+            "40 % lower: no two launches of a pair met the host's CPUs in one state",
+        ),
+        (
+            *("INCONCLUSIVE", 0.96, {"reason": "state", "dropped": 10, "pairs": 4}),
+            ": the host's CPUs changed their state within 10 of 14 pairs; about 27 more pairs",
+        ),
+        (
+            *("INCONCLUSIVE", 0.96, {"reason": "bound", "more_pairs": None}),
+            ": the switch was not the limit: more endpoints' cores, a search or a round trip would tell",
+        ),
     ],
 )
-def test_what_else_stands_in_the_way(found: dict[str, Any], more: int | None, told: str) -> None:
-    finding, reason = undecided(**{"ratio": 0.96, **found})
-    assert finding.more_launches == more
-    assert told in reason
+def test_the_sentence_says_the_change_and_what_it_is_worth(
+    decision: str, ratio: float, facts: dict[str, Any], sentence: str
+) -> None:
+    finding, reason = found(decision, ratio, **facts)
+    assert finding.verdict == decision
+    assert sentence.format(base="ovs-64B-b32-1vs1-Rmax") in reason
+    assert len(reason.split()) <= 35
+
+
+def test_more_pairs_take_the_time_of_those_before() -> None:
+    finding, _ = found("INCONCLUSIVE", 0.96)
+    now, _ = gives("INCONCLUSIVE", 0.96)(CASE)
+    assert (finding.more, finding.unit, finding.units) == (27, "pair", 9)
+    assert finding.more_s == pytest.approx(3 * now.duration_s)
+
+
+def test_why_a_figure_decides_is_said() -> None:
+    finding, reason = found("REGRESSED", 1.1, figure="cycles_per_packet", note="cycles decide", base_value=200.0)
+    assert (finding.kind, finding.name) == ("rise", "cycles_per_packet")
+    assert "; cycles decide; allowed: 3 %" in reason

@@ -1,109 +1,78 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Decisions between two versions, from pairs of launches on pairs of rigs."""
+"""How long two versions take turns."""
 
 from __future__ import annotations
 
+import itertools
 import math
-from random import Random
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from pytest_icbench.measure.comparing import (
-    SUSPICION,
-    confirming,
-    confirming_rigs,
-    first_look,
-    fixed_rigs,
-    is_narrow,
-    second_look,
+from pytest_icbench.measure.comparing import Allowances, Series, fewest_comparing, why_stop_comparing
+from pytest_icbench.model.settings import Settings
+from pytest_icbench.stats.decision import SESSION_ERROR, Allowance, decide_pairs
+
+HIGHER = Allowance("higher")
+ANY = Allowance("higher", 1e-9)
+
+
+def why(
+    ratios: list[float], *, launched: int | None = None, left_s: float = 9.0, repeats: int | None = None
+) -> str | None:
+    series = [Series(tuple(ratios), HIGHER)]
+    return why_stop_comparing(launched or len(ratios), series, Settings(repeats=repeats), 1, left_s)
+
+
+@pytest.mark.parametrize(
+    ("repeats", "cases", "pairs"), [(None, 1, 7), (None, 5, 9), (None, 100, 14), (3, 1, 7), (20, 5, 20)]
 )
-from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.stats.noninferiority import Margin
-from pytest_icbench.stats.paired import fewest_pairs
-from pytest_icbench.stats.quantiles import CONFIDENCE
-from pytest_icbench.stats.rig_pairs import RigPair, over_rigs, ranked_over_rigs
-from pytest_icbench.stats.student import FEWEST_UNITS
-
-HIGHER = Margin("higher")
+def test_a_session_with_more_cases_takes_more_pairs(repeats: int | None, cases: int, pairs: int) -> None:
+    assert fewest_comparing(Settings(repeats=repeats), cases) == pairs
 
 
-def on_rigs(*ratios: float) -> list[RigPair]:
-    return [((100 * ratio, 100 * ratio), (100.0, 100.0)) for ratio in ratios]
+def test_pairs_end_when_they_are_enough_twice() -> None:
+    narrow = [1.0, 1.001, 0.999] * 3
+    assert why(narrow[:6]) is None
+    assert why(narrow[:7]) == "precision"
+    assert why([0.9, 1.1, 0.8, 1.3, 1.0, 1.2, 1.0]) is None
+    assert why([0.9, 1.15, 1.0, 1.3] * 3) is None
 
 
-def test_launches_on_the_same_rigs_are_one_unit() -> None:
-    """Rigs of which one in two lies 6 % lower: many launches on three of them are three values."""
-    agreeing = [([94.0] * 40, [100.0] * 40), ([100.0] * 40, [100.0] * 40), ([94.0] * 40, [100.0] * 40)]
-    estimate = over_rigs(agreeing)
-    assert estimate.low is not None
-    assert estimate.high is not None
-    assert estimate.low < 0.9
-    assert estimate.high > 1.02
+def test_the_time_ends_them_once_they_are_enough_for_the_level() -> None:
+    wide = [0.5, 2.0, 0.8, 1.2] * 2
+    assert why(wide[:6], left_s=-1) is None
+    assert why(wide[:7], left_s=-1) == "max-duration"
+    assert why(wide[:7], left_s=1) is None
 
 
-def test_two_rigs_have_no_interval() -> None:
-    assert over_rigs(on_rigs(0.9, 0.9)).low is None
-    with pytest.raises(ValueError, match="one unit at least"):
-        over_rigs([])
+def test_a_fixed_number_is_that_of_pairs_in_one_state() -> None:
+    assert why([1.0] * 8, launched=11, repeats=12) is None
+    assert why([1.0] * 12, launched=15, repeats=12) == "repeats"
+    assert why([1.0] * 3, launched=24, repeats=12) == "repeats"
+    assert why([], launched=24, repeats=12) == "repeats"
 
 
-def test_a_suspicion_takes_less_than_a_verdict() -> None:
-    doubtful = on_rigs(0.86, 0.9, 0.94, 0.96)
-    look = first_look(doubtful, HIGHER, CONFIDENCE)
-    assert look.ratio.high is not None
-    assert look.ratio.high > HIGHER.limit
-    suspecting = over_rigs(doubtful, SUSPICION)
-    assert suspecting.high is not None
-    assert suspecting.high < HIGHER.limit
-    assert look.verdict == Verdict.REGRESSED
-    assert first_look(on_rigs(0.86, 0.9, 0.99, 1.01), HIGHER, CONFIDENCE).verdict == Verdict.INCONCLUSIVE
+def test_both_figures_have_to_be_narrow() -> None:
+    wide, narrow = Series((0.8, 1.3, 1.0) * 4, HIGHER), Series((1.0, 1.001) * 6, HIGHER.of_cost)
+    assert why_stop_comparing(12, [wide, narrow], Settings(), 1, 9.0) is None
+    assert why_stop_comparing(12, [narrow, narrow], Settings(), 1, 9.0) == "precision"
 
 
-def test_a_suspicion_is_confirmed_at_the_confidence_of_the_session() -> None:
-    fresh = on_rigs(*[0.9 + 0.005 * number for number in range(7)])
-    confirmed = second_look(fresh, HIGHER, 1, Verdict.REGRESSED)
-    assert (confirmed.decision, confirmed.confirmed, confirmed.note) == (Verdict.REGRESSED, True, None)
-    unsure = second_look(fresh, HIGHER, 20, Verdict.REGRESSED)
-    assert (unsure.decision, unsure.confirmed) == (Verdict.INCONCLUSIVE, False)
-    assert unsure.note == "the first look said REGRESSED, fresh launches do not say it surely enough"
-    passed = second_look(on_rigs(*[1.0] * 7), HIGHER, 1, Verdict.REGRESSED)
-    assert (passed.decision, passed.note) == (Verdict.PASS, None)
+@pytest.mark.parametrize("sizes", [[0.01] * 9, [0.003 * place for place in range(1, 10)], [0.001] * 6 + [0.1] * 3])
+def test_series_that_end_by_their_sizes_accuse_as_rarely_as_promised(sizes: list[float]) -> None:
+    """Every exchange of labels ends at the same pair, and is accused as rarely as the level says."""
+    ends, accused = set(), 0
+    for signs in itertools.product((1, -1), repeat=len(sizes)):
+        ratios = [math.exp(sign * size) for sign, size in zip(signs, sizes, strict=True)]
+        pairs = next((end for end in range(7, 9) if why(ratios[:end])), 9)
+        ends.add(pairs)
+        accused += decide_pairs(ratios[:pairs], ANY, 1).outcome == "worse"
+    assert len(ends) == 1
+    assert accused / 2 ** len(sizes) <= SESSION_ERROR
 
 
-def test_the_width_alone_ends_a_first_look() -> None:
-    assert is_narrow(on_rigs(1.0, 1.001, 0.999), HIGHER, 0.03)
-    assert not is_narrow(on_rigs(1.0, 1.01, 0.99), HIGHER, 0.03)
-    assert not is_narrow(on_rigs(1.0, 1.0), HIGHER, 0.03)
-    assert is_narrow(on_rigs(1.0, 1.01, 0.99), Margin("higher", tolerated=0.1), 0.05)
-    assert not is_narrow([], HIGHER, 0.03)
-
-
-@given(st.integers(1, 60))
-def test_a_fixed_number_of_pairs_has_three_rigs_where_it_can(repeats: int) -> None:
-    spread = fixed_rigs(repeats)
-    assert sum(spread) == repeats
-    assert len(spread) >= min(repeats, FEWEST_UNITS)
-    assert max(spread) - min(spread) <= 1
-    assert max(spread) <= 2
-
-
-@given(st.integers(1, 100), st.integers(1, 300))
-def test_a_second_look_has_rigs_for_its_confidence_and_no_fewer_pairs(screened: int, cases: int) -> None:
-    rigs = confirming_rigs(screened, cases)
-    assert sum(rigs) >= screened
-    assert len(rigs) >= fewest_pairs(confirming(cases))
-    assert ranked_over_rigs(on_rigs(*[1.0] * len(rigs)), confirming(cases)).low is not None
-
-
-def test_rigs_that_draw_levels_are_confirmed_as_rarely_as_promised() -> None:
-    """Unchanged software on rigs in two bands, 6 % apart: fresh launches alone bound the false alarms."""
-    random, sessions = Random(3), 3000
-    alarms = 0
-    for _ in range(sessions):
-        drawn = [
-            math.exp(random.choice((0, -0.06)) - random.choice((0, -0.06)) + random.gauss(0, 0.01)) for _ in "1234567"
-        ]
-        alarms += second_look(on_rigs(*drawn), HIGHER, 1, Verdict.REGRESSED).confirmed
-    assert alarms / sessions <= 0.01
+def test_cycles_may_rise_by_as_much_as_a_rate_may_fall() -> None:
+    allowed = Allowances.of(Allowance("higher", 0.2))
+    assert allowed.cycles.better == "lower"
+    assert allowed.cycles.share == pytest.approx(0.25)
+    assert not allowed.cycles_named

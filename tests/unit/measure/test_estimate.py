@@ -60,11 +60,9 @@ def test_a_launch_that_waits_for_a_stationary_rate_has_windows_to_judge() -> Non
 
 def test_a_comparison_builds_its_rigs_anew() -> None:
     pair = 2 * (0.25 + 1.0 + LAUNCH_OVERHEAD_S)
-    for repeats, rigs in ((3, 3), (6, 3), (8, 4)):
-        seconds = comparison_estimate_s(Settings(repeats=repeats))
-        assert seconds == pytest.approx(repeats * pair + rigs * 2 * RIG_OVERHEAD_S)
-    assert comparison_estimate_s(Settings()) == pytest.approx(8 * pair + 4 * 2 * RIG_OVERHEAD_S)
-    assert comparison_estimate_s(Settings(max_duration_s=20.0), build=False) == pytest.approx(20 - pair)
+    for repeats, cases, pairs in ((3, 1, 7), (12, 1, 12), (None, 1, 7), (None, 100, 14)):
+        seconds = comparison_estimate_s(Settings(repeats=repeats), cases)
+        assert seconds == pytest.approx(pairs * (pair + 2 * RIG_OVERHEAD_S))
 
 
 def test_a_search_is_bounded_by_its_own_time() -> None:

@@ -13,9 +13,9 @@ import pytest
 from pytest_icbench.errors import UsageError
 from pytest_icbench.measure.stopping import narrow, telling_precision, why_stop
 from pytest_icbench.model.settings import PROTOCOLS, Settings
+from pytest_icbench.stats.decision import Allowance
 from pytest_icbench.stats.dependence import FEWEST_TELLING
 from pytest_icbench.stats.intervals import median_over_launches
-from pytest_icbench.stats.noninferiority import Margin
 
 SESSIONS = 800
 #: Three standard errors of so many sessions.
@@ -103,9 +103,9 @@ def test_no_precision_is_claimed_while_the_launches_drift_by_more() -> None:
     assert narrow(climbing, 0.03)
 
 
-def test_a_gate_asks_for_the_precision_that_its_margin_needs() -> None:
-    assert telling_precision(Margin("higher")) == pytest.approx(0.0106, abs=1e-4)
-    assert telling_precision(Margin("lower", tolerated=0.05)) == pytest.approx(0.08 / 2 / math.sqrt(2))
+def test_a_gate_asks_for_the_precision_that_its_allowance_needs() -> None:
+    assert telling_precision(Allowance("higher")) == pytest.approx(0.0106, abs=1e-4)
+    assert telling_precision(Allowance("lower", 0.08)) == pytest.approx(0.08 / 2 / math.sqrt(2))
 
 
 def test_the_time_for_a_case_ends_it() -> None:

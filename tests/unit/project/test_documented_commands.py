@@ -48,7 +48,7 @@ NOT_RUN = {
     "─► Launch": "a drawing",
 }
 #: Subcommands that the tests of a host run; here their arguments are parsed.
-PARSED = {"doctor", "recover", "calibrate", "history", "hlog", "bisect"}
+PARSED = {"doctor", "recover", "history", "hlog", "bisect"}
 
 
 def relative(document: Path) -> str:

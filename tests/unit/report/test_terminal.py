@@ -250,7 +250,7 @@ def test_notes_of_a_kind_are_one_note() -> None:
     assert "drifted while measured, 21 cases: ovs-64B +25 %;" in told
     assert told.endswith("and 13 more")
     reason = "placement is dedicated here and cooperative there"
-    apart = [line(Case(switch), verdict="INCOMPARABLE", reason=f"{reason}, {Case(switch).id}") for switch in ("a", "b")]
+    apart = [line(Case(switch), verdict="INCOMPARABLE", reason=f"{Case(switch).id}: {reason}") for switch in ("a", "b")]
     told = " ".join(" ".join(table(apart)).split())
     assert told.endswith(f"INCOMPARABLE: {reason}, 2 cases: a-64B, b-64B")
 

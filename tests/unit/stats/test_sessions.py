@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_icbench.stats.quantiles import Estimate, median
-from pytest_icbench.stats.sessions import Spread, arm, as_wide_as, change_of_level, tails
+from pytest_icbench.stats.sessions import as_wide_as, change_of_level
 from pytest_icbench.stats.student import student_quantile
 
 COMPARISONS, LAUNCHES = 1200, 7
@@ -79,17 +79,6 @@ def test_the_change_has_no_unit(now: list[float], earlier: list[list[float]], un
 @pytest.mark.parametrize(("freedom", "t"), [(1, 12.706), (2, 4.303), (3, 3.182)])
 def test_few_degrees_of_freedom_have_their_quantiles(freedom: int, t: float) -> None:
     assert student_quantile(freedom, 0.975) == pytest.approx(t, rel=0.01)
-
-
-@pytest.mark.parametrize(("freedom", "told"), [(1, 1), (5, 5), (7, 5), (8, 6), (10, 6), (11, 7), (40, 7)])
-def test_few_sessions_have_heavier_tails(freedom: int, told: int) -> None:
-    assert tails(freedom) == told
-    wide = arm(Spread(0.01, freedom), freedom + 1, 0.999)
-    assert wide == pytest.approx(student_quantile(told, 0.9995) * 0.01 * math.sqrt(1 + 1 / (freedom + 1)))
-
-
-def test_what_holds_an_interval_of_95_percent_has_no_heavier_tails() -> None:
-    assert arm(Spread(0.01, 40), 41, 0.95) == pytest.approx(student_quantile(40, 0.975) * 0.01 * math.sqrt(1 + 1 / 41))
 
 
 @pytest.mark.parametrize("earlier", [3, 6, 20])

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.gate.entry import Entry, entry_of
 from pytest_icbench.gate.margins import COMPARED
+from pytest_icbench.gate.session_values import Figure
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import DamagedData
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
-from pytest_icbench.stats.noninferiority import Figure
 from pytest_icbench.stats.quantiles import Estimate, Histogram
 from pytest_icbench.store import baselines
 from pytest_icbench.store.baseline_file import SCHEMA, read, write
@@ -93,7 +93,8 @@ def changed(**values: object) -> str:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (changed(schema=SCHEMA + 1), f"schema {SCHEMA + 1}, but this version reads up to {SCHEMA}; update"),
+        (changed(schema=SCHEMA + 1), f"schema {SCHEMA + 1}, but this version reads {SCHEMA}; update"),
+        (changed(schema=SCHEMA - 1), "written by an earlier version .schema 1, this one reads 2.; measure and save"),
         (changed(schema=0), "schema is 0"),
         (changed(schema=True), "schema"),
         (changed(format="something"), "no baseline of pytest-icbench"),

@@ -1,23 +1,28 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A suspect is measured again at the session's end, on rigs built anew, before anything is accused."""
+"""A possible regression is measured again at the session's end, on rigs built anew."""
 
 from __future__ import annotations
 
 import csv
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from pytest_icbench.cli.main import main as cli
+from pytest_icbench.gate.entry import Entry
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import EXIT_STATUS
-from pytest_icbench.plugin import second_look
+from pytest_icbench.plugin import retest
+from pytest_icbench.plugin.run import OldVersion
 from tests.baselines import keep_sessions, measured, scaled
 from tests.plugin.conftest import Runner
 from tests.plugin.fakes import FakeTestbed
+from tests.plugin.test_versions import gives
 
 CASES = """
 @pytest.mark.icbench(switch="ovs", packet_size=[64, 512, 1500])
@@ -48,8 +53,8 @@ def results(inner: Runner) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-def test_a_suspect_of_rounds_is_measured_again_by_its_test(files: Runner, bench: type[FakeTestbed]) -> None:
-    """As the gate's recipes run it: three rounds over all cases, then the tests, then second looks."""
+def test_a_possible_regression_of_rounds_is_measured_again_by_its_test(files: Runner, bench: type[FakeTestbed]) -> None:
+    """As the gate's recipes run it: three rounds over all cases, then the tests, then retests."""
     bench.behaviour = staticmethod(looks(0.8, 0.8, 0.8, 0.8))
     result = files.run("--icbench-compare=main", "--icbench-rounds=3", "--icbench-budget=20m")
     result.assert_outcomes(passed=2, failed=1)
@@ -60,23 +65,25 @@ def test_a_suspect_of_rounds_is_measured_again_by_its_test(files: Runner, bench:
     assert [line["verdict"] for line in results(files)] == ["INCONCLUSIVE", "PASS", "PASS", "REGRESSED"]
 
 
-def test_a_suspect_is_measured_again_when_all_others_are_over(files: Runner, bench: type[FakeTestbed]) -> None:
+def test_a_possible_regression_is_measured_again_when_all_others_are_over(
+    files: Runner, bench: type[FakeTestbed]
+) -> None:
     bench.behaviour = staticmethod(looks(0.8, 0.8))
     result = files.run("--icbench-compare=main")
     result.assert_outcomes(passed=2, failed=1)
     assert result.ret == EXIT_STATUS["regressed"]
     result.stdout.fnmatch_lines(
         [
-            "icbench: ovs-64B-b32-1vs1-Rmax: 20 % lower: a suspect, measured again at the session's end",
-            "*REGRESSED: throughput_pps 4M 20 % lower than 5M of main, ovs-64B-b32-1vs1-Rmax",
+            "icbench: ovs-64B-b32-1vs1-Rmax: 20 % lower: a possible regression, measured again at the session's end",
+            "*REGRESSED: ovs-64B-b32-1vs1-Rmax: 4 Mpps is 20 % lower than main (*",
         ]
     )
     sizes = [line["axes"]["packet_size"] if "packet_size" in line["axes"] else line["case"] for line in results(files)]
     assert len(sizes) == 4
-    assert sizes[0] == sizes[-1]  # the first look, and the second at the end
+    assert sizes[0] == sizes[-1]  # at first, and at the end
     verdicts = [line["verdict"] for line in results(files)]
     assert verdicts == ["INCONCLUSIVE", "PASS", "PASS", "REGRESSED"]
-    assert results(files)[0]["findings"][0]["suspect"] is True
+    assert results(files)[0]["findings"][0]["retest"] is True
     # One test, one outcome, one line.
     tests = (files.path / "reports" / "latest" / "tests.jsonl").read_text().splitlines()
     outcomes = [
@@ -89,7 +96,7 @@ def test_a_suspect_is_measured_again_when_all_others_are_over(files: Runner, ben
     ]
 
 
-def test_a_report_made_later_has_the_second_look_alone(files: Runner, bench: type[FakeTestbed]) -> None:
+def test_a_report_made_later_has_the_retest_alone(files: Runner, bench: type[FakeTestbed]) -> None:
     bench.behaviour = staticmethod(looks(0.8, 0.8))
     files.run("--icbench-compare=main")
     table = files.path / "table.csv"
@@ -98,15 +105,15 @@ def test_a_report_made_later_has_the_second_look_alone(files: Runner, bench: typ
     assert sorted(row["verdict"] for row in rows) == ["PASS", "PASS", "REGRESSED"]
 
 
-def test_the_second_look_has_fresh_rigs(files: Runner, bench: type[FakeTestbed]) -> None:
+def test_a_retest_has_fresh_rigs(files: Runner, bench: type[FakeTestbed]) -> None:
     bench.behaviour = staticmethod(looks(0.8, 0.8))
     files.run("--icbench-compare=main")
     assert [line["settings"].get("fresh", False) for line in results(files)][:1] != [True]
     builds = [entry for entry in bench.log if entry.startswith("build")]
-    assert len(builds) >= 2  # of one rig that all three cases share, and of the second look
+    assert len(builds) >= 2  # of one rig that all three cases share, and of the retest
 
 
-def test_a_suspect_that_is_as_before_is_not_accused(files: Runner, bench: type[FakeTestbed]) -> None:
+def test_what_is_as_before_when_measured_again_passes(files: Runner, bench: type[FakeTestbed]) -> None:
     bench.behaviour = staticmethod(looks(0.8, 1.0))
     result = files.run("--icbench-compare=main")
     result.assert_outcomes(passed=3)
@@ -115,7 +122,7 @@ def test_a_suspect_that_is_as_before_is_not_accused(files: Runner, bench: type[F
     result.stdout.no_fnmatch_line("*1 undecided*")
 
 
-def test_the_clearest_suspect_comes_first(files: Runner, bench: type[FakeTestbed]) -> None:
+def test_the_greatest_loss_comes_first(files: Runner, bench: type[FakeTestbed]) -> None:
     factors = {64: 0.9, 512: 0.5, 1500: 0.7}
     bench.behaviour = staticmethod(lambda case: measured(case, launches=scaled(factors[case.traffic.packet_size])))
     result = files.run("--icbench-compare=main")
@@ -124,27 +131,29 @@ def test_the_clearest_suspect_comes_first(files: Runner, bench: type[FakeTestbed
     assert again == sorted(again)
 
 
-def test_without_time_a_suspect_stays_undecided(
+def test_without_time_it_stays_undecided(
     files: Runner, bench: type[FakeTestbed], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(second_look, "second_look_least_s", lambda _settings, _rate: 1e9)
+    monkeypatch.setattr(retest, "retest_least_s", lambda _settings, _rate: 1e9)
     bench.behaviour = staticmethod(looks(0.8))
     result = files.run("--icbench-compare=main", "--icbench-budget=20m")
     result.assert_outcomes(passed=2)
     assert result.ret == EXIT_STATUS["undecided"]
-    result.stdout.fnmatch_lines(["icbench: 1 suspect not measured again, for lack of time: give more --icbench-budget"])
+    result.stdout.fnmatch_lines(
+        ["icbench: 1 possible regression not measured again, for lack of time: give more --icbench-budget"]
+    )
     (line,) = [line for line in results(files) if line["verdict"] == "INCONCLUSIVE"]
-    assert line["findings"][0]["suspect"] is True
+    assert line["findings"][0]["retest"] is True
     tests = (files.path / "reports" / "latest" / "tests.jsonl").read_text().splitlines()
     assert len(tests) == 3
 
 
-def test_what_is_strict_waits_for_the_second_look_too(files: Runner, bench: type[FakeTestbed]) -> None:
+def test_what_is_strict_waits_for_the_retest_too(files: Runner, bench: type[FakeTestbed]) -> None:
     bench.behaviour = staticmethod(looks(0.8, 1.0))
     files.run("--icbench-compare=main", "--icbench-strict").assert_outcomes(passed=3)
 
 
-def test_an_interruption_keeps_the_first_look(files: Runner) -> None:
+def test_an_interruption_keeps_the_first_result(files: Runner) -> None:
     files.ini("icbench_turns = no\n")
     before = (
         "from tests.baselines import measured, scaled\n"
@@ -153,10 +162,10 @@ def test_an_interruption_keeps_the_first_look(files: Runner) -> None:
     )
     result = files.spawn_with_bench("--icbench-compare=main", before=before)
     assert result.ret == pytest.ExitCode.INTERRUPTED
-    result.stdout.fnmatch_lines(["INCONCLUSIVE: *: a suspect, and nothing is accused*"])
+    result.stdout.fnmatch_lines(["INCONCLUSIVE: *: worse once, and not measured again*"])
 
 
-def test_a_worker_measures_a_suspect_again_at_once(files: Runner) -> None:
+def test_a_worker_measures_again_at_once(files: Runner) -> None:
     pytest.importorskip("xdist")
     before = (
         "from tests.baselines import measured, scaled\n"
@@ -170,3 +179,24 @@ def test_a_worker_measures_a_suspect_again_at_once(files: Runner) -> None:
     sizes = [line["case"] for line in results(files)]
     assert sizes == [sizes[0], sizes[0], *sizes[2:]]
     assert [line["verdict"] for line in results(files)] == ["INCONCLUSIVE", "REGRESSED", "PASS", "PASS"]
+
+
+def test_a_retest_against_the_old_version_decides(
+    files: Runner, bench: type[FakeTestbed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the version that the baseline is of can be started: what that comparison finds stands."""
+    asked: list[str] = []
+
+    def against(entry: Entry) -> OldVersion:
+        def measure(case: Case, _settings: Settings) -> Measurement:
+            asked.append(f"{entry.case} {case.id}")
+            return gives("PASS", 0.99)(replace(case, candidate="new"))[0]
+
+        return measure
+
+    monkeypatch.setattr(retest, "old_version", against)
+    bench.behaviour = staticmethod(looks(0.8))
+    result = files.run("--icbench-compare=main")
+    assert asked == ["ovs-64B-b32-1vs1-Rmax ovs-64B-b32-1vs1-Rmax"]
+    result.assert_outcomes(passed=3)
+    assert [line["verdict"] for line in results(files)] == ["INCONCLUSIVE", "PASS", "PASS", "PASS"]

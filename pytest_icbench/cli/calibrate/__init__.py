@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: BSD-3-Clause
-"""The differences that a comparison can detect on this host, and the time that it takes."""
