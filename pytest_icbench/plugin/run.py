@@ -42,6 +42,7 @@ from pytest_icbench.testbed.rig_pool import RigPool, RigRequests, Rigs
 if TYPE_CHECKING:
     from pytest_icbench.measure.comparing import Allowances
     from pytest_icbench.measure.progress import Progress
+    from pytest_icbench.model.candidate import Candidate
     from pytest_icbench.model.rate import Rate
     from pytest_icbench.model.settings import Settings
     from pytest_icbench.plugin.retest import OldVersion
@@ -210,24 +211,47 @@ class Run:
 
         return self._on_rigs(case, settings, measured)[0]
 
-    def measure_versions(self, case: Case, settings: Settings, allowed: Allowances) -> tuple[Measurement, Measurement]:
-        """Measures a candidate side by side with its base. Returns both results. Raises what ``measure`` raises."""
+    def measure_beside(
+        self, case: Case, settings: Settings, allowed: Allowances, old: Candidate, cases: int
+    ) -> tuple[Measurement, Measurement]:
+        """Measures a case side by side with its old version, on fresh rigs. Returns and raises as ``measure_versions``.
+
+        Args:
+            old: how the old version is started, which a baseline has kept.
+            cases: the number of comparisons that share the session's error rate.
+        """
+        self.free_endpoints()
+        self.pool.close()
+        return self.measure_versions(case, settings, allowed, base=self.testbed.add_old(case, old), cases=cases)
+
+    def measure_versions(
+        self, case: Case, settings: Settings, allowed: Allowances, base: Case | None = None, cases: int | None = None
+    ) -> tuple[Measurement, Measurement]:
+        """Measures a candidate side by side with its base. Returns both results. Raises what ``measure`` raises.
+
+        Args:
+            base: another base than the candidate's own.
+            cases: the number of comparisons that share the session's error rate; None: that of candidates.
+        """
+        compared = self.compared if cases is None else cases
 
         def measured(rigs: Rigs[Any], _requests: RigRequests, budgeted: Settings) -> tuple[Measurement, Measurement]:
             if rigs.reference is None:
                 raise ProvisionError(f"the base, {rigs.trouble}")
             pair = rigs.rig, rigs.reference
             show = partial(self.show, case.dimension)
-            return self.testbed.measure_versions(pair, case, budgeted, allowed, self.compared, show)
+            more = {} if base is None else {"base": base}
+            return self.testbed.measure_versions(pair, case, budgeted, allowed, compared, show, **more)
 
-        now, base = self._on_rigs(case, settings, measured)
-        return now, base
+        now, then = self._on_rigs(case, settings, measured, base)
+        return now, then
 
     def _on_rigs(
         self,
         case: Case,
         settings: Settings,
         measure: Callable[[Rigs[Any], RigRequests, Settings], Measurement | tuple[Measurement, ...]],
+        base: Case | None = None,
     ) -> tuple[Measurement, ...]:
         """Measures on the case's rigs, within the budget. Returns the results; the first is that of the case.
 
@@ -238,7 +262,7 @@ class Run:
         try:
             self.free_endpoints()
             self.progress.update(case.id, "build")
-            requests = self.testbed.need(case, settings)
+            requests = self.testbed.need(case, settings) if base is None else self.testbed.need(case, settings, base)
             rigs = self.pool.acquire(requests)
             budgeted = self._within_budget(case, settings, began)
             measured = measure(rigs, requests, budgeted)
