@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any
-
-from pytest_icbench.model.codec import decode, encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +42,8 @@ class OldVersion:
     workload: Program | None = None
     function: Program | None = None
     component: str | None = None
-    config: Mapping[str, Any] = field(default_factory=dict)
-    function_config: Mapping[str, Any] = field(default_factory=dict)
+    config: dict[str, Any] = field(default_factory=dict)
+    function_config: dict[str, Any] = field(default_factory=dict)
     kernel: str | None = None
 
     def programs(self) -> Iterator[tuple[str, Program]]:
@@ -59,13 +57,3 @@ class OldVersion:
         """Returns the names of the parts that are others now."""
         names = (member.name for member in fields(self))
         return tuple(name for name in names if getattr(self, name) != getattr(now, name))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Returns plain JSON data; ``from_dict`` is the inverse."""
-        data: dict[str, Any] = encode(self)
-        return data
-
-    @classmethod
-    def from_dict(cls, data: Any, where: str) -> OldVersion:
-        """Returns what ``to_dict`` has written. Raises DamagedData."""
-        return decode(cls, data, where)

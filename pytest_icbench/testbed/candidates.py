@@ -135,7 +135,7 @@ class Candidates:
         candidate = self.of(case)
         if candidate is None:
             return None
-        told = {"target": candidate.target, "kind": candidate.kind, "value": candidate.value}
+        told: dict[str, Any] = {"target": candidate.target, "kind": candidate.kind, "value": candidate.value}
         if candidate.kind in ("binary", "config", "lib", "image"):
             told["value"] = candidate.path.name
         if candidate.config is not None:

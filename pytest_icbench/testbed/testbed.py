@@ -21,6 +21,7 @@ from pytest_icbench.host.limits import allow_files
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.candidate import WORKLOAD, candidate_key
 from pytest_icbench.model.case import CANDIDATE_KEY, Case
+from pytest_icbench.model.function_facts import function_key
 from pytest_icbench.testbed.application_probe import with_application
 from pytest_icbench.testbed.candidates import Candidates
 from pytest_icbench.testbed.feasibility import Feasibility
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from pytest_icbench.model.candidate import Candidate
     from pytest_icbench.model.fitness import Fitness, Link
     from pytest_icbench.model.measurement import Measurement
+    from pytest_icbench.model.old_version import OldVersion
     from pytest_icbench.model.placement import Placement
     from pytest_icbench.model.settings import Settings
     from pytest_icbench.testbed.host_rig import HostPart
@@ -403,6 +405,22 @@ class Testbed:
                 **self._found_fit(),
                 **({"host": platform.node()} if self.options.host_names else {}),
             },
+            software=self._software(rig),
+        )
+
+    def _software(self, rig: Rig) -> OldVersion:
+        from pytest_icbench.testbed.software import software_of
+
+        key, candidate = candidate_key(rig.case), self.candidates.of(rig.case)
+        configs = {**self._user, **({rig.case.switch: self._user[key]} if key in self._user else {})}
+        if candidate is not None and candidate.component is not None and candidate.key in self._user:
+            configs[function_key(candidate.component)] = self._user[candidate.key]
+        return software_of(
+            rig,
+            {**self._arguments["binaries"], **self.candidates.replaced(rig.case).programs},
+            self.programs.get(key, (None, None))[0],
+            self.candidates.workload(rig.case),
+            configs,
         )
 
     def _found_fit(self) -> dict[str, Any]:
