@@ -23,6 +23,7 @@ from pytest_icbench.stats.decision import ENOUGH_SESSIONS, Outcome, decide_sessi
 
 _SAME_AS_LINK = "the reference link changed alike, or it alone: the host is another one than in the baseline's sessions"
 _NO_LINK = "no reference link tells the host from the software: compare both versions here (--icbench-variant)"
+_SAME = "the software is the same as in the baseline: only the host can have changed"
 _ONCE = "worse once, and not measured again: give more --icbench-budget"
 
 
@@ -59,12 +60,20 @@ def over_sessions(
     finding = replace(finding, **judged)
     outcomes = [decision.outcome for decision in decisions]
     if "worse" in outcomes:
+        if set(outcomes) == {"worse"} and _same_software(now, before):
+            return replace(finding, reason="host", note=_SAME)
         return _of_worse(finding, outcomes, retest=retest)
     if power.weak and outcomes != ["better", "better"]:
         return replace(
             finding, reason="spread", more=more_sessions([side for _, side in known], allowed.allowance, cases)
         )
     return replace(finding, verdict=Verdict.IMPROVED if outcomes == ["better", "better"] else Verdict.PASS)
+
+
+def _same_software(now: Entry, before: Entry) -> bool:
+    """Whether no part of what is tested has changed since the newest session, as far as both say how it is started."""
+    known = now.old is not None and before.old is not None and before.old.same(now.old)
+    return known and now.treatment.get("switch") == before.treatment.get("switch")
 
 
 def _of_worse(finding: Finding, outcomes: Sequence[Outcome], *, retest: bool) -> Finding:

@@ -53,6 +53,10 @@ class OldVersion:
             if program is not None:
                 yield part, program
 
+    def same(self, now: OldVersion) -> bool:
+        """Whether the switch is surely the same: a script, or the kernel, can do other things than it did."""
+        return self == now and self.switch is not None and self.switch.libraries is not None
+
     def differing(self, now: OldVersion) -> tuple[str, ...]:
         """Returns the names of the parts that are others now."""
         names = (member.name for member in fields(self))

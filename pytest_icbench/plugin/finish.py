@@ -11,6 +11,7 @@ from pytest_icbench.errors import IcbenchError
 from pytest_icbench.gate.entry import entry_of
 from pytest_icbench.gate.power import saved
 from pytest_icbench.model.result import Result
+from pytest_icbench.plugin.old_versions import upgraded_in_place
 from pytest_icbench.plugin.outcomes import Outcomes
 from pytest_icbench.report import markdown, openmetrics
 from pytest_icbench.store.baselines import load, save
@@ -42,7 +43,8 @@ def write_all(
         keys = {(entry.key, str(entry.identity)) for entry in entries}
         kept = [one for one in load(options.baselines, options.save).entries if (one.key, str(one.identity)) in keys]
         lines = [f"baseline {options.save}: {', '.join(map(str, files))}"]
-        return lines + [f"baseline {options.save}: {sentence}" for sentence in saved(kept)], troubles
+        sentences = [*saved(kept), *upgraded_in_place((entry.switch, entry.old) for entry in kept)]
+        return lines + [f"baseline {options.save}: {sentence}" for sentence in sentences], troubles
     except IcbenchError as error:
         later = f"icbench accept {options.save} --all --run {directory}"
         return [], [*troubles, f"baseline {options.save}: {error}; afterwards: {later}"]

@@ -23,12 +23,10 @@ class Found:
     Attributes:
         candidate: how it is started; None if it cannot be, or is the present one.
         sentence: what it is, or why there is none.
-        same: whether the software is the same as then, so that only the host can have changed.
     """
 
     candidate: Candidate | None
     sentence: str
-    same: bool = False
 
 
 def old_version(old: OldVersion | None, now: OldVersion | None, switch: str) -> Found:
@@ -42,7 +40,7 @@ def old_version(old: OldVersion | None, now: OldVersion | None, switch: str) -> 
         return Found(None, "the baseline does not say how its version is started: save it again")
     differing = old.differing(now)
     if not differing:
-        return Found(None, "the software is the same as in the baseline: only the host can have changed", same=True)
+        return Found(None, "the switch, the workload and their configurations are those of the baseline")
     if "kernel" in differing:
         return Found(None, f"the baseline is of kernel {old.kernel}, which cannot be started beside {now.kernel}")
     if "component" in differing:

@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from pytest_icbench.model.candidate import Candidate
     from pytest_icbench.model.rate import Rate
     from pytest_icbench.model.settings import Settings
-    from pytest_icbench.plugin.retest import OldVersion
     from pytest_icbench.testbed.exchange import Exchange
     from pytest_icbench.testbed.rig import Rig
     from pytest_icbench.testbed.testbed import Testbed
@@ -108,8 +107,8 @@ class Run:
         self.current = ""
         #: The time of a retest; None on the first test.
         self._retest_s: float | None = None
-        #: Measures a retest against the version that the baseline is of, where that can be started.
-        self.against_old: OldVersion | None = None
+        #: The version that the baseline is of, beside which a retest is measured; None where it cannot be started.
+        self.old: Candidate | None = None
         info = gather(config, options, items, directory.name, testbed.facts, testbed.programs)
         #: The measurements of the run that is resumed.
         self.taken: Taken | None = None
@@ -148,21 +147,21 @@ class Run:
             return None
         return self.comparer.compare(measurement, margins, retest=self._retest_s is not None)
 
-    def begin_retest(self, seconds: float, against_old: OldVersion | None) -> None:
+    def begin_retest(self, seconds: float, old: Candidate | None) -> None:
         """Builds the rigs of the next test anew, and gives it so much time. Raises ProvisionError for what remains.
 
         Args:
-            against_old: measures it against its old version; None: it is measured again.
+            old: the version of the baseline, beside which it is measured; None: it is measured again.
         """
         began = time.monotonic()
         self.free_endpoints()
         self.pool.close()
-        self.against_old = against_old
+        self.old = old
         self._retest_s = seconds - (time.monotonic() - began)
 
     def end_retest(self) -> None:
         """Ends what ``begin_retest`` began."""
-        self._retest_s = self.against_old = None
+        self._retest_s = self.old = None
 
     def on_this_test(self, settings: Settings, rate: Rate) -> Settings:
         """Returns the settings; on a retest each launch has rigs of its own, and time for the fewest launches.
@@ -172,6 +171,8 @@ class Run:
         """
         if self._retest_s is None:
             return settings
+        if self.old is not None:  # each pair has rigs of its own anyway
+            return replace(settings, max_duration_s=min(settings.max_duration_s, self._retest_s))
         return retest_settings(settings, self._retest_s, rate)
 
     def begin(self, nodeid: str) -> None:
@@ -211,29 +212,20 @@ class Run:
 
         return self._on_rigs(case, settings, measured)[0]
 
-    def measure_beside(
-        self, case: Case, settings: Settings, allowed: Allowances, old: Candidate, cases: int
-    ) -> tuple[Measurement, Measurement]:
-        """Measures a case side by side with its old version, on fresh rigs. Returns and raises as ``measure_versions``.
-
-        Args:
-            old: how the old version is started, which a baseline has kept.
-            cases: the number of comparisons that share the session's error rate.
-        """
-        self.free_endpoints()
-        self.pool.close()
-        return self.measure_versions(case, settings, allowed, base=self.testbed.add_old(case, old), cases=cases)
+    def base_of(self, case: Case) -> Case:
+        """Returns the case beside which one is measured: a candidate's base, or the old version of a retest."""
+        return case.base if self.old is None else self.testbed.add_old(case, self.old)
 
     def measure_versions(
-        self, case: Case, settings: Settings, allowed: Allowances, base: Case | None = None, cases: int | None = None
+        self, case: Case, settings: Settings, allowed: Allowances, base: Case | None = None
     ) -> tuple[Measurement, Measurement]:
         """Measures a candidate side by side with its base. Returns both results. Raises what ``measure`` raises.
 
         Args:
-            base: another base than the candidate's own.
-            cases: the number of comparisons that share the session's error rate; None: that of candidates.
+            base: the old version of a retest; None: the base of the candidate.
         """
-        compared = self.compared if cases is None else cases
+        # All cases that the baseline judged share the error rate, as any of them might have been measured again.
+        compared = self.compared if base is None or self.comparer is None else self.comparer.cases
 
         def measured(rigs: Rigs[Any], _requests: RigRequests, budgeted: Settings) -> tuple[Measurement, Measurement]:
             if rigs.reference is None:
