@@ -93,7 +93,6 @@ def test_an_image_with_a_workload_of_its_own(inner: Runner, tmp_path: Path) -> N
     (image / "etc").mkdir()
     for name in ("lib", "lib64"):
         (image / name).symlink_to(f"usr/{name}")
-    shutil.copytree("/usr/lib64", image / "usr/lib64", symlinks=True)
     program = image / "usr/local/bin/icbench-workload"
     shutil.copy2(workload_path(), program)
     copy_libraries(program, image)
@@ -121,10 +120,37 @@ def test_libraries_of_a_switch(inner: Runner, tmp_path: Path) -> None:
 
 def test_the_configuration_of_a_function(inner: Runner) -> None:
     (inner.path / "rules.toml").write_text(
-        'nft = "table ip more { chain c { type filter hook forward priority 5; } }"\n'
+        'nft = "table ip more { chain c { type filter hook forward priority 5; }; };"\n'
     )
     base, now = measured(inner, "function:linux:rules=config:rules.toml", more=', functions="route"')
     assert base["treatment"]["function"]["user_config"] is None
     assert now["treatment"]["function"]["user_config"]["file"] == "rules.toml"
     assert base["software"]["component"] == "linux"
     assert (base["software"]["function_config"], bool(now["software"]["function_config"])) == ({}, True)
+
+
+SLOW = """
+@pytest.mark.icbench(switch="forward-raw", variant="delay100us", rate=1000, burst=4, dimension="latency",
+                     repeats=3, warmup=0.05, duration=0.2, drain=0.2, reference=False)
+def test_a(icbench):
+    icbench.gate(icbench.latency())
+"""
+
+
+def test_a_possible_regression_is_measured_beside_the_old_program(inner: Runner, tmp_path: Path) -> None:
+    from pytest_icbench.driver.workload.executable import workload_path
+
+    old, new = tmp_path / "forward-1", tmp_path / "forward-2"
+    shutil.copy2(workload_path(), old)
+    new.write_text(f'#!/bin/bash\nexec {old} "${{@/#100/4000}}"\n')
+    new.chmod(0o755)
+    inner.write(test_x=SLOW)
+    for _ in range(3):
+        inner.spawn(f"--icbench-binary=forward-raw={old}", "--icbench-save=main").assert_outcomes(passed=1)
+    result = inner.spawn(f"--icbench-binary=forward-raw={new}", "--icbench-compare=main")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*: measured beside the baseline's version, which differs in forward-raw"])
+    now = json.loads((inner.path / "reports" / "latest" / "results.jsonl").read_text().splitlines()[-1])
+    assert (now["verdict"], now["decision"]) == ("REGRESSED", "REGRESSED")
+    assert now["side_by_side"]["base"] == "forward-raw:delay100us:before-64B-b4-1vs1-R1k"
+    assert now["side_by_side"]["ratio"] > 1.5
