@@ -11,6 +11,7 @@ from pytest_icbench.errors import IcbenchError
 from pytest_icbench.gate.entry import entry_of
 from pytest_icbench.gate.power import saved
 from pytest_icbench.model.result import Result
+from pytest_icbench.plugin.old_versions import upgraded_in_place
 from pytest_icbench.plugin.outcomes import Outcomes
 from pytest_icbench.report import markdown, openmetrics
 from pytest_icbench.store.baselines import load, save
@@ -43,7 +44,8 @@ def write_all(
         keys = {(entry.key, str(entry.identity)) for entry in entries}
         kept = [one for one in load(options.baselines, options.save).entries if (one.key, str(one.identity)) in keys]
         of = f"baseline {options.save}: "
-        later = [line for sentence in saved(kept) for line in wrapped(f"{of}{sentence}")]
+        sentences = [*saved(kept), *upgraded_in_place((entry.switch, entry.old) for entry in kept)]
+        later = [line for sentence in sentences for line in wrapped(f"{of}{sentence}")]
         return [f"{of}{', '.join(map(str, files))}", *later], troubles
     except IcbenchError as error:
         later = f"icbench accept {options.save} --all --run {directory}"
