@@ -25,7 +25,7 @@ from pytest_icbench.stats.quantiles import Estimate
 _LINK_TOO = "the reference link changed, too: the host is not as it was"
 _LINK_ALONE = "worse only relative to the reference link: the host is not as it was"
 _NO_LINK = "no reference link tells host from software: compare both versions (--icbench-variant)"
-_SAME = "the software is the baseline's, so only the host can have changed"
+_SAME = "the software is the same: only the host can have changed"
 _ONCE = "worse once, and not measured again (--icbench-budget)"
 
 

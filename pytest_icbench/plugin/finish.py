@@ -15,7 +15,6 @@ from pytest_icbench.plugin.old_versions import upgraded_in_place
 from pytest_icbench.plugin.outcomes import Outcomes
 from pytest_icbench.report import markdown, openmetrics
 from pytest_icbench.store.baselines import load, save
-from pytest_icbench.wording import wrapped
 
 SUMMARY = "summary.md"
 METRICS = "openmetrics.txt"
@@ -43,10 +42,9 @@ def write_all(
         files = save(options.baselines, options.save, entries)
         keys = {(entry.key, str(entry.identity)) for entry in entries}
         kept = [one for one in load(options.baselines, options.save).entries if (one.key, str(one.identity)) in keys]
-        of = f"baseline {options.save}: "
+        lines = [f"baseline {options.save}: {', '.join(map(str, files))}"]
         sentences = [*saved(kept), *upgraded_in_place((entry.switch, entry.old) for entry in kept)]
-        later = [line for sentence in sentences for line in wrapped(f"{of}{sentence}")]
-        return [f"{of}{', '.join(map(str, files))}", *later], troubles
+        return lines + [f"baseline {options.save}: {sentence}" for sentence in sentences], troubles
     except IcbenchError as error:
         later = f"icbench accept {options.save} --all --run {directory}"
         return [], [*troubles, f"baseline {options.save}: {error}; afterwards: {later}"]

@@ -131,7 +131,7 @@ def test_the_configuration_of_a_function(inner: Runner) -> None:
 
 SLOW = """
 @pytest.mark.icbench(switch="forward-raw", variant="delay100us", rate=1000, burst=4, dimension="latency",
-                     repeats=3, warmup=0.05, duration=0.2, drain=0.2, reference=False)
+                     repeats=6, warmup=0.05, duration=0.2, drain=0.5, reference=False)
 def test_a(icbench):
     icbench.gate(icbench.latency())
 """
@@ -142,7 +142,7 @@ def test_a_possible_regression_is_measured_beside_the_old_program(inner: Runner,
 
     old, new = tmp_path / "forward-1", tmp_path / "forward-2"
     shutil.copy2(workload_path(), old)
-    new.write_text(f'#!/bin/bash\nexec {old} "${{@/#100/4000}}"\n')
+    new.write_text(f'#!/bin/bash\nexec {old} "${{@/#100/40000}}"\n')
     new.chmod(0o755)
     inner.write(test_x=SLOW)
     for _ in range(3):

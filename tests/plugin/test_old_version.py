@@ -107,4 +107,4 @@ def test_the_same_software_is_not_accused(inner: Runner, bench: type[FakeTestbed
     inner.run("--icbench-compare=main").assert_outcomes(passed=1)
     (finding,) = next(line for line in results(inner) if "64B" in line["case"])["findings"][:1]
     assert (finding["verdict"], finding["reason"]) == ("INCONCLUSIVE", "host")
-    assert finding["note"] == "the software is the same as in the baseline: only the host can have changed"
+    assert finding["note"] == "the software is the same: only the host can have changed"
