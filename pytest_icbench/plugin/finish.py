@@ -42,9 +42,10 @@ def write_all(
         files = save(options.baselines, options.save, entries)
         keys = {(entry.key, str(entry.identity)) for entry in entries}
         kept = [one for one in load(options.baselines, options.save).entries if (one.key, str(one.identity)) in keys]
-        lines = [f"baseline {options.save}: {', '.join(map(str, files))}"]
+        of = f"baseline {options.save}: "
         sentences = [*saved(kept), *upgraded_in_place((entry.switch, entry.old) for entry in kept)]
-        return lines + [f"baseline {options.save}: {sentence}" for sentence in sentences], troubles
+        unjudged = [line for sentence in sentences for line in wrapped(f"{of}{sentence}")]
+        return [f"{of}{', '.join(map(str, files))}", *unjudged], troubles
     except IcbenchError as error:
         later = f"icbench accept {options.save} --all --run {directory}"
         return [], [*troubles, f"baseline {options.save}: {error}; afterwards: {later}"]
