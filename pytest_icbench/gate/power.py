@@ -18,7 +18,7 @@ from pytest_icbench.wording import counted, percent
 
 #: A value of each session, level by level, the newest level last.
 Levels = list[list[float]]
-_MORE_SESSIONS = "save more of them (--icbench-save), or compare both versions (--icbench-variant)"
+_MORE_SESSIONS = "save more (--icbench-save), or use --icbench-variant"
 
 
 @dataclass(frozen=True, slots=True)

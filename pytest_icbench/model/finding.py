@@ -23,7 +23,7 @@ REASONS: Mapping[Reason, str] = MappingProxyType(
         "spread": "{units} lie too far apart",
         "state": "the host's CPUs are in another state; measure again, or save this state, too",
         "host": "the host was disturbed, so the software is not known to be slower",
-        "bound": "the switch was not the limit; more endpoints' cores would tell",
+        "bound": "the switch was not the limit: endpoints with more cores, or a search, would tell",
     }
 )
 #: The names of main figures in sentences on a comparison. A limit keeps the name that its key has.
