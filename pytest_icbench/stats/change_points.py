@@ -15,7 +15,7 @@ has no least effect. Therefore:
 * So are neighbours whose points can lie apart by chance (Mann and Whitney's interval, ``FALSE_ALARMS`` over the places
   at which a series can change). Where results have one of two bands at random, a run of the same band is no change.
 * So are neighbours whose step is explained as well by results that depend on those before them (``level_shift``): a
-  host's mood that outlasts some runs is no change.
+  host's other speed that outlasts some runs is no change.
 """
 
 from __future__ import annotations
