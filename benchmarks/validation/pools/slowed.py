@@ -59,7 +59,7 @@ OVS_TABLES = (
 #: Reads and writes of random places in memory for each frame, in testpmd's mode `noisy`.
 NOISY = (0, 8, 16)
 #: Rules that a frame on the bridge passes.
-NFT_RULES = (0, 20, 40)
+NFT_RULES = (0, 8, 16)
 #: Checks of each frame's buffer in basicfwd's debug build.
 CHECKS = (0, 1, 4)
 #: Optimization of the workload's build.
