@@ -16,8 +16,10 @@ class StateLevel:
         distance_ns: geometric mean over the launches of the distance between the CPUs that pass frames, in ns.
         launches: their number.
         value: the main value, median over these launches, in its unit; null if no launch has one.
+        values: the main value of each launch that has one.
     """
 
     distance_ns: float
     launches: int
     value: Estimate | None
+    values: tuple[float, ...] = ()

@@ -269,17 +269,10 @@ def _of(ranking: Ranking) -> str:
         rest = behind[1:]
     else:
         leaders = [best, *ranking.rivals]
-        text = f"undecided between {', '.join(f'{path_of(item)} {_value(item)}' for item in leaders)} {unit}"
-        floors = [path_of(item) for item in leaders if item.at_least]
-        if len(floors) == len(leaders):
-            text += "; each can carry more"
-        elif floors:
-            text += f"; {alternatives(floors).replace(' or ', ' and ')} can carry more"
-        if not any(_interval(item) for item in leaders):
-            text += "; too few launches to tell"
-        elif not floors:
-            text += "; their intervals overlap"
-        rest = behind
+        text = f"{', '.join(f'{path_of(item)} {_value(item)}' for item in leaders)} {unit}"
+        decided = f"{text}, {ranking.lead}{_floors(leaders)}"
+        text = decided if ranking.tied else f"undecided between {text}{_why(leaders)}"
+        rest = behind[1:] if ranking.tied else behind
     limits = "" if is_latency(best) else _limits([best, *ranking.rivals])
     text += f". {limits}" if limits else "."
     if rest:
@@ -288,6 +281,22 @@ def _of(ranking: Ranking) -> str:
     if ranking.missing:
         text += f" Not measured with the CPUs as far apart: {', '.join(ranking.missing)}."
     return printable(text)
+
+
+def _floors(leaders: Sequence[Result]) -> str:
+    """Returns which of the leading paths can carry more than was measured."""
+    floors = [path_of(item) for item in leaders if item.at_least]
+    if len(floors) == len(leaders):
+        return "; each can carry more"
+    return f"; {alternatives(floors).replace(' or ', ' and ')} can carry more" if floors else ""
+
+
+def _why(leaders: Sequence[Result]) -> str:
+    """Returns why none of the leading paths can be told from the others."""
+    floors = _floors(leaders)
+    if not any(_interval(item) for item in leaders):
+        return f"{floors}; too few launches to tell"
+    return floors or "; their intervals overlap"
 
 
 def _limits(leaders: Sequence[Result]) -> str:

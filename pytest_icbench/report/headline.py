@@ -263,7 +263,7 @@ def warnings(results: Sequence[Result]) -> list[str]:
     if drifted:
         named = ", ".join(f"{_label(result)} {remarks.drifted(result.drift or 0.0)}" for result in drifted[:_FEW])
         parts.append(f"{_cases(len(drifted)).capitalize()} drifted while measured: {_and_more(named, len(drifted))}.")
-    if moved := [result for result in numbers if result.levels]:
+    if moved := [result for result in numbers if len(result.levels) > 1]:
         named = ", ".join(map(_label, moved[:_FEW]))
         several = f"met several states of the host: {_and_more(named, len(moved))}"
         parts.append(f"{_cases(len(moved)).capitalize()} {several}. Values are of one state each.")

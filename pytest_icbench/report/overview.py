@@ -26,8 +26,13 @@ from pytest_icbench.report.axes import (
     traffic,
 )
 from pytest_icbench.report.remarks import bounds, is_search
-from pytest_icbench.report.states import in_one_state
+from pytest_icbench.report.states import in_one_state, ratio_of
+from pytest_icbench.stats.quantiles import Estimate
+from pytest_icbench.wording import percent
 
+#: The greatest share by which paths may differ, by their intervals, that are called equal: launches of one path on a
+#: virtual machine differ by as much.
+MOST_EQUAL = 0.25
 #: Reference links: they show the capability of the endpoints and are not ranked.
 REFERENCES = tuple(REFERENCE_LINKS.values())
 
@@ -38,13 +43,14 @@ class Ranking:
 
     Attributes:
         question: the metric and the traffic.
-        winner: the best path, or ``undecided``.
+        winner: the best path, those that are equal, or ``undecided``.
         ranks: each path with its main value and interval.
-        lead: the winner's lead over the second path, or who cannot be told from the best; empty for a single path.
+        lead: the lead over the next path, and who equals the best or cannot be told from it; empty for a single path.
         limits: the bottleneck of the winner, or of each path that may be the best.
         paths: the results behind ``ranks``.
         rivals: those that cannot be told from the best.
         missing: paths that are not ranked, since they were not measured in the state of the host that the others share.
+        tied: the rivals differ from the best by at most ``MOST_EQUAL``.
     """
 
     question: str
@@ -55,6 +61,7 @@ class Ranking:
     paths: tuple[Result, ...]
     rivals: tuple[Result, ...]
     missing: tuple[str, ...] = ()
+    tied: bool = False
 
 
 def rankings(results: Iterable[Result]) -> list[Ranking]:
@@ -89,38 +96,77 @@ def _ranking(group: Sequence[Result]) -> Ranking:
     best_by_path: dict[str, Result] = {}
     for result in in_order:
         best_by_path.setdefault(path_of(result), result)
-    best, *others = best_by_path.values()
+    best, *others = _best_first(list(best_by_path.values()))
     rivals = [result for result in others if not _loses(result, best)]
     metric_name = "median round-trip time" if latency else f"{METRIC_NAMES[metric]} ({metric})"
     limits = []
     if not latency:
         limits = [f"{path_of(result)}: {_limit(result)}" for result in (best, *rivals)] if rivals else [_limit(best)]
+    behind = [result for result in others if result not in rivals]
+    apart = _greatest_difference(best, rivals)
+    tied = bool(rivals) and apart is not None and apart <= MOST_EQUAL
+    leads = [_lead(best, behind[0])] if behind else []
+    if rivals:
+        leads.insert(0, f"equal within {percent(apart or 0.0)}" if tied else _undecided(best, rivals))
+    leaders = " and ".join(map(path_of, (best, *rivals)))
     return Ranking(
         question=f"{metric_name}: {key.say()}"
         + "".join(f", {text}" for text in (f"{placement} placement" if placement else "", state) if text),
-        winner="undecided" if rivals else path_of(best),
-        ranks=tuple(f"{path_of(result)}: {figure_text(result)}" for result in best_by_path.values()),
-        lead=_undecided(best, rivals) if rivals else _lead(best, others[0]) if others else "",
+        winner=leaders if tied or not rivals else "undecided",
+        ranks=tuple(f"{path_of(result)}: {figure_text(result)}" for result in (best, *others)),
+        lead="; ".join(filter(None, leads)),
         limits=tuple(limits),
-        paths=tuple(best_by_path.values()),
+        paths=(best, *others),
         rivals=tuple(rivals),
         missing=missing,
+        tied=tied,
     )
+
+
+def _best_first(paths: list[Result]) -> list[Result]:
+    """Returns paths with the best one first: values can be of other launches than those that compare two paths."""
+    best = paths[0]
+    for other in paths[1:]:
+        gain = _gain(other, best)
+        best = other if gain is not None and gain > 1 else best
+    return [best, *(path for path in paths if path is not best)]
+
+
+def _gain(other: Result, best: Result) -> Estimate | None:
+    """Returns how many times as good a path is as another one, over launches of the same states of the host."""
+    return ratio_of(best, other) if is_latency(best) else ratio_of(other, best)
 
 
 def _loses(other: Result, best: Result) -> bool:
     """Whether intervals tell that a path is behind the best. One whose rate is "at least" may be ahead of any."""
+    if other.at_least:
+        return False
+    gain = _gain(other, best)
+    if gain is not None:
+        return gain.high is not None and gain.high < 1
     interval, interval_of_best = _interval(other), _interval(best)
-    if other.at_least or interval is None or interval_of_best is None:
+    if interval is None or interval_of_best is None:
         return False
     return interval[0] > interval_of_best[1] if is_latency(best) else interval[1] < interval_of_best[0]
+
+
+def _greatest_difference(best: Result, rivals: Sequence[Result]) -> float | None:
+    """Returns the greatest share by which a rival may differ from the best, by intervals; None if one has none."""
+    greatest = 0.0
+    for rival in rivals:
+        gain = _gain(rival, best)
+        if gain is None or not gain.low or gain.high is None:
+            return None
+        greatest = max(greatest, 1 / gain.low - 1, gain.high - 1)
+    return greatest
 
 
 def _undecided(best: Result, rivals: Sequence[Result]) -> str:
     """Returns who cannot be told from the path with the best value, and why."""
     floors = [path_of(result) for result in rivals if result.at_least]
     firm = [result for result in rivals if not result.at_least]
-    overlapping = [path_of(result) for result in firm if _interval(result) and _interval(best)]
+    told = [result for result in firm if (gain := _gain(result, best)) is not None and gain.low is not None]
+    overlapping = [path_of(result) for result in firm if result in told or (_interval(result) and _interval(best))]
     unknown = [path_of(result) for result in firm if path_of(result) not in overlapping]
     kind = "bounds" if is_search(best) else "intervals"
     reasons = (
@@ -174,12 +220,19 @@ def _lead(best: Result, second: Result) -> str:
     best_value, second_value = _value(best) or 0.0, _value(second) or 0.0
     if not best_value or not second_value:
         return ""
-    floor = "at least " if best.at_least else ""
+    floor, name = "at least " if best.at_least else "", path_of(second)
+    gain = _gain(second, best) or Estimate(
+        second_value / best_value if not is_latency(best) else best_value / second_value
+    )
+    low, high = gain.low or 0.0, gain.high or 0.0
     if is_latency(best):
-        return f"{(1 - best_value / second_value) * 100:.1f} % below {path_of(second)}"
-    if best_value >= 2 * second_value:
-        return f"{floor}{best_value / second_value:.1f} times {path_of(second)}"
-    return f"{floor}{(best_value / second_value - 1) * 100:.1f} % ahead of {path_of(second)}"
+        ends = f" ({percent(1 - high)} to {percent(1 - low)})" if low and high else ""
+        return f"{percent(1 - gain)} below {name}{ends}"
+    if gain <= 0.5:
+        ends = f" ({1 / high:.1f} to {1 / low:.1f})" if low and high else ""
+        return f"{floor}{1 / gain:.1f} times {name}{ends}"
+    ends = f" ({percent(1 / high - 1)} to {percent(1 / low - 1)})" if low and high else ""
+    return f"{floor}{percent(1 / gain - 1)} ahead of {name}{ends}"
 
 
 def _limit(result: Result) -> str:

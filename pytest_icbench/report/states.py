@@ -11,8 +11,8 @@ from pytest_icbench.model.measurement import MAIN_FIGURES
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.state_level import StateLevel
 from pytest_icbench.report.axes import gbps_per_pps, is_latency, main_figure, main_unit, path_of, short
-from pytest_icbench.stats.quantiles import Estimate
-from pytest_icbench.stats.states import find_states
+from pytest_icbench.stats.quantiles import Estimate, stratified_ratio
+from pytest_icbench.stats.states import find_states, same_state
 from pytest_icbench.wording import counted, span
 
 #: The shortest wait for a state that is reported, in seconds.
@@ -40,7 +40,7 @@ def apart(distance_ns: float) -> str:
 
 def levels(result: Result) -> str:
     """Returns the level in each state, and of which one the values are; empty for one state."""
-    if not result.levels:
+    if len(result.levels) < 2:
         return ""
     unit, factor = main_unit(result)
     parts = [
@@ -75,6 +75,20 @@ def in_one_state(results: Sequence[Result]) -> InOneState:
         apart(state[len(state) // 2]),
         tuple(dict.fromkeys(path_of(result) for result, chosen in found if chosen is None)),
     )
+
+
+def ratio_of(one: Result, other: Result) -> Estimate | None:
+    """Returns the ratio of two main values with its interval, by launches of the same states of the host.
+
+    Each state is a stratum, so that the launches of all states tell. None where the two share no state.
+    """
+    strata = [
+        (mine.values, theirs.values)
+        for mine in one.levels
+        for theirs in other.levels
+        if same_state(mine.distance_ns, theirs.distance_ns) and mine.values and min(theirs.values, default=0.0) > 0
+    ]
+    return stratified_ratio(strata) if strata else None
 
 
 def _levels(result: Result) -> tuple[StateLevel, ...]:

@@ -151,26 +151,38 @@ def quotients(numerators: Sequence[float], denominators: Sequence[float]) -> lis
     return [above / below for above, below in zip(numerators, denominators, strict=True)]
 
 
-@cache
 def mann_whitney_rank(n: int, m: int, confidence: float = CONFIDENCE) -> tuple[int, float] | None:
-    """Returns the rank k such that [k-th least, k-th greatest] of all n·m ratios covers the ratio, and its coverage.
+    """Returns the rank k such that [k-th least, k-th greatest] of all n·m ratios covers the ratio, and its coverage."""
+    return stratified_rank(((n, m),), confidence)
 
-    The null distribution of Mann and Whitney's U is exact (its counts are the coefficients of the Gaussian binomial),
-    and coverage is 1 - 2 P(U < k) (Hollander, Wolfe and Chicken, "Nonparametric Statistical Methods", 3rd ed., 4.3).
-    Beyond ``MOST_EXACT_PAIRS`` the normal approximation of the same section takes its place.
+
+@cache
+def stratified_rank(sizes: tuple[tuple[int, int], ...], confidence: float = CONFIDENCE) -> tuple[int, float] | None:
+    """Returns the rank k such that [k-th least, k-th greatest] of the ratios within all strata covers the ratio.
+
+    The statistic is the sum of Mann and Whitney's U over the strata. Its null distribution is exact: that of a stratum
+    has the coefficients of the Gaussian binomial, that of the sum is their product, and coverage, returned too, is
+    1 - 2 P(sum < k) (Hollander, Wolfe and Chicken, "Nonparametric Statistical Methods", 3rd ed., 4.3; van Elteren, "On
+    the combination of independent two sample tests of Wilcoxon", 1960, weighs the strata otherwise). Beyond
+    ``MOST_EXACT_PAIRS`` the normal approximation of the same section takes its place.
+
+    Args:
+        sizes: the numbers of values on both sides of each stratum.
     """
-    if n * m > MOST_EXACT_PAIRS and min(n, m) >= FEWEST_FOR_NORMAL:
-        spread = math.sqrt(n * m * (n + m + 1) / 12)
-        rank = math.floor(n * m / 2 - NormalDist().inv_cdf((1 + confidence) / 2) * spread)
+    pairs = sum(n * m for n, m in sizes)
+    if pairs > MOST_EXACT_PAIRS and min(map(min, sizes)) >= FEWEST_FOR_NORMAL:
+        spread = math.sqrt(sum(n * m * (n + m + 1) for n, m in sizes) / 12)
+        rank = math.floor(pairs / 2 - NormalDist().inv_cdf((1 + confidence) / 2) * spread)
         return (rank, confidence) if rank >= 1 else None
     counts = [1]
-    for step in range(1, n + 1):
-        counts = _times_one_minus(counts, m + step)
-        counts = _over_one_minus(counts, step)
-    total = math.comb(n + m, n)
+    for n, m in sizes:
+        for step in range(1, n + 1):
+            counts = _times_one_minus(counts, m + step)
+            counts = _over_one_minus(counts, step)
+    total = math.prod(math.comb(n + m, n) for n, m in sizes)
     best: tuple[int, float] | None = None
     below = 0
-    for rank in range(1, n * m // 2 + 1):
+    for rank in range(1, pairs // 2 + 1):
         below += counts[rank - 1]
         coverage = 1 - 2 * below / total
         if coverage < confidence:
@@ -198,19 +210,33 @@ def _over_one_minus(polynomial: list[int], power: int) -> list[int]:
 def unpaired_ratio(
     numerators: Sequence[float], denominators: Sequence[float], confidence: float = CONFIDENCE
 ) -> Estimate:
-    """Returns the ratio of two independent samples: the median of all pairwise ratios (Hodges and Lehmann's estimate).
+    """Returns the ratio of two independent samples; see ``stratified_ratio`` with a single stratum."""
+    return stratified_ratio([(numerators, denominators)], confidence)
 
-    The interval is Mann and Whitney's; it assumes distributions of one shape that differ by a factor.
+
+def stratified_ratio(
+    strata: Sequence[tuple[Sequence[float], Sequence[float]]], confidence: float = CONFIDENCE
+) -> Estimate:
+    """Returns the ratio of two samples whose values can be compared within strata only, as within a state of the host.
+
+    It is the median of all ratios within strata (Hodges and Lehmann's estimate). The interval is Mann and Whitney's
+    over the strata; it assumes that both distributions of a stratum have one shape and differ by the same factor.
+
+    Args:
+        strata: numerators and denominators of each.
 
     Raises:
-        ValueError: there are no values on one side, or a denominator is not positive.
+        ValueError: no stratum has values on both sides, or a denominator is not positive.
     """
-    if not numerators or not denominators:
-        raise ValueError("a ratio needs values on both sides")
-    if any(value <= 0 for value in denominators):
+    if any(value <= 0 for _, denominators in strata for value in denominators):
         raise ValueError("a ratio needs positive denominators")
-    ratios = sorted(above / below for above in numerators for below in denominators)
-    ranked = mann_whitney_rank(len(numerators), len(denominators), confidence)
+    ratios = sorted(
+        above / below for numerators, denominators in strata for above in numerators for below in denominators
+    )
+    if not ratios:
+        raise ValueError("a ratio needs values on both sides")
+    sizes = [(len(numerators), len(denominators)) for numerators, denominators in strata]
+    ranked = stratified_rank(tuple(size for size in sizes if all(size)), confidence)
     if ranked is None:
         return Estimate(median(ratios))
     rank, coverage = ranked

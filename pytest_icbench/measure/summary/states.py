@@ -105,7 +105,7 @@ def state_fields(case: Case, gathered: Gathered) -> dict[str, Any]:
     states = states_of(every)
     return {
         "distance_ns": geometric_mean(distances),
-        "levels": tuple(_level(case, every, state) for state in states) if len(states) > 1 else (),
+        "levels": tuple(_level(case, every, state) for state in states),
         "changed_launches": sum(has_changed(launch.distances_ns) for launch in every),
         "awaited_s": gathered.awaited_s,
         "per_other_launch": tuple(gathered.others),
@@ -116,7 +116,10 @@ def _level(case: Case, launches: Sequence[Launch], state: State) -> StateLevel:
     known = [launch for launch in in_state(launches, state) if launch.distance_ns is not None]
     figures = [(launch, figure) for launch in known if (figure := main_figure(case, launch)) == figure]
     value = over([launch for launch, _ in figures], [figure for _, figure in figures]).estimate if figures else None
-    return StateLevel(geometric_mean([launch.distance_ns or 0.0 for launch in known]) or 0.0, len(known), kept(value))
+    distance_ns = geometric_mean([launch.distance_ns or 0.0 for launch in known]) or 0.0
+    # Trials of a search are of several loads, and launches of a round depend on its rigs.
+    alike = not case.rate.is_search and len({launch.round for launch in known}) == 1
+    return StateLevel(distance_ns, len(known), kept(value), tuple(figure for _, figure in figures) if alike else ())
 
 
 def _are_in(state: State, launches: _Beside) -> bool:

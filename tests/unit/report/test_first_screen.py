@@ -164,7 +164,7 @@ def test_undecided_is_an_answer() -> None:
         answer(alone)[0].text
     )
     (sentence,) = answer([result(Case("ovs"), **at(9e6)), result(Case("vpp"), **at(6e6))])
-    assert sentence.text == "ovs with 9 Mpps (8.82 to 9.18), 50.0 % ahead of vpp. Limit: the switch."
+    assert sentence.text == "ovs with 9 Mpps (8.82 to 9.18), 50 % ahead of vpp. Limit: the switch."
 
 
 def test_the_answer_counts_the_comparisons_that_it_does_not_name() -> None:

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
+
+import pytest
 
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.rate import Rate
@@ -12,7 +15,7 @@ from pytest_icbench.report import overview
 from pytest_icbench.report.answer import answer
 from pytest_icbench.report.headline import warnings
 from pytest_icbench.report.notes import notes
-from pytest_icbench.report.states import in_one_state
+from pytest_icbench.report.states import in_one_state, ratio_of
 from pytest_icbench.stats.quantiles import Estimate
 from tests.measurements import result
 
@@ -21,6 +24,10 @@ NEAR, FAR = 60.0, 330.0
 
 def level(distance_ns: float, value: float, launches: int = 6) -> StateLevel:
     return StateLevel(distance_ns, launches, Estimate(value, value * 0.98, value * 1.02))
+
+
+def launched(distance_ns: float, *values: float) -> StateLevel:
+    return StateLevel(distance_ns, len(values), Estimate(values[0]), values)
 
 
 def at(distance_ns: float, pps: float, *levels: StateLevel) -> dict[str, Any]:
@@ -40,6 +47,54 @@ def test_paths_are_ranked_in_the_state_that_most_of_them_met() -> None:
     assert ranking.question.endswith(", CPUs 330 ns apart")
     assert [rank.split(" (")[0] for rank in ranking.ranks] == ["ovs: 6 Mpps", "basicfwd: 5.5 Mpps", "testpmd: 5 Mpps"]
     assert "2.56 Gbit/s" in ranking.ranks[2]
+
+
+def test_launches_of_all_states_tell_two_paths_from_each_other() -> None:
+    """In no state either has enough launches for an interval; by both states ovs is 20 % behind."""
+    near, far = [9.0e6, 9.1e6, 9.2e6], [5.0e6, 5.1e6, 5.2e6]
+    results = [
+        result(Case("testpmd"), **at(NEAR, 9.1e6, launched(NEAR, *near), launched(FAR, *far))),
+        result(
+            Case("ovs"),
+            **at(
+                FAR,
+                4.1e6,
+                launched(NEAR, *[0.8 * value for value in near]),
+                launched(FAR, *[0.8 * value for value in far]),
+            ),
+        ),
+    ]
+    ratio = ratio_of(results[1], results[0])
+    assert ratio is not None
+    assert ratio == pytest.approx(0.8, rel=0.01)
+    assert ratio.high is not None
+    assert ratio.high < 1
+    (ranking,) = overview.rankings(results)
+    assert (ranking.winner, ranking.rivals) == ("testpmd", ())
+    assert ranking.lead.startswith("25 % ahead of ovs (")
+
+
+def test_paths_that_differ_by_little_are_equal() -> None:
+    values = [9.0e6, 9.1e6, 9.2e6, 9.3e6, 9.4e6, 9.5e6]
+    results = [
+        result(Case("testpmd"), **at(NEAR, 9.25e6, launched(NEAR, *values))),
+        result(Case("basicfwd"), **at(NEAR, 9.3e6, launched(NEAR, *[value * 1.005 for value in values]))),
+        result(Case("ovs"), **at(NEAR, 4.6e6, launched(NEAR, *[value / 2 for value in values]))),
+    ]
+    (ranking,) = overview.rankings(results)
+    assert (ranking.winner, ranking.tied) == ("basicfwd and testpmd", True)
+    assert ranking.lead.startswith("equal within ")
+    assert "2.0 times ovs (" in ranking.lead
+    (sentence,) = answer(results)
+    assert sentence.text.startswith("basicfwd 9.3, testpmd 9.25 Mpps, equal within ")
+    results[0] = replace(results[0], levels=(launched(NEAR, 5e6, 7e6, 9e6, 11e6, 13e6, 15e6),))
+    (ranking,) = overview.rankings(results)
+    assert (ranking.winner, ranking.tied) == ("undecided", False)
+
+
+def test_paths_without_a_common_state_are_not_told_by_launches() -> None:
+    one, other = (result(Case("ovs"), **at(ns, 5e6, launched(ns, 5e6, 5e6))) for ns in (NEAR, FAR))
+    assert ratio_of(one, other) is None
 
 
 def test_a_path_that_never_met_the_state_is_not_ranked() -> None:

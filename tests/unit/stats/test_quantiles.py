@@ -24,6 +24,8 @@ from pytest_icbench.stats.quantiles import (
     merge,
     quantile,
     quotients,
+    stratified_rank,
+    stratified_ratio,
     unpaired_ratio,
 )
 
@@ -91,6 +93,35 @@ def test_coverage_of_a_ratio_is_exact() -> None:
     assert found is not None
     rank, coverage = found
     assert coverage == pytest.approx(1 - 2 * sum(counts[u] for u in range(rank)) / math.comb(7, 3))
+
+
+def test_coverage_over_strata_is_exact() -> None:
+    """All ways in which the ranks of two strata fall to their samples, counted."""
+
+    def counted(n: int, m: int) -> list[int]:
+        ranks = range(n + m)
+        return [sum(a > b for a in own for b in ranks if b not in own) for own in itertools.combinations(ranks, n)]
+
+    sums = [one + other for one in counted(3, 2) for other in counted(2, 4)]
+    found = stratified_rank(((3, 2), (2, 4)), confidence=0.9)
+    assert found is not None
+    rank, coverage = found
+    assert coverage == pytest.approx(1 - 2 * sum(total < rank for total in sums) / len(sums))
+    assert 1 - 2 * sum(total < rank + 1 for total in sums) / len(sums) < 0.9
+
+
+def test_values_of_different_strata_are_not_compared() -> None:
+    """Most values of one side are of the slow stratum, so its median is the lower one, and its ratio is above 1."""
+    fast, slow = [10.0, 10.1, 10.2], [5.0, 5.1, 5.2]
+    ratio = stratified_ratio([([1.1 * value for value in fast[:1]], fast), ([1.1 * value for value in slow], slow[:1])])
+    assert ratio == pytest.approx(1.1, rel=0.03)
+
+
+def test_many_strata_have_the_ranks_of_the_normal_distribution() -> None:
+    exact, approximate = stratified_rank(((50, 50), (70, 70))), stratified_rank(((70, 70), (72, 73)))
+    assert exact is not None
+    assert approximate is not None
+    assert exact[0] / (50 * 50 + 70 * 70) == pytest.approx(approximate[0] / (70 * 70 + 72 * 73), abs=0.02)
 
 
 @given(st.lists(rates, min_size=6, max_size=20), st.floats(min_value=0.1, max_value=10))
