@@ -253,7 +253,7 @@ def test_files_for_a_ci(files: Runner, bench: type[FakeTestbed]) -> None:
     assert counts == {"PASS": 1, "REGRESSED": 1, "skipped": 2}
     page = (run / "summary.md").read_text()
     assert "2 results: 1 REGRESSED, 1 PASS, 2 skipped, 1 failed" in page
-    assert "* **REGRESSED** `ovs-64B-b32-1vs1-Rmax`: throughput_pps 4M 20 % lower than 5M of main" in page
+    assert "* **REGRESSED** `ovs-64B-b32-1vs1-Rmax`: 4 Mpps is 20 % lower than main" in page
     assert "no vpp here" in page
 
 

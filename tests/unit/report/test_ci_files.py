@@ -120,7 +120,7 @@ def test_what_is_wrong_comes_first_and_versions_are_shown() -> None:
             measured(
                 Case("vpp"),
                 verdict="REGRESSED",
-                reason="throughput_pps 4M 20 % lower than 5M of main, vpp-64B-b32-1vs1-Rmax",
+                reason="vpp-64B-b32-1vs1-Rmax: 4 Mpps is 20 % lower than main",
                 ratio_to_baseline=0.8,
                 ratio_to_baseline_low=0.79,
                 ratio_to_baseline_high=0.81,
