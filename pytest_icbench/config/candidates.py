@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``--icbench-variant SWITCH:NAME=WHAT``: the candidates, which are measured side by side with their base.
+"""``--icbench-variant TARGET:NAME=WHAT``: the candidates, which are measured side by side with their base.
 
-WHAT is the path of another binary, ``config:FILE`` for another configuration of the same binary, or ``variant:NAME``
-for another of the switch's own variants. ``workload:NAME=PATH`` is another workload, whatever the switch.
+WHAT is the path of another binary, or begins with what differs: ``config:FILE`` (another configuration of the same
+binary), ``variant:NAME`` (another of the switch's own variants), ``lib:DIR`` (other shared libraries),
+``sysctl:KEY=VALUE`` (a kernel option), and of the endpoints ``api:API``, ``node:KIND`` and ``image:DIR``.
 """
 
 from __future__ import annotations
@@ -11,17 +12,32 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import get_args
 
 from pytest_icbench.config.switch_names import DEFAULT_MODE, mode_misfit
 from pytest_icbench.config.values import file_mode
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model import toml
-from pytest_icbench.model.candidate import WORKLOAD, Candidate
+from pytest_icbench.model.candidate import FUNCTION, HOST, WORKLOAD, Candidate, Kind
+from pytest_icbench.model.case import APIS
 from pytest_icbench.model.switch_traits import SwitchTraits
-from pytest_icbench.wording import suggestion
+from pytest_icbench.wording import alternatives, suggestion
 
-_FORM = "SWITCH:NAME=PATH, SWITCH:NAME=config:FILE or SWITCH:NAME=variant:NAME"
+_FORM = "TARGET:NAME=WHAT, such as ovs:new=PATH, ovs:rxq=config:FILE or host:poll=sysctl:net.core.busy_poll=50"
 _NAME = re.compile(r"[\w+.-]+", re.ASCII)
+#: What can differ, by target; a switch's is under the empty name, a function's under ``FUNCTION``.
+_KINDS: Mapping[str, tuple[Kind, ...]] = {
+    "": ("binary", "config", "variant", "lib"),
+    FUNCTION: ("binary", "config"),
+    WORKLOAD: ("binary", "api", "node", "image"),
+    HOST: ("sysctl",),
+}
+#: Kernel options that do not decide over the rights of processes, nor over memory that the session manages.
+_SYSCTL = re.compile(
+    r"(net[./](?!.*\.\.)[\w./-]+|kernel[./](sched_\w+|numa_balancing\w*|timer_migration|(nmi_|soft)?watchdog)"
+    r"|vm[./](?!nr_|drop_caches|compact_memory|hugetlb)\w+)\s*=\s*[^\s,=][^,=]*",
+    re.ASCII,
+)
 
 
 def parse(text: str, where: str, directory: Path) -> tuple[Candidate, ...]:
@@ -37,57 +53,90 @@ def parse(text: str, where: str, directory: Path) -> tuple[Candidate, ...]:
         candidate = _parse_line(line, where, directory)
         if candidates.setdefault((candidate.target, candidate.name), candidate) is not candidate:
             raise UsageError(f"{where}: there are two variants {candidate.key}; give one another name")
-    everywhere = {name for target, name in candidates if target == WORKLOAD}
-    for target, name in candidates:
-        if target != WORKLOAD and name in everywhere:
-            raise UsageError(f"{where}: {target}:{name} and workload:{name} would have the same ids; rename one")
+    everywhere = [candidate for candidate in candidates.values() if candidate.everywhere]
+    for candidate in candidates.values():
+        for other in everywhere:
+            if other is not candidate and other.name == candidate.name:
+                raise UsageError(f"{where}: {candidate.key} and {other.key} would have the same ids; rename one")
     return tuple(candidates.values())
 
 
 def _parse_line(line: str, where: str, directory: Path) -> Candidate:
     head, equals, value = line.partition("=")
-    target, colon, name = head.partition(":")
+    target, colon, name = head.rpartition(":")
     if not (target and colon and equals and value):
         raise UsageError(f"{where}: '{line}' is not {_FORM}")
     if not _NAME.fullmatch(name):
         raise UsageError(f"{where}: '{name}' is no name for a variant; use letters, digits and _ + . -")
     if name == DEFAULT_MODE:
         raise UsageError(f"{where}: '{name}' is what {target} is without a variant; give yours another name")
-    kind, colon, rest = value.partition(":")
-    if colon and kind == "variant":
-        return Candidate(target, name, "variant", rest)
-    config = bool(colon) and kind == "config"
-    path = directory / Path(rest if config else value).expanduser()
-    file_mode(path, f"{where}: {target}:{name}")
-    if not config and not os.access(path, os.X_OK):
-        raise UsageError(f"{where}: {target}:{name}: {path} is not executable")
-    file = toml.read(path.absolute(), where) if config else None
-    return Candidate(target, name, "config" if config else "binary", str(path.absolute()), file)
+    prefix, colon, rest = value.partition(":")
+    kind: Kind = prefix if colon and prefix in get_args(Kind) and prefix not in ("binary", "old") else "binary"  # type: ignore[assignment]
+    return _of_kind(kind, (target, name), value if kind == "binary" else rest, f"{where}: {target}:{name}", directory)
+
+
+def _of_kind(kind: Kind, named: tuple[str, str], value: str, at: str, directory: Path) -> Candidate:
+    """Returns the candidate of a target and a name. Raises UsageError for a value that cannot be one of its kind."""
+    if kind in ("binary", "config", "lib", "image"):
+        path = (directory / Path(value).expanduser()).absolute()
+        if kind in ("lib", "image"):
+            _check_directory(kind, path, at)
+        else:
+            file_mode(path, at)
+        if kind == "binary" and not os.access(path, os.X_OK):
+            raise UsageError(f"{at}: {path} is not executable")
+        file = toml.read(path, at.partition(": ")[0]) if kind == "config" else None
+        return Candidate(*named, kind, str(path), file)
+    if kind == "sysctl":
+        for option in value.split(","):
+            if not _SYSCTL.fullmatch(option.strip()):
+                raise UsageError(
+                    f"{at}: '{option.strip()}' is no kernel option that may be set here; give net.NAME=VALUE,"
+                    " vm.NAME=VALUE or kernel.sched_NAME=VALUE"
+                )
+    if kind == "api" and value not in APIS:
+        raise UsageError(f"{at}: there is no API '{value}'{suggestion(value, APIS)}")
+    return Candidate(*named, kind, value)
+
+
+def _check_directory(kind: Kind, path: Path, at: str) -> None:
+    """Raises UsageError for a directory that has not what it is given for."""
+    if not path.is_dir():
+        raise UsageError(f"{at}: there is no directory {path}")
+    if kind == "lib" and not any(path.glob("*.so*")):
+        raise UsageError(f"{at}: {path} has no shared libraries")
+    if kind == "image" and not (path / "usr").is_dir():
+        raise UsageError(f"{at}: {path} is no root directory of an image: it has no usr; unpack one there")
 
 
 def check(candidates: Iterable[Candidate], catalogue: Mapping[str, type[SwitchTraits]], where: str) -> None:
     """Checks what only the switches know. Raises UsageError with one sentence."""
     for candidate in candidates:
         target, name = candidate.target, candidate.name
-        if target == WORKLOAD:
-            _check_workload(candidate, where)
-            continue
-        if target not in catalogue:
-            raise UsageError(f"{where}: there is no switch '{target}'{suggestion(target, (*catalogue, WORKLOAD))}")
-        cls = catalogue[target]
-        if cls.has_mode(name):
-            raise UsageError(f"{where}: {target} has a variant '{name}' of its own; give yours another name")
-        if candidate.kind == "variant" and (reason := mode_misfit(cls, candidate.value)):
-            raise UsageError(f"{where}: {candidate.key}: {reason}")
-        if candidate.kind == "binary" and not cls.takes_binary:
-            raise UsageError(f"{where}: {candidate.key}: {target} has no binary of its own; give config: or variant:")
+        known = FUNCTION if candidate.component is not None else target if candidate.everywhere else ""
+        if not candidate.everywhere and target not in catalogue:
+            others = (*catalogue, WORKLOAD, HOST)
+            raise UsageError(f"{where}: there is no switch '{target}'{suggestion(target, others)}")
+        if candidate.kind not in _KINDS[known]:
+            kinds = ["its path" if kind == "binary" else f"{kind}:" for kind in _KINDS[known]]
+            raise UsageError(f"{where}: {candidate.key}: of {target} give {alternatives(kinds)}")
+        if not candidate.everywhere:
+            _check_switch(candidate, catalogue[target], f"{where}: ")
+        for cls in catalogue.values() if candidate.everywhere else ():
+            if cls.has_mode(name):
+                raise UsageError(f"{where}: {cls.name} has a variant '{name}' of its own; give yours another name")
 
 
-def _check_workload(candidate: Candidate, where: str) -> None:
-    if candidate.kind != "binary":
-        raise UsageError(f"{where}: {candidate.key}: another workload is another binary; give its path")
+def _check_switch(candidate: Candidate, cls: type[SwitchTraits], where: str) -> None:
+    target, name = candidate.target, candidate.name
+    if cls.has_mode(name):
+        raise UsageError(f"{where}{target} has a variant '{name}' of its own; give yours another name")
+    if candidate.kind == "variant" and (reason := mode_misfit(cls, candidate.value)):
+        raise UsageError(f"{where}{candidate.key}: {reason}")
+    if candidate.kind in ("binary", "lib") and not cls.takes_binary:
+        raise UsageError(f"{where}{candidate.key}: {target} has no binary of its own; give config: or variant:")
 
 
 def of_switch(candidates: Iterable[Candidate], switch: str) -> tuple[Candidate, ...]:
     """Returns the candidates that the cases of a switch are compared with."""
-    return tuple(candidate for candidate in candidates if candidate.target in (switch, WORKLOAD))
+    return tuple(candidate for candidate in candidates if candidate.everywhere or candidate.target == switch)

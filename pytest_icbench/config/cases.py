@@ -304,10 +304,7 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
             )
             case = of_subscribers(case, clients, where)
             # A candidate is measured side by side with its base, so the base needs no separate test.
-            for candidate in candidates.of_switch(options.variant, name):
-                cases[replace(case, candidate=candidate.name)] = None
-            if not candidates.of_switch(options.variant, name):
-                cases[case] = None
+            cases |= dict.fromkeys(_compared(case, options))
     return list(cases)
 
 
@@ -339,7 +336,6 @@ def _of_applications(
     remotes: Callable[[int], tuple[bool, ...]],
 ) -> Iterator[Case]:
     """Yields the cases of a request with applications, which have no axes of frames."""
-    names = [candidate.name for candidate in candidates.of_switch(options.variant, cls.name)]
     for mode, cores, (pairs, remote), port, app in product(
         modes,
         cores_of(options.switch_cores or request.switch_cores, cls),
@@ -358,7 +354,12 @@ def _of_applications(
             remote=remote,
             app=app,
         )
-        yield from [replace(case, candidate=one) for one in names] or [case]
+        yield from _compared(case, options)
+
+
+def _compared(case: Case, options: Options) -> list[Case]:
+    """Returns the cases of the candidates that take a case's place; the case itself without any."""
+    return [replace(case, candidate=one.name) for one in options.variant if one.concerns(case)] or [case]
 
 
 def _ways(

@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Sequence
 
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import UsageError
-from pytest_icbench.model.candidate import WORKLOAD
 from pytest_icbench.model.case import GROUPS, Case
 
 _Cases = Sequence[Case]
@@ -17,11 +16,15 @@ def check_variants(options: Options, cases: _Cases) -> None:
     """Raises UsageError for a candidate that no selected case is compared with: the run would decide nothing on it."""
     switches = dict.fromkeys(case.switch for case in cases)
     for candidate in options.variant:
-        if cases and candidate.target != WORKLOAD and candidate.target not in switches:
-            raise UsageError(
-                f"--icbench-variant: no selected case is of {candidate.target} (they are of {', '.join(switches)}):"
-                f" select one (--icbench-switch {candidate.target}), or leave {candidate.key} out"
-            )
+        if not cases or any(map(candidate.concerns, cases)):
+            continue
+        remedy = f"is of {candidate.target} (they are of {', '.join(switches)}): select one (--icbench-switch"
+        remedy += f" {candidate.target})"
+        if candidate.everywhere:
+            remedy = "sends frames of the workload: select one that does"
+        if candidate.component is not None:
+            remedy = "has a network function: give --icbench-function"
+        raise UsageError(f"--icbench-variant: no selected case {remedy}, or leave {candidate.key} out")
 
 
 def without_effect(options: Options, cases: _Cases, components: Collection[str] = ()) -> list[str]:

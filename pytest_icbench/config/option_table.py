@@ -366,10 +366,10 @@ class Options(FunctionOptions):
         parse_at=named.switch_configurations,
     )
     variant: tuple[Candidate, ...] = option(
-        "SWITCH:NAME=WHAT",
-        "measure this side by side with its base, launch by launch in turn, and decide whether it is worse: the path of"
-        " another binary, config:FILE, or variant:NAME for another of the switch's own variants; workload:NAME=PATH for"
-        " another workload; can be repeated",
+        "TARGET:NAME=WHAT",
+        "measure this side by side with its base, launch by launch in turn, and decide whether it is worse; TARGET is a"
+        " switch (another binary's path, config:FILE, variant:NAME, lib:DIR), function:COMPONENT (path, config:FILE),"
+        " workload for the endpoints (path, api:API, node:KIND, image:DIR) or host (sysctl:KEY=VALUE); can be repeated",
         default=(),
         parse_at=named.variants,
     )

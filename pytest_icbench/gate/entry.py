@@ -14,6 +14,7 @@ from pytest_icbench.model import circumstances
 from pytest_icbench.model.application import of_application
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.old_version import OldVersion
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.quantiles import Estimate, median
 from pytest_icbench.stats.states import same_state
@@ -59,6 +60,7 @@ class Entry(CaseFacts):
         figures: the comparable figures that the case has, by name.
         control: the main figure of the reference link that was launched beside it; None where that tells nothing.
         earlier: the values of earlier sessions by the time of their measurement, the oldest first.
+        old: how what was measured is started again; None for an entry that does not say so.
         identity, treatment, settings: as in a result.
         conditions: as in a result, but only ``KEPT_CONDITIONS``.
     """
@@ -70,6 +72,7 @@ class Entry(CaseFacts):
     settings: Mapping[str, Any] = field(default_factory=dict)
     control: Figure | None = None
     earlier: Mapping[str, SessionValues] = field(default_factory=dict)
+    old: OldVersion | None = None
 
     @property
     def values(self) -> SessionValues:
@@ -148,6 +151,7 @@ def entry_of(measurement: Measurement) -> Entry | None:
         conditions={name: measurement.conditions.get(name) for name in KEPT_CONDITIONS},
         settings=measurement.settings,
         control=_control(measurement),
+        old=measurement.software,
     )
 
 

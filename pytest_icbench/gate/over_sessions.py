@@ -25,6 +25,7 @@ from pytest_icbench.stats.quantiles import Estimate
 _LINK_TOO = "the reference link changed, too: the host is not as it was"
 _LINK_ALONE = "worse only relative to the reference link: the host is not as it was"
 _NO_LINK = "no reference link tells host from software: compare both versions (--icbench-variant)"
+_SAME = "the software is the same: only the host can have changed"
 _ONCE = "worse once, and not measured again (--icbench-budget)"
 
 
@@ -62,12 +63,20 @@ def over_sessions(
     outcomes = [decision.outcome for decision in decisions]
     spread_hides = outcomes == ["open", "worse"]
     if "worse" in outcomes and not spread_hides:
+        if set(outcomes) == {"worse"} and _same_software(now, before):
+            return replace(finding, reason="host", note=_SAME)
         return _of_worse(finding, outcomes, retest=retest)
     if spread_hides or (power.weak and outcomes != ["better", "better"]):
         return replace(
             finding, reason="spread", more=more_sessions([side for _, side in known], allowed.allowance, cases)
         )
     return replace(finding, verdict=Verdict.IMPROVED if outcomes == ["better", "better"] else Verdict.PASS)
+
+
+def _same_software(now: Entry, before: Entry) -> bool:
+    """Whether no part of what is tested has changed since the newest session, as far as both say how it is started."""
+    known = now.old is not None and before.old is not None and before.old.same(now.old)
+    return known and now.treatment.get("switch") == before.treatment.get("switch")
 
 
 def _of_worse(finding: Finding, outcomes: Sequence[Outcome], *, retest: bool) -> Finding:

@@ -308,6 +308,16 @@ class Spawner:
         self._logs: set[Path] = set()
         #: DPDK keeps its runtime files below $RUNTIME_DIRECTORY, else it leaves directories in /var/run/dpdk.
         self._defaults = {} if directory is None else {"RUNTIME_DIRECTORY": str(directory)}
+        self._added: Mapping[str, str] = {}
+
+    @contextmanager
+    def adding(self, env: Mapping[str, str]) -> Iterator[None]:
+        """Adds variables to the environment of what is started within the block."""
+        before, self._added = self._added, env
+        try:
+            yield
+        finally:
+            self._added = before
 
     def bound_logs(self) -> None:
         """Cuts the logs that have more than ``LOG_MAX_BYTES`` to their last 64 KiB. Those that are gone are dropped."""
@@ -366,7 +376,14 @@ class Spawner:
                     stdin=pipe if pipes else subprocess.DEVNULL,
                     stdout=pipe if pipes else sink,
                     stderr=sink,
-                    env={**os.environ, "LC_ALL": "C", **self._defaults, **(env or {}), **self.environment()},
+                    env={
+                        **os.environ,
+                        "LC_ALL": "C",
+                        **self._defaults,
+                        **(env or {}),
+                        **self._added,
+                        **self.environment(),
+                    },
                     cwd=cwd,
                     process_group=0,
                 )
@@ -386,5 +403,10 @@ class Spawner:
     ) -> subprocess.CompletedProcess[str]:
         """Calls the function ``run`` with the session's mark, for commands that may outlive the killed harness."""
         return run(
-            argv, timeout_s=timeout_s, check=check, netns=netns, input=input, env={**(env or {}), **self.environment()}
+            argv,
+            timeout_s=timeout_s,
+            check=check,
+            netns=netns,
+            input=input,
+            env={**(env or {}), **self._added, **self.environment()},
         )

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -169,6 +169,16 @@ class HostSession:
     def binary(self, name: str) -> Path | None:
         """Returns the user's binary of that name, None if PATH is to be searched."""
         return self.binaries.get(name)
+
+    @contextmanager
+    def using(self, binaries: Mapping[str, Path], configs: Mapping[str, Mapping[str, Any]]) -> Iterator[None]:
+        """Programs and configurations of these names are others within the block."""
+        before = self.binaries, self.configs
+        self.binaries, self.configs = {**self.binaries, **binaries}, {**self.configs, **configs}
+        try:
+            yield
+        finally:
+            self.binaries, self.configs = before
 
     def note(self, kind: str, key: str, **data: Any) -> None:
         """Records how to remove a named object, before it is created. ``forget`` takes the same kind and key."""

@@ -200,6 +200,7 @@ def _around(whole: Measurement) -> Surroundings:
         identity=whole.identity,
         treatment=whole.treatment,
         conditions=whole.conditions,
+        software=whole.software,
     )
 
 

@@ -39,7 +39,8 @@ def measure_versions(
     cases: int,
     around: tuple[Surroundings, Surroundings],
     *,
-    api: str | None = None,
+    base: Case | None = None,
+    apis: tuple[str | None, str | None] = (None, None),
     on_progress: OnProgress | None = None,
     executables: tuple[Path | None, Path | None] = (None, None),
     application: Application | None = None,
@@ -52,7 +53,8 @@ def measure_versions(
         allowed: how much worse the candidate may be.
         cases: number of comparisons in the session.
         around: the circumstances of each side's figures.
-        api: the technique for a case that names none.
+        base: the base's case; None: that of the candidate.
+        apis: the techniques of both sides' endpoints; None: that of the case.
         application: the server and the client of a case that names some.
 
     Returns:
@@ -62,9 +64,11 @@ def measure_versions(
         UsageError: the rate is a search or a sweep. Errors of ``measure`` pass through.
     """
     check_comparable(case)
-    launched = replace(case, api=case.api or api)
-    strategy = PairStrategy(*rigs, launched, settings, allowed, cases, on_progress, executables)
-    strategy.case_id, strategy.base_id = case.id, case.base.id
+    both = case, base or case.base
+    launched = [replace(each, api=api or each.api) for each, api in zip(both, apis, strict=True)]
+    strategy = PairStrategy(*rigs, launched[0], settings, allowed, cases, on_progress, executables)
+    strategy.reference = launched[1]
+    strategy.case_id, strategy.base_id = both[0].id, both[1].id
     if application is not None:
         strategy.run_by(application)
     strategy.run_and_leave()
@@ -88,11 +92,11 @@ def measure_versions(
             (gathered.reference, [], "reference"),
         )
     ]
-    now, base = (
+    now, then = (
         summarize(measured, settings, side, replace(surroundings, shared=crowded))
-        for measured, side, surroundings, crowded in zip((case, case.base), sides, around, shared, strict=True)
+        for measured, side, surroundings, crowded in zip(both, sides, around, shared, strict=True)
     )
-    return with_comparison(now, strategy.comparison), base
+    return with_comparison(now, strategy.comparison), then
 
 
 def with_comparison(now: Measurement, comparison: SideBySide | None) -> Measurement:

@@ -1,17 +1,26 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Candidates: versions of a switch or of the workload that are compared with their base."""
+"""Candidates: versions of anything in a case that are compared with their base."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.old_version import OldVersion
 from pytest_icbench.model.toml import TomlFile
 
-#: The target that is no switch, but the program that sends, receives and measures.
+#: The target that is no switch, but the endpoints: the program that sends, receives and measures, and where it runs.
 WORKLOAD = "workload"
+#: The target that is the host: its kernel options.
+HOST = "host"
+#: What targets begin with that are network functions, followed by the name of what makes them.
+FUNCTION = "function:"
+
+#: ``old`` is no choice of the user: a baseline's version, which the present one is measured beside.
+Kind = Literal["binary", "config", "variant", "lib", "sysctl", "api", "node", "image", "old"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,18 +28,20 @@ class Candidate:
     """A version that is compared with its base.
 
     Attributes:
-        target: name of a switch, or ``workload``.
+        target: name of a switch, ``workload``, ``host`` or ``function:COMPONENT``.
         name: given by the user; part of the case's id.
         kind: the part in which the candidate differs from its base.
-        value: a path, or the name of one of the switch's modes.
+        value: a path, a name, or kernel options (``net.core.busy_poll=50``).
         config: the file of the other configuration, as it was read.
+        old: the parts of a version of kind ``old``.
     """
 
     target: str
     name: str
-    kind: Literal["binary", "config", "variant"]
+    kind: Kind
     value: str
     config: TomlFile | None = field(default=None, compare=False, repr=False)
+    old: OldVersion | None = field(default=None, compare=False, repr=False)
 
     @property
     def key(self) -> str:
@@ -40,6 +51,32 @@ class Candidate:
     @property
     def path(self) -> Path:
         return Path(self.value)
+
+    @property
+    def component(self) -> str | None:
+        """What makes the network functions that it replaces; None for other targets."""
+        return self.target.removeprefix(FUNCTION) if self.target.startswith(FUNCTION) else None
+
+    @property
+    def everywhere(self) -> bool:
+        """Whether it is compared with cases of any switch."""
+        return self.target in (WORKLOAD, HOST) or self.component is not None
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """The kernel options by name; none for other kinds."""
+        if self.kind != "sysctl":
+            return {}
+        pairs = (word.partition("=") for word in self.value.split(","))
+        return {name.strip(): value.strip() for name, _, value in pairs}
+
+    def concerns(self, case: Case) -> bool:
+        """Whether a case has what it replaces."""
+        if not self.everywhere:
+            return self.target == case.switch
+        if self.component is not None:
+            return case.function is not None
+        return self.kind != "api" or (case.app is None and case.birth is None)
 
 
 def candidate_key(case: Case) -> str:

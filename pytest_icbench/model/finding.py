@@ -46,7 +46,7 @@ class Finding:
         baseline_value, measured: its value, and when it was measured (UTC).
         ratio, ratio_low, ratio_high: now over the baseline with its interval of 95 %.
         against_control: the same of the value over that of the reference link; null without one.
-        unit, units: what the interval is made of (``launch``, ``pair``, ``session``), and their number.
+        unit, units: what the interval is made of (``launch``, ``pair``, ``session``), and their number; or null.
         finds: the least loss that such a comparison finds nine times of ten; null if it is not known.
         weak: a loss of 10 % is found in less than half of such sessions.
         reason: why it is INCONCLUSIVE (``few``, ``spread``, ``state``, ``host``, ``bound``); else null.
@@ -71,7 +71,7 @@ class Finding:
     ratio_low: float | None = None
     ratio_high: float | None = None
     against_control: Estimate | None = None
-    unit: Unit = "launch"
+    unit: Unit | None = None
     units: int | None = None
     finds: float | None = None
     weak: bool = False
@@ -94,7 +94,7 @@ class Finding:
         """Returns the change; the less is decided, the fewer words it has beside the interval."""
         assert self.ratio is not None
         change = _change(self.ratio)
-        units = "" if self.units is None else counted(self.units, self.unit)
+        units = "" if self.units is None else counted(self.units, self.unit or "launch")
         if self.verdict in (Verdict.REGRESSED, Verdict.IMPROVED):
             return f"{value} is {change} than {self._other()}{self._interval(units)}"
         named = "" if self.name == "throughput_pps" else f"{plain_name(self.name)} "
@@ -124,7 +124,7 @@ class Finding:
         """Returns why the finding is inconclusive, and what would tell; empty for a conclusive one."""
         if self.verdict != Verdict.INCONCLUSIVE:
             return ""
-        why = self.note or (REASONS[self.reason].format(units=_plural(self.unit)) if self.reason else "")
+        why = self.note or (REASONS[self.reason].format(units=_plural(self.unit or "launch")) if self.reason else "")
         return "; ".join(filter(None, (why, self.remedy())))
 
     def remedy(self) -> str:
@@ -133,7 +133,8 @@ class Finding:
         if self.more is None:
             return f"about {clock(self.more_s)} more would tell" if self.more_s else ""
         save = " (--icbench-save)" if self.unit == "session" else ""
-        return f"about {self.more:,} more {self.unit if self.more == 1 else _plural(self.unit)}{took} would tell{save}"
+        unit = self.unit or "launch"
+        return f"about {self.more:,} more {unit if self.more == 1 else _plural(unit)}{took} would tell{save}"
 
     def _end(self) -> str:
         """Returns the end of the sentence: what was allowed, what would have been found, or why nothing is known."""

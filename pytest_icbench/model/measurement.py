@@ -25,6 +25,7 @@ from pytest_icbench.model.function_facts import ChainAccount, FunctionWork
 from pytest_icbench.model.launch import DirectionResult, Launch, PairCounts, PairResult, SwitchPort, Window
 from pytest_icbench.model.long_run import BackToBack, LossEvent
 from pytest_icbench.model.neighbour import NeighbourEffect
+from pytest_icbench.model.old_version import OldVersion
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.state_level import StateLevel
 from pytest_icbench.model.trace import Followed
@@ -153,6 +154,8 @@ class Measurement:
             ``conditions.fitness`` has what was found when the run began: ``fit``, ``sentence``, ``waited_s``,
             ``missing`` (what the host does not tell, and is not claimed), ``other_link`` (``case``, ``pps``; shares no
             code with the path). ``conditions.clock_step_s``: the day's clock was set, forward or (below 0) back.
+        software: how what was measured is started again: by part the path, ``sha256`` and package of its program, the
+            user's configuration, the kernel; null in older results.
         per_pair, per_direction: lists: pairs; the directions over all pairs, empty where side a alone sends.
         per_launch, per_reference_launch: lists: launches of the case and of the reference link.
     """
@@ -288,6 +291,7 @@ class Measurement:
     settings: dict[str, Any] = field(default_factory=dict)
     identity: dict[str, Any] = field(default_factory=dict)
     treatment: dict[str, Any] = field(default_factory=dict)
+    software: OldVersion | None = None
     conditions: dict[str, Any] = field(default_factory=dict)
     hardware: dict[str, Any] = field(default_factory=dict)
     per_pair: tuple[PairResult, ...] = ()

@@ -42,6 +42,9 @@ class RigSpec:
         endpoint_specs: specifications of the endpoints by index; empty for the default ones.
         here: indexes of the endpoints on this host; None for all.
         uplink: the NIC that leads to the other host.
+        env: variables of the switch's environment.
+        sysctl: kernel options that hold while the rig runs.
+        image: root directory of the nodes' programs and libraries; None: this host's.
     """
 
     name: str
@@ -53,6 +56,9 @@ class RigSpec:
     endpoint_specs: tuple[EndpointSpec, ...] = ()
     here: tuple[int, ...] | None = None
     uplink: Uplink | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    sysctl: Mapping[str, str] = field(default_factory=dict)
+    image: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ from pytest_icbench.errors import IcbenchError
 from pytest_icbench.gate.entry import entry_of
 from pytest_icbench.gate.power import saved
 from pytest_icbench.model.result import Result
+from pytest_icbench.plugin.old_versions import upgraded_in_place
 from pytest_icbench.plugin.outcomes import Outcomes
 from pytest_icbench.report import markdown, openmetrics
 from pytest_icbench.store.baselines import load, save
-from pytest_icbench.wording import wrapped
 
 SUMMARY = "summary.md"
 METRICS = "openmetrics.txt"
@@ -43,8 +43,9 @@ def write_all(
         keys = {(entry.key, str(entry.identity)) for entry in entries}
         kept = [one for one in load(options.baselines, options.save).entries if (one.key, str(one.identity)) in keys]
         of = f"baseline {options.save}: "
-        later = [line for sentence in saved(kept) for line in wrapped(f"{of}{sentence}")]
-        return [f"{of}{', '.join(map(str, files))}", *later], troubles
+        sentences = [*saved(kept), *upgraded_in_place((entry.switch, entry.old) for entry in kept)]
+        unjudged = [line for sentence in sentences for line in wrapped(f"{of}{sentence}")]
+        return [f"{of}{', '.join(map(str, files))}", *unjudged], troubles
     except IcbenchError as error:
         later = f"icbench accept {options.save} --all --run {directory}"
         return [], [*troubles, f"baseline {options.save}: {error}; afterwards: {later}"]

@@ -47,6 +47,8 @@ class _Record:
     measurement: Measurement
     #: The base of a comparison is not judged, and the test's properties are those of the candidate.
     is_base: bool = False
+    #: A baseline's old version is shown by the comparison alone: it is no case of the session.
+    is_old: bool = False
     judgement: Judgement | None = None
     taken_from: str | None = None
 
@@ -266,7 +268,8 @@ class Icbench:
                 if how is not None:
                     raise Unsupported("--icbench-variant compares launches; leave it out for long runs and trains")
                 how = self._side_by_side
-            how = how or self._run.against_old
+            if how is None and self._run.old is not None:
+                how = self._beside_base
             if how is None:
                 how = self._loaded if case.rate.share else self._run.measure
             measurement = how(case, settings)
@@ -319,16 +322,22 @@ class Icbench:
                 f"{self._benchmark.where}: --icbench-variant: this is comparison {self._compared} of the test, and the"
                 f" session's error rate counts the {planned} that its marker says: give it comparisons={self._compared}"
             )
+        return self._beside_base(case, settings)
+
+    def _beside_base(self, case: Case, settings: Settings) -> Measurement:
+        """Measures a candidate side by side with its base, or a case with the old version of a baseline."""
+        base_case = self._run.base_of(case)
         offered = self._offered(case.base, settings) if case.rate.share else None
         measured = case if offered is None else replace(case, rate=offered[0])
         allowed = allowances_of(self._benchmark.thresholds.margins(*case.ids), case.dimension)
-        candidate, base = self._run.measure_versions(measured, settings, allowed)
+        old = None if case.candidate is not None else replace(measured, candidate=base_case.candidate)
+        candidate, base = self._run.measure_versions(measured, settings, allowed, old)
         if offered is not None:
             named: dict[str, Any] = {"load": case.rate.share, "load_of_pps": offered[1]}
-            comparison = candidate.side_by_side and replace(candidate.side_by_side, base=case.base.id)
+            comparison = candidate.side_by_side and replace(candidate.side_by_side, base=base_case.id)
             candidate = replace(candidate, case=case.id, axes=case.to_dict(), side_by_side=comparison, **named)
-            base = replace(base, case=case.base.id, axes=case.base.to_dict(), **named)
-        self._records.append(_Record(case.base, base, is_base=True))
+            base = replace(base, case=base_case.id, axes=base_case.to_dict(), **named)
+        self._records.append(_Record(base_case, base, is_base=True, is_old=old is not None))
         return candidate
 
     def _judged_by(self, measurement: Measurement) -> tuple[tuple[Limit, ...], Margins]:
@@ -380,7 +389,7 @@ class Icbench:
         """Writes the measurements. Called once, however the test has ended. Raises ProvisionError."""
         self._take_rest()
         records, self._records = self._records, []
-        for record in records:
+        for record in (record for record in records if not record.is_old):
             measurement = record.measurement
             if record.judgement is not None:
                 measurement = replace(measurement, **record.judgement.fields())

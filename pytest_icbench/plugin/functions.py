@@ -28,7 +28,7 @@ def bring_functions(config: pytest.Config, options: Options) -> tuple[str, ...]:
     Returns the names of all components whose program the user can name; none where the user names no program.
     """
     brought = list(_brought(config))
-    if not (brought or options.binaries):
+    if not (brought or options.binaries or any(candidate.component for candidate in options.variant)):
         return ()
     from pytest_icbench.driver.function import registry
 
@@ -99,4 +99,15 @@ def check_functions(options: Options, cases: Iterable[tuple[Case, str]]) -> dict
                 f"--icbench-function-config: there is no component '{name}'{suggestion(name, tuple(known))}"
             )
         configs[function_key(name)] = checked(file, name, known[name].config_keys)
+    for candidate in options.variant:
+        if (component := candidate.component) is None:
+            continue
+        if component not in known:
+            raise UsageError(
+                f"--icbench-variant: there is no component '{component}'{suggestion(component, tuple(known))}"
+            )
+        if candidate.config is not None:
+            configs[candidate.key] = checked(candidate.config, component, known[component].config_keys)
+        elif not known[component].takes_binary:
+            raise UsageError(f"--icbench-variant: {candidate.key}: {component} has no program of its own; give config:")
     return configs

@@ -166,7 +166,8 @@ def arrange(
         return {}, {}
     switches = catalogue(config)
     check_names(options, switches, bring_functions(config, options))
-    bring_nodes(config, options.node)
+    for kind in (options.node, *(each.value for each in options.variant if each.kind == "node")):
+        bring_nodes(config, kind)
     configs = check_configs(options, switches)
     dropped = {item for item in marked if parameters[item] is None}
     if marked and len(dropped) == len(marked):

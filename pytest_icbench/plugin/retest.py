@@ -19,27 +19,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from _pytest.runner import runtestprotocol
 
-from pytest_icbench.gate.entry import Entry, entry_of
+from pytest_icbench.gate.entry import entry_of
 from pytest_icbench.plugin.items import BENCHMARK
+from pytest_icbench.plugin.old_versions import old_version
 from pytest_icbench.plugin.schedule.forecast import retest_least_s
 from pytest_icbench.plugin.session import Session
 from pytest_icbench.plugin.usage import told
 from pytest_icbench.wording import counted, percent, printable
 
 if TYPE_CHECKING:
-    from pytest_icbench.model.case import Case
     from pytest_icbench.model.finding import Finding
     from pytest_icbench.model.measurement import Measurement
-    from pytest_icbench.model.settings import Settings
     from pytest_icbench.plugin.fixture import Icbench
-
-#: Measures a case against its old version; the measurement has ``side_by_side``, by which it is judged.
-OldVersion = Callable[["Case", "Settings"], "Measurement"]
-
-
-def old_version(_entry: Entry) -> OldVersion | None:
-    """Returns the way to compare with the version that a baseline's entry is of; None if it cannot be started here."""
-    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +131,14 @@ class Retests:
         assert run is not None  # it was measured
         now = entry_of(possible.result)
         before = None if now is None or run.comparer is None else run.comparer.nearest(now)
+        old = None
+        if now is not None and before is not None:
+            found = old_version(before[0].old, now.old, now.switch)
+            old = found.candidate
+            self._say(f"{_named(possible)}: {found.sentence}")
         item.user_properties[:] = possible.properties
         self._retesting = True
-        run.begin_retest(seconds, None if before is None else old_version(before[0]))
+        run.begin_retest(seconds, old)
         try:
             self._log(item, runtestprotocol(item, log=False, nextitem=following))
         finally:

@@ -42,14 +42,16 @@ from pytest_icbench.testbed.rig_pool import RigPool, RigRequests, Rigs
 if TYPE_CHECKING:
     from pytest_icbench.measure.comparing import Allowances
     from pytest_icbench.measure.progress import Progress
+    from pytest_icbench.model.candidate import Candidate
     from pytest_icbench.model.rate import Rate
     from pytest_icbench.model.settings import Settings
-    from pytest_icbench.plugin.retest import OldVersion
     from pytest_icbench.testbed.exchange import Exchange
     from pytest_icbench.testbed.rig import Rig
     from pytest_icbench.testbed.testbed import Testbed
 
 
+#: Measures a case against its old version; the measurement has ``side_by_side``, by which it is judged.
+OldVersion = Callable[[Case, "Settings"], Measurement]
 #: The time of a measurement when the budget is used up: enough for some launches.
 LEAST_LEFT_S = 2.0
 
@@ -107,8 +109,8 @@ class Run:
         self.current = ""
         #: The time of a retest; None on the first test.
         self._retest_s: float | None = None
-        #: Measures a retest against the version that the baseline is of, where that can be started.
-        self.against_old: OldVersion | None = None
+        #: The version that the baseline is of, beside which a retest is measured; None where it cannot be started.
+        self.old: Candidate | None = None
         info = gather(config, options, items, directory.name, testbed.facts, testbed.programs)
         #: The measurements of the run that is resumed.
         self.taken: Taken | None = None
@@ -147,21 +149,21 @@ class Run:
             return None
         return self.comparer.compare(measurement, margins, retest=self._retest_s is not None)
 
-    def begin_retest(self, seconds: float, against_old: OldVersion | None) -> None:
+    def begin_retest(self, seconds: float, old: Candidate | None) -> None:
         """Builds the rigs of the next test anew, and gives it so much time. Raises ProvisionError for what remains.
 
         Args:
-            against_old: measures it against its old version; None: it is measured again.
+            old: the version of the baseline, beside which it is measured; None: it is measured again.
         """
         began = time.monotonic()
         self.free_endpoints()
         self.pool.close()
-        self.against_old = against_old
+        self.old = old
         self._retest_s = seconds - (time.monotonic() - began)
 
     def end_retest(self) -> None:
         """Ends what ``begin_retest`` began."""
-        self._retest_s = self.against_old = None
+        self._retest_s = self.old = None
 
     def on_this_test(self, settings: Settings, rate: Rate) -> Settings:
         """Returns the settings; on a retest each launch has rigs of its own, and time for the fewest launches.
@@ -171,6 +173,8 @@ class Run:
         """
         if self._retest_s is None:
             return settings
+        if self.old is not None:  # each pair has rigs of its own anyway
+            return replace(settings, max_duration_s=min(settings.max_duration_s, self._retest_s))
         return retest_settings(settings, self._retest_s, rate)
 
     def begin(self, nodeid: str) -> None:
@@ -210,24 +214,38 @@ class Run:
 
         return self._on_rigs(case, settings, measured)[0]
 
-    def measure_versions(self, case: Case, settings: Settings, allowed: Allowances) -> tuple[Measurement, Measurement]:
-        """Measures a candidate side by side with its base. Returns both results. Raises what ``measure`` raises."""
+    def base_of(self, case: Case) -> Case:
+        """Returns the case beside which one is measured: a candidate's base, or the old version of a retest."""
+        return case.base if self.old is None else self.testbed.add_old(case, self.old)
+
+    def measure_versions(
+        self, case: Case, settings: Settings, allowed: Allowances, base: Case | None = None
+    ) -> tuple[Measurement, Measurement]:
+        """Measures a candidate side by side with its base. Returns both results. Raises what ``measure`` raises.
+
+        Args:
+            base: the old version of a retest; None: the base of the candidate.
+        """
+        # All cases that the baseline judged share the error rate, as any of them might have been measured again.
+        compared = self.compared if base is None or self.comparer is None else self.comparer.cases
 
         def measured(rigs: Rigs[Any], _requests: RigRequests, budgeted: Settings) -> tuple[Measurement, Measurement]:
             if rigs.reference is None:
                 raise ProvisionError(f"the base, {rigs.trouble}")
             pair = rigs.rig, rigs.reference
             show = partial(self.show, case.dimension)
-            return self.testbed.measure_versions(pair, case, budgeted, allowed, self.compared, show)
+            more = {} if base is None else {"base": base}
+            return self.testbed.measure_versions(pair, case, budgeted, allowed, compared, show, **more)
 
-        now, base = self._on_rigs(case, settings, measured)
-        return now, base
+        now, then = self._on_rigs(case, settings, measured, base)
+        return now, then
 
     def _on_rigs(
         self,
         case: Case,
         settings: Settings,
         measure: Callable[[Rigs[Any], RigRequests, Settings], Measurement | tuple[Measurement, ...]],
+        base: Case | None = None,
     ) -> tuple[Measurement, ...]:
         """Measures on the case's rigs, within the budget. Returns the results; the first is that of the case.
 
@@ -238,7 +256,7 @@ class Run:
         try:
             self.free_endpoints()
             self.progress.update(case.id, "build")
-            requests = self.testbed.need(case, settings)
+            requests = self.testbed.need(case, settings) if base is None else self.testbed.need(case, settings, base)
             rigs = self.pool.acquire(requests)
             budgeted = self._within_budget(case, settings, began)
             measured = measure(rigs, requests, budgeted)

@@ -262,9 +262,15 @@ def _replaced(result: Result) -> str:
     facts = result.treatment.get(CANDIDATE_KEY)
     if not isinstance(facts, Mapping):
         return ""
-    kinds = {"binary": "the binary", "config": "the configuration", "variant": "the variant"}
-    digest = str(facts.get("sha256") or "")
-    text = f"{result.switch}:{result.point.candidate} is {kinds.get(str(facts.get('kind')), '')} {facts.get('value')}"
+    kinds = {
+        "binary": "the binary",
+        "config": "the configuration",
+        "lib": "the libraries",
+        "sysctl": "the kernel option",
+    }
+    kinds |= {"node": "the nodes", "old": "the old version"}
+    digest, kind = str(facts.get("sha256") or ""), str(facts.get("kind"))
+    text = f"{result.switch}:{result.point.candidate} is {kinds.get(kind, f'the {kind}')} {facts.get('value')}"
     target = facts.get("target")
     where = f" of {target}" if target and target != result.switch else ""
     return f"{text}{where}" + (f" (sha256 {digest[:12]})" if digest else "")

@@ -35,6 +35,7 @@ from pytest_icbench.gate.entry import CaseFacts, Entry
 from pytest_icbench.gate.margins import COMPARED
 from pytest_icbench.gate.session_values import Figure, SessionValues
 from pytest_icbench.model.codec import DamagedData, check_schema, decode, encode, from_json
+from pytest_icbench.model.old_version import OldVersion
 
 FORMAT = "pytest-icbench baseline"
 #: Version of the format. A reader refuses all others.
@@ -66,6 +67,7 @@ class _Circumstances:
     treatment: dict[str, Any]
     settings: dict[str, Any]
     conditions: dict[str, Any]
+    old: OldVersion | None = None
 
 
 _CASE_FACTS = tuple(fact.name for fact in fields(CaseFacts))

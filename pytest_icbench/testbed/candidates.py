@@ -3,17 +3,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pytest_icbench.config.candidates import of_switch
 from pytest_icbench.config.options import Options
+from pytest_icbench.config.switch_config import SwitchConfig
+from pytest_icbench.driver.workload.executable import NAME, workload_path
 from pytest_icbench.errors import ProvisionError, UsageError, WorkloadError
 from pytest_icbench.host.facts import sha256
+from pytest_icbench.host.resource.sysctl import check_options
+from pytest_icbench.host.root import Root
 from pytest_icbench.model.candidate import WORKLOAD, Candidate
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.function_facts import function_key
+from pytest_icbench.model.old_version import OldVersion
+from pytest_icbench.model.replaced import Replaced
+from pytest_icbench.wording import alternatives
 
 if TYPE_CHECKING:
     from pytest_icbench.driver.workload.version import WorkloadVersion
@@ -22,20 +33,42 @@ if TYPE_CHECKING:
 class Candidates:
     """The candidates that ``--icbench-variant`` names. Each has what its base has, but for the one thing that is named.
 
+    Args:
+        configs: those of candidates, by their keys.
+        root: for a look at the host's kernel options.
+
     Attributes:
         binaries: paths by candidate, such as ``ovs:new`` and ``workload:new``.
 
-    Raises UsageError for a file that is no workload.
+    Raises UsageError for what cannot replace anything here: a file that is no workload, a kernel option that the host
+    lacks or has already.
     """
 
-    def __init__(self, catalogue: Iterable[str], options: Options) -> None:
+    def __init__(
+        self,
+        catalogue: Iterable[str],
+        options: Options,
+        configs: Mapping[str, SwitchConfig] = MappingProxyType({}),
+        root: Root | None = None,
+    ) -> None:
         self.binaries: dict[str, Path] = {}
+        self._configs = configs
         self._known: dict[tuple[str, str], Candidate] = {}
         self._versions: dict[str, WorkloadVersion] = {}
+        #: Workloads of images, by the name of the candidate.
+        self._inside: dict[str, Path] = {}
         for candidate in options.variant:
-            if candidate.target == WORKLOAD:
+            where = f"--icbench-variant: {candidate.key}"
+            check_options(root or Root(), candidate.options, where)
+            if candidate.kind in ("node", "image"):
+                _check_node(candidate, options.node, where)
+            if candidate.target == WORKLOAD and candidate.kind == "binary":
                 self.binaries[candidate.key] = candidate.path
-                self._versions[candidate.name] = _version(candidate)
+                self._versions[candidate.name] = _version(candidate.path, where)
+            elif candidate.kind == "image" and (inside := _inside(candidate.path)) is not None:
+                self._inside[candidate.name] = inside
+                if os.geteuid() == 0:  # else it is a plan
+                    self._versions[candidate.name] = _version(inside, where, candidate.path)
         for switch in catalogue:
             for candidate in of_switch(options.variant, switch):
                 self._known[switch, candidate.name] = candidate
@@ -44,25 +77,57 @@ class Candidates:
                 if binary is not None:
                     self.binaries[f"{switch}:{candidate.name}"] = binary
 
+    def add_old(self, case: Case, candidate: Candidate) -> Case:
+        """Makes a baseline's version a candidate, in place of an earlier one. Returns its case."""
+        self._known[case.switch, candidate.name] = candidate
+        old = candidate.old or OldVersion()
+        for key, program in ((case.switch, old.switch), (WORKLOAD, old.workload)):
+            self.binaries.pop(f"{key}:{candidate.name}", None)
+            if program is not None and program.path is not None:
+                self.binaries[f"{key}:{candidate.name}"] = Path(program.path)
+        if (workload := self.binaries.get(f"{WORKLOAD}:{candidate.name}")) is not None:
+            self._versions[candidate.name] = _version(workload, f"the old version of {case.id}")
+        return replace(case, candidate=candidate.name)
+
     def of(self, case: Case) -> Candidate | None:
         """Returns the candidate of a case, None for a base."""
         return None if case.candidate is None else self._known[case.switch, case.candidate]
 
     def built(self, case: Case) -> Case:
-        """Returns the case for which the rig is built: a candidate can be another mode of the switch."""
+        """Returns the case for which the rig is built and launched: with another mode of the switch, or another API."""
         candidate = self.of(case)
-        return case if candidate is None or candidate.kind != "variant" else replace(case, mode=candidate.value or None)
+        if candidate is not None and candidate.kind == "variant":
+            return replace(case, mode=candidate.value or None)
+        return case if candidate is None or candidate.kind != "api" else replace(case, api=candidate.value)
+
+    def replaced(self, case: Case) -> Replaced:
+        """Returns what a case's rig is built with in place of what its base has."""
+        candidate = self.of(case)
+        if candidate is None:
+            return Replaced()
+        if candidate.old is not None:
+            return _of_old(candidate.old, case.switch)
+        if candidate.kind in ("binary", "config") and candidate.target != WORKLOAD:
+            name = candidate.component or candidate.target
+            if candidate.kind == "binary":
+                return Replaced(programs={name: candidate.path})
+            key = function_key(name) if candidate.component else name
+            return Replaced(configs={key: self._configs[candidate.key].values})
+        env = {"LD_LIBRARY_PATH": candidate.value} if candidate.kind == "lib" else {}
+        node = candidate.value if candidate.kind == "node" else None
+        image = candidate.path if candidate.kind == "image" else None
+        return Replaced(env=env, sysctl=candidate.options, node=node, image=image)
 
     def workload(self, case: Case) -> Path | None:
         """Returns the workload of a case's candidate, None if it has the installed one."""
-        candidate = self.of(case)
-        return None if candidate is None or candidate.target != WORKLOAD else candidate.path
+        name = case.candidate or ""
+        return self.binaries.get(f"{WORKLOAD}:{name}") or self._inside.get(name)
 
     def workload_treatment(self, case: Case) -> dict[str, Any]:
         """Returns version and build of that workload, as a result keeps them; empty without one."""
-        if self.workload(case) is None:
+        version = self._versions.get(case.candidate or "")
+        if version is None:
             return {}
-        version = self._versions[case.candidate or ""]
         return {"workload": version.workload, "workload_build": version.build, "dpdk": version.dpdk}
 
     def treatment(self, case: Case) -> dict[str, Any] | None:
@@ -70,17 +135,53 @@ class Candidates:
         candidate = self.of(case)
         if candidate is None:
             return None
-        if candidate.kind == "variant":
-            return {"target": candidate.target, "kind": candidate.kind, "value": candidate.value}
-        path = candidate.path
-        digest = sha256(path) if candidate.config is None else candidate.config.sha256
-        return {"target": candidate.target, "kind": candidate.kind, "value": path.name, "sha256": digest}
+        told: dict[str, Any] = {"target": candidate.target, "kind": candidate.kind, "value": candidate.value}
+        if candidate.kind in ("binary", "config", "lib", "image"):
+            told["value"] = candidate.path.name
+        if candidate.config is not None:
+            return {**told, "sha256": candidate.config.sha256}
+        return {**told, "sha256": sha256(candidate.path)} if candidate.kind == "binary" else told
 
 
-def _version(candidate: Candidate) -> WorkloadVersion:
+def _of_old(old: OldVersion, switch: str) -> Replaced:
+    component = old.component or ""
+    programs = {switch: old.switch, component: old.function}
+    configs = {switch: old.config, function_key(component): old.function_config}
+    return Replaced(
+        programs={name: Path(program.path) for name, program in programs.items() if program and program.path},
+        configs={name: config.get("values", {}) for name, config in configs.items()},
+    )
+
+
+def _check_node(candidate: Candidate, node: str, where: str) -> None:
+    """Raises UsageError for nodes of the kind that all have, and for an image where the kind takes none."""
+    from pytest_icbench.driver.node.registry import node_kind, node_kinds
+
+    if candidate.kind == "node" and candidate.value == node:
+        raise UsageError(f"{where}: --icbench-node is {node}, so nothing would differ; give another kind")
+    if candidate.kind == "image" and not getattr(node_kind(node), "takes_image", False):
+        able = [cls.kind for cls in node_kinds() if getattr(cls, "takes_image", False)]
+        raise UsageError(f"{where}: nodes of kind {node} take no image: give --icbench-node {alternatives(able)}")
+    with suppress(WorkloadError):  # without a workload nothing can run
+        program = workload_path().parent
+        if (
+            candidate.kind == "image"
+            and program.is_relative_to("/usr")
+            and not (candidate.path / program.relative_to("/")).is_dir()
+        ):
+            raise UsageError(f"{where}: the image has no directory {program}, where the workload is mounted: make it")
+
+
+def _inside(image: Path) -> Path | None:
+    """Returns the path, in an image, of the workload that it brings; None if it brings none."""
+    paths = (Path("/usr/local/bin", NAME), Path("/usr/bin", NAME))
+    return next((path for path in paths if (image / path.relative_to("/")).is_file()), None)
+
+
+def _version(workload: Path, where: str, image: Path | None = None) -> WorkloadVersion:
     from pytest_icbench.driver.workload.version import version_of
 
     try:
-        return version_of(candidate.path)
+        return version_of(workload, image)
     except (WorkloadError, ProvisionError) as error:
-        raise UsageError(f"--icbench-variant: {candidate.key}: {error}") from None
+        raise UsageError(f"{where}: {error}") from None

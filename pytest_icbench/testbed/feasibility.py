@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -14,7 +15,7 @@ from pytest_icbench.config.fit import unsupported_reason
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.topology.model import why_nothing_to_attach_to
 from pytest_icbench.driver.function.registry import component_behind
-from pytest_icbench.driver.guard import make_function, make_switch, switch_needs
+from pytest_icbench.driver.guard import make_function, make_switch, probe_node, switch_needs
 from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
 from pytest_icbench.model.candidate import candidate_key
 from pytest_icbench.model.case import Case
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from pytest_icbench.host.session import HostSession
     from pytest_icbench.model.placement import Placement
     from pytest_icbench.model.uplink import Uplink
+    from pytest_icbench.testbed.candidates import Candidates
     from pytest_icbench.testbed.remote.host import RemoteHost
 
 
@@ -50,6 +52,7 @@ class Feasibility:
         unsupported: why no host can run a case, as far as that is known.
         user_topology: the user's endpoints; None for the default ones.
         remote: the second host, where one is named.
+        candidates: what is compared with the bases; None for a run without.
 
     Attributes:
         policy: the placement of all cases, resolved; ``auto`` if none of them can run, or if they differ.
@@ -68,6 +71,7 @@ class Feasibility:
         user_topology: UserTopology | None,
         remote: RemoteHost | None,
         session: HostSession,
+        candidates: Candidates | None = None,
     ) -> None:
         from pytest_icbench.host.resource.cpu import Topology
 
@@ -78,6 +82,7 @@ class Feasibility:
         self._binaries = binaries
         self._user_topology = user_topology
         self._remote = remote
+        self._candidates = candidates
         self._topology = Topology.read(session.root)
         self._room = HostRoom.read(session.root)
         self.switch_facts: dict[str, SwitchFacts] = {}
@@ -186,6 +191,15 @@ class Feasibility:
         except UsageError as error:
             raise Unsupported(str(error)) from None
         self._probe(case.base)
+        candidate = None if self._candidates is None else self._candidates.of(case)
+        if candidate is None:
+            return
+        if candidate.kind == "node" and os.geteuid() == 0:  # else it is a plan, for a run with root
+            _refuse(why_not(lambda: probe_node(candidate.value, self.session)))
+        if candidate.component is not None:
+            made_by = {self._component(case, function).name for function in case.functions}
+            if candidate.component not in made_by:
+                raise Unsupported(f"its function is made by {' and '.join(made_by)}, not by {candidate.component}")
 
     def _resolve_policies(self, cases: Sequence[Case]) -> Literal["auto", "dedicated", "cooperative"]:
         if not self._by_case:
@@ -341,7 +355,10 @@ class Feasibility:
     def _probe(self, case: Case) -> None:
         """Raises Unsupported if this host, or the second one of a case on two, lacks what the case takes."""
         cls = self.catalogue[case.switch]
-        port, api = case.resolved_port(cls), case.resolved_api(cls)
+        built = case if self._candidates is None else self._candidates.built(case)
+        port, api = built.resolved_port(cls), built.resolved_api(cls)
+        if built.api != case.api and api not in cls.port_apis(port):
+            raise Unsupported(f"{case.switch} has no API {api} over port kind {port}: leave {case.candidate} out")
         _refuse(self._switch_reason(case.switch, port, api, candidate_key(case)))
         if case.remote:
             second = self.second()

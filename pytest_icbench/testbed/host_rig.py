@@ -19,7 +19,9 @@ from pytest_icbench.driver.workload.eal import endpoint_mib
 from pytest_icbench.errors import IcbenchError, ProvisionError
 from pytest_icbench.host.cleanup import remove_tree
 from pytest_icbench.host.cpu_time import OwnProcesses
+from pytest_icbench.host.namespaces import NETNS_DIR
 from pytest_icbench.host.resource import hugepages
+from pytest_icbench.host.resource.sysctl import KernelOptions
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.host.watch import HostWatch
 from pytest_icbench.model.case import NETDEV_APIS
@@ -84,6 +86,7 @@ class HostRig(NodeCalls, HostPart):
         self.files = Path()
         self._own = OwnProcesses(session.id)
         self._watch: tuple[str, HostWatch] | None = None
+        self._kernel: KernelOptions | None = None
 
     @property
     def here(self) -> HostRig:
@@ -115,6 +118,10 @@ class HostRig(NodeCalls, HostPart):
         self._undo.append(lambda: remove_tree(work_dir))
         for directory in (socket_dir, self._logs):
             directory.mkdir(parents=True)
+        if spec.sysctl:
+            self._kernel = KernelOptions(self._session, spec.sysctl)
+            self._undo.append(self._kernel.restore)
+            self._kernel.set()
         self._workers = workers = spec.placement.switch
         port = case.resolved_port(driver)
         dpdk = "dpdk" in driver.port_apis(port)
@@ -147,10 +154,10 @@ class HostRig(NodeCalls, HostPart):
         self._group = group = SwitchGroup(self._session, case.switch, f"{self._name}.switch", bool(case.contracts))
         self._undo += [group.close, switch.stop]
         addresses = [self._endpoint_specs[index].address for index in self._indexes]
-        with group.entered():
+        with group.entered(), self._session.spawner.adding(spec.env):
             devices = switch.devices(self._session, switch_spec, addresses + (functions.addresses if functions else []))
         attachments = [
-            self._attachment(index, spec.node, socket_dir, devices[place] if devices else (), dpdk=dpdk)
+            self._attachment(index, spec, socket_dir, devices[place] if devices else (), dpdk=dpdk)
             for place, index in enumerate(self._indexes)
         ]
         nodes = tuple(attachment.node.name for attachment in attachments)
@@ -158,13 +165,16 @@ class HostRig(NodeCalls, HostPart):
             functions.start_nodes(spec.node, self._name, socket_dir, devices[len(nodes) :], hugepages=dpdk)
             attachments = functions.around(attachments)
         self._undo.append(switch.stop)  # before the nodes, too
-        with group.entered():
+        with group.entered(), self._session.spawner.adding(spec.env):
             endpoints = switch.start(self._session, switch_spec, attachments)
         ports = {attachment.index: port for attachment, port in zip(attachments, endpoints, strict=True)}
         self.endpoints, self.files = [ports[index] for index in self._indexes], socket_dir
         if functions is not None:
             config = self._session.configs.get(function_key(functions.component.name), {})
             functions.start(switch, ports, self._logs, case.traffic.mtu, config)
+        if self._kernel is not None:
+            own = NETNS_DIR.glob(f"{self._session.name(self._name)}[nf-]*")
+            self._kernel.set_within([*(attachment.node.netns for attachment in attachments), *map(str, own)])
         return RigFacts(
             endpoints=tuple(self.endpoints),
             nodes=nodes,
@@ -185,7 +195,7 @@ class HostRig(NodeCalls, HostPart):
         return self._functions
 
     def _attachment(
-        self, index: int, kind: str, socket_dir: Path, devices: Sequence[Path], *, dpdk: bool
+        self, index: int, spec: RigSpec, socket_dir: Path, devices: Sequence[Path], *, dpdk: bool
     ) -> Attachment:
         xdp = self._uplink is not None and self._uplink.via == "af_xdp"
         netdev = self._case.api in NETDEV_APIS or xdp
@@ -202,8 +212,9 @@ class HostRig(NodeCalls, HostPart):
             # AF_XDP's libxdp finds the program that it has just attached by its number, which takes SYS_ADMIN.
             capabilities=["sys_admin"] if netdev else [],
             existing=endpoint_spec.existing,
+            image=None if spec.image is None else Path(spec.image),
         )
-        node = make_node(kind, self._session, node_spec)
+        node = make_node(spec.node, self._session, node_spec)
         self._undo.append(node.stop)
         facts: NodeFacts = node.start()
         self._nodes[index], self._inits[index] = node, facts.init_pid
@@ -361,11 +372,15 @@ class HostRig(NodeCalls, HostPart):
         self.switch.pause()
         if self._functions is not None:
             self._functions.pause()
+        if self._kernel is not None:
+            self._kernel.restore()
         self._paused = True
 
     def resume(self) -> None:
         if not self._paused:
             return
+        if self._kernel is not None:
+            self._kernel.set()
         self.switch.resume()
         if self._functions is not None:
             self._functions.resume()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,12 +15,12 @@ from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.model.calls import Call
-from pytest_icbench.model.candidate import candidate_key
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.endpoint_spec import EndpointSpec, default_endpoint_specs
 from pytest_icbench.model.function_facts import FunctionFacts
 from pytest_icbench.model.placement import Placement
+from pytest_icbench.model.replaced import Replaced
 from pytest_icbench.model.rig import RigSpec
 from pytest_icbench.model.switch_facts import SwitchFacts
 from pytest_icbench.testbed.host_rig import HostPart, HostRig
@@ -46,6 +47,7 @@ class Rig(MeasuredRig):
         switches: drivers by name; None for the package's own.
         endpoint_specs: names, addresses and places of the endpoints, by index; None for the default.
         host_part: makes the part that the rig drives, at each ``build``; None: everything is on this host.
+        replaced: what it is built with in place of what is installed.
 
     Attributes:
         preflighted: whether frames were seen both ways since it was built or resumed; the measurement keeps it.
@@ -66,6 +68,7 @@ class Rig(MeasuredRig):
         switches: Mapping[str, type[Switch]] | None = None,
         endpoint_specs: Sequence[EndpointSpec] | None = None,
         host_part: Callable[[], HostPart] | None = None,
+        replaced: Replaced | None = None,
     ) -> None:
         self.case = case
         self.placement = placement
@@ -83,24 +86,28 @@ class Rig(MeasuredRig):
         drivers = builtin_switches() if switches is None else switches
         self._make_part = (lambda: HostRig(session, drivers)) if host_part is None else host_part
         self._part: HostPart | None = None
+        self._replaced = replaced or Replaced()
 
     def build(self) -> None:
         """Makes everything. Raises ProvisionError, after undoing what was done by then."""
         if self._part is not None:
             raise ProvisionError(f"the rig of {self.case.id} is built already")
-        key = candidate_key(self.case)
-        binary = self.session.binaries.get(key)
+        replaced, switch = self._replaced, self.case.switch
         spec = RigSpec(
             name=f"r{next(_numbers) % 1000}",
             case=self.case,
             placement=self.placement,
-            node=self.options.node,
-            binary=None if binary is None else str(binary),
-            config=dict(self.session.configs.get(key, {})),
+            node=replaced.node or self.options.node,
             endpoint_specs=tuple(self.endpoint_specs),
+            env=replaced.env,
+            sysctl=replaced.sysctl,
+            image=None if replaced.image is None else str(replaced.image),
         )
         part = self._make_part()
-        facts = part.prepare(spec)
+        with self.session.using(replaced.programs, replaced.configs):
+            binary = self.session.binaries.get(switch)
+            config = dict(self.session.configs.get(switch, {}))
+            facts = part.prepare(replace(spec, binary=None if binary is None else str(binary), config=config))
         self._part = part
         self.endpoints = list(facts.endpoints)
         self.files = Path(facts.files)

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.switch_config import SwitchConfig
+from pytest_icbench.driver.guard import node_treatment
 from pytest_icbench.errors import IcbenchError, ProvisionError, WorkloadError
 from pytest_icbench.host.limits import allow_files
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.candidate import WORKLOAD, candidate_key
 from pytest_icbench.model.case import CANDIDATE_KEY, Case
+from pytest_icbench.model.function_facts import function_key
 from pytest_icbench.testbed.application_probe import with_application
 from pytest_icbench.testbed.candidates import Candidates
 from pytest_icbench.testbed.feasibility import Feasibility
@@ -36,8 +38,10 @@ if TYPE_CHECKING:
     from pytest_icbench.measure.progress import OnProgress
     from pytest_icbench.measure.rig import MeasuredRig
     from pytest_icbench.measure.summary.summarize import Surroundings
+    from pytest_icbench.model.candidate import Candidate
     from pytest_icbench.model.fitness import Fitness, Link
     from pytest_icbench.model.measurement import Measurement
+    from pytest_icbench.model.old_version import OldVersion
     from pytest_icbench.model.placement import Placement
     from pytest_icbench.model.settings import Settings
     from pytest_icbench.testbed.host_rig import HostPart
@@ -83,7 +87,7 @@ class Testbed:
         #: The user's endpoints; None for the default ones.
         self.user_topology = options.topology
         #: What is compared with the bases. Its binaries go by the names of its cases.
-        self.candidates = Candidates(catalogue, options)
+        self.candidates = Candidates(catalogue, options, configs)
         self._arguments["binaries"] |= self.candidates.binaries
         self.remote = self._remote_host()
         self.session = HostSession.probing(**self._arguments)
@@ -98,6 +102,7 @@ class Testbed:
             user_topology=self.user_topology,
             remote=self.remote,
             session=self.session,
+            candidates=self.candidates,
         )
 
     def hold(self) -> None:
@@ -203,11 +208,25 @@ class Testbed:
             return bool(placement.switch) and len(set(placement.endpoints)) == 1
         return False
 
-    def need(self, case: Case, settings: Settings) -> RigRequests:
-        """Returns the rigs that a case needs. Raises Unsupported as ``placement`` does."""
+    def add_old(self, case: Case, candidate: Candidate) -> Case:
+        """Returns the case of a baseline's version, beside which the present one can be measured.
+
+        Raises UsageError if it is no workload any more.
+        """
+        old = self.candidates.add_old(case, candidate)
+        self._arguments["binaries"] |= self.candidates.binaries
+        self.session.binaries = dict(self._arguments["binaries"])
+        return old
+
+    def need(self, case: Case, settings: Settings, base: Case | None = None) -> RigRequests:
+        """Returns the rigs that a case needs. Raises Unsupported as ``placement`` does.
+
+        Args:
+            base: what the case is measured side by side with; None: a candidate's base, and nothing for other cases.
+        """
         placement = self.placement(case)
-        if case.candidate is not None:
-            base = case.base
+        if base is not None or case.candidate is not None:
+            base = base or case.base
             return RigRequests(
                 RigRequest(case, placement, (case.rig_key, placement)),
                 RigRequest(base, placement, (base.rig_key, placement)),
@@ -235,7 +254,7 @@ class Testbed:
         from pytest_icbench.testbed.births import BirthRig
         from pytest_icbench.testbed.rig import ExclusiveRig, Rig
 
-        case = self.candidates.built(request.case)
+        case, replaced = self.candidates.built(request.case), self.candidates.replaced(request.case)
         endpoint_specs = None if self.user_topology is None else self.user_topology.endpoint_specs_of(case)
         kind = BirthRig if case.birth is not None else ExclusiveRig if case.remote else Rig
         return kind(
@@ -246,6 +265,7 @@ class Testbed:
             switches=self.catalogue,
             endpoint_specs=endpoint_specs,
             host_part=self._two_hosts(case),
+            replaced=replaced,
         )
 
     def _two_hosts(self, case: Case) -> Callable[[], HostPart] | None:
@@ -339,6 +359,7 @@ class Testbed:
         allowed: Allowances,
         cases: int,
         on_progress: OnProgress,
+        base: Case | None = None,
     ) -> tuple[Measurement, Measurement]:
         """Measures a candidate side by side with its base; returns both results. Raises as ``measure`` does.
 
@@ -346,12 +367,16 @@ class Testbed:
             rigs: the candidate's and the base's.
             allowed: how much worse the candidate may be.
             cases: number of comparisons of the run.
+            base: another base than the candidate's own.
         """
         from pytest_icbench.measure.versions import measure_versions
 
+        base = base or case.base
+        cls = self.catalogue[case.switch]
+        apis = tuple(self.candidates.built(each).resolved_api(cls) for each in (case, base))
         application, now_around = with_application(case, self._around(rigs[0]))
         _, base_around = with_application(case, self._around(rigs[1]))
-        now, base = measure_versions(
+        now, then = measure_versions(
             rigs,
             case,
             settings,
@@ -359,11 +384,12 @@ class Testbed:
             cases,
             (now_around, base_around),
             application=application,
-            api=case.resolved_api(self.catalogue[case.switch]),
+            base=base,
+            apis=(apis[0], apis[1]),
             on_progress=on_progress,
-            executables=(self.candidates.workload(case), None),
+            executables=(self.candidates.workload(case), self.candidates.workload(base)),
         )
-        return with_ports(now, rigs[0]), with_ports(base, rigs[1])
+        return with_ports(now, rigs[0]), with_ports(then, rigs[1])
 
     def _around(self, rig: Rig) -> Surroundings:
         from pytest_icbench.host import facts
@@ -379,6 +405,22 @@ class Testbed:
                 **self._found_fit(),
                 **({"host": platform.node()} if self.options.host_names else {}),
             },
+            software=self._software(rig),
+        )
+
+    def _software(self, rig: Rig) -> OldVersion:
+        from pytest_icbench.testbed.software import software_of
+
+        key, candidate = candidate_key(rig.case), self.candidates.of(rig.case)
+        configs = {**self._user, **({rig.case.switch: self._user[key]} if key in self._user else {})}
+        if candidate is not None and candidate.component is not None and candidate.key in self._user:
+            configs[function_key(candidate.component)] = self._user[candidate.key]
+        return software_of(
+            rig,
+            {**self._arguments["binaries"], **self.candidates.replaced(rig.case).programs},
+            self.programs.get(key, (None, None))[0],
+            self.candidates.workload(rig.case),
+            configs,
         )
 
     def _found_fit(self) -> dict[str, Any]:
@@ -426,11 +468,16 @@ class Testbed:
     def _treatment(self, rig: Rig) -> dict[str, Any]:
         key = candidate_key(rig.case)
         user, (program, _) = self._user.get(key), self.programs.get(key, (None, None))
+        candidate, node = self.candidates.of(rig.case), self.candidates.replaced(rig.case).node
+        functions = dict(self.options.function_config)
+        if candidate is not None and candidate.component is not None and candidate.config is not None:
+            functions[candidate.component] = candidate.config
         return {
             **self._common_treatment,
+            **({} if node is None else {**node_treatment(node), "node": node}),
             **self.candidates.workload_treatment(rig.case),
             **rig_treatment(rig, None if user is None else user.treatment(), program),
-            **function_treatment(rig, self.options.function_config),
+            **function_treatment(rig, functions),
             CANDIDATE_KEY: self.candidates.treatment(rig.case),
         }
 

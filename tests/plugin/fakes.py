@@ -12,7 +12,7 @@ from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.measure.comparing import Allowances
 from pytest_icbench.measure.part import Part
 from pytest_icbench.measure.progress import Progress
-from pytest_icbench.model.candidate import candidate_key
+from pytest_icbench.model.candidate import Candidate, candidate_key
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.fitness import Fitness, Link
 from pytest_icbench.model.interference import Interference
@@ -128,6 +128,7 @@ class FakeTestbed:
         allowed: Allowances,
         cases: int,
         on_progress: Callable[[Progress], None],
+        base: Case | None = None,
     ) -> tuple[Measurement, Measurement]:
         self.log.append(f"versions {case.id} of {cases}, {allowed.main.share:g}")
         on_progress(Progress(case.id, "case", 1, 7, 5.25, 0.5, 4.0, self.detail))
@@ -138,11 +139,16 @@ class FakeTestbed:
             return None
         return replace(case, switch="direct", switch_cores=None)
 
-    def need(self, case: Case, settings: Settings) -> RigRequests:
+    def add_old(self, case: Case, candidate: Candidate) -> Case:
+        self.log.append(f"old {candidate.key}: {candidate.value}")
+        return replace(case, candidate=candidate.name)
+
+    def need(self, case: Case, settings: Settings, base: Case | None = None) -> RigRequests:
         self.placement(case)
-        if case.candidate is not None:
-            now, base = (RigRequest(each, None, each.rig_key) for each in (case, case.base))  # type: ignore[arg-type]
-            return RigRequests(now, base)
+        if base is not None or case.candidate is not None:
+            both = case, base or case.base
+            now, then = (RigRequest(each, None, each.rig_key) for each in both)  # type: ignore[arg-type]
+            return RigRequests(now, then)
         reference = self.reference(case) if settings.reference else None
         beside = None if reference is None else RigRequest(reference, None, reference.rig_key)  # type: ignore[arg-type]
         return RigRequests(RigRequest(case, None, case.rig_key), beside)  # type: ignore[arg-type]

@@ -18,6 +18,7 @@ from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import EXIT_STATUS
 from pytest_icbench.plugin import retest
+from pytest_icbench.plugin.run import OldVersion
 from tests.baselines import keep_sessions, measured, scaled
 from tests.plugin.conftest import Runner
 from tests.plugin.fakes import FakeTestbed
@@ -186,7 +187,7 @@ def test_a_retest_against_the_old_version_decides(
     """Where the version that the baseline is of can be started: what that comparison finds stands."""
     asked: list[str] = []
 
-    def against(entry: Entry) -> retest.OldVersion:
+    def against(entry: Entry) -> OldVersion:
         def measure(case: Case, _settings: Settings) -> Measurement:
             asked.append(f"{entry.case} {case.id}")
             return gives("PASS", 0.99)(replace(case, candidate="new"))[0]

@@ -29,6 +29,8 @@ class ContainerNode:
     """A node in a container, see ``node.protocol.Node``. Each kind says how one is made, entered and ended."""
 
     kind: ClassVar[str]
+    #: Whether ``NodeSpec.image`` is where its programs and libraries come from.
+    takes_image: ClassVar[bool] = True
 
     def __init__(self, session: HostSession, spec: NodeSpec) -> None:
         self.spec = spec
@@ -84,7 +86,7 @@ class ContainerNode:
         """
         session, spec = self.session, self.spec
         program = workload_path()
-        frame = skeleton(session, program)
+        frame = skeleton(session, program, spec.image)
         for directory in (*spec.sockets, *spec.directories):
             mount_point(frame.path, directory)
         devices = [Device.at(path) for path in spec.devices]

@@ -32,6 +32,7 @@ class NodeSpec:
         cpu: what its processes get of their CPU; None: they share one control group with those of all other nodes.
         existing: what it is attached to; None: it is made.
         hostname: its host name, if nodes of its kind have one; None stands for ``name``.
+        image: root directory of its programs and libraries, for a kind that ``takes_image``; None: this host's.
     """
 
     name: str
@@ -44,6 +45,7 @@ class NodeSpec:
     hostname: str | None = None
     cpu: CpuContract | None = None
     existing: Existing | None = None
+    image: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,34 +25,36 @@ class Skeleton:
 
     Attributes:
         path: its directory, which is mounted read-only.
-        binds: host directories that every container sees, read-only, at the same path.
+        binds: host directories by the path at which every container sees them, read-only.
     """
 
     path: Path
-    binds: tuple[Path, ...]
+    binds: Mapping[Path, Path]
 
 
-def skeleton(session: HostSession, program: Path) -> Skeleton:
-    """Returns the session's skeleton, built at the first call. It is removed with the session's directory.
+def skeleton(session: HostSession, program: Path, image: Path | None = None) -> Skeleton:
+    """Returns the session's skeleton of an image, built at the first call. It is removed with the session's directory.
 
     Args:
         program: the workload. Its directory, which holds all its files, is bound if it is outside /usr. So are the
             directories of the workloads that are compared with it.
+        image: the root directory from which programs and libraries are; None: this host's.
     """
-    path = session.dir / "rootfs"
-    binds = [Path("/usr")]
+    name = "rootfs" if image is None else f"rootfs-{hashlib.sha256(bytes(image)).hexdigest()[:8]}"
+    path, root = session.dir / name, image or Path("/")
+    binds = {Path("/usr"): root / "usr"}
     for name in _DIRECTORIES:
         (path / name).mkdir(parents=True, exist_ok=True)
     for name in _OUTER:
-        outer, inner = Path("/", name), path / name
+        outer, inner = root / name, path / name
         if outer.is_symlink():
             if not inner.is_symlink():
                 inner.symlink_to(outer.readlink())
         elif outer.is_dir():
-            binds.append(outer)
+            binds[Path("/", name)] = outer
     if not (path / "etc/ld.so.cache").exists():
         with suppress(OSError):  # lists libraries outside the default directories, such as /usr/local/lib
-            shutil.copyfile("/etc/ld.so.cache", path / "etc/ld.so.cache")
+            shutil.copyfile(root / "etc/ld.so.cache", path / "etc/ld.so.cache")
     # Servers that drop root's rights, or are told to keep them, look their user up.
     (path / "etc/passwd").write_text("root:x:0:0:root:/tmp:/usr/sbin/nologin\n", encoding="ascii")
     (path / "etc/group").write_text("root:x:0:\n", encoding="ascii")
@@ -59,11 +63,12 @@ def skeleton(session: HostSession, program: Path) -> Skeleton:
     programs = [program, *(path for name, path in session.binaries.items() if name.startswith(f"{WORKLOAD}:"))]
     # The target of a symlink may be in another directory.
     for directory in (parent for file in programs for parent in (file.parent, file.resolve().parent)):
-        if not directory.is_relative_to("/usr") and directory not in binds:
-            binds.append(directory)
+        if image is not None or not directory.is_relative_to("/usr"):
+            binds.setdefault(directory, directory)
     for bind in binds:
-        mount_point(path, bind)
-    return Skeleton(path, tuple(binds))
+        if not bind.is_relative_to("/usr") or bind == Path("/usr"):
+            mount_point(path, bind)
+    return Skeleton(path, binds)
 
 
 def mount_point(root: Path, target: Path) -> None:

@@ -37,9 +37,10 @@ def workload_version() -> WorkloadVersion:
     return version_of(workload_path())
 
 
-def version_of(path: Path) -> WorkloadVersion:
-    """Returns the version of a workload. Raises WorkloadError if the program is no workload."""
-    output = run([str(path), "--version"], timeout_s=10, check=False)
+def version_of(path: Path, image: Path | None = None) -> WorkloadVersion:
+    """Returns the version of a workload, or of that in an image. Raises WorkloadError if the program is no workload."""
+    within = [] if image is None else ["chroot", str(image)]
+    output = run([*within, str(path), "--version"], timeout_s=10, check=False)
     match = _LINE.search(output.stdout)
     if match is None:
         tail = (output.stderr or output.stdout).strip().splitlines()[-1:] or ["nothing"]

@@ -238,7 +238,7 @@ class PairStrategy(Strategy):
         if phase in ("preflight", "waiting"):
             self.detail = None
         else:
-            side = self.case.candidate if phase == "case" else "base"
+            side = (self.case.candidate or "candidate") if phase == "case" else "base"
             self.detail = f"{side} launch {self._done + 1}/{self._outlook(self._done)[1]}"
         super()._tell(phase, pps)
 

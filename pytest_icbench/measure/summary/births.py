@@ -95,4 +95,5 @@ def summarize_births(
         identity=dict(around.identity),
         treatment=dict(around.treatment),
         conditions=dict(around.conditions),
+        software=around.software,
     )

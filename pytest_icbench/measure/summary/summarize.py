@@ -21,6 +21,7 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Endpoint, Veth
 from pytest_icbench.model.launch import DirectionResult, Launch, PairCounts, PairResult
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.old_version import OldVersion
 from pytest_icbench.model.path import Direction
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.traffic import l1_gbps, l2_gbps
@@ -53,6 +54,7 @@ class Surroundings:
     Attributes:
         shared: whether endpoints share CPUs and yield.
         open_loop: whether the client of the case's application asks at a rate of its own.
+        software: how what is measured is started again.
     """
 
     placement: str
@@ -62,6 +64,7 @@ class Surroundings:
     identity: Mapping[str, Any] = field(default_factory=dict)
     treatment: Mapping[str, Any] = field(default_factory=dict)
     conditions: Mapping[str, Any] = field(default_factory=dict)
+    software: OldVersion | None = None
 
 
 def line_pps(case: Case, around: Surroundings) -> float | None:
@@ -132,6 +135,7 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
         identity=dict(around.identity),
         treatment=dict(around.treatment),
         conditions={**around.conditions, **_stepped(gathered.clock_step_s)},
+        software=around.software,
         per_pair=_per_pair(launches),
         per_direction=_per_direction(case, launches),
         switch_counters=ports.over_launches(launches),

@@ -10,11 +10,14 @@ import pytest
 
 from pytest_icbench.config.candidates import check, parse
 from pytest_icbench.config.cases import check_configs, expand, parse_marker
+from pytest_icbench.config.effects import check_variants
 from pytest_icbench.config.options import Options
+from pytest_icbench.config.switch_config import SwitchConfig
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.candidate import Candidate, candidate_key
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.replaced import Replaced
 from pytest_icbench.model.toml import TomlFile
 from pytest_icbench.testbed.candidates import Candidates
 
@@ -41,6 +44,47 @@ def test_three_kinds_of_candidate(files: Path) -> None:
     assert one("forward:slow=variant:cost100", files) == Candidate("forward", "slow", "variant", "cost100")
 
 
+def test_whatever_differs_can_be_a_candidate(files: Path) -> None:
+    (files / "image" / "usr").mkdir(parents=True)
+    (files / "lib").mkdir()
+    (files / "lib" / "librte_eal.so.23").write_text("")
+    assert one("testpmd:dpdk=lib:lib", files) == Candidate("testpmd", "dpdk", "lib", str(files / "lib"))
+    assert one("workload:old=image:image", files) == Candidate("workload", "old", "image", str(files / "image"))
+    assert one("workload:raw=api:raw", files) == Candidate("workload", "raw", "api", "raw")
+    assert one("workload:n=node:netns", files) == Candidate("workload", "n", "node", "netns")
+    function = one("function:suricata:new=new ovs", files)
+    assert (function.target, function.name, function.component) == ("function:suricata", "new", "suricata")
+    options = one("host:poll=sysctl:net.core.busy_poll=50, net.core.busy_read=50", files)
+    assert dict(options.options) == {"net.core.busy_poll": "50", "net.core.busy_read": "50"}
+    check([options], SWITCHES, "--icbench-variant")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("testpmd:d=lib:none", "testpmd:d: there is no directory .*none"),
+        ("testpmd:d=lib:.", "testpmd:d: .* has no shared libraries"),
+        ("workload:d=image:.", "workload:d: .* is no root directory of an image: it has no usr; unpack one there"),
+        ("workload:d=api:udpp", "workload:d: there is no API 'udpp'; did you mean udp?"),
+        (
+            "host:d=sysctl:busy_poll",
+            "host:d: 'busy_poll' is no kernel option that may be set here; give net.NAME=VALUE",
+        ),
+        ("host:d=sysctl:kernel.core_pattern=x", "host:d: 'kernel.core_pattern=x' is no kernel option that may be set"),
+        ("host:d=sysctl:net/../kernel/core_pattern=x", "host:d: 'net/../kernel/core_pattern=x' is no kernel option"),
+        ("host:d=sysctl:vm.nr_hugepages=5", "host:d: 'vm.nr_hugepages=5' is no kernel option"),
+        ("host:d=sysctl:net.core.busy_poll=", "host:d: 'net.core.busy_poll=' is no kernel option"),
+        (
+            "workload:a=api:udp\nhost:a=sysctl:vm.swappiness=1",
+            "workload:a and host:a would have the same ids; rename one",
+        ),
+    ],
+)
+def test_a_mistake_in_what_differs_is_one_sentence(files: Path, text: str, sentence: str) -> None:
+    with pytest.raises(UsageError, match=f"^--icbench-variant: {sentence}"):
+        parse(text, "--icbench-variant", files)
+
+
 def test_several_are_lines(files: Path) -> None:
     found = parse("ovs:a=new ovs\n\n  workload:b=new ovs \n", "icbench_variant", files)
     assert [each.key for each in found] == ["ovs:a", "workload:b"]
@@ -49,9 +93,9 @@ def test_several_are_lines(files: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("ovs=x", "'ovs=x' is not SWITCH:NAME=PATH, SWITCH:NAME=config:FILE or SWITCH:NAME=variant:NAME"),
-        ("ovs:new", "'ovs:new' is not SWITCH:NAME=PATH"),
-        (":new=x", "':new=x' is not SWITCH:NAME=PATH"),
+        ("ovs=x", "'ovs=x' is not TARGET:NAME=WHAT, such as ovs:new=PATH"),
+        ("ovs:new", "'ovs:new' is not TARGET:NAME=WHAT"),
+        (":new=x", "':new=x' is not TARGET:NAME=WHAT"),
         ("ovs:a b=plain", "'a b' is no name for a variant; use letters, digits and _ [+] [.] -"),
         ("ovs:ä=plain", "'ä' is no name for a variant"),
         ("ovs:=plain", "'' is no name for a variant"),
@@ -78,7 +122,18 @@ def test_a_mistake_is_one_sentence(files: Path, text: str, sentence: str) -> Non
         ),
         (Candidate("vpp", "new", "variant", "wire"), "vpp:new: vpp has no variant 'wire'; its variants: xconnect"),
         (Candidate("veth", "new", "binary", "x"), "veth:new: veth has no binary of its own; give config: or variant:"),
-        (Candidate("workload", "w", "config", "x"), "workload:w: another workload is another binary; give its path"),
+        (Candidate("ovs", "n", "api", "udp"), "ovs:n: of ovs give its path, config:, variant: or lib:"),
+        (Candidate("veth", "n", "lib", "x"), "veth:n: veth has no binary of its own; give config: or variant:"),
+        (Candidate("host", "n", "binary", "x"), "host:n: of host give sysctl:"),
+        (
+            Candidate("function:suricata", "n", "node", "x"),
+            "function:suricata:n: of function:suricata give its path or config:",
+        ),
+        (
+            Candidate("workload", "xconnect", "binary", "x"),
+            "vpp has a variant 'xconnect' of its own; give yours another name",
+        ),
+        (Candidate("workload", "w", "config", "x"), "workload:w: of workload give its path, api:, node: or image:"),
     ],
 )
 def test_what_the_switches_refuse(candidate: Candidate, sentence: str) -> None:
@@ -116,6 +171,29 @@ def test_both_kinds_of_variant_stand_in_the_id() -> None:
         "vpp:w-64B-b32-1vs1-Rmax",
         "vpp:xconnect:w-64B-b32-1vs1-Rmax",
     ]
+
+
+def test_a_candidate_takes_the_place_of_the_cases_that_have_what_it_replaces() -> None:
+    function, api = Candidate("function:linux", "f", "config", "x"), Candidate("workload", "raw", "api", "raw")
+    asked = {"switch": ["linux-bridge"], "functions": ["none", "nat"]}
+    assert cases(Options(variant=(function,)), **asked) == [
+        "linux-bridge-64B-b32-1vs1-Rmax",
+        "linux-bridge:f-via:nat-64B-b32-1vs1-Rmax",
+    ]
+    assert api.concerns(Case("linux-bridge"))
+    assert not api.concerns(Case("linux-bridge", app="redis"))
+
+
+def test_a_candidate_that_no_case_has_is_refused() -> None:
+    function = Options(variant=(Candidate("function:linux", "f", "config", "x"),))
+    with pytest.raises(UsageError, match="no selected case has a network function: give --icbench-function, or leave"):
+        check_variants(function, [Case("ovs")])
+    check_variants(function, [Case("ovs"), Case("ovs", function="nat")])
+    api = Options(variant=(Candidate("workload", "raw", "api", "raw"),))
+    with pytest.raises(
+        UsageError, match="no selected case sends frames of the workload: select one that does, or leave"
+    ):
+        check_variants(api, [Case("ovs", app="redis")])
 
 
 def test_a_base_is_the_case_without_its_candidate() -> None:
@@ -171,3 +249,56 @@ def test_a_workload_is_the_candidates_alone(files: Path) -> None:
     assert candidates.workload(case.base) is None
     assert candidates.workload_treatment(case) == {"workload": "9.9", "workload_build": None, "dpdk": None}
     assert candidates.workload_treatment(case.base) == {}
+
+
+def test_what_a_rig_is_built_with(files: Path) -> None:
+    (files / "image" / "usr").mkdir(parents=True)
+    (files / "lib").mkdir()
+    (files / "lib" / "librte_eal.so.23").write_text("")
+    lines = [
+        *("ovs:bin=new ovs", "ovs:cfg=config:ovs.toml", "ovs:lib=lib:lib", "workload:img=image:image"),
+        *("workload:net=node:netns", "workload:raw=api:raw", "function:suricata:eye=new ovs"),
+        "function:ovs:flows=config:flows.toml",
+    ]
+    (files / "flows.toml").write_text('flows = ["a"]\n')
+    options = Options(variant=parse("\n".join(lines), "--icbench-variant", files))
+    flows = SwitchConfig(options.variant[-1].config, {"flows": ["a"]})  # type: ignore[arg-type]
+    candidates = Candidates(SWITCHES, options, {**check_configs(options, SWITCHES), "function:ovs:flows": flows})
+
+    def replaced(name: str) -> Replaced:
+        return candidates.replaced(Case("ovs", function="nat", candidate=name))
+
+    assert candidates.replaced(Case("ovs")) == Replaced()
+    assert replaced("bin") == Replaced(programs={"ovs": files / "new ovs"})
+    assert replaced("cfg") == Replaced(configs={"ovs": {"other_config": {"pmd-rxq-assign": "cycles"}}})
+    assert replaced("lib") == Replaced(env={"LD_LIBRARY_PATH": str(files / "lib")})
+    assert replaced("img") == Replaced(image=files / "image")
+    assert replaced("net") == Replaced(node="netns")
+    assert replaced("eye") == Replaced(programs={"suricata": files / "new ovs"})
+    assert replaced("flows") == Replaced(configs={"function:ovs": {"flows": ["a"]}})
+    assert candidates.built(Case("linux-bridge", candidate="raw")) == Case("linux-bridge", candidate="raw", api="raw")
+    assert candidates.treatment(Case("ovs", candidate="net")) == {
+        "target": "workload",
+        "kind": "node",
+        "value": "netns",
+    }
+    assert candidates.treatment(Case("ovs", candidate="lib")) == {"target": "ovs", "kind": "lib", "value": "lib"}
+
+
+@pytest.mark.parametrize(
+    ("line", "node", "sentence"),
+    [
+        ("workload:n=node:lxc", "lxc", "workload:n: --icbench-node is lxc, so nothing would differ; give another kind"),
+        (
+            "workload:i=image:image",
+            "netns",
+            "workload:i: nodes of kind netns take no image: give --icbench-node lxc, oci or podman",
+        ),
+        ("host:x=sysctl:net.core.nix=1", "lxc", "host:x: this kernel has no option net.core.nix; see sysctl -a"),
+    ],
+)
+def test_what_this_host_cannot_replace_is_one_sentence(files: Path, line: str, node: str, sentence: str) -> None:
+    (files / "image" / "usr").mkdir(parents=True)
+    with pytest.raises(UsageError) as caught:
+        Candidates(SWITCHES, Options(variant=(one(line, files),), node=node))
+    assert str(caught.value) == f"--icbench-variant: {sentence}"

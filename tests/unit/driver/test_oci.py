@@ -26,7 +26,7 @@ V2 = Layout((Hierarchy("/sys/fs/cgroup", "", frozenset({"cpuset", "cpu"}), True)
 
 
 def config(spec: NodeSpec, **more: Any) -> dict[str, Any]:
-    skeleton = Skeleton(Path("/run/x/rootfs"), (Path("/usr"),))
+    skeleton = Skeleton(Path("/run/x/rootfs"), {Path("/usr"): Path("/usr")})
     given = {"command": ["/w", "pause"], "env": {"A": "b"}, "cgroup": "/icbx/n", "devices": (), **more}
     return bundle(spec, skeleton=skeleton, **given)
 

@@ -64,12 +64,12 @@ class Engine:
 
 
 def container(
-    spec: NodeSpec, *, env: Mapping[str, str], binds: Sequence[Path], devices: Sequence[Device]
+    spec: NodeSpec, *, env: Mapping[str, str], binds: Mapping[Path, Path], devices: Sequence[Device]
 ) -> Iterator[str]:
     """Yields the options of ``create``, without the container's root file system.
 
     Args:
-        binds: directories of the host that are bound for reading.
+        binds: directories of the host that are bound for reading, by their paths there.
         devices: the device nodes of ``spec``.
     """
     yield from ("--name", spec.name, "--hostname", spec.hostname or spec.name)
@@ -84,8 +84,8 @@ def container(
     for name, value in env.items():
         yield from ("--env", f"{name}={value}")
     yield from ("--read-only", "--tmpfs", "/run:rw,mode=755,size=16m", "--tmpfs", "/tmp:rw,mode=1777,size=64m")
-    for path in binds:
-        yield from ("--volume", f"{path}:{path}:ro")
+    for path, source in binds.items():
+        yield from ("--volume", f"{source}:{path}:ro")
     for path in spec.sockets:
         yield from ("--volume", f"{path}:{path}:rw")
     for device in devices:

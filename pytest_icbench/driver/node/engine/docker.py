@@ -69,6 +69,7 @@ class DockerNode(EngineNode):
     """A node in a container of Docker, see ``node.protocol.Node``."""
 
     kind: ClassVar[str] = "docker"
+    takes_image = False  # its own one, imported for the session, is of this host's directories
 
     @staticmethod
     def probe(session: HostSession) -> None:

@@ -52,7 +52,8 @@ class EngineNode(ContainerNode):
         """See ``ContainerNode``. Raises ProvisionError with the engine's words."""
         spec, engine, env = self.spec, self.engine(), environment(self.session.id)
         try:
-            options = container(spec, env=env, binds=(*frame.binds, *spec.directories), devices=devices)
+            binds = {**frame.binds, **{path: path for path in spec.directories}}
+            options = container(spec, env=env, binds=binds, devices=devices)
             self.id = engine.call("create", *options, *self.files(frame), *command)
             prepared_ns = time.perf_counter_ns()
             engine.call("start", spec.name)

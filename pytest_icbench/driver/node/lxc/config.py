@@ -70,16 +70,19 @@ def _mounts(spec: NodeSpec, skeleton: Skeleton, devices: Iterable[Device]) -> li
         "tmpfs run tmpfs rw,nosuid,nodev,size=16m,mode=755 0 0",
         "tmpfs tmp tmpfs rw,nosuid,nodev,size=64m,mode=1777 0 0",
     ]
-    entries += [_bind(path, "bind,ro,create=dir") for path in (*skeleton.binds, *spec.directories)]
-    entries += [_bind(path, "bind,rw,create=dir") for path in spec.sockets]
-    entries += [_bind(device.path, "bind,rw,create=file") for device in devices]
+    bound = {**skeleton.binds, **{path: path for path in spec.directories}}
+    entries += [_bind(source, path, "bind,ro,create=dir") for path, source in bound.items()]
+    entries += [_bind(path, path, "bind,rw,create=dir") for path in spec.sockets]
+    entries += [_bind(device.path, device.path, "bind,rw,create=file") for device in devices]
     return entries
 
 
-def _bind(path: Path, options: str) -> str:
-    """Returns the entry that mounts a path at the same path, with fstab's escapes for blanks."""
-    source = str(path).replace("\\", "\\134").replace(" ", "\\040").replace("\t", "\\011")
-    return f"{source} {source.lstrip('/')} none {options} 0 0"
+def _bind(source: Path, path: Path, options: str) -> str:
+    """Returns the entry that mounts a directory of the host at a path, with fstab's escapes for blanks."""
+    there, here = (
+        str(each).replace("\\", "\\134").replace(" ", "\\040").replace("\t", "\\011") for each in (source, path)
+    )
+    return f"{there} {here.lstrip('/')} none {options} 0 0"
 
 
 def _cgroups(spec: NodeSpec, layout: Layout, group: str, devices: Iterable[Device]) -> list[tuple[str, str]]:

@@ -70,8 +70,9 @@ def _mounts(spec: NodeSpec, skeleton: Skeleton) -> list[dict[str, Any]]:
         {"destination": "/sys", "type": "sysfs", "source": "sysfs", "options": ["nosuid", "noexec", "nodev", "ro"]},
         _tmpfs("/run", "mode=755", "size=16m"),
         _tmpfs("/tmp", "mode=1777", "size=64m"),
-        *(_bind(path, "ro") for path in (*skeleton.binds, *spec.directories)),
-        *(_bind(path, "rw") for path in spec.sockets),
+        *(_bind(source, path, "ro") for path, source in skeleton.binds.items()),
+        *(_bind(path, path, "ro") for path in spec.directories),
+        *(_bind(path, path, "rw") for path in spec.sockets),
     ]
 
 
@@ -80,8 +81,8 @@ def _tmpfs(path: str, *options: str, nodev: bool = True) -> dict[str, Any]:
     return {"destination": path, "type": "tmpfs", "source": "tmpfs", "options": [*flags, *options]}
 
 
-def _bind(path: Path, access: str) -> dict[str, Any]:
-    return {"destination": str(path), "type": "bind", "source": str(path), "options": ["bind", access]}
+def _bind(source: Path, path: Path, access: str) -> dict[str, Any]:
+    return {"destination": str(path), "type": "bind", "source": str(source), "options": ["bind", access]}
 
 
 def _identity(device: Device) -> dict[str, Any]:

@@ -165,7 +165,7 @@ def settings(layout: Layout, *, hugepages: bool = False) -> dict[str, list[str]]
         spec,
         layout=layout,
         group="icbabc123",
-        skeleton=Skeleton(Path("/run/icbench/abc123/rootfs"), (Path("/usr"), Path("/opt/w"))),
+        skeleton=Skeleton(Path("/run/icbench/abc123/rootfs"), {path: path for path in (Path("/usr"), Path("/opt/w"))}),
         devices=[Device(Path("/dev/x"), "c", 10, 196)],
         session="abc123",
         log=Path("/run/icbench/abc123/lxc/a.log"),

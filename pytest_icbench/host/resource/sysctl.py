@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Kernel options (sysctl) that hold while a rig runs, and are as before while it is paused, and after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from pytest_icbench.errors import ProvisionError, UsageError
+from pytest_icbench.host.changes import Changes
+from pytest_icbench.host.holder import Holder
+from pytest_icbench.host.namespaces import entered
+from pytest_icbench.host.root import Root
+
+
+def file_of(option: str) -> str:
+    """Returns the file of an option; as sysctl(8) has it, a name with slashes keeps its dots (``net/…/eth0.5/…``)."""
+    return f"/proc/sys/{option if '/' in option else option.replace('.', '/')}"
+
+
+def check_options(root: Root, options: Mapping[str, str], where: str) -> None:
+    """Raises UsageError for an option that this kernel lacks, or whose value is the same already."""
+    for option, value in options.items():
+        before = root.read(file_of(option))
+        if before is None:
+            raise UsageError(f"{where}: this kernel has no option {option}; see sysctl -a")
+        if before.split() == value.split():
+            raise UsageError(f"{where}: {option} is {value} here already, so nothing would differ; give another value")
+
+
+class KernelOptions:
+    """The kernel options of a rig. Each is journaled before it is set, so it is restored after SIGKILL, too."""
+
+    def __init__(self, session: Holder, options: Mapping[str, str]) -> None:
+        self._changes = Changes(session)
+        self._options = options
+
+    def set(self) -> None:
+        """Sets them. Raises ProvisionError if the kernel refuses a value, after restoring what was set by then."""
+        root = self._changes.root
+        try:
+            for option, value in self._options.items():
+                self._changes.write(file_of(option), value)
+                if (now := root.read(file_of(option)) or "").split() != value.split():
+                    raise ProvisionError(
+                        f"kernel option {option} is {now} after {value} was written: give another value"
+                    )
+        except OSError as error:
+            self.restore()
+            raise ProvisionError(f"kernel option {option} cannot be {value}: {error.strerror}") from None
+        except ProvisionError:
+            self.restore()
+            raise
+
+    def set_within(self, namespaces: Iterable[str]) -> None:
+        """Sets those of the network in a rig's own namespaces, too, where these have them. They end with the rig."""
+        network = {Path(file_of(option)): value for option, value in self._options.items() if option.startswith("net")}
+        for namespace in namespaces if network else ():
+            with entered(namespace):
+                for path, value in network.items():
+                    _write(path, value)
+
+    def restore(self) -> None:
+        """Restores the values of before. Idempotent. Raises ProvisionError for what remains."""
+        self._changes.undo("a kernel option")
+
+
+def _write(path: Path, value: str) -> None:
+    """Writes an option of the thread's namespace; one of the whole host is not there, or only to be read."""
+    try:
+        if path.read_text(encoding="ascii").split() != value.split():
+            path.write_text(value, encoding="ascii")
+    except OSError:
+        return

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The old version behind a baseline: whether it can be started here, beside the present one, and why not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pytest_icbench.host.facts import sha256
+from pytest_icbench.host.programs import libraries
+from pytest_icbench.model.candidate import Candidate
+from pytest_icbench.model.old_version import OldVersion, Program
+
+#: The name of the old version in the id of its case: ``ovs:before-64B-b32-1vs1-Rmax``.
+BEFORE = "before"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What became of an old version.
+
+    Attributes:
+        candidate: how it is started; None if it cannot be, or is the present one.
+        sentence: what it is, or why there is none.
+    """
+
+    candidate: Candidate | None
+    sentence: str
+
+
+def old_version(old: OldVersion | None, now: OldVersion | None, switch: str) -> Found:
+    """Looks for the version that a baseline's entry is of.
+
+    Args:
+        old, now: the software of the entry and of the present measurement.
+        switch: of the case.
+    """
+    if old is None or now is None:
+        return Found(None, "the baseline does not say how its version is started: save it again")
+    differing = old.differing(now)
+    if not differing:
+        return Found(None, "the switch, the workload and their configurations are those of the baseline")
+    if "kernel" in differing:
+        return Found(None, f"the baseline is of kernel {old.kernel}, which cannot be started beside {now.kernel}")
+    if "component" in differing:
+        return Found(None, f"the functions were made by {old.component}, and are made by {now.component}")
+    for part, program in old.programs():
+        why = _why_gone(program, getattr(now, part))
+        if why is not None:
+            name = {"switch": switch, "function": str(old.component)}.get(part, part)
+            return Found(None, f"the baseline's {name} cannot be started any more: {why}")
+    names = {"switch": switch, "function": str(old.component), "config": "configuration"}
+    names["function_config"] = f"configuration of {old.component}"
+    parts = " and ".join(names.get(part, part) for part in differing)
+    candidate = Candidate(switch, BEFORE, "old", parts, old=old)
+    return Found(candidate, f"measured beside the baseline's version, which differs in {parts}")
+
+
+def _why_gone(program: Program, now: Program | None) -> str | None:
+    """Returns why a program cannot be started as it was; None if it can."""
+    if program == now:
+        return None
+    was = f" ({program.package or program.version})" if program.package or program.version else ""
+    if program.path is None:
+        return f"it is not known where it was{was}"
+    path = Path(program.path)
+    if not path.is_file():
+        return f"{path}{was} is gone"
+    if program.sha256 is None or sha256(path) != program.sha256:
+        return f"{path} is another file now{was}"
+    if program.libraries is not None and libraries(path) != program.libraries:
+        return f"{path} has other libraries now{was}"
+    return None
+
+
+def upgraded_in_place(saved: Iterable[tuple[str, OldVersion | None]]) -> list[str]:
+    """Returns a sentence for each program that an upgrade will replace, so that nothing can start it afterwards.
+
+    Args:
+        saved: what a baseline keeps, each with its switch.
+    """
+    sentences: dict[str, None] = {}
+    for switch, version in saved:
+        if version is None:
+            continue
+        for part, program in replace(version, workload=None).programs():
+            if program.package is not None:
+                name = switch if part == "switch" else version.component
+                package = program.package.partition(" ")[0]
+                sentences[
+                    f"an upgrade of {package} replaces {program.path}: to compare with it later, save a run of a copy"
+                    f" (--icbench-binary {name}=COPY)"
+                ] = None
+    return list(sentences)
