@@ -10,7 +10,7 @@ from validation.model import Claim
 
 NAMES = (
     *("accounts", "latency", "stalls", "rate", "meters", "coverage", "disturbance", "time", "search"),
-    *("search_sessions", "rig_levels", "detection", "gate", "gate_sessions", "history"),
+    *("search_trials", "gate", "slowed", "history"),
 )
 
 

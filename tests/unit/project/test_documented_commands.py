@@ -42,7 +42,6 @@ NOT_RUN = {
     "python3 -m venv": "makes an environment on another host",
     "icbench-workload": "the grammar of a command line; tests/unit/driver/workload compares its options with the page",
     "python benchmarks/": "takes minutes of a quiet machine",
-    "python -m validation.pools.gate_again": "rewrites the records by runs that are kept where they were recorded",
     "python scripts/shots.py": "photographs pages in Chromium for a minute",
     "crictl": "asks a node of Kubernetes, which is not here",
     "options ─►": "a drawing",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The simulations behind the claims on the history and on searches do what the page says of them."""
+"""The simulations behind the claims on the history, on searches and on the gate do what the page says of them."""
 
 from __future__ import annotations
 
@@ -51,20 +51,31 @@ def test_disturbances_of_a_simulated_device_last_as_long_as_it_is_told(load: Any
     assert sum(interrupted) / len(interrupted) == pytest.approx(0.3, abs=0.08)
 
 
-def test_sessions_of_searches_are_judged_by_the_gate_and_by_brackets(load: Any) -> None:
-    claim, gate = load("validation.claims.search_sessions"), load("validation.claims.gate")
-    alike = [claim.Searched(0.997 + 0.0001 * place, 1.002) for place in range(10)]
-    accused, before, held = claim.alarms(alike, gate.Machine("sessions alike"), 20, "x")
-    assert (accused, before) == (0.0, 0.0)
-    assert held > 0.9
-    apart = claim.alarms(alike, gate.Machine("own", own=0.05), 20, "x")
-    assert apart[1] > 0.5  # a bracket knows nothing of other sessions
-    assert apart[0] < 0.2
+def test_a_host_of_the_gates_claim_accuses_rarely_and_finds_what_is_much_slower(load: Any) -> None:
+    gate, hosts = load("validation.claims.gate"), load("validation.hosts")
+    host = hosts.Host("launches 2 %")
+    pairs = gate.shares_by_pairs(host, 20, 10, Random(1))
+    sessions = gate.shares_over_sessions(host, 20, 10, Random(1))
+    assert max(*pairs["alarms"], *sessions["alarms"]) <= 0.1
+    assert pairs["power"]["5"][-2:] == [1.0, 1.0]
+    assert sessions["power"]["20"][-1] == 1.0
 
 
-def test_what_a_gate_finds_is_a_row_a_machine(load: Any) -> None:
+def test_a_pair_that_met_two_states_is_dropped_and_another_one_knows_no_state(load: Any) -> None:
+    gate, hosts = load("validation.claims.gate"), load("validation.hosts")
+    random, host = Random(2), hosts.Host("two states", launch=0.0, states=True)
+    states, noise = hosts.States(random, 1000.0), host.noise(random)
+    ratios = [gate.measured_pair(host, random, noise, states, 2.4 * place) for place in range(400)]
+    kept = [ratio for ratio in ratios if ratio is not None]
+    assert 100 < len(kept) < 400
+    assert max(map(abs, kept)) < 0.3  # one that left its state between two readings
+
+
+def test_what_a_gate_finds_is_a_row_a_method(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     gate = load("validation.claims.gate")
-    drops = gate.DROPS
-    (row,) = gate.power_rows([{"name": "alike", "now": [0.0] * len(drops), "before": [1.0] * len(drops)}])
-    assert row.what == "alike: of cases 3, 5, 10, 20, 30 % slower, accused"
-    assert row.value == "0, 0, 0, 0, 0 % (by one session and its launches: 100, 100, 100, 100, 100 %)"
+    shares = {str(minutes): [0.0, 0.5, 1.0, 1.0] for minutes in gate.MINUTES}
+    monkeypatch.setattr(gate, "BEFORE", {"h": {"pairs": (0, 0.1, 1, 1)}})
+    pairs, sessions = gate.power_rows("h", {"pairs": shares, "sessions": shares})
+    assert pairs.what == "h: found by pairs of 3, 5, 10, 20 % slower, in 5; 10; 20 minutes"
+    assert pairs.value == "0, 50, 100, 100; 0, 50, 100, 100; 0, 50, 100, 100 % (before, 10 minutes: 0, 10, 100, 100)"
+    assert "before" not in sessions.value

@@ -198,12 +198,17 @@ class TestPmd(dpdk_process.PortForwarder):
         )
 
     def busy(self) -> Busy | None:
-        """Returns the cycles of polls that brought frames, from its prompt; None if that does not answer."""
+        """Returns the cycles of polls that brought frames, from its prompt.
+
+        None if that does not answer, and of a mode that counts none (noisy).
+        """
         answer = self._forwarding()
         if answer is None:
             return None
         cycles = _CYCLES.search(answer)  # missing where nothing was forwarded yet
         busy = int(cycles[1]) if cycles else 0
+        if cycles and not busy:
+            return None
         return Busy(busy_cycles=busy, workers=len(self._cpus), frames=self._frames_by_core(answer))
 
     def _frames_by_core(self, answer: bytes) -> dict[str, int]:

@@ -192,9 +192,10 @@ def prompt_of(switch: TestPmd, monkeypatch: pytest.MonkeyPatch, *pieces: str) ->
             Busy(5021518070, workers=2, frames=TAKEN),
         ),
         ((STATS.format(0, ""),), Busy(0, workers=2, frames={"2": 2, "5": 0})),
+        ((STATS.format(1, CYCLES_22.replace("5021518070", "0")),), None),
         ((), None),
     ],
-    ids=["22.11", "23.11", "in pieces", "nothing forwarded", "no answer"],
+    ids=["22.11", "23.11", "in pieces", "nothing forwarded", "a mode that counts none", "no answer"],
 )
 def test_testpmd_tells_its_busy_cycles(
     session: Any, monkeypatch: pytest.MonkeyPatch, pieces: tuple[str, ...], expected: Busy | None
