@@ -21,13 +21,13 @@ sys.path.append(str(Path(__file__).parents[1]))
 from pytest_icbench.gate.against import Comparer
 from pytest_icbench.gate.entry import Entry, entry_of
 from pytest_icbench.gate.judge import Policy, judge
+from pytest_icbench.gate.session_values import Figure
 from pytest_icbench.gate.thresholds import parse
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.traffic import MIN_FRAME_BYTES, Traffic
 from pytest_icbench.stats.intervals import median_over_launches
-from pytest_icbench.gate.session_values import Figure
 from pytest_icbench.store.baselines import load, save
 from tests.measurements import measurement
 

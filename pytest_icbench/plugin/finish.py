@@ -15,6 +15,7 @@ from pytest_icbench.plugin.old_versions import upgraded_in_place
 from pytest_icbench.plugin.outcomes import Outcomes
 from pytest_icbench.report import markdown, openmetrics
 from pytest_icbench.store.baselines import load, save
+from pytest_icbench.wording import wrapped
 
 SUMMARY = "summary.md"
 METRICS = "openmetrics.txt"

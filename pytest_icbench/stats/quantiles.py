@@ -169,10 +169,10 @@ def stratified_rank(sizes: tuple[tuple[int, int], ...], confidence: float = CONF
     Args:
         sizes: the numbers of values on both sides of each stratum.
     """
-    pairs = sum(n * m for n, m in sizes)
-    if pairs > MOST_EXACT_PAIRS and min(map(min, sizes)) >= FEWEST_FOR_NORMAL:
+    ratios = sum(n * m for n, m in sizes)
+    if ratios > MOST_EXACT_PAIRS and min(map(min, sizes)) >= FEWEST_FOR_NORMAL:
         spread = math.sqrt(sum(n * m * (n + m + 1) for n, m in sizes) / 12)
-        rank = math.floor(pairs / 2 - NormalDist().inv_cdf((1 + confidence) / 2) * spread)
+        rank = math.floor(ratios / 2 - NormalDist().inv_cdf((1 + confidence) / 2) * spread)
         return (rank, confidence) if rank >= 1 else None
     counts = [1]
     for n, m in sizes:
@@ -182,7 +182,7 @@ def stratified_rank(sizes: tuple[tuple[int, int], ...], confidence: float = CONF
     total = math.prod(math.comb(n + m, n) for n, m in sizes)
     best: tuple[int, float] | None = None
     below = 0
-    for rank in range(1, pairs // 2 + 1):
+    for rank in range(1, ratios // 2 + 1):
         below += counts[rank - 1]
         coverage = 1 - 2 * below / total
         if coverage < confidence:

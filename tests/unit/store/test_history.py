@@ -70,7 +70,7 @@ def test_an_unfinished_line_costs_itself_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ('{"schema":2}', "written with schema 2, but this version reads up to 1; update pytest-icbench"),
+        ('{"schema":2}', "written with schema 2, but this version reads 1; update pytest-icbench"),
         ("[]", "schema is None; damaged, not a line of a history"),
         ('{"schema":true}', "schema is True; damaged, not a line of a history"),
         ('{"schema":1}', "at is missing"),

@@ -189,13 +189,3 @@ def test_a_control_link_that_cannot_be_built_costs_no_case(monkeypatch: pytest.M
     rig.build = build  # type: ignore[method-assign]
     assert measure_link(link(rig, monkeypatch)) == "control link veth was not measured: no huge page is free"
     assert rig.log[-1] == "rig close"
-
-
-def test_a_result_keeps_the_link_that_shares_no_code_with_its_path() -> None:
-    veth, direct = (Link(f"{switch}-64B", switch, (1e6, 3e6, 2e6)) for switch in ("veth", "direct"))
-    found = replace(QUIET, links=(veth, direct))
-    assert found.condition("direct")["other_link"] == {"case": "veth-64B", "pps": 2e6}
-    assert found.condition("veth")["other_link"] == {"case": "direct-64B", "pps": 2e6}
-    for reference in (None, "ovs"):
-        assert "other_link" not in found.condition(reference)
-    assert "other_link" not in replace(found, links=(direct,)).condition("direct")
