@@ -22,7 +22,8 @@ from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Case
-from pytest_icbench.stats.quantiles import Estimate, median_estimate
+from pytest_icbench.stats.intervals import interpolated
+from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.testbed.placement import plan
 from pytest_icbench.testbed.rig import Rig
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
@@ -108,8 +109,8 @@ def main() -> int:
             except Unsupported as reason:
                 print(f"{case.id:<44}{reason}")
                 continue
-            columns = [median_estimate(column) for column in zip(*found, strict=True)]
-            added = median_estimate([with_ - without - alone for without, with_, alone in found])
+            columns = [interpolated(column) for column in zip(*found, strict=True)]
+            added = interpolated([with_ - without - alone for without, with_, alone in found])
             failed = failed or added.value >= LIMIT_S
             texts = (f"{shown(column):<22}" for column in columns)
             print(f"{case.id:<44}{''.join(texts)}{shown(added)}", flush=True)

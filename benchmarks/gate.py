@@ -27,7 +27,7 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.traffic import MIN_FRAME_BYTES, Traffic
-from pytest_icbench.stats.intervals import median_over_launches
+from pytest_icbench.stats.intervals import over_launches
 from pytest_icbench.store.baselines import load, save
 from tests.measurements import measurement
 
@@ -63,7 +63,7 @@ def measured(case: Case, random: Random, factor: float, version: str, session: i
     launches = launches_at(5e6 * factor * host * random.gauss(1, APART), random)
     return measurement(
         case,
-        throughput_pps=median_over_launches([launch.throughput_pps for launch in launches]),
+        throughput_pps=over_launches([launch.throughput_pps for launch in launches]),
         per_launch=launches,
         per_reference_launch=launches_at(8e6 * host, random),
         launches=LAUNCHES,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How long change points take: a series with a step every 200 points, beside jumpavg as it is (up to 800 points)."""
+"""How long change points take: a series with a step every 200 points."""
 
 from __future__ import annotations
 
@@ -7,14 +7,11 @@ import sys
 import time
 from random import Random
 
-from jumpavg import classify
-
 from pytest_icbench.stats.change_points import levels
 
 #: Ten thousand points have to be done in this time.
 MOST_S = 10.0
 LENGTHS = (200, 400, 800, 2000, 5000, 10_000)
-SLOW_FROM = 1000
 
 
 def series(length: int, seed: int = 1) -> list[float]:
@@ -30,18 +27,13 @@ def series(length: int, seed: int = 1) -> list[float]:
 
 def main() -> int:
     took = 0.0
-    print("points  levels  seconds  jumpavg alone, seconds")
+    print("points  levels  seconds")
     for length in LENGTHS:
         values = series(length)
         began = time.perf_counter()
         found = levels(values)
         took = time.perf_counter() - began
-        alone = ""
-        if length < SLOW_FROM:
-            began = time.perf_counter()
-            classify(values)
-            alone = f"{time.perf_counter() - began:.2f}"
-        print(f"{length:6}  {len(found):6}  {took:7.2f}  {alone}")
+        print(f"{length:6}  {len(found):6}  {took:7.2f}")
     held = took <= MOST_S
     print(f"{'PASS' if held else 'FAIL'} {LENGTHS[-1]} points in {took:.1f} s; wanted: at most {MOST_S:.0f} s")
     return 0 if held else 1

@@ -20,7 +20,8 @@ from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.measure.launch.preflight import preflight
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.stats.quantiles import Estimate, median_estimate
+from pytest_icbench.stats.intervals import interpolated
+from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.testbed.placement import plan
 from pytest_icbench.testbed.rig import Rig
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
@@ -92,7 +93,7 @@ def main() -> int:
             except Unsupported as reason:
                 print(f"{case.id:<32}{reason}")
                 continue
-            of_rig, of_launch = median_estimate(rigs), median_estimate(launches)
+            of_rig, of_launch = interpolated(rigs), interpolated(launches)
             failed = failed or of_rig.value >= RIG_LIMIT or of_launch.value >= LAUNCH_LIMIT
             print(f"{case.id:<32}{shown(of_rig, RIG_LIMIT):<26}{shown(of_launch, LAUNCH_LIMIT)}", flush=True)
     return int(failed)

@@ -46,7 +46,6 @@ LINKS = {
         "loss_events": ("loss events", "#a-loss-event"),
         "back_to_back": ("back-to-back frames", "#back-to-back-frames"),
         "precision": ("where none is claimed", "../explanation/concepts.md#launches-and-intervals"),
-        "bands": ("two bands", "../explanation/concepts.md#launches-and-intervals"),
         "dependence": ("depend on those before them", "../explanation/concepts.md#launches-and-intervals"),
         "discarded_s": ("stationary", "../explanation/concepts.md#warm-up"),
         "disturbed_launches": ("disturbed", "../explanation/concepts.md#disturbance"),

@@ -13,7 +13,7 @@ from pytest_icbench.gate.session_values import SessionValues
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.stats.intervals import median_over_launches
+from pytest_icbench.stats.intervals import over_launches
 from pytest_icbench.store import baselines
 from tests.measurements import measurement
 
@@ -27,7 +27,7 @@ def launch(pps: float, index: int = 0, cycles: float | None = None) -> Launch:
 
 def with_cycles(pps: Sequence[float], cycles: Sequence[float], **changed: Any) -> Measurement:
     """A measurement of a switch that tells its cycles a frame, launch by launch."""
-    median = median_over_launches(cycles)
+    median = over_launches(cycles)
     launches = zip(pps, cycles, strict=True)
     facts: dict[str, Any] = {
         "per_launch": tuple(launch(rate, index, spent) for index, (rate, spent) in enumerate(launches)),
@@ -45,7 +45,7 @@ def control(launches: int = len(LAUNCHES), factor: float = 1.0) -> tuple[Launch,
 
 def measured(case: Case | None = None, launches: Sequence[float] = LAUNCHES, **changed: Any) -> Measurement:
     """A measurement whose interval is that of its launches, on HOST, beside the reference link."""
-    found = median_over_launches(launches)
+    found = over_launches(launches)
     facts: dict[str, Any] = {
         "throughput_pps": found.value,
         "throughput_pps_low": found.low,

@@ -7,8 +7,12 @@ from collections.abc import Sequence
 
 from pytest_icbench.measure.stopping import why_stop_after
 from pytest_icbench.model.settings import Settings as Lengths
-from pytest_icbench.stats.intervals import LOOKED_CONFIDENCE, interpolated
+from pytest_icbench.stats.intervals import interpolated
 from pytest_icbench.stats.quantiles import Estimate
+
+#: Confidence, at a fixed number, of an interval whose width decides when to stop, where few looks would be enough:
+#: repeated looks cost up to three points of coverage.
+LOOKED_CONFIDENCE = 0.966
 
 
 def interval(values: Sequence[float]) -> Estimate:

@@ -7,9 +7,9 @@ import math
 from collections.abc import Sequence
 from random import Random
 
-from pytest_icbench.stats.intervals import median_over_launches
-from pytest_icbench.stats.merged import over_merged
+from pytest_icbench.stats.intervals import over_launches
 from pytest_icbench.stats.quantiles import Estimate
+from pytest_icbench.stats.student import over_merged
 
 #: Round trips of a launch, the share of them in the tail, and the least and the mean length of it, in microseconds.
 SAMPLES, TAIL = 1000, 0.05
@@ -79,7 +79,7 @@ def _upper(ordered: Sequence[tuple[float, int]], launches: int, left_out: int | 
 
 def stretched(whole: float, by_launch: Sequence[float]) -> Estimate:
     """The earlier interval: that of the median over launches, stretched to the figure of all of them."""
-    interval = median_over_launches(by_launch)
+    interval = over_launches(by_launch)
     assert interval.low is not None
     assert interval.high is not None
     return Estimate(whole, min(interval.low, whole), max(interval.high, whole))

@@ -47,7 +47,7 @@ def _with_goodput(
     due = [contract.part * launch.throughput_pps for launch in alone]
     told = [(launch, rate / part) for launch, rate, part in zip(launches, rates, due, strict=False) if part]
     # The unit is the ratio, which is never negative: rounds have a geometric mean, and no error is below -100 %.
-    ratio = over([launch for launch, _ in told], [value for _, value in told]).estimate if told else None
+    ratio = over([launch for launch, _ in told], [value for _, value in told]) if told else None
     return replace(
         work,
         goodput_pps=median(rates),

@@ -15,8 +15,9 @@ from collections.abc import Callable, Sequence
 
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.stats.decision import Allowance
-from pytest_icbench.stats.dependence import FEWEST_TELLING
-from pytest_icbench.stats.intervals import drift_over_launches, over_launches
+from pytest_icbench.stats.dependence import FEWEST_TELLING, find_dependence
+from pytest_icbench.stats.drift import drift
+from pytest_icbench.stats.intervals import over_launches
 
 #: An interval this part of the distance between "the same" and the limit tells the two apart.
 TELLING = 0.5
@@ -39,11 +40,10 @@ def narrow(values: Sequence[float], precision: float) -> bool:
     """Whether the interval of the median can be said to be within ± ``precision`` of it."""
     if len(values) < FEWEST_TELLING:
         return False
-    over = over_launches(values)
-    width = over.estimate.relative_half_width
-    if width is None or width > precision or (over.dependence is not None and over.dependence.likely):
+    width, dependence = over_launches(values).relative_half_width, find_dependence(values)
+    if width is None or width > precision or (dependence is not None and dependence.likely):
         return False
-    return abs(drift_over_launches(values) or 0.0) <= precision
+    return abs(drift(values) or 0.0) <= precision
 
 
 def why_stop(values: Sequence[float], settings: Settings, elapsed_s: float, next_s: float) -> str | None:

@@ -31,7 +31,6 @@ from pytest_icbench.model.state_level import StateLevel
 from pytest_icbench.model.trace import Followed
 from pytest_icbench.model.trials import Search, SweepPoint
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.stats.bands import Bands
 from pytest_icbench.stats.dependence import Dependence
 from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.wording import plain_name, quantity
@@ -123,16 +122,15 @@ class Measurement:
             (only some rounds were finished); of a search ``goal``, ``max-duration``, ``budget`` or ``generator-bound``.
         precision: half the width of the main value's interval over it; null where none is claimed.
         confidence: coverage of the intervals, stopping rule included; null without any.
-        bands: the two bands of the main value: ``low``, ``high`` (medians, in its unit), ``launches_low``,
-            ``launches_high``; null for one band.
         distance_ns: geometric mean over the launches of the distance between the CPUs that pass frames, or null.
         levels: list: where the host was in several states, the main value in each: ``distance_ns``, ``launches``,
             ``value``. All other values are of the launches in one of them: that of most launches.
         changed_launches: launches in which the state changed.
         awaited_s: how long the case waited for a state, in seconds.
         per_other_launch: list: launches, of case and reference, in other states or in none; in no value but ``levels``.
-        dependence: how launches depend on those before them by the main value: ``correlation`` of neighbours (-1 to 1),
-            ``probability`` of any dependence, ``widening`` of the interval (1 or more); null below six launches.
+        dependence: how launches depend on those before them by the main value: ``correlation`` of neighbours (0 to 1),
+            ``probability`` of any dependence, ``widening`` of the interval (1 or more); null below six launches and
+            in rounds.
         drift: change of the main value from first to last launch over its level, if it drifted along a line; else null.
         discarded_s, unsettled_launches: traffic before launches were stationary; launches that were not so in time.
         disturbed_windows: measured windows in which the host took time from an endpoint, and all of a disturbed launch.
@@ -253,7 +251,6 @@ class Measurement:
     ended_by: str = "repeats"
     precision: float | None = None
     confidence: float | None = None
-    bands: Bands | None = None
     distance_ns: float | None = None
     levels: tuple[StateLevel, ...] = ()
     changed_launches: int = 0

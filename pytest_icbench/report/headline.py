@@ -239,7 +239,7 @@ def _switch(test: str) -> str:
 
 
 def warnings(results: Sequence[Result]) -> list[str]:
-    """Returns what makes the values doubtful: shared cores, disturbed windows, drift, bands, the host's warnings."""
+    """Returns what makes the values doubtful: shared cores, disturbed windows, drift, states, the host's warnings."""
     told = Counter(str(line) for result in results for line in result.conditions.get("warnings") or ())
     parts = [f"{text.rstrip('.')}." for text in told]
     sharing = sum(map(remarks.shares_cpus, results))
@@ -267,10 +267,6 @@ def warnings(results: Sequence[Result]) -> list[str]:
         named = ", ".join(map(_label, moved[:_FEW]))
         several = f"met several states of the host: {_and_more(named, len(moved))}"
         parts.append(f"{_cases(len(moved)).capitalize()} {several}. Values are of one state each.")
-    banded = [result for result in numbers if result.bands is not None]
-    if banded:
-        named = ", ".join(map(_label, banded[:_FEW]))
-        parts.append(f"Launches of {_cases(len(banded))} fall into two bands: {_and_more(named, len(banded))}.")
     return [printable(part) for part in parts]
 
 

@@ -128,8 +128,6 @@ def _of(result: Result) -> Iterator[Note]:
         yield Note(stepped)
     if ways := remarks.each_way(result):
         yield Note("each direction", f"({ways})", f"each direction: {ways}")
-    if bands := remarks.bands(result):
-        yield Note("two bands of launches", f"({bands.removeprefix('two bands, ').partition(';')[0]})", bands)
     if levels := states.levels(result):
         yield Note("states of the host", f"({levels.partition(': ')[2]})", levels)
     if waited := states.waited(result):

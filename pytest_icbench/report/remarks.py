@@ -11,7 +11,7 @@ from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.path import DIRECTION_NAMES
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE
-from pytest_icbench.report.axes import is_latency, number, short
+from pytest_icbench.report.axes import number, short
 from pytest_icbench.stats.quantiles import SAMPLES_BEYOND, Estimate
 from pytest_icbench.wording import counted, percent, span
 
@@ -112,22 +112,6 @@ def shares_cpus(result: Result) -> bool:
     return result.placement == "cooperative" if every is None else bool(every)
 
 
-def bands(result: Result) -> str:
-    """Returns the two bands of the launches and the place of the median; empty for one band."""
-    both = result.bands
-    if both is None:
-        return ""
-    parts = []
-    for launches, level in ((both.launches_low, both.low), (both.launches_high, both.high)):
-        value = f"{level / 1e3:.1f} µs" if is_latency(result) else f"{mpps(level)} Mpps"
-        parts.append(f"{counted(launches, 'launch')} at {value}")
-    if both.launches_low == both.launches_high:
-        where = "equally full, so the median may lie anywhere between them"
-    else:
-        where = "the median lies in the fuller one"
-    return f"two bands, {' and '.join(parts)}; {where}"
-
-
 def drift(result: Result) -> str:
     """Returns a sentence on the drift of the value if it is notable."""
     change = result.drift or 0.0
@@ -163,8 +147,8 @@ def dependence(result: Result) -> str:
     told = result.dependence
     if told is None or not told.likely:
         return ""
-    widened = f"the interval is {told.widening:.1f} times as wide" if told.widening > 1 else "no precision is claimed"
-    return f"launches depend on those before them (correlation {told.correlation:.2f}), so {widened}"
+    depend = f"launches depend on those before them (correlation {told.correlation:.2f})"
+    return f"{depend}, so the interval is {told.widening:.1f} times as wide"
 
 
 def disturbance(result: Result) -> str:

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Finds where a series changes its level. Pure.
 
-CSIT's jumpavg cuts a series into groups of which each is one normal distribution, by the shortest description
-(minimum message length). By itself it takes quadratic time or worse, takes a single outlier for two changes, and
-has no least effect. Therefore:
+A series is cut in two where a step explains it best, and so is each part, until no step is left that chance does not
+explain (binary segmentation: Scott and Knott, "A cluster analysis method for grouping means in the analysis of
+variance", Biometrics 30, 1974). Only points near a place count there, so that a later change does not hide an earlier
+one. Four things are no change:
 
-* A point that lies far from its neighbours' median is replaced by it (Hampel's identifier, "The influence curve and its
-  role in robust estimation", Journal of the American Statistical Association 69, 1974), unless it is among the
-  last ones: those may be the beginning of a new level.
-* Long series are cut into windows of ``WINDOW`` points. Each begins with the last whole group of the window before it,
-  so the time is proportional to the length.
-* Neighbouring levels (medians of the series as measured) that differ by less than the least effect are joined, the
-  nearest first. So is a level of fewer than ``FEWEST`` points with its nearer neighbour.
-* So are neighbours whose points can lie apart by chance (Mann and Whitney's interval, ``FALSE_ALARMS`` over the places
-  at which a series can change). Where results have one of two bands at random, a run of the same band is no change.
-* So are neighbours whose step is explained as well by results that depend on those before them (``level_shift``): a
-  host's other speed that outlasts some runs is no change.
+* What lasts. Where a disturbance outlasts the time between two results, a series stays above its level for a while. The
+  test is the likelihood ratio for a step of the mean of correlated values (Kim, "Change-point detection for correlated
+  observations", Statistica Sinica 6, 1996), with errors of a first-order autoregression. Its correlation is estimated
+  with the step and without it, so that a greater correlation may explain what looks like a step.
+* Outliers. A point far from its neighbours' median is replaced by it (Hampel's identifier, "The influence curve and its
+  role in robust estimation", Journal of the American Statistical Association 69, 1974), unless it is among the last
+  ones: those may be the beginning of a new level.
+* A run of one of two bands that results have at random: the points of both sides, as measured, have to lie further
+  apart than by chance (Mann and Whitney's interval, ``FALSE_ALARMS`` over the places at which a series can change).
+* A step between two medians, of the series as measured, of less than the least effect.
 """
 
 from __future__ import annotations
@@ -23,25 +23,27 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, combinations_with_replacement, pairwise
 
-from pytest_icbench.errors import UsageError
-from pytest_icbench.stats.level_shift import step_log_likelihood
-from pytest_icbench.stats.quantiles import median, unpaired_ratio
+from pytest_icbench.stats.quantiles import median, stratified_ratio
 
 #: A change of the level by less than this share does not matter.
 LEAST_EFFECT = 0.03
 #: The fewest points of a level: fewer are an outlier, or not yet known to be a change.
 FEWEST = 3
-#: Points that are searched together.
-WINDOW = 160
+#: Points on each side that tell a change: of a level that lasts, and of one that soon ends.
+REACHES = (40, 10)
 #: Neighbours on each side that an outlier is compared with, and how many of their deviations away it lies.
 NEIGHBOURS, FAR = 3, 4.0
-#: Greatest share of series without a change in which one is found, and the points of a level that tell it.
-FALSE_ALARMS, TOLD_BY = 0.05, 40
-#: What a step has to add to the likelihood, as in ``level_shift``: set by simulation, such that ``FALSE_ALARMS`` holds
+#: Greatest share of series without a change in which one is found.
+FALSE_ALARMS = 0.05
+#: What a step has to add to twice the logarithm of the likelihood: set by simulation, such that ``FALSE_ALARMS`` holds
 #: in series of up to ``TELLING_OF`` points whose neighbours correlate by up to 0.9 (``benchmarks/validation``).
-TELLING, TELLING_OF = 17.0, 50
+TELLING, TELLING_OF = 18.0, 50
+#: Correlations of neighbours that are tried. With a greater one there is no level from which a step could lead away.
+CORRELATIONS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)
+#: The least part of a series' squares that is taken for noise.
+_LEAST_NOISE = 1e-12
 #: Factor from the median absolute deviation of a normal distribution to its standard deviation.
 _DEVIATIONS = 1.4826
 
@@ -59,25 +61,24 @@ def levels(values: Sequence[float], least_effect: float = LEAST_EFFECT) -> list[
     """Returns the levels of a series in their order. Every point belongs to one; a change is where one follows another.
 
     Args:
-        values: positive, in order of time.
+        values: in order of time.
         least_effect: a share of the lower of two levels.
-
-    Raises:
-        UsageError: jumpavg is not installed.
     """
     if not values:
         return []
-    starts, calm = [0], list(values)
-    if len(values) >= 2 * FEWEST and min(values) != max(values):
-        calm = _calmed(values)
-        starts = _starts(calm)
+    calm, parts, bounds = _calmed(values), [(0, len(values))], [0, len(values)]
+    while parts:
+        first, last = parts.pop()
+        if (place := _change(values, calm, first, last)) is not None:
+            parts += [(first, place), (place, last)]
+            bounds.append(place)
+    bounds.sort()
     while True:
-        found = _merged(values, starts, least_effect)
-        doubtful = [pair for pair in pairwise(found) if not (_differ(values, *pair) and _is_step(calm, *pair))]
-        if not doubtful:
-            return found
-        nearest = min(doubtful, key=lambda pair: _step(pair[0].value, pair[1].value))[1]
-        starts = [level.first for level in found if level is not nearest]
+        middles = [median(values[a:b]) for a, b in pairwise(bounds)]
+        steps = [_step(a, b) for a, b in pairwise(middles)]
+        if not steps or min(steps) >= least_effect:
+            return [Level(a, b - 1, middle) for (a, b), middle in zip(pairwise(bounds), middles, strict=True)]
+        del bounds[steps.index(min(steps)) + 1]
 
 
 def _calmed(values: Sequence[float]) -> list[float]:
@@ -92,80 +93,76 @@ def _calmed(values: Sequence[float]) -> list[float]:
     return calm
 
 
-def _starts(values: Sequence[float]) -> list[int]:
-    """Returns the indexes at which jumpavg's groups begin."""
-    starts, begin = [0], 0
-    while True:
-        window = values[begin : begin + WINDOW]
-        groups = _groups(window)
-        if begin + WINDOW >= len(values):
-            return starts + [begin + start for start in groups[1:]]
-        if len(groups) == 1:
-            # One level so far: the second half of the window stands for it.
-            begin += WINDOW // 2
-            continue
-        starts += [begin + start for start in groups[1:]]
-        begin = starts[-1]
-
-
-def _groups(values: Sequence[float]) -> list[int]:
-    """Returns the indexes at which jumpavg's groups of one window begin. Raises UsageError without jumpavg."""
-    try:
-        from jumpavg import classify
-    except ImportError:
-        raise UsageError(
-            "change points need jumpavg, which is not installed: pip install 'pytest-icbench[history]'"
-        ) from None
-    starts, place = [], 0
-    for group in classify(values):
-        starts.append(place)
-        place += len(group.run_list)
-    return starts
-
-
-def _merged(values: Sequence[float], starts: Sequence[int], least_effect: float) -> list[Level]:
-    """Returns the levels that begin at ``starts``, joined until neighbours differ enough and none is too short."""
-    bounds = [*starts, len(values)]
-    while len(bounds) > 2:
-        middles = [median(values[a:b]) for a, b in pairwise(bounds)]
-        lengths = [b - a for a, b in pairwise(bounds)]
-        steps = [_step(a, b) for a, b in pairwise(middles)]
-        shortest = min(range(len(lengths)), key=lambda place: lengths[place])
-        if lengths[shortest] < FEWEST:
-            sides = [side for side in (shortest - 1, shortest) if 0 <= side < len(steps)]
-            join = min(sides, key=lambda side: steps[side])
-        else:
-            join = min(range(len(steps)), key=lambda place: steps[place])
-            if steps[join] >= least_effect:
-                break
-        del bounds[join + 1]
-    return [Level(a, b - 1, median(values[a:b])) for a, b in pairwise(bounds)]
-
-
-def _differ(values: Sequence[float], before: Level, later: Level) -> bool:
-    """Whether the points nearest to a change lie further apart than by chance."""
-    first, last = _nearest(before, later)
-    old, new = values[first : later.first], values[later.first : last + 1]
-    if min(*old, *new) <= 0:
-        return True  # no ratio
-    ratio = unpaired_ratio(new, old, 1 - FALSE_ALARMS / len(values))
-    return ratio.low is not None and ratio.high is not None and not ratio.low <= 1 <= ratio.high
-
-
-def _is_step(calm: Sequence[float], before: Level, later: Level) -> bool:
-    """Whether a step explains the points nearest to a change, without outliers, better than dependence alone does.
+def _change(values: Sequence[float], calm: Sequence[float], first: int, last: int) -> int | None:
+    """Returns the likeliest place of a step of values ``first`` to ``last`` - 1; None if it is likely to be none.
 
     In a longer series a step can be at more places by chance, so it takes more to tell one (Bonferroni).
     """
-    first, last = _nearest(before, later)
-    near = calm[first : last + 1]
-    telling = TELLING + 2 * math.log(max(len(calm) / TELLING_OF, 1.0))
-    return min(near) != max(near) and step_log_likelihood(near, later.first - first) > telling
+    likeliest = _likeliest(calm[first:last])
+    if likeliest is None:
+        return None
+    begin, place, end = (first + index for index in likeliest)
+    old, new = values[begin:place], values[place:end]
+    if min(*old, *new) > 0:  # else they have no ratio
+        ratio = stratified_ratio([(new, old)], 1 - FALSE_ALARMS / len(values))
+        if ratio.low is None or ratio.high is None or ratio.low <= 1 <= ratio.high:
+            return None
+    telling = TELLING + 2 * math.log(max(len(values) / TELLING_OF, 1.0))
+    return place if step_log_likelihood(calm[begin:end], place - begin) > telling else None
 
 
-def _nearest(before: Level, later: Level) -> tuple[int, int]:
-    """Returns the first and the last of the points that tell a change."""
-    return max(before.first, later.first - TOLD_BY), min(later.last, later.first + TOLD_BY - 1)
+def _likeliest(values: Sequence[float]) -> tuple[int, int, int] | None:
+    """Returns where a step explains independent values best: the ends of what tells it, and its place between them."""
+    n = len(values)
+    mean = math.fsum(values) / n
+    sums = [0.0, *accumulate(value - mean for value in values)]
+    squares = [0.0, *accumulate((value - mean) ** 2 for value in values)]
+    best, found = 0.0, None
+    for reach in REACHES:
+        for place in range(FEWEST, n - FEWEST + 1):
+            first, last = max(place - reach, 0), min(place + reach, n)
+            before, after, count = place - first, last - place, last - first
+            total = squares[last] - squares[first] - (sums[last] - sums[first]) ** 2 / count
+            step = (sums[place] - sums[first]) / before - (sums[last] - sums[place]) / after
+            rest = max(total - step * step * before * after / count, _LEAST_NOISE * squares[-1])
+            added = count * math.log(total / rest) if total > rest else 0.0
+            if added > best:
+                best, found = added, (first, place, last)
+    return found
+
+
+def step_log_likelihood(values: Sequence[float], place: int) -> float:
+    """Returns by how much a step makes values likelier: twice the logarithm of the likelihood ratio, at least 0.
+
+    Args:
+        values: in the order of time; not all equal.
+        place: the index of the first value after the step, 1 to the number of values less 1.
+    """
+    n = len(values)
+    mean = math.fsum(values) / n
+    y = [value - mean for value in values]
+    noise = _LEAST_NOISE * _product(y, y)
+    without, with_step = -math.inf, -math.inf
+    for correlation in CORRELATIONS:
+        columns = [1.0] * place + [0.0] * (n - place), [0.0] * place + [1.0] * (n - place), y
+        whitened = [_whitened(column, correlation) for column in columns]
+        aa, ab, ay, bb, by, yy = (_product(*both) for both in combinations_with_replacement(whitened, 2))
+        one_level = yy - (ay + by) ** 2 / (aa + 2 * ab + bb)
+        two_levels = yy - (bb * ay * ay - 2 * ab * ay * by + aa * by * by) / (aa * bb - ab * ab)
+        first = math.log(1 - correlation * correlation)
+        without = max(without, first - n * math.log(max(one_level, noise)))
+        with_step = max(with_step, first - n * math.log(max(two_levels, noise)))
+    return max(with_step - without, 0.0)
+
+
+def _whitened(column: Sequence[float], correlation: float) -> list[float]:
+    """Returns a column less what each value inherits from the one before, all of variance 1 - correlation²."""
+    first = math.sqrt(1 - correlation * correlation) * column[0]
+    return [first, *(after - correlation * before for before, after in pairwise(column))]
+
+
+def _product(one: Sequence[float], other: Sequence[float]) -> float:
+    return math.fsum(a * b for a, b in zip(one, other, strict=True))
 
 
 def _step(before: float, after: float) -> float:

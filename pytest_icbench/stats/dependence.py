@@ -2,25 +2,25 @@
 """Tells whether launches depend on those before them, and by how much that widens an interval. Pure.
 
 An interval over launches that treats them as independent is too narrow if what disturbs one launch still disturbs the
-next. The model is a first-order autoregression of the launches' normal scores (Blom, "Statistical Estimates and
-Transformed Beta-Variables", 1958), so that neither outliers nor skew look like dependence. The correlation is not
-estimated and then taken for true, since a short series tells little about it. It is averaged over by Bayes' rule:
-``PRIOR`` says how likely each correlation was before the series was seen, and the exact likelihood (Box and Jenkins,
-"Time Series Analysis", 7.1) how likely it is afterwards. Level and spread are integrated out, as Zellner does ("An
-Introduction to Bayesian Inference in Econometrics", 7.2).
+next: with 20 to 40 launches whose neighbours correlate by 0.6 it holds the truth in 73 % of sessions, and where the
+correlation is estimated and then taken for true in 88 to 91 %. Turns and states take most of that away (of 60 launches
+in turn neighbours correlated by -0.1 to 0.3), but a case can run alone, and a compiler beside it.
 
-``benchmarks/validation`` shows by simulation what follows from the prior: the coverage for correlations from 0 to 0.9.
+The model is a first-order autoregression of the launches' normal scores (Blom, "Statistical Estimates and Transformed
+Beta-Variables", 1958), so that neither outliers nor skew look like dependence. The correlation is averaged over by
+Bayes' rule: ``PRIOR`` says how likely each one was before the series was seen, and the exact likelihood (Box and
+Jenkins, "Time Series Analysis", 7.1) how likely it is afterwards. Level and spread are integrated out, as Zellner does
+("An Introduction to Bayesian Inference in Econometrics", 7.2). ``benchmarks/validation`` shows the coverage.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
 from itertools import pairwise
 from statistics import NormalDist
-from typing import NamedTuple
 
 from pytest_icbench.stats.quantiles import FEWEST_LAUNCHES, Estimate
 
@@ -39,7 +39,7 @@ class Dependence:
     """How launches depend on those before them.
 
     Attributes:
-        correlation: of the normal scores of neighbouring launches, corrected for its bias; from -1 to 1.
+        correlation: of the normal scores of neighbouring launches: the mean of those considered, by their probability.
         probability: of any dependence at all, from 0 to 1.
         widening: the factor, at least 1, by which the interval of independent launches is widened.
     """
@@ -55,39 +55,24 @@ class Dependence:
 
 
 def find_dependence(values: Sequence[float]) -> Dependence | None:
-    """Returns how the values depend on each other; None for fewer than six, and for equal ones.
-
-    Args:
-        values: in the order of time.
-    """
-    return _find_dependence(tuple(values))
-
-
-@lru_cache(maxsize=64)  # a gate asks for the interval of a figure's launches, and for that of their ratio
-def _find_dependence(values: tuple[float, ...]) -> Dependence | None:
+    """Returns how the values, in the order of time, depend on each other; None for fewer than six, and equal ones."""
     n = len(values)
     if n < FEWEST_LAUNCHES or min(values) == max(values):
         return None
     scores = normal_scores(values)
-    models = [_Model.of(scores, correlation) for correlation, _ in PRIOR]
-    greatest = max(model.log_likelihood for model in models)
-    weights = [
-        prior * math.exp(model.log_likelihood - greatest) for prior, model in zip(_priors(n), models, strict=True)
-    ]
-    total = math.fsum(weights)
-    # Scores lie around 0: the mean square of the level over all models is that of the interval's half-width.
-    square = math.fsum(w * (model.variance + model.level**2) for w, model in zip(weights, models, strict=True)) / total
-    return Dependence(
-        correlation=lag_one(scores),
-        probability=1 - weights[0] / total,
-        widening=max(math.sqrt(square / models[0].variance), 1.0),
-    )
-
-
-def _priors(n: int) -> list[float]:
+    models = [_model(scores, correlation) for correlation, _ in PRIOR]
+    greatest = max(log_likelihood for log_likelihood, _, _ in models)
     known = min(n / FEWEST_TELLING, 1.0)
-    dependent = [weight * known for _, weight in PRIOR[1:]]
-    return [1 - math.fsum(dependent), *dependent]
+    priors = [1 - known * (1 - PRIOR[0][1]), *(known * prior for _, prior in PRIOR[1:])]
+    weights = [prior * math.exp(model[0] - greatest) for prior, model in zip(priors, models, strict=True)]
+    shares = [weight / math.fsum(weights) for weight in weights]
+    # Scores lie around 0: the mean square of the level over all models is that of the interval's half-width.
+    square = math.fsum(p * (variance + level**2) for p, (_, level, variance) in zip(shares, models, strict=True))
+    return Dependence(
+        correlation=math.fsum(p * correlation for p, (correlation, _) in zip(shares, PRIOR, strict=True)),
+        probability=1 - shares[0],
+        widening=max(math.sqrt(square / models[0][2]), 1.0),
+    )
 
 
 def widening(values: Sequence[float]) -> float:
@@ -114,55 +99,18 @@ def normal_scores(values: Sequence[float]) -> list[float]:
 
     The scores have mean 0 but for ties.
     """
-    n = len(values)
-    order = sorted(range(n), key=lambda place: values[place])
-    scores = [0.0] * n
-    first = 0
-    while first < n:
-        last = first
-        while last + 1 < n and values[order[last + 1]] == values[order[first]]:
-            last += 1
-        score = _score((first + last) / 2 + 1, n)
-        for place in order[first : last + 1]:
-            scores[place] = score
-        first = last + 1
-    return scores
+    ordered, n = sorted(values), len(values)
+    ranks = [(bisect_left(ordered, value) + 1 + bisect_right(ordered, value)) / 2 for value in values]
+    return [NormalDist().inv_cdf((rank - 0.375) / (n + 0.25)) for rank in ranks]
 
 
-@cache
-def _score(rank: float, n: int) -> float:
-    return NormalDist().inv_cdf((rank - 0.375) / (n + 0.25))
-
-
-def lag_one(values: Sequence[float]) -> float:
-    """Returns the correlation of neighbouring values, from -1 to 1, corrected for its bias in short series.
-
-    The bias is that of an autoregression (Marriott and Pope, "Bias in the estimation of autocorrelations", Biometrika
-    41, 1954). It takes four values that are not all equal.
-    """
-    n = len(values)
-    mean = math.fsum(values) / n
-    beyond = [value - mean for value in values]
-    squares = math.fsum([value**2 for value in beyond])
-    plain = math.fsum([before * after for before, after in pairwise(beyond)]) / squares
-    return min(max((plain + 1 / n) / (1 - 3 / n), -1.0), 1.0)
-
-
-class _Model(NamedTuple):
-    """What scores say if neighbours have one correlation: a likelihood, and the level's mean and variance."""
-
-    log_likelihood: float
-    level: float
-    variance: float
-
-    @classmethod
-    def of(cls, scores: Sequence[float], correlation: float) -> _Model:
-        n, rest, first = len(scores), 1 - correlation, 1 - correlation * correlation
-        steps = [after - correlation * before for before, after in pairwise(scores)]
-        precision = first + (n - 1) * rest * rest
-        level = (first * scores[0] + rest * math.fsum(steps)) / precision
-        drawn = rest * level
-        squares = first * (scores[0] - level) ** 2 + math.fsum([(step - drawn) ** 2 for step in steps])
-        squares = max(squares, 1e-9)
-        log_likelihood = (math.log(first) - math.log(precision) - (n - 1) * math.log(squares)) / 2
-        return cls(log_likelihood, level, squares / (n - 1) / precision)
+def _model(scores: Sequence[float], correlation: float) -> tuple[float, float, float]:
+    """Returns the logarithm of the likelihood, and the level's mean and variance, if neighbours correlate so."""
+    n, rest, first = len(scores), 1 - correlation, 1 - correlation * correlation
+    steps = [after - correlation * before for before, after in pairwise(scores)]
+    precision = first + (n - 1) * rest * rest
+    level = (first * scores[0] + rest * math.fsum(steps)) / precision
+    squares = first * (scores[0] - level) ** 2 + math.fsum((step - rest * level) ** 2 for step in steps)
+    squares = max(squares, 1e-9)
+    log_likelihood = (math.log(first) - math.log(precision) - (n - 1) * math.log(squares)) / 2
+    return log_likelihood, level, squares / (n - 1) / precision

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache
-from itertools import pairwise
+from itertools import combinations, pairwise
 from statistics import NormalDist
 
 from pytest_icbench.stats.quantiles import FEWEST_LAUNCHES, median
@@ -23,8 +22,13 @@ FALSE_ALARMS = 0.05
 #: ratio of the mean square successive difference to the variance", Annals of Mathematical Statistics 12, 1941) is this
 #: many standard deviations below its mean.
 WANDERING = 0.5
-#: The most values for which Kendall's distribution is counted exactly; beyond them the normal one is as good.
-MOST_EXACT = 60
+
+
+def drift(values: Sequence[float]) -> float | None:
+    """Returns the change from the first value to the last over the level, if the values drift along a line."""
+    slope = find_slope(values)
+    level = median(values) if values else 0.0
+    return None if slope is None or not level else slope * (len(values) - 1) / abs(level)
 
 
 def find_slope(values: Sequence[float]) -> float | None:
@@ -35,7 +39,7 @@ def find_slope(values: Sequence[float]) -> float | None:
     n = len(values)
     if n < FEWEST_LAUNCHES or not (_climbs(values) and _climbs(values[1:])):
         return None
-    slope = theil_sen(values)
+    slope = median([(values[last] - values[first]) / (last - first) for first, last in combinations(range(n), 2)])
     residuals = [value - slope * index for index, value in enumerate(values)]
     level = math.fsum(residuals) / n
     squares = math.fsum((residual - level) ** 2 for residual in residuals)
@@ -46,41 +50,17 @@ def find_slope(values: Sequence[float]) -> float | None:
     return None if wanders else slope
 
 
-def theil_sen(values: Sequence[float]) -> float:
-    """Returns the median slope between any two of at least two values, per place."""
-    n = len(values)
-    return median([(values[last] - values[first]) / (last - first) for last in range(n) for first in range(last)])
-
-
 def _climbs(values: Sequence[float]) -> bool:
     """Whether the values go one way along the series, up or down (two-sided, ``FALSE_ALARMS``)."""
-    n = len(values)
-    score = sum(
-        (after > before) - (after < before) for place, before in enumerate(values) for after in values[place + 1 :]
-    )
-    return abs(score) >= critical_score(n)
+    score = sum((after > before) - (after < before) for before, after in combinations(values, 2))
+    return abs(score) >= critical_score(len(values))
 
 
-@cache
 def critical_score(n: int) -> int:
     """Returns the least score of Kendall (rises less falls among all pairs of n values) that is no chance.
 
-    Beyond ``n (n - 1) / 2``, which no series reaches, if even a series that always climbs can be one.
+    By the normal distribution, corrected by one since scores go by two. It is never below the exact one from five
+    values on.
     """
-    pairs = n * (n - 1) // 2
-    if n > MOST_EXACT:
-        spread = math.sqrt(n * (n - 1) * (2 * n + 5) / 18)
-        return math.ceil(NormalDist().inv_cdf(1 - FALSE_ALARMS / 2) * spread + 1)
-    counts = [1]  # of the orders of values, by the number of their falls
-    for length in range(2, n + 1):
-        longer = [0] * (len(counts) + length - 1)
-        for falls, count in enumerate(counts):
-            for more in range(length):
-                longer[falls + more] += count
-        counts = longer
-    total, beyond = math.factorial(n), 0
-    for falls, count in enumerate(counts):
-        beyond += count
-        if 2 * beyond > FALSE_ALARMS * total:
-            return pairs - 2 * falls + 2
-    return pairs + 2
+    spread = math.sqrt(n * (n - 1) * (2 * n + 5) / 18)
+    return math.ceil(NormalDist().inv_cdf(1 - FALSE_ALARMS / 2) * spread + 1)

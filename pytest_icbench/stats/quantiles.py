@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Quantiles, intervals and histograms. Pure: numbers in, numbers out.
 
-All intervals are distribution-free: launches of one case come in bands, not in bell curves. No interval is a guess: if
-there are too few values for the confidence, the interval is None.
+All intervals are distribution-free: launches of one case follow no bell curve. No interval is a guess: if there are too
+few values for the confidence, the interval is None.
 """
 
 from __future__ import annotations
@@ -111,33 +111,6 @@ def median(values: Sequence[float]) -> float:
     return quantile(values, 0.5)
 
 
-def median_rank(n: int, confidence: float = CONFIDENCE) -> tuple[int, float] | None:
-    """Returns the rank r such that [r-th least, r-th greatest] of n values covers the median, and its exact coverage.
-
-    The interval is that of the sign test: coverage is 1 - 2 P(B < r) with B binomial(n, 1/2) (David and Nagaraja,
-    "Order Statistics", 3rd ed., 7.1). None when even the range (r = 1) covers less than ``confidence``.
-    """
-    best: tuple[int, float] | None = None
-    below = 0
-    for rank in range(1, n // 2 + 1):
-        below += math.comb(n, rank - 1)
-        coverage = 1 - 2 * below / 2**n
-        if coverage < confidence:
-            break
-        best = rank, coverage
-    return best
-
-
-def median_estimate(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
-    """Returns the median with its order-statistic interval; below six values at 95 % without one."""
-    ordered = sorted(values)
-    ranked = median_rank(len(ordered), confidence)
-    if ranked is None:
-        return Estimate(median(ordered))
-    rank, coverage = ranked
-    return Estimate(median(ordered), ordered[rank - 1], ordered[-rank], coverage)
-
-
 def quotients(numerators: Sequence[float], denominators: Sequence[float]) -> list[float]:
     """Returns the ratios of values measured next to each other; what affects both cancels.
 
@@ -149,11 +122,6 @@ def quotients(numerators: Sequence[float], denominators: Sequence[float]) -> lis
     if any(value <= 0 for value in denominators):
         raise ValueError("a ratio needs positive denominators")
     return [above / below for above, below in zip(numerators, denominators, strict=True)]
-
-
-def mann_whitney_rank(n: int, m: int, confidence: float = CONFIDENCE) -> tuple[int, float] | None:
-    """Returns the rank k such that [k-th least, k-th greatest] of all n·m ratios covers the ratio, and its coverage."""
-    return stratified_rank(((n, m),), confidence)
 
 
 @cache
@@ -169,10 +137,10 @@ def stratified_rank(sizes: tuple[tuple[int, int], ...], confidence: float = CONF
     Args:
         sizes: the numbers of values on both sides of each stratum.
     """
-    pairs = sum(n * m for n, m in sizes)
-    if pairs > MOST_EXACT_PAIRS and min(map(min, sizes)) >= FEWEST_FOR_NORMAL:
+    ratios = sum(n * m for n, m in sizes)
+    if ratios > MOST_EXACT_PAIRS and min(map(min, sizes)) >= FEWEST_FOR_NORMAL:
         spread = math.sqrt(sum(n * m * (n + m + 1) for n, m in sizes) / 12)
-        rank = math.floor(pairs / 2 - NormalDist().inv_cdf((1 + confidence) / 2) * spread)
+        rank = math.floor(ratios / 2 - NormalDist().inv_cdf((1 + confidence) / 2) * spread)
         return (rank, confidence) if rank >= 1 else None
     counts = [1]
     for n, m in sizes:
@@ -182,7 +150,7 @@ def stratified_rank(sizes: tuple[tuple[int, int], ...], confidence: float = CONF
     total = math.prod(math.comb(n + m, n) for n, m in sizes)
     best: tuple[int, float] | None = None
     below = 0
-    for rank in range(1, pairs // 2 + 1):
+    for rank in range(1, ratios // 2 + 1):
         below += counts[rank - 1]
         coverage = 1 - 2 * below / total
         if coverage < confidence:
@@ -205,13 +173,6 @@ def _over_one_minus(polynomial: list[int], power: int) -> list[int]:
     for index in range(power, len(quotient)):
         quotient[index] += quotient[index - power]
     return quotient
-
-
-def unpaired_ratio(
-    numerators: Sequence[float], denominators: Sequence[float], confidence: float = CONFIDENCE
-) -> Estimate:
-    """Returns the ratio of two independent samples; see ``stratified_ratio`` with a single stratum."""
-    return stratified_ratio([(numerators, denominators)], confidence)
 
 
 def stratified_ratio(

@@ -127,7 +127,6 @@ def test_a_command_to_repeat_is_whole_on_the_terminal_and_names_no_host_in_files
 @pytest.mark.slow
 def test_a_history_grows_with_every_run_and_is_on_the_page(inner: Runner) -> None:
     pytest.importorskip("pytest_html")
-    pytest.importorskip("jumpavg")
     inner.ini("icbench_run_files = true\n")
     inner.write(test_x=ONE)
     for _ in range(2):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_icbench.gate.session_values import MOST_SESSIONS
 from pytest_icbench.model.settings import Settings as Lengths
-from pytest_icbench.stats.bands import FALSE_ALARMS, best_cut, critical_ratio
+from pytest_icbench.stats.dependence import find_dependence
 from pytest_icbench.stats.intervals import interpolated, over_launches, over_rounds
 from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.stats.sessions import as_wide_as, change_of_level
@@ -64,21 +64,14 @@ The interval is that of the mean and the p99 of all round trips, compared with t
 point.
 
 Where launches fall into two bands of the same size, any value between the bands is a median. How often the interval
-includes the middle has no bound, because such a result reports two bands.
-
-The table also shows how many sessions on a banded machine name the bands. Bands six or four deviations of a launch
-apart mostly go unnamed before the session ends. The interval then reaches across the gap. Where the bands are nearly
-of the same size, it covers the truth a little less often than it should: two such machines have no bound.
-
-The rate of false alarms of the test for two bands is simulated for flat, normal and skewed distributions.
+includes the middle has no bound. Nor have two machines whose bands are nearly of the same size and close together.
+Bands that come from a state of the host are no matter of this interval: each state has its own.
 """
 SECONDS = 260.0
 FIGURES = {"machines": "Part of the sessions whose interval holds the truth, and the launches they took."}
 
 LEAST, MOST = 0.93, 0.97
 LEAST_DEPENDENT = 0.90
-#: Three standard deviations of the rate of alarms in so many series are below this.
-ALARM_SLACK = 0.003
 
 
 def check(settings: Settings) -> Found:
@@ -87,7 +80,7 @@ def check(settings: Settings) -> Found:
     series: list[dict[str, Any]] = []
     for machine in (*MACHINES, *OUTLYING, *CORRELATED, *TOLD, *DIFFERING):
         settings.tell(f"{machine.family}: {machine.name}")
-        share, launches, named, told = covered(machine, sessions, settings.seed)
+        share, launches, told = covered(machine, sessions, settings.seed)
         before = covered_before(machine, sessions, settings.seed)
         of = f"{machine.family}, {machine.name}: of {sessions:,} sessions those"
         bound, held = bounded(machine, share)
@@ -95,8 +88,6 @@ def check(settings: Settings) -> Found:
         rows.append(Row(f"{of} whose interval holds the truth", value, bound, held))
         if machine in CORRELATED:
             rows.append(Row(f"{of} that tell the dependence", f"{told:.1%}"))
-        if machine.family == BANDED:
-            rows.append(Row(f"{of} that name the bands", f"{named:.1%}"))
         point = {"share": share, "launches": round(launches, 1), "before": before[0]}
         series.append({"family": machine.family, "name": machine.name, **point})
     settings.tell("sessions of a baseline")
@@ -110,8 +101,6 @@ def check(settings: Settings) -> Found:
     for sigma in tails.SIGMAS:
         for launches in tails.LAUNCHES:
             rows += tailed(sigma, launches, sessions, settings.seed)
-    settings.tell("false alarms of two bands")
-    rows += [alarms(name, draw, sessions, settings.seed) for name, draw in ONE_BAND.items()]
     return Found(tuple(rows), {"least": LEAST, "most": MOST, "machines": series})
 
 
@@ -134,7 +123,7 @@ def including_sessions(machine: Machine, sessions: int, seed: int) -> list[Row]:
     """The coverage of values that were compared with a baseline, here the sessions just before each."""
     random, lengths = Random(f"{seed} {machine.name} baseline"), Lengths()
     drawn = [machine.session(random, lengths) for _ in range(sessions + max(KEPT))]
-    found = [over_launches(values).estimate for values, _ in drawn]
+    found = [over_launches(values) for values, _ in drawn]
     rows = []
     for kept in KEPT:
         held = 0
@@ -158,7 +147,7 @@ def few(launches: int, correlation: float, sessions: int, seed: int) -> Row:
     lengths, now, before = Lengths(repeats=launches), 0, 0
     for _ in range(sessions):
         values, truth = machine.session(random, lengths)
-        now += holds(over_launches(values).estimate, truth)
+        now += holds(over_launches(values), truth)
         before += holds(interpolated(values), truth)
     of = f"{launches} launches, correlation {correlation:g}: of {sessions:,} sessions those whose interval holds the"
     return Row(f"{of} truth", f"{now / sessions:.1%} (as if independent: {before / sessions:.1%})")
@@ -190,7 +179,7 @@ def in_rounds(kind: str, rounds: int, sessions: int, seed: int) -> Row:
     for _ in range(sessions):
         levels = [LEVEL * math.exp(of_round(random)) for _ in range(rounds)]
         values = [[level * (1 + random.gauss(0, NOISE)) for _ in range(LAUNCHES_A_ROUND)] for level in levels]
-        hits += holds(over_rounds(values).estimate, truth)
+        hits += holds(over_rounds(values), truth)
         before += holds(interpolated([value for launches in values for value in launches]), truth)
     share, bound = hits / sessions, "" if kind == RARE else f"at least {LEAST_DEPENDENT:.0%}"
     of = f"{kind}, {rounds} of {LAUNCHES_A_ROUND} launches: of {sessions:,} sessions"
@@ -230,38 +219,16 @@ def covered_before(machine: Machine, sessions: int, seed: int) -> tuple[float, f
     return hits / sessions, launches / sessions
 
 
-def covered(machine: Machine, sessions: int, seed: int) -> tuple[float, float, float, float]:
-    """Part of the sessions whose interval holds the truth, their launches, parts that name two bands and dependence."""
+def covered(machine: Machine, sessions: int, seed: int) -> tuple[float, float, float]:
+    """Part of the sessions whose interval holds the truth, their launches, part that tells dependence."""
     random, lengths = Random(f"{seed} {machine.name}"), Lengths()
-    hits = launches = named = told = 0
+    hits = launches = told = 0
     for _ in range(sessions):
         values, truth = machine.session(random, lengths)
-        result = over_launches(values)
-        hits += holds(result.estimate, truth)
-        told += result.dependence is not None and result.dependence.likely
+        hits += holds(over_launches(values), truth)
+        told += (found := find_dependence(values)) is not None and found.likely
         launches += len(values)
-        named += result.bands is not None
-    return hits / sessions, launches / sessions, named / sessions, told / sessions
-
-
-ONE_BAND: dict[str, Callable[[Random], float]] = {
-    "normal": lambda random: random.gauss(0, 1),
-    "flat": lambda random: random.random(),
-    "skewed": lambda random: random.expovariate(1),
-}
-
-
-def alarms(name: str, draw: Callable[[Random], float], series: int, seed: int) -> Row:
-    """The number of launches, of 6 to 40, at which one band is most often taken for two."""
-    random = Random(f"{seed} {name}")
-    rates = {}
-    for n in (6, 7, 8, 10, 13, 17, 22, 30, 40):
-        critical = critical_ratio(n)
-        rates[n] = sum(best_cut(sorted(draw(random) for _ in range(n)))[1] > critical for _ in range(series)) / series
-    worst = max(rates, key=lambda n: rates[n])
-    what = f"{name} launches in one band taken for two, at worst (with {worst} launches)"
-    bound = FALSE_ALARMS + ALARM_SLACK
-    return Row(what, f"{rates[worst]:.2%}", f"at most {bound:.1%}", rates[worst] <= bound)
+    return hits / sessions, launches / sessions, told / sessions
 
 
 def draw(name: str, figure: Figure, data: Mapping[str, Any]) -> None:

@@ -3,12 +3,9 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from itertools import islice
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -35,7 +32,7 @@ CLAIM = (
 METHOD = f"""
 Each machine has {SERIES:,} series of {SHORT} results, and those that a history takes most for changes {LONG_SERIES} of
 {LONG}. `stats.change_points` finds the changes, with the default least effect of {LEAST_EFFECT:.0%}. Each share is
-compared with that of the plugin's earlier rule, which takes results as independent.
+compared with that of the same rule where it takes results as independent.
 
 Bands that a result keeps from the one before have no bound. While such a band lasts it is a level of its own, and
 nothing in a series of two levels tells whether the host or the software changed.
@@ -119,24 +116,15 @@ def check(settings: Settings) -> Found:
 
 
 def told(settings: Settings, place: int) -> tuple[float, float]:
-    """Shares of a task's series with a change: by the present rule, and by that of before."""
+    """Shares of a task's series with a change: by the rule, and where it takes results as independent."""
     task, random = tasks(settings)[place], Random(f"{settings.seed} history {place}")
     now = before = 0
     for _ in range(task.series):
         values = task.drawn(random)
-        with cut_once():
-            now += task.tells(values)
-            with patch.object(change_points, "TELLING", -math.inf):
-                before += task.tells(values)
+        now += task.tells(values)
+        with patch.object(change_points, "CORRELATIONS", (0.0,)):
+            before += task.tells(values)
     return now / task.series, before / task.series
-
-
-@contextmanager
-def cut_once() -> Iterator[None]:
-    """jumpavg, which takes nearly all of the time, cuts a series once for both rules."""
-    cut = cache(change_points._groups)
-    with patch.object(change_points, "_groups", lambda values: cut(tuple(values))):
-        yield
 
 
 def draw(name: str, figure: Figure, data: Mapping[str, Any]) -> None:

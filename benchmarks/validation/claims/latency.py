@@ -18,7 +18,8 @@ from pytest_icbench.measure.launch.processes import LaunchOutput
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings as Lengths
-from pytest_icbench.stats.quantiles import Histogram, median, median_estimate
+from pytest_icbench.stats.intervals import interpolated
+from pytest_icbench.stats.quantiles import Histogram, median
 from pytest_icbench.testbed.rig import Rig
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from validation import drawing, priority, reflector, rigs
@@ -100,7 +101,7 @@ def shown(delay: int, shifts: Sequence[float], rounds: Sequence[reflector.Round]
     least = f"at least {rigs.QUIET_SHARE * 100:.0f} %"
     share = quiet / windows
     return [
-        Row.of(f"shift of the p50 by a delay of {delay} µs, µs", median_estimate(shifts), bound, held=held),
+        Row.of(f"shift of the p50 by a delay of {delay} µs, µs", interpolated(shifts), bound, held=held),
         Row(
             f"quiet windows with and without the delay of {delay} µs",
             f"{share * 100:.1f} % of {windows:,}",

@@ -22,7 +22,7 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings as Lengths
 from pytest_icbench.model.switch_facts import PortCounters
-from pytest_icbench.stats.quantiles import median_estimate
+from pytest_icbench.stats.intervals import interpolated
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from validation import capture, drawing, rigs
 from validation.model import Found, Row, Settings
@@ -207,7 +207,7 @@ def timed(
 
 def ratio(percent: float, ours: list[float], theirs: list[float]) -> Row:
     """Our percentile over sockperf's."""
-    estimate = median_estimate([own / other for own, other in zip(ours, theirs, strict=True)])
+    estimate = interpolated([own / other for own, other in zip(ours, theirs, strict=True)])
     both = f"{statistics.median(ours) / 1000:.2f} µs and {statistics.median(theirs) / 1000:.2f} µs"
     what = f"p{percent:g} of the round trip, ours over sockperf's ({both})"
     if not PERCENTILES[percent]:

@@ -75,7 +75,6 @@ class Outcome:
     adaptive_s: float
     launches: int
     ended_by: str
-    bands: bool
     interval: tuple[float, float] | None = None
 
     @property
@@ -138,7 +137,6 @@ def one(session: HostSession, case: Case, settings: Settings) -> Outcome:
         adaptive_s=found.duration_s,
         launches=found.launches,
         ended_by=found.ended_by,
-        bands=found.bands is not None,
         interval=ends,
     )
 

@@ -99,4 +99,4 @@ def _estimate(launches: Sequence[Launch], name: str) -> Estimate | None:
     """Returns the median over launches with its interval; None unless every launch has the figure."""
     values = [of_application(launch.application, name) if launch.application else None for launch in launches]
     known = [float(value) for value in values if value is not None]
-    return kept(over(launches, known).estimate) if known and len(known) == len(values) else None
+    return kept(over(launches, known)) if known and len(known) == len(values) else None

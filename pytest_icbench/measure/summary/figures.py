@@ -12,9 +12,8 @@ from typing import Any
 from pytest_icbench.measure.summary.bottleneck import role_busy_share
 from pytest_icbench.measure.summary.rounds import by_round, over
 from pytest_icbench.model.launch import Launch
-from pytest_icbench.stats.merged import over_merged
 from pytest_icbench.stats.quantiles import Estimate, Histogram, median, merge
-from pytest_icbench.stats.student import over_units
+from pytest_icbench.stats.student import over_merged, over_units
 
 #: Names of the percentiles in a result.
 PERCENTILES: Mapping[str, float] = MappingProxyType(
@@ -108,7 +107,7 @@ class Figures:
         known = [(launch, value) for launch, value in zip(self.launches, values, strict=True) if value is not None]
         if not known:
             return None
-        return kept(over([launch for launch, _ in known], [value for _, value in known]).estimate)
+        return kept(over([launch for launch, _ in known], [value for _, value in known]))
 
     def _hardware(self) -> dict[str, Any]:
         """Returns the medians of the hardware events that every launch counted."""

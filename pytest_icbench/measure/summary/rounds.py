@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from pytest_icbench.model.launch import Launch
-from pytest_icbench.stats.intervals import LaunchEstimate, over_launches, over_rounds
+from pytest_icbench.stats.intervals import over_launches, over_rounds
+from pytest_icbench.stats.quantiles import Estimate
 
 T = TypeVar("T")
 
@@ -20,7 +21,7 @@ def by_round(launches: Sequence[Launch], values: Sequence[T]) -> list[list[T]]:
     return list(rounds.values())
 
 
-def over(launches: Sequence[Launch], values: Sequence[float]) -> LaunchEstimate:
+def over(launches: Sequence[Launch], values: Sequence[float]) -> Estimate:
     """Returns the estimate of a figure that each launch has. Raises ValueError for no values."""
     rounds = by_round(launches, values)
     return over_launches(values) if len(rounds) < 2 else over_rounds(rounds)

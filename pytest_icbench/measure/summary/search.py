@@ -82,7 +82,6 @@ def with_search(case: Case, measurement: Measurement, outcome: SearchOutcome, ar
         metric=case.rate.metric,
         precision=None,
         confidence=None,
-        bands=None,
         dependence=None,
         drift=None,
         ended_by=finding.ended_by,

@@ -115,7 +115,7 @@ def state_fields(case: Case, gathered: Gathered) -> dict[str, Any]:
 def _level(case: Case, launches: Sequence[Launch], state: State) -> StateLevel:
     known = [launch for launch in in_state(launches, state) if launch.distance_ns is not None]
     figures = [(launch, figure) for launch in known if (figure := main_figure(case, launch)) == figure]
-    value = over([launch for launch, _ in figures], [figure for _, figure in figures]).estimate if figures else None
+    value = over([launch for launch, _ in figures], [figure for _, figure in figures]) if figures else None
     distance_ns = geometric_mean([launch.distance_ns or 0.0 for launch in known]) or 0.0
     # Trials of a search are of several loads, and launches of a round depend on its rigs.
     alike = not case.rate.is_search and len({launch.round for launch in known}) == 1

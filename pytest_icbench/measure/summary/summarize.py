@@ -15,7 +15,7 @@ from pytest_icbench.measure.summary.application import application_bottleneck, a
 from pytest_icbench.measure.summary.bottleneck import LoadIndicators, find_bottleneck
 from pytest_icbench.measure.summary.figures import Figures, kept
 from pytest_icbench.measure.summary.gathered import Gathered, main_figure
-from pytest_icbench.measure.summary.rounds import over
+from pytest_icbench.measure.summary.rounds import by_round, over
 from pytest_icbench.measure.summary.states import state_fields
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Endpoint, Veth
@@ -26,7 +26,8 @@ from pytest_icbench.model.path import Direction
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.traffic import l1_gbps, l2_gbps
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.stats.intervals import drift_over_launches
+from pytest_icbench.stats.dependence import find_dependence
+from pytest_icbench.stats.drift import drift
 from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate, median, quotients
 
 #: From this difference on a clock was set, and not slewed, in seconds.
@@ -83,10 +84,10 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
     launches = gathered.launches
     known = [(launch, figure) for launch in launches if (figure := main_figure(case, launch)) == figure]
     figures = [figure for _, figure in known]
-    estimated = over([launch for launch, _ in known], figures) if figures else None
-    main = estimated.estimate if estimated else None
-    dependence = estimated.dependence if estimated else None
-    pps = over(launches, [launch.throughput_pps for launch in launches]).estimate if launches else None
+    main = over([launch for launch, _ in known], figures) if figures else None
+    # An interval over rounds holds what their launches share.
+    dependence = find_dependence(figures) if len(by_round(launches, launches)) < 2 else None
+    pps = over(launches, [launch.throughput_pps for launch in launches]) if launches else None
     bottleneck = application_bottleneck(launches) or find_bottleneck(
         LoadIndicators.of(launches, line_pps(case, around)),
         maximum=case.rate.at_limit or any(launch.generator_bound for launch in launches),
@@ -122,9 +123,8 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
         ended_by=gathered.ended_by,
         precision=None if main is None or (dependence and dependence.likely) else main.relative_half_width,
         confidence=CONFIDENCE if main is not None and main.coverage else None,
-        bands=estimated.bands if estimated else None,
         dependence=dependence,
-        drift=drift_over_launches(figures),
+        drift=drift(figures),
         repeated=len(gathered.faults),
         faults=tuple(gathered.faults),
         rules=RULES,
@@ -191,7 +191,7 @@ def ratio_to_reference(case: Case, gathered: Gathered) -> Estimate | None:
         return None
     measured, reference = ([main_figure(case, pair[side]) for pair in pairs] for side in (0, 1))
     ratios = quotients(measured, reference) if higher else quotients(reference, measured)
-    return over([launch for launch, _ in pairs], ratios).estimate
+    return over([launch for launch, _ in pairs], ratios)
 
 
 def throughput_fields(case: Case, pps: Estimate | None, mean_bytes: float | None = None) -> dict[str, Any]:

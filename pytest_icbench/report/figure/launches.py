@@ -12,7 +12,7 @@ from pytest_icbench.report.axes import grouped, is_latency, main_figure, main_un
 from pytest_icbench.report.figure import theme
 from pytest_icbench.report.figure.figure import CASE, HAS_INTERVAL, RATIO_AS_CHANGE, SERIES, Column, Figure
 from pytest_icbench.report.figure.figures import in_order
-from pytest_icbench.report.remarks import bands, is_search
+from pytest_icbench.report.remarks import is_search
 from pytest_icbench.wording import signed_percent
 
 #: The fewest launches that are worth a strip.
@@ -20,6 +20,7 @@ FEWEST = 3
 #: The greatest number of charts on a page: those with the widest strips come first.
 MOST = 40
 _STEP = 34
+LEGEND = "Dots: launches; bar: the interval; upright: the median."
 
 _COLUMNS = (
     CASE,
@@ -60,7 +61,7 @@ def launch_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figu
                 id=f"launches-{place}",
                 kind="launches",
                 title=f"Launches, {value} relative to the median: {key.say()}",
-                text=_text(group),
+                text=LEGEND,
                 aria=_spans(group),
                 spec=_spec(rows, order),
                 columns=_COLUMNS,
@@ -114,11 +115,6 @@ def _digits(value: float) -> float:
     return float(f"{value:.5g}")
 
 
-def _text(group: Sequence[Result]) -> str:
-    banded = [f"{path_of(result)}: {bands(result)}." for result in group if result.bands is not None]
-    return " ".join([*banded, "Dots: launches; bar: the interval; upright: the median."])
-
-
 def _spans(group: Sequence[Result]) -> str:
     """Returns the caption in words for readers who cannot see the chart."""
     sentences = []
@@ -127,7 +123,7 @@ def _spans(group: Sequence[Result]) -> str:
         if main:
             values = [value / main for _, value in _values(result)]
             sentences.append(f"{path_of(result)}: {signed_percent(min(values))} to {signed_percent(max(values))} %.")
-    return " ".join([*sentences, _text(group)])
+    return " ".join([*sentences, LEGEND])
 
 
 def _spec(rows: Sequence[tuple[Any, ...]], order: Sequence[str]) -> dict[str, Any]:

@@ -49,7 +49,6 @@ def facts_of(result: Result, repeat: str | None = None) -> list[tuple[str, str]]
         ("clock", remarks.clock_step(result)),
         ("not known", remarks.not_known(result)),
         ("states", states.levels(result)),
-        ("bands", remarks.bands(result)),
         ("dependence", remarks.dependence(result)),
         ("drift", remarks.drift(result)),
         ("launches", _joined(result.launches, remarks.rounds(result), f"ended by {result.ended_by}")),

@@ -46,7 +46,6 @@ def test_the_figures_are_of_the_state_of_most_launches() -> None:
     assert (found.launches, found.throughput_pps) == (3, 2e6)
     assert found.distance_ns == pytest.approx(NEAR)
     assert [(level.launches, level.value) for level in found.levels] == [(3, 2e6), (2, 1e6)]
-    assert found.bands is None
 
 
 def test_of_equals_the_nearest_state_is_taken() -> None:

@@ -15,7 +15,7 @@ from pytest_icbench.measure.stopping import narrow, telling_precision, why_stop
 from pytest_icbench.model.settings import PROTOCOLS, Settings
 from pytest_icbench.stats.decision import Allowance
 from pytest_icbench.stats.dependence import FEWEST_TELLING
-from pytest_icbench.stats.intervals import median_over_launches
+from pytest_icbench.stats.intervals import over_launches
 
 SESSIONS = 800
 #: Three standard errors of so many sessions.
@@ -55,7 +55,7 @@ def coverage(draw: Draw, median: float) -> float:
         values = [draw(0)]
         while len(values) < 40 and why_stop(values, settings, 0, 0) is None:
             values.append(draw(len(values)))
-        estimate = median_over_launches(values)
+        estimate = over_launches(values)
         assert estimate.low is not None
         assert estimate.high is not None
         hits += estimate.low <= median <= estimate.high

@@ -149,7 +149,7 @@ def test_figures_are_numbers_and_the_ends_have_their_names() -> None:
         ("{}", "^x: schema is None; this is no result"),
         ('{"schema": true}', "^x: schema is True; this is no result"),
         ('{"schema": "1"}', "^x: schema is '1'; this is no result"),
-        ('{"schema": 2}', "^x: written with schema 2, but this version reads up to 1; update pytest-icbench$"),
+        ('{"schema": 2}', "^x: written with schema 2, but this version reads 1; update pytest-icbench$"),
         ('{"schema": NaN}', r"^x: not valid JSON \(NaN is no JSON number\)$"),
         ("[" * 100_000, "^x: n"),
     ],

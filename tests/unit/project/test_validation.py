@@ -231,18 +231,11 @@ def test_a_bad_binary_is_refused(validation: Any, claims: Any, words: list[str],
 
 
 @pytest.mark.slow
-def test_coverage_tells_how_many_sessions_name_the_bands(
-    validation: Any, model: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_coverage_has_a_row_for_each_machine(validation: Any, model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     coverage, machines = validation("validation.claims.coverage"), validation("validation.machines")
-    _, _, named, _ = coverage.covered(machines.HALVES, 40, seed=1)
-    assert named > 0.5
-    assert coverage.covered(machines.normal(2), 40, seed=1)[2] < 0.1
     monkeypatch.setattr(coverage, "MACHINES", (machines.normal(2),))
-    monkeypatch.setattr(coverage, "ONE_BAND", {})
     rows = [row.what for row in coverage.check(model.Settings(quick=True)).rows]
-    assert "two bands, 50% upper, 6 % apart: of 300 sessions those that name the bands" in rows
-    assert sum("that name the bands" in row for row in rows) == len(machines.TOLD)
+    assert "two bands, 50% upper, 6 % apart: of 300 sessions those whose interval holds the truth" in rows
 
 
 def test_accounts_are_held_over_every_switch(validation: Any, model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -286,7 +279,7 @@ def test_time_tells_whether_few_seconds_hold_the_level_of_minutes(
     validation: Any, interval: tuple[float, float], told: str
 ) -> None:
     time = validation("validation.claims.time")
-    outcome = time.Outcome("throughput x", 1e6, 0.01, 370.0, 0.009, 20.0, 12, "precision", False, interval)
+    outcome = time.Outcome("throughput x", 1e6, 0.01, 370.0, 0.009, 20.0, 12, "precision", interval)
     rows = {row.what: row.value for row in time.assemble([outcome], []).rows}
     assert rows["throughput x: its interval holds the level of the six"] == told
 
@@ -295,7 +288,7 @@ def test_time_tells_whether_few_seconds_hold_the_level_of_minutes(
 def test_coverage_has_machines_that_the_earlier_rule_fails_on(validation: Any, correlation: float) -> None:
     coverage, machines = validation("validation.claims.coverage"), validation("validation.machines")
     machine = machines.dependent(correlation, 2)
-    share, launches, _, told = coverage.covered(machine, 300, seed=1)
+    share, launches, told = coverage.covered(machine, 300, seed=1)
     before, few = coverage.covered_before(machine, 300, seed=1)
     assert share >= 0.9 - 3 * (0.09 / 300) ** 0.5
     assert before < 0.9 - 3 * (0.09 / 300) ** 0.5

@@ -20,7 +20,6 @@ from pytest_icbench.report.figure.cdf import cdf_figures
 from pytest_icbench.report.figure.figure import Figure
 from pytest_icbench.report.figure.ideal import MOST as HIGHEST
 from pytest_icbench.report.figure.registry import Content, section_charts
-from pytest_icbench.stats.bands import Bands
 from pytest_icbench.stats.quantiles import Estimate, Histogram
 from tests.charts import compiled, values
 from tests.measurements import launch, result
@@ -97,11 +96,10 @@ def test_a_case_that_was_measured_twice_has_a_map_for_each_time() -> None:
     assert {row["series"] for row in values(second)} == {"ovs (no. 2)"}
 
 
-def test_launches_are_strips_around_the_median_with_interval_and_bands() -> None:
+def test_launches_are_strips_around_the_median_with_interval() -> None:
     launches = tuple(launch(index, throughput_pps=pps) for index, pps in enumerate((4e6, 5e6, 5.5e6)))
     broken = launch(3, throughput_pps=9e6, invalid="died")
-    bands = Bands(4e6, 5e6, 1, 2)
-    found = result(Case("ovs"), per_launch=(*launches, broken), bands=bands, **at(5e6))
+    found = result(Case("ovs"), per_launch=(*launches, broken), **at(5e6))
     (chart,) = charts([found], "launches")
     assert [(row["launch"], row["ratio"], row["value"]) for row in values(chart)] == [
         (0, 0.8, 4.0),
@@ -109,7 +107,6 @@ def test_launches_are_strips_around_the_median_with_interval_and_bands() -> None
         (2, 1.1, 5.5),
     ]
     assert {(row["low"], row["high"], row["shown"]) for row in values(chart)} == {(0.98, 1.02, "5 Mpps")}
-    assert "two bands, 1 launch at 4.00 Mpps" in chart.text
 
 
 def test_a_median_at_least_is_marked_in_strips_and_dots() -> None:

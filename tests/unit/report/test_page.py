@@ -27,7 +27,6 @@ from pytest_icbench.report.figure.series import MOST_POINTS, Windows, curve_of, 
 from pytest_icbench.report.html import page as html
 from pytest_icbench.report.html.body import body, summary
 from pytest_icbench.report.trends import Change, Point, Trend
-from pytest_icbench.stats.bands import Bands
 from pytest_icbench.stats.change_points import Level
 from pytest_icbench.stats.quantiles import Estimate, Histogram
 from tests.measurements import launch, measurement, result, side_by_side
@@ -237,14 +236,11 @@ def test_latency_has_its_floor_first_frames_and_variation_among_its_facts() -> N
     assert facts["first of a burst"] == "p50 15 µs, 1,500 answers"
     assert facts["delay variation"] == "p50 1 µs, p99.9 8 µs, round-trip time less the least (RFC 5481)"
     assert facts["floor"] == "p50 9 µs, p99 12 µs, 4,000 answers, of the reference link, with no switch between"
-    assert not {"first of a burst", "delay variation", "floor", "bands", "drift", "search"} & set(
-        facts_of(result(case))
-    )
+    assert not {"first of a burst", "delay variation", "floor", "drift", "search"} & set(facts_of(result(case)))
 
 
-def test_bands_drift_and_a_search_are_among_the_facts() -> None:
-    facts = facts_of(result(Case("ovs"), bands=Bands(4.7e6, 5e6, 3, 5), drift=-0.031))
-    assert facts["bands"].startswith("two bands, 3 launches at 4.70 Mpps and 5 launches at 5.00 Mpps")
+def test_drift_and_a_search_are_among_the_facts() -> None:
+    facts = facts_of(result(Case("ovs"), drift=-0.031))
     assert facts["drift"].startswith("drifted by -3.1%")
     search = Search("csit", 0.0, 0.5, 0.005, 1.0, 1.0, 21.0, 1e4, 1e7, "case", False, "ended after 9 s")
     found = result(

@@ -15,12 +15,11 @@ from pytest_icbench.stats.dependence import (
     PRIOR,
     Dependence,
     find_dependence,
-    lag_one,
     normal_scores,
     widened,
     widening,
 )
-from pytest_icbench.stats.intervals import interpolated, median_over_launches
+from pytest_icbench.stats.intervals import interpolated, over_launches
 from pytest_icbench.stats.quantiles import Estimate
 
 values = st.lists(st.floats(min_value=1, max_value=1e8), min_size=6, max_size=40)
@@ -41,7 +40,7 @@ def coverage(correlation: float, launches: int) -> tuple[float, float]:
     generator, held, plainly = random.Random(f"{correlation} {launches}"), 0, 0
     for _ in range(SESSIONS):
         series = correlated(generator, correlation, launches)
-        now, before = median_over_launches(series), interpolated(series)
+        now, before = over_launches(series), interpolated(series)
         assert now.low is not None
         assert now.high is not None
         assert before.low is not None
@@ -98,7 +97,7 @@ def test_levels_that_stay_for_some_launches_depend_and_alternating_ones_do_not()
     assert found.widening > 2
     assert (found := find_dependence(changes)) is not None
     assert not found.likely
-    assert found.correlation < -0.5
+    assert found.correlation < 0.1
     assert found.widening == pytest.approx(1, abs=0.1)
 
 
@@ -107,12 +106,6 @@ def test_scores_are_those_of_the_ranks_and_ties_share_theirs() -> None:
     assert scores == pytest.approx([0.869, -0.869, 0.0], abs=1e-3)  # (3 - 0.375) / 3.25
     tied = normal_scores([5.0, 1.0, 5.0, 9.0])
     assert tied[0] == tied[2] == pytest.approx(0)
-
-
-def test_the_correlation_is_that_of_neighbours_without_its_bias() -> None:
-    generator = random.Random(6)
-    mean = sum(lag_one(correlated(generator, 0.6, 20)) for _ in range(1500)) / 1500
-    assert mean == pytest.approx(0.6, abs=0.06)
 
 
 def test_the_prior_is_a_probability() -> None:
@@ -127,7 +120,7 @@ def test_dependence_knows_the_order_of_values_alone(series: list[float]) -> None
         {math.log(value) for value in series}
     )
     if found is not None:
-        assert -1 <= found.correlation <= 1
+        assert 0 <= found.correlation <= 1
         assert 0 <= found.probability <= 1
         assert found.widening >= 1
 

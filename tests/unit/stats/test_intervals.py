@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Intervals over launches: interpolated ranks, bands left alone, a line left in."""
+"""Intervals over launches: interpolated ranks, a line left in."""
 
 from __future__ import annotations
 
@@ -10,30 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.stats.dependence import widened
-from pytest_icbench.stats.intervals import (
-    LOOKED_CONFIDENCE,
-    interpolated,
-    median_over_launches,
-    over_launches,
-    over_rounds,
-)
-from pytest_icbench.stats.quantiles import Estimate, median_rank
+from pytest_icbench.stats.intervals import interpolated, over_launches, over_rounds
+from pytest_icbench.stats.quantiles import FEWEST_LAUNCHES, Estimate
 from pytest_icbench.stats.student import student_quantile
 
 values = st.lists(st.floats(min_value=1, max_value=1e8), min_size=6, max_size=40)
 
 
-@pytest.mark.parametrize("confidence", [0.95, LOOKED_CONFIDENCE])
-def test_interpolated_ends_lie_between_the_two_ranks_that_cover_more_and_less(confidence: float) -> None:
-    for n in range(6, 60):
-        found = median_rank(n, confidence)
-        assert found is not None
-        rank, _ = found
-        estimate = interpolated([float(i) for i in range(1, n + 1)], confidence)
-        assert estimate.low is not None
-        assert rank <= estimate.low <= rank + 1
-        assert estimate.high == pytest.approx(n + 1 - estimate.low)
+# The sign test's table: the rank whose interval covers 95 % at least.
+@pytest.mark.parametrize(("n", "rank"), [(6, 1), (8, 1), (9, 2), (12, 3), (15, 4), (20, 6), (30, 10), (50, 18)])
+def test_interpolated_ends_lie_between_the_two_ranks_that_cover_more_and_less(n: int, rank: int) -> None:
+    estimate = interpolated([float(i) for i in range(1, n + 1)])
+    assert estimate.low is not None
+    assert rank <= estimate.low <= rank + 1
+    assert estimate.high == pytest.approx(n + 1 - estimate.low)
+    assert interpolated([1.0] * (FEWEST_LAUNCHES - 1)).low is None
 
 
 # Hettmansperger and Sheather's 1986 paper: endpoints' weight for n = 10 and 95 %, ranks 2 (97.9 %) and 3 (89.1 %).
@@ -55,26 +46,18 @@ def test_coverage_of_the_interpolated_interval_is_what_was_asked_for(n: int) -> 
 
 
 def test_six_launches_are_the_fewest_with_an_interval() -> None:
-    assert median_over_launches([3, 1, 2, 5, 4]) == Estimate(3)
-    assert median_over_launches([3, 1, 2, 5, 4, 6]).coverage == 0.95
-    six = interpolated([3, 1, 2, 5, 4, 6], LOOKED_CONFIDENCE)
-    assert (six.value, six.coverage) == (3.5, LOOKED_CONFIDENCE)
+    assert over_launches([3, 1, 2, 5, 4]) == Estimate(3)
+    assert over_launches([3, 1, 2, 5, 4, 6]).coverage == 0.95
+    six = interpolated([3, 1, 2, 5, 4, 6], 0.966)
+    assert (six.value, six.coverage) == (3.5, 0.966)
     assert six.low == pytest.approx(1, abs=0.1)
     assert six.high == pytest.approx(6, abs=0.1)
-    assert median_over_launches([7.0] * 6) == Estimate(7, 7, 7, 0.95)
-
-
-def test_between_bands_nothing_is_interpolated() -> None:
-    series = [100, 94, 100.2, 99.8, 94.1, 100.1, 93.9]
-    found = over_launches(series)
-    assert found.bands is not None
-    assert found.dependence is not None
-    assert found.estimate == widened(Estimate(99.8, 93.9, 100.2, 0.984375), found.dependence.widening)
+    assert over_launches([7.0] * 6) == Estimate(7, 7, 7, 0.95)
 
 
 def test_a_line_is_left_in_the_interval() -> None:
     noise = [0.1, -0.2, 0.15, -0.05, 0.2, -0.1, -0.15, 0.05]
-    estimate = over_launches([100 + 2 * index + each for index, each in enumerate(noise)]).estimate
+    estimate = over_launches([100 + 2 * index + each for index, each in enumerate(noise)])
     assert estimate.value == pytest.approx(107, abs=0.2)
     assert estimate.low is not None
     assert estimate.high is not None
@@ -84,7 +67,7 @@ def test_a_line_is_left_in_the_interval() -> None:
 
 @given(values)
 def test_an_interval_holds_its_value_and_is_not_wider_than_the_values_need(series: list[float]) -> None:
-    estimate = over_launches(series).estimate
+    estimate = over_launches(series)
     assert estimate.low is not None
     assert estimate.high is not None
     assert estimate.low <= estimate.value <= estimate.high
@@ -122,7 +105,7 @@ def test_rounds_hold_what_their_launches_share() -> None:
             rounds.append([level * (1 + generator.gauss(0, 0.01)) for _ in range(5)])
         for in_rounds in held:
             flat = [value for launches in rounds for value in launches]
-            estimate = over_rounds(rounds).estimate if in_rounds else interpolated(flat)
+            estimate = over_rounds(rounds) if in_rounds else interpolated(flat)
             assert estimate.low is not None
             assert estimate.high is not None
             held[in_rounds] += estimate.low <= 100 <= estimate.high
@@ -131,5 +114,5 @@ def test_rounds_hold_what_their_launches_share() -> None:
 
 
 def test_two_rounds_have_no_interval() -> None:
-    assert over_rounds([[1.0, 2.0], [1.0, 2.0]]).estimate.low is None
-    assert over_rounds([[1.0], [0.0], [2.0]]).estimate.value == 1.0  # no logarithm: launches are the units
+    assert over_rounds([[1.0, 2.0], [1.0, 2.0]]).low is None
+    assert over_rounds([[1.0], [0.0], [2.0]]).value == 1.0  # no logarithm: launches are the units

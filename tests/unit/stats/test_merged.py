@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.stats.intervals import median_over_launches
-from pytest_icbench.stats.merged import UPWARD, over_merged
+from pytest_icbench.stats.intervals import over_launches
 from pytest_icbench.stats.quantiles import Estimate
+from pytest_icbench.stats.student import UPWARD, over_merged
 
 positive = st.lists(st.integers(32, 128).map(lambda part: part / 64), min_size=6, max_size=30)
 
@@ -34,7 +34,7 @@ def test_the_mean_is_held_where_the_stretched_interval_of_the_median_misses_it(l
         assert found.low is not None
         assert found.high is not None
         held += found.low <= truth <= found.high
-        before = median_over_launches(means)
+        before = over_launches(means)
         assert before.low is not None
         assert before.high is not None
         # Widened by dependence, too, but about another quantity.

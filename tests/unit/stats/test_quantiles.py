@@ -7,26 +7,21 @@ import itertools
 import json
 import math
 import pickle
-import random
 import statistics
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_icbench.stats.intervals import interpolated
 from pytest_icbench.stats.quantiles import (
-    FEWEST_LAUNCHES,
     Estimate,
     Histogram,
-    mann_whitney_rank,
-    median_estimate,
-    median_rank,
     merge,
     quantile,
     quotients,
     stratified_rank,
     stratified_ratio,
-    unpaired_ratio,
 )
 
 rates = st.floats(min_value=1.0, max_value=1e8)
@@ -46,38 +41,10 @@ def test_quantiles_lie_within_the_values_and_do_not_cross(values: list[float], p
     assert quantile(values, high) <= max(values)
 
 
-def test_the_range_of_six_is_the_first_interval_of_95_percent() -> None:
-    assert median_rank(FEWEST_LAUNCHES - 1) is None
-    assert median_rank(FEWEST_LAUNCHES) == (1, 0.96875)
-    assert median_estimate([3, 1, 2, 6, 5, 4]) == Estimate(3.5, 1, 6, 0.96875)
-    assert median_estimate([1, 2, 3, 4, 5]) == Estimate(3, None, None, None)
-
-
-@pytest.mark.parametrize(("n", "rank"), [(6, 1), (8, 1), (9, 2), (12, 3), (15, 4), (20, 6), (30, 10), (50, 18)])
-def test_ranks_are_those_of_the_sign_tests_table(n: int, rank: int) -> None:
-    found = median_rank(n)
-    assert found is not None
-    assert found[0] == rank
-
-
-@pytest.mark.parametrize("n", [6, 9, 13])
-def test_coverage_of_the_median_is_what_it_says(n: int) -> None:
-    generator = random.Random(n)
-    trials, hits = 4000, 0
-    for _ in range(trials):
-        estimate = median_estimate([generator.expovariate(1) for _ in range(n)])
-        assert estimate.low is not None
-        assert estimate.high is not None
-        hits += estimate.low <= math.log(2) <= estimate.high
-    coverage = median_estimate([float(i) for i in range(n)]).coverage
-    assert coverage is not None
-    assert hits / trials == pytest.approx(coverage, abs=3 * math.sqrt(coverage * (1 - coverage) / trials))
-
-
 # Critical values of U at 5 %, two-sided, plus one (Mann and Whitney's table).
 @pytest.mark.parametrize(("n", "m", "rank"), [(4, 4, 1), (5, 5, 3), (6, 6, 6), (8, 8, 14), (10, 10, 24), (6, 10, 12)])
 def test_ranks_are_those_of_mann_and_whitneys_table(n: int, m: int, rank: int) -> None:
-    found = mann_whitney_rank(n, m)
+    found = stratified_rank(((n, m),))
     assert found is not None
     assert found[0] == rank
 
@@ -89,7 +56,7 @@ def test_coverage_of_a_ratio_is_exact() -> None:
     for own in itertools.combinations(ranks, 3):
         u = sum(a > b for a in own for b in ranks if b not in own)
         counts[u] = counts.get(u, 0) + 1
-    found = mann_whitney_rank(3, 4, confidence=0.9)
+    found = stratified_rank(((3, 4),), confidence=0.9)
     assert found is not None
     rank, coverage = found
     assert coverage == pytest.approx(1 - 2 * sum(counts[u] for u in range(rank)) / math.comb(7, 3))
@@ -126,7 +93,7 @@ def test_many_strata_have_the_ranks_of_the_normal_distribution() -> None:
 
 @given(st.lists(rates, min_size=6, max_size=20), st.floats(min_value=0.1, max_value=10))
 def test_a_constant_factor_is_found_exactly_when_paired(values: list[float], factor: float) -> None:
-    estimate = median_estimate(quotients([value * factor for value in values], values))
+    estimate = interpolated(quotients([value * factor for value in values], values))
     assert estimate.value == pytest.approx(factor)
     assert estimate.low == pytest.approx(factor)
     assert estimate.high == pytest.approx(factor)
@@ -134,7 +101,7 @@ def test_a_constant_factor_is_found_exactly_when_paired(values: list[float], fac
 
 @given(st.lists(rates, min_size=6, max_size=12), st.lists(rates, min_size=6, max_size=12))
 def test_an_unpaired_ratio_is_the_inverse_of_its_inverse(above: list[float], below: list[float]) -> None:
-    there, back = unpaired_ratio(above, below), unpaired_ratio(below, above)
+    there, back = stratified_ratio([(above, below)]), stratified_ratio([(below, above)])
     assert there.low is not None
     assert back.high is not None
     assert there.low == pytest.approx(1 / back.high)
@@ -146,8 +113,8 @@ def test_an_unpaired_ratio_is_the_inverse_of_its_inverse(above: list[float], bel
     [
         lambda: quotients([1.0], [1.0, 2.0]),
         lambda: quotients([1.0], [0.0]),
-        lambda: unpaired_ratio([], [1.0]),
-        lambda: unpaired_ratio([1.0], [-1.0]),
+        lambda: stratified_ratio([([], [1.0])]),
+        lambda: stratified_ratio([([1.0], [-1.0])]),
         lambda: quantile([], 0.5),
         lambda: quantile([1.0], 1.5),
     ],
@@ -238,11 +205,11 @@ def test_nothing_varies_without_samples() -> None:
 
 
 def test_many_launches_take_the_normal_approximation_and_it_is_near() -> None:
-    exact, approximate = mann_whitney_rank(100, 100), mann_whitney_rank(100, 101)
+    exact, approximate = stratified_rank(((100, 100),)), stratified_rank(((100, 101),))
     assert exact is not None
     assert approximate is not None
     assert abs(exact[0] - approximate[0]) < 100
-    few = mann_whitney_rank(1, 20_000)
+    few = stratified_rank(((1, 20_000),))
     assert few is not None
     assert few[0] == 500
 
