@@ -44,7 +44,4 @@ def rejudged(
         of = comparer.baseline.name if retest and comparer is not None else None
         against = against_base(measurement, base, margins, of)
     judgement = judge(measurement, [decode(Limit, limit, "limits") for limit in limits], against=against)
-    fields = judgement.fields()
-    if measurement.side_by_side is not None and base is None:  # a retest keeps no result of the old version
-        fields.pop("treatment_changes", None)
-    return replace(measurement, **fields)
+    return replace(measurement, **judgement.fields())
