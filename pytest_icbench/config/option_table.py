@@ -280,7 +280,7 @@ class Options(FunctionOptions):
     fail: tuple[str, ...] = option(
         "LIST",
         f"verdicts that fail a test, of {' '.join(BAD)}, or none (default: {' '.join(DEFAULT_FAILING)}); {WEAK} ends"
-        f" pytest with {WEAK_STATUS} if the comparison would miss a loss of 10 % more often than not",
+        f" pytest with {WEAK_STATUS} if the comparison would miss a loss of a tenth more often than not",
         parse_verdicts,
         default=DEFAULT_FAILING,
         name="fail_on",

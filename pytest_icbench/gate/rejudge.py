@@ -41,6 +41,7 @@ def rejudged(
     margins = Margins({key: (float(value), str(source)) for key, (value, source) in recorded_margins.items()})
     against = None if comparer is None else comparer.compare(measurement, margins, retest=retest)
     if measurement.side_by_side is not None:  # the base stands in for the baseline
-        against = against_base(measurement, base, margins)
+        of = comparer.baseline.name if retest and comparer is not None else None
+        against = against_base(measurement, base, margins, of)
     judgement = judge(measurement, [decode(Limit, limit, "limits") for limit in limits], against=against)
     return replace(measurement, **judgement.fields())
