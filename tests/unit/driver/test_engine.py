@@ -25,7 +25,7 @@ from pytest_icbench.host.session import HostSession
 
 
 def options(spec: NodeSpec, **more: Any) -> list[str]:
-    given = {"env": {"A": "b"}, "binds": (Path("/usr"),), "devices": (), **more}
+    given = {"env": {"A": "b"}, "binds": {Path("/usr"): Path("/usr")}, "devices": (), **more}
     return list(container(spec, **given))
 
 
