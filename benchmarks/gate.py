@@ -111,7 +111,7 @@ def cases() -> list[Case]:
 
 def thresholds() -> str:
     """General limits, and one table for each of a thousand cases."""
-    lines = ['["*"]', "max_drop = 0.02", "max_duplicated = 0", '["*-64B-*"]', "min_throughput_pps = 1"]
+    lines = ['["*"]', "allowance = 0.02", "max_duplicated = 0", '["*-64B-*"]', "min_throughput_pps = 1"]
     for case in cases()[:1000]:
         lines += [f'["{case.id}"]', "min_throughput_pps = 1_000_000"]
     return "\n".join(lines)
