@@ -56,8 +56,8 @@ OVS_TABLES = (
     ("set_field:8->ip_dscp", "set_field:9->nw_ttl", "set_field:9->udp_src"),
     ("set_field:8->ip_dscp", "set_field:9->nw_ttl", "set_field:9->udp_src"),
 )
-#: Reads and writes of random places in a MiB of memory for each frame, in testpmd's mode `noisy`.
-NOISY = (0, 1, 2)
+#: What testpmd's mode `noisy` does at a random place in a MiB of memory for each frame.
+NOISY = ("reads=0", "reads=1", "reads-writes=1")
 #: Rules that a frame on the bridge passes.
 NFT_RULES = (0, 8, 16)
 #: Checks of each frame's buffer in basicfwd's debug build.
@@ -104,7 +104,7 @@ def change(switch: str, step: int, work: Path, *, place: str = "now") -> Change:
             file.write_text(f"flows = {json.dumps(flows)}\n{cache}")
             return Change(f"config:{file}", (f"--icbench-switch-config=ovs={file}",))
         case "testpmd":
-            noisy = f"--forward-mode=noisy --noisy-lkup-memory=1 --noisy-lkup-num-reads-writes={NOISY[step]}"
+            noisy = f"--forward-mode=noisy --noisy-lkup-memory=1 --noisy-lkup-num-{NOISY[step]}"
             _script(file, f'exec dpdk-testpmd "$@" {noisy}')
             return Change(str(file), (f"--icbench-binary=testpmd={file}",))
         case "basicfwd":
