@@ -27,7 +27,7 @@ from tests.plugin.conftest import Runner
 from tests.plugin.fakes import FakeTestbed
 from tests.plugin.test_versions import gives
 
-LIMITS = '["*"]\nmin_throughput_pps = 900_000\nmax_drop = 0.05\n["*1500B*"]\nmin_throughput_pps = 1_500_000\n'
+LIMITS = '["*"]\nmin_throughput_pps = 900_000\nallowance = 0.05\n["*1500B*"]\nmin_throughput_pps = 1_500_000\n'
 SCENARIO = """
 @pytest.mark.icbench(switch="ovs", packet_size=[64, 1500])
 def test_a(icbench):
