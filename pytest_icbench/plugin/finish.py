@@ -14,7 +14,7 @@ from pytest_icbench.model.result import Result
 from pytest_icbench.plugin.old_versions import upgraded_in_place
 from pytest_icbench.plugin.outcomes import Outcomes
 from pytest_icbench.report import markdown, openmetrics
-from pytest_icbench.store.baselines import load, save
+from pytest_icbench.store.baselines import host_name, load, save
 from pytest_icbench.wording import wrapped
 
 SUMMARY = "summary.md"
@@ -41,8 +41,9 @@ def write_all(
     entries = [entry for result in results if (entry := entry_of(result)) is not None]
     try:
         files = save(options.baselines, options.save, entries)
-        keys = {(entry.key, str(entry.identity)) for entry in entries}
-        kept = [one for one in load(options.baselines, options.save).entries if (one.key, str(one.identity)) in keys]
+        keys = {(entry.key, host_name(entry.identity)) for entry in entries}
+        stored = load(options.baselines, options.save).entries
+        kept = [one for one in stored if (one.key, host_name(one.identity)) in keys]
         of = f"baseline {options.save}: "
         sentences = [*saved(kept), *upgraded_in_place((entry.switch, entry.old) for entry in kept)]
         unjudged = [line for sentence in sentences for line in wrapped(f"{of}{sentence}")]

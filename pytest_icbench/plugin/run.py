@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     from pytest_icbench.testbed.testbed import Testbed
 
 
-#: Measures a case against its old version; the measurement has ``side_by_side``, by which it is judged.
-OldVersion = Callable[[Case, "Settings"], Measurement]
 #: The time of a measurement when the budget is used up: enough for some launches.
 LEAST_LEFT_S = 2.0
 

@@ -90,8 +90,9 @@ def test_failure_has_the_sentence_and_skip_the_reason(inner: Runner, bench: type
     inner.run("--junitxml=j.xml").assert_outcomes(failed=1, skipped=1, passed=1)
     cases = {case.get("name").split("[")[1].split("-")[0]: case for case in validated(inner.path / "j.xml")}
     failure = cases["ovs"].find("failure")
-    assert failure.get("message") == "REGRESSED: throughput_pps 5M below 9000M, ovs-64B-b32-1vs1-Rmax"
-    assert "limit at least 9000M from " in failure.text
+    assert failure.get("message").startswith("REGRESSED: ovs-64B-b32-1vs1-Rmax: 5 Mpps is below 9000 Mpps")
+    assert "throughput_pps: REGRESSED: " in failure.text
+    assert 'thresholds.toml: ["ovs-*"] min_throughput_pps' in failure.text
     assert cases["vpp"].find("skipped").get("message") == "vpp: not found; name it with --icbench-vpp"
     found = {name: properties(case).get("icbench.outcome") for name, case in cases.items()}
     assert found == {"ovs": "regressed", "vpp": "skipped", "veth": "passed"}

@@ -65,7 +65,7 @@ def test_a_host_without_schedstat_and_perf(
 def test_a_processor_without_an_invariant_clock(inner: Runner, bench: type[FakeTestbed]) -> None:
     bench.behaviour = staticmethod(lambda case: run(ScriptedRig(exits={0: 6}), case=case))
     text = said(inner, RATE, "failed")
-    assert "INVALID: clock (veth-udp-64B-b32-1vs1-Rmax): send of pair 1 ended with exit code 6" in text
+    assert "INVALID: veth-udp-64B-b32-1vs1-Rmax: clock: send of pair 1 ended with exit code 6" in text
     assert "(this machine's TSC is not invariant)" in text
     assert "measure on another machine, or let the hypervisor pass the flag invtsc" in text
 
@@ -100,7 +100,7 @@ def test_a_client_that_never_gets_its_cpu(inner: Runner, bench: type[FakeTestbed
 
     scripted(bench, edit)
     text = said(inner, ROUND_TRIP, "failed")
-    assert "INVALID: clock (veth-udp-64B-b4-1vs1-R1k): client of pair 1 offered none of the 60 frames due" in text
+    assert "INVALID: veth-udp-64B-b4-1vs1-R1k: clock: client of pair 1 offered none of the 60 frames due" in text
     assert "in 0.06 s: it had no CPU" in text
     assert "p50" not in text
 
@@ -117,7 +117,7 @@ def test_a_server_that_answers_nothing_after_the_first_second(inner: Runner, ben
 
     scripted(bench, edit, duration_s=2.0, window_s=0.1)
     text = said(inner, ROUND_TRIP, "failed")
-    assert "INVALID: stalled (veth-udp-64B-b4-1vs1-R1k): pair 1: nothing arrived in the last 10 of 20 windows" in text
+    assert "INVALID: veth-udp-64B-b4-1vs1-R1k: stalled: pair 1: nothing arrived in the last 10 of 20 windows" in text
     assert "p50" not in text
 
 

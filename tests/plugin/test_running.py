@@ -124,12 +124,12 @@ def test_a_missed_limit_fails_with_its_sentence(inner: Runner, bench: type[FakeT
     result.stdout.fnmatch_lines(["*= 1 failed, 2 deselected, 1 undecided in *"])
     result.stdout.fnmatch_lines(
         [
-            "REGRESSED: throughput_pps 5M below 6M, ovs-1500B-b32-1vs1-Rmax",
-            "throughput_pps: 5M (interval 4.9M to 5.1M), limit at least 6M from *thresholds.toml:*: REGRESSED",
+            "REGRESSED: ovs-1500B-b32-1vs1-Rmax: 5 Mpps is below 6 Mpps*",
+            "throughput_pps: REGRESSED: *; limit from *thresholds.toml: *min_throughput_pps",
         ]
     )
     assert "gate.py" not in result.stdout.str()
-    assert "FAILED test_x.py::test_a[ovs-1500B-b32-1vs1-Rmax] - REGRESSED: throughput_pps" in result.stdout.str()
+    assert "FAILED test_x.py::test_a[ovs-1500B-b32-1vs1-Rmax] - REGRESSED: ovs-1500B-" in result.stdout.str()
     assert [each.verdict for each in results(inner)] == ["INCONCLUSIVE", "REGRESSED"]
 
 
@@ -144,7 +144,7 @@ def test_strict_fails_what_is_not_pass(inner: Runner, bench: type[FakeTestbed]) 
     (inner.path / "thresholds.toml").write_text('["ovs-64B-*"]\nmin_throughput_pps = 1\n' + LIMITS.partition("[")[0])
     result = inner.run("--icbench-strict", "-k", "ovs")
     result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(["NO_BASELINE: ovs-1500B-b32-1vs1-Rmax has no limit and no baseline"])
+    result.stdout.fnmatch_lines(["NO_BASELINE: ovs-1500B-b32-1vs1-Rmax: *"])
 
 
 def test_judge_does_not_raise(inner: Runner, bench: type[FakeTestbed]) -> None:

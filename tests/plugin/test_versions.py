@@ -94,7 +94,7 @@ def test_a_regression_fails_with_both_sides_and_their_versions(
     result.stdout.fnmatch_lines(
         [
             "REGRESSED: ovs:new-64B-b32-1vs1-Rmax: 4.5 Mpps is 10 % lower than base (9 to 11 %, 9 pairs)*",
-            "*changed since*switch.version is 3.2 here and 3.1 there*",
+            "unlike the base: *switch.version is 3.2 here and 3.1 there*",
             "ovs:new against its base: REGRESSED (1 REGRESSED)",
             "false alarms of the whole session (2 comparisons): at most 1 %",
         ]
