@@ -45,10 +45,10 @@ POWER, WEAK_LOSS, WEAK_POWER = 0.9, 0.1, 0.5
 FEWEST_SESSIONS = 3
 #: Sessions that are advised: Student's quantile for a session of five cases is 16 with three of them, and 6 with five.
 ENOUGH_SESSIONS = 5
-#: Factor on the reach of Student's interval over sessions, times 1 - 1/f with f degrees of freedom: levels of sessions
-#: with the tails of Student's three degrees, which stay for the retest, then keep ``SESSION_ERROR``. By simulation
-#: (``benchmarks/validation``), which needs 0.9, 1.35, 1.5, 1.6 and 1.67 after 3, 5, 7, 10 and 20 sessions.
-HEAVY_TAILS = 1.8
+#: The most degrees of freedom of Student's interval over sessions: levels of sessions with the tails of Student's three
+#: degrees, which stay for the retest, then keep ``SESSION_ERROR`` with a control that has levels of its own. By
+#: simulation of 5, 10 and 20 sessions (``benchmarks/validation``): 0.3, 0.8 and 0.6 %; without it up to 1.5 %.
+MOST_FREEDOM = 7
 #: A session finds a loss twice: at first, and measured again. So each look has to find it with the root of the power.
 LOOKS = 2
 #: Waiting for more than this many further pairs, an hour of them, is no advice.
@@ -203,8 +203,8 @@ def decide_session(now: float, levels: Sequence[Sequence[float]], allowance: All
 
 def session_reach(spread: Spread, sessions: int, cases: int) -> float:
     """Returns how far a session has to lie from earlier ones to be outside, on the scale of logarithms."""
-    heavy = max(HEAVY_TAILS * (1 - 1 / spread.freedom), 1.0)
-    return heavy * arm(spread, sessions, confidence(cases))
+    known = Spread(spread.deviation, min(spread.freedom, MOST_FREEDOM))
+    return arm(known, sessions, confidence(cases))
 
 
 def session_finds(spread: Spread, sessions: int, allowance: Allowance, cases: int, power: float = POWER) -> float:

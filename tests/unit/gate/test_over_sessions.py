@@ -101,7 +101,7 @@ def test_few_sessions_decide_nothing(sessions: int) -> None:
 
 
 def test_sessions_that_lie_far_apart_say_how_many_more_would_tell() -> None:
-    finding = found(beside(), with_sessions(beside(), [factor**0.3 for factor in APART]))
+    finding = found(beside(), with_sessions(beside(), [factor**0.5 for factor in APART]))
     assert (told(finding), finding.weak) == (("INCONCLUSIVE", "spread"), True)
     assert finding.more is not None
     assert "more sessions would tell (--icbench-save)" in finding.outlook()
@@ -134,7 +134,7 @@ def test_after_an_accepted_change_only_what_came_since_says_what_is_right() -> N
 def test_more_cases_share_the_error_of_a_session() -> None:
     before = with_sessions(beside(), [factor**4 for factor in ALIKE], [1.0] * len(ALIKE))
     assert found(beside(0.96), before).verdict == "REGRESSED"
-    many = found(beside(0.96), before, cases=30)
+    many = found(beside(0.96), before, cases=3000)
     assert many.verdict == "PASS"
     assert (many.finds or 0.0) > (found(beside(), before).finds or 1.0)
 
