@@ -7,16 +7,18 @@ Each limit and each figure of the baseline is a ``Finding``; the worst of them i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
 from pytest_icbench.errors import Invalid, Regression
-from pytest_icbench.gate.against import BaselineComparison
+from pytest_icbench.gate.against import BaselineComparison, Comparer, against_base
 from pytest_icbench.gate.limits import Limit, applies, find
+from pytest_icbench.gate.margins import Margins
 from pytest_icbench.gate.waivers import Waiver
 from pytest_icbench.gate.waivers import find as find_waiver
+from pytest_icbench.model.codec import decode
 from pytest_icbench.model.disturbed import TOO_DISTURBED, disturbance, too_disturbed, unfit
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.measurement import Measurement
@@ -143,6 +145,35 @@ def judge(
     context = (*_context(measurement, verdict, against), *hindrances, *note)
     fails = policy.fails(verdict) and waiver is None
     return Judgement(verdict, f"{measurement.case}: {reason}", context, fails, tuple(findings), against, waiver)
+
+
+def rejudged(
+    measurement: Measurement,
+    limits: Iterable[Mapping[str, Any]],
+    recorded_margins: Mapping[str, Sequence[Any]],
+    comparer: Comparer | None,
+    base: Measurement | None = None,
+    *,
+    retest: bool = False,
+) -> Measurement:
+    """Returns the measurement with its verdict; unchanged if it is INVALID.
+
+    A waiver depends on the day, so none is applied here.
+
+    Args:
+        limits: the fields of ``Limit`` as plain data.
+        recorded_margins: ``Margins.values`` as plain data.
+        base: the measurement that ran side by side with it, if any.
+        retest: whether it was measured again, since it was worse.
+    """
+    if measurement.verdict == Verdict.INVALID:
+        return measurement
+    margins = Margins({key: (float(value), str(source)) for key, (value, source) in recorded_margins.items()})
+    against = None if comparer is None else comparer.compare(measurement, margins, retest=retest)
+    if measurement.side_by_side is not None:  # the base stands in for the baseline
+        against = against_base(measurement, base, margins)
+    judgement = judge(measurement, [decode(Limit, limit, "limits") for limit in limits], against=against)
+    return replace(measurement, **judgement.fields())
 
 
 def enforce(judgement: Judgement) -> Judgement:

@@ -9,7 +9,7 @@ from pathlib import Path
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import IcbenchError
 from pytest_icbench.gate.entry import entry_of
-from pytest_icbench.gate.power import saved
+from pytest_icbench.gate.foresight import saved
 from pytest_icbench.model.result import Result
 from pytest_icbench.plugin.old_versions import upgraded_in_place
 from pytest_icbench.plugin.outcomes import Outcomes
@@ -41,8 +41,8 @@ def write_all(
     entries = [entry for result in results if (entry := entry_of(result)) is not None]
     try:
         files = save(options.baselines, options.save, entries)
-        keys = {(entry.key, str(entry.identity)) for entry in entries}
-        kept = [one for one in load(options.baselines, options.save).entries if (one.key, str(one.identity)) in keys]
+        mine = [(entry.key, entry.identity) for entry in entries]  # whose facts a file keeps in another order
+        kept = [one for one in load(options.baselines, options.save).entries if (one.key, one.identity) in mine]
         of = f"baseline {options.save}: "
         sentences = [*saved(kept), *upgraded_in_place((entry.switch, entry.old) for entry in kept)]
         unjudged = [line for sentence in sentences for line in wrapped(f"{of}{sentence}")]
