@@ -158,7 +158,7 @@ def foresee(
             others.append(min((differing for differing, _ in about), key=len))
     lines = []
     if others:
-        facts, cases = ", ".join(min(others, key=lambda differing: len(differing))), counted(len(others), "case")
+        facts, cases = ", ".join(min(others, key=lambda facts: len(list(facts)))), counted(len(others), "case")
         lines.append(f"{of}: {cases} of another host, layout or placement ({facts}): save one here, --icbench-save")
     allowed = [(case.case, entry, case.margins.of(case.dimension)) for case, entry in kept]
     powers = [(case, power_before(entry, fig[0], len(planned) * len(fig))) for case, entry, fig in allowed]

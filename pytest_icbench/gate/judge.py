@@ -130,9 +130,7 @@ def judge(
     findings += against.findings if against is not None else ()
     findings = [_unless_disturbed(measurement, finding) for finding in findings]
     findings.sort(key=lambda finding: ORDER.index(finding.verdict))
-    reasons: list[tuple[Verdict, str]] = []
-    if findings:
-        reasons.append((findings[0].verdict, findings[0].sentence()))
+    reasons = [(finding.verdict, finding.sentence()) for finding in findings[:1]]
     if against is not None and against.missing is not None:
         reasons.append((Verdict.NO_BASELINE, against.missing))
     if against is not None and against.incomparable is not None:
@@ -140,9 +138,8 @@ def judge(
     if not reasons:
         reasons.append((Verdict.NO_BASELINE, "no limit and no baseline"))
     verdict, reason = min(reasons, key=lambda candidate: ORDER.index(candidate[0]))
-    hindrances = _hindrances(measurement, against)
     waiver, note = _waived(measurement.case, verdict, policy)
-    context = (*_context(measurement, verdict, against), *hindrances, *note)
+    context = (*_context(measurement, verdict, against), *note)
     fails = policy.fails(verdict) and waiver is None
     return Judgement(verdict, f"{measurement.case}: {reason}", context, fails, tuple(findings), against, waiver)
 
@@ -197,17 +194,9 @@ def _unless_disturbed(measurement: Measurement, finding: Finding) -> Finding:
     Versions side by side keep their verdict: a disturbance hits both launches of a pair, and fresh pairs confirm.
     """
     side_by_side = measurement.side_by_side is not None and finding.baseline is not None
-    if finding.verdict != Verdict.REGRESSED or side_by_side:
+    if finding.verdict != Verdict.REGRESSED or side_by_side or not too_disturbed(measurement):
         return finding
-    if too_disturbed(measurement):
-        return replace(finding, verdict=Verdict.INCONCLUSIVE, reason="host", note=TOO_DISTURBED)
-    return finding
-
-
-def _hindrances(measurement: Measurement, against: BaselineComparison | None) -> list[str]:
-    """Returns what others took from the launches, and from the host when a run that compares began."""
-    told = [disturbance(measurement), unfit(measurement) if against is not None else ""]
-    return [sentence for sentence in told if sentence]
+    return replace(finding, verdict=Verdict.INCONCLUSIVE, reason="host", note=TOO_DISTURBED)
 
 
 def _waived(case: str, verdict: Verdict, policy: Policy) -> tuple[str | None, list[str]]:
@@ -223,11 +212,12 @@ def _waived(case: str, verdict: Verdict, policy: Policy) -> tuple[str | None, li
 
 
 def _context(measurement: Measurement, verdict: Verdict, against: BaselineComparison | None) -> list[str]:
-    """Returns lines on what else bears on a verdict: changes, warnings and another bottleneck than the switch."""
+    """Returns lines on what else bears on a verdict: changes, warnings, another bottleneck than the switch, others."""
     lines = []
     if against is not None:
         lines += [f"changed since baseline {against.name}: {difference}" for difference in against.treatment]
         lines += [f"warning: {warning}" for warning in against.warnings]
     if measurement.bottleneck not in ("switch", "unknown") and verdict not in GOOD:
         lines.append(f"the {measurement.bottleneck} was the bottleneck: {measurement.bottleneck_evidence}")
-    return lines
+    lines += [disturbance(measurement), unfit(measurement) if against is not None else ""]
+    return list(filter(None, lines))
