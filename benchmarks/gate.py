@@ -19,9 +19,8 @@ from random import Random
 sys.path.append(str(Path(__file__).parents[1]))
 
 from pytest_icbench.gate.against import Comparer
-from pytest_icbench.gate.entry import Entry, entry_of
+from pytest_icbench.gate.entry import Entry, Figure, entry_of
 from pytest_icbench.gate.judge import Policy, judge
-from pytest_icbench.gate.session_values import Figure
 from pytest_icbench.gate.thresholds import parse
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch

@@ -8,8 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pytest_icbench.gate.entry import Entry, entry_of
-from pytest_icbench.gate.session_values import SessionValues
+from pytest_icbench.gate.entry import Entry, SessionValues, entry_of
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement

@@ -15,8 +15,8 @@ from pytest_icbench.cli.baseline import BASELINES
 from pytest_icbench.config import values
 from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.entry import Entry, newest
+from pytest_icbench.gate.foresight import levels_of, power_of
 from pytest_icbench.gate.margins import CYCLES, MAIN, Margins
-from pytest_icbench.gate.power import levels_of, power_of
 from pytest_icbench.gate.thresholds import Thresholds, load
 from pytest_icbench.stats.decision import ENOUGH_SESSIONS
 from pytest_icbench.stats.sessions import spread_of

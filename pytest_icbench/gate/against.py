@@ -1,24 +1,42 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The comparison of a measurement with a baseline: which entry it may be compared with, and the findings. Pure."""
+"""The comparison of a measurement with what was before: the findings on its figures. Pure.
+
+With a version side by side (method 1) the decision is made already. With the sessions that a baseline keeps (method 2)
+each session has one value, and the interval is that of the prediction of one more (``stats.decision.decide_session``).
+The value decides together with its ratio to the reference link that was launched beside it, which tells the host from
+the software. A session outside by both is a possible regression. It is measured again on fresh rigs at the session's
+end, and is REGRESSED if it is outside by both again. What needs to be outside twice and by both is so by chance even
+more rarely than each look's level says.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from pytest_icbench.gate.entry import SEARCHED, Baseline, Entry, entry_of
-from pytest_icbench.gate.limits import Effort, further, too_few_samples
+from pytest_icbench.gate.entry import Baseline, Entry, entry_of
+from pytest_icbench.gate.foresight import levels_of, more_sessions, power_of
+from pytest_icbench.gate.limits import further, too_few_samples
 from pytest_icbench.gate.margins import CYCLES, Allowed, Margins
-from pytest_icbench.gate.over_sessions import over_sessions
 from pytest_icbench.model import circumstances
+from pytest_icbench.model.case import CANDIDATE_KEY
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import Verdict
+from pytest_icbench.stats.decision import ENOUGH_SESSIONS, Outcome, decide_session
+from pytest_icbench.stats.quantiles import FEWEST_LAUNCHES, Estimate
 
 #: Notes on the figure that decides.
 _PATH_FELL = "the path carries less, whatever limits it"
 _RESTS_ON_CYCLES = "the rate is a bound"
 _FIXED = "the rate was given"
+#: Notes on why nothing is decided.
+_LINK_TOO = "the reference link changed, too: the host is not as it was"
+_LINK_ALONE = "worse only relative to the reference link: the host is not as it was"
+_NO_LINK = "no reference link tells host from software: compare both versions (--icbench-variant)"
+_SAME = "the software is the same: only the host can have changed"
+_ONCE = "worse once, and not measured again (--icbench-budget)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +89,8 @@ class Comparer:
 
         None if the baseline has no such case.
         """
-        candidates = [(entry, circumstances.all_differences(now, entry)) for entry in self.baseline.about(now)]
+        about = self.baseline.about(now.about)
+        candidates = [(entry, circumstances.all_differences(now, entry)) for entry in about]
         fewest = min((len(self._hindering(differences)) for _, differences in candidates), default=0)
         return max(
             (each for each in candidates if len(self._hindering(each[1])) == fewest),
@@ -107,7 +126,7 @@ class Comparer:
             finding = self._plain(now, before, allowed)
             if finding.value is None or finding.baseline_value is None:
                 return _without_value(finding, self.baseline, measurement)
-            judged = over_sessions(finding, now, before, allowed, self.cases * len(compared), retest=retest)
+            judged = _over_sessions(finding, now, before, allowed, self.cases * len(compared), retest=retest)
             return _of_launches(judged, now, before, measurement)
 
         findings = [find(allowed) for allowed in compared]
@@ -145,20 +164,17 @@ def _of_launches(judged: Finding, now: Entry, before: Entry, measurement: Measur
     worse = judged.retest or judged.verdict == Verdict.REGRESSED
     if judged.name == "throughput_pps" and (now.lower_bound or before.lower_bound):
         # What is "at least" can still fall, and be fallen short of: the path is slower, whatever limits it.
-        note = judged.note if not now.lower_bound or not worse or judged.note else _PATH_FELL
         bound = replace(judged, at_least=now.lower_bound, value_high=None if now.lower_bound else judged.value_high)
         if worse:
-            return replace(bound, note=note)
+            return replace(bound, note=judged.note or (_PATH_FELL if now.lower_bound else None))
         return replace(bound, verdict=Verdict.INCONCLUSIVE, reason="bound", note=None, more=None)
     if judged.value_low is not None:
         return judged
     plain = replace(judged, verdict=Verdict.INCONCLUSIVE, reason="few", note=None, more=None, retest=False)
-    if measurement is not None and (lacking := too_few_samples(plain, measurement)) is not None:
-        return lacking
-    effort = (
-        Effort.of(measurement) if measurement is not None else Effort(now.launches, searched=now.metric in SEARCHED)
-    )
-    return further(plain, effort, None)
+    if measurement is not None:
+        return too_few_samples(plain, measurement) or further(plain, measurement)
+    more = max(FEWEST_LAUNCHES - now.launches, 0) or None
+    return replace(plain, unit="launch", units=now.launches, more=more)
 
 
 def _deciding(now: Entry, before: Entry, findings: list[Finding], find_cycles: Callable[[], Finding]) -> list[Finding]:
@@ -176,3 +192,134 @@ def _deciding(now: Entry, before: Entry, findings: list[Finding], find_cycles: C
         cycles = replace(cycles, note=_RESTS_ON_CYCLES if bound else _FIXED)
     others = [finding for finding in findings if finding.name != CYCLES]
     return [cycles, *(others[1:] if bound else others)]
+
+
+def _over_sessions(
+    finding: Finding, now: Entry, before: Entry, allowed: Allowed, cases: int, *, retest: bool
+) -> Finding:
+    """Returns the finding with the verdict on its figure, which has a positive value on both sides.
+
+    Args:
+        cases: the number of figures of the session that share its error rate.
+        retest: whether the case is measured again, since it was worse.
+    """
+    sides = levels_of(allowed.name, before, now.distance_ns)
+    if not sides:
+        return _too_few(finding, now, before)
+    of_now = [values.get(allowed.name) for values in (now.values.values, now.values.against)]
+    known = [(value, levels) for value, levels in zip(of_now, sides, strict=False) if value is not None and value > 0]
+    decisions = [decide_session(value, levels, allowed.allowance, cases) for value, levels in known]
+    power = power_of([levels for _, levels in known], allowed.allowance, cases)
+    own, *others = [decision.ratio for decision in decisions]
+    value = known[0][0]
+    judged: dict[str, Any] = {
+        "value": value,
+        "baseline_value": value / own.value,
+        "ratio": own.value,
+        "ratio_low": own.low,
+        "ratio_high": own.high,
+        "against_control": Estimate(others[0], others[0].low, others[0].high) if others else None,
+        "unit": "session",
+        "units": len(known[0][1][-1]),
+        "finds": power.finds,
+        "weak": power.weak,
+    }
+    finding = replace(finding, **judged)
+    outcomes = [decision.outcome for decision in decisions]
+    spread_hides = outcomes == ["open", "worse"]
+    if "worse" in outcomes and not spread_hides:
+        if set(outcomes) == {"worse"} and _same_software(now, before):
+            return replace(finding, reason="host", note=_SAME)
+        return _of_worse(finding, outcomes, retest=retest)
+    if spread_hides or (power.weak and outcomes != ["better", "better"]):
+        return replace(
+            finding, reason="spread", more=more_sessions([side for _, side in known], allowed.allowance, cases)
+        )
+    return replace(finding, verdict=Verdict.IMPROVED if outcomes == ["better", "better"] else Verdict.PASS)
+
+
+def _same_software(now: Entry, before: Entry) -> bool:
+    """Whether no part of what is tested has changed since the newest session, as far as both say how it is started."""
+    known = now.old is not None and before.old is not None and before.old.same(now.old)
+    return known and now.treatment.get("switch") == before.treatment.get("switch")
+
+
+def _of_worse(finding: Finding, outcomes: Sequence[Outcome], *, retest: bool) -> Finding:
+    """Returns the finding on a figure that is worse by itself, relative to the reference link, or by both."""
+    if set(outcomes) != {"worse"}:
+        return replace(finding, reason="host", note=_LINK_TOO if outcomes[0] == "worse" else _LINK_ALONE)
+    if not retest:
+        return replace(finding, reason="few", note=_ONCE, retest=True)
+    if len(outcomes) == 1:
+        return replace(finding, reason="host", note=_NO_LINK)
+    return replace(finding, verdict=Verdict.REGRESSED)
+
+
+def _too_few(finding: Finding, now: Entry, before: Entry) -> Finding:
+    """Returns the finding beside too few sessions, with the ratio of both values and what their launches leave open."""
+    new, old = now.figures[finding.name], before.figures[finding.name]
+    ends: tuple[float | None, float | None] = (None, None)
+    if new.low is not None and new.high is not None and old.low and old.high:
+        ends = new.low / old.high, new.high / old.low
+    alike = len(before.in_state(now.distance_ns))
+    moved = alike < len(before.sessions)
+    return replace(
+        finding,
+        ratio=new.value / old.value,
+        ratio_low=ends[0],
+        ratio_high=ends[1],
+        unit="session",
+        units=alike,
+        weak=True,
+        reason="state" if moved else "few",
+        more=None if moved else max(ENOUGH_SESSIONS - alike, 1),
+    )
+
+
+def against_base(
+    now: Measurement, base: Measurement | None, margins: Margins, baseline: str | None = None
+) -> BaselineComparison | None:
+    """Returns the candidate's comparison as the gate judges it; None if it is no number.
+
+    Args:
+        now: the candidate's measurement.
+        base: the base's measurement; without it the comparison lists no differences.
+        margins: those of the base, which takes the place of a baseline.
+        baseline: the name of the baseline whose version is the base, on a retest.
+    """
+    comparison = now.side_by_side
+    if comparison is None:
+        return None
+    allowed = margins.of_cycles() if comparison.figure == CYCLES else margins.of(now.dimension)[0]
+    more, pairs = comparison.more_pairs, comparison.pairs + comparison.dropped
+    note = None if comparison.reason else comparison.note
+    if comparison.reason == "state":
+        some = f"{comparison.dropped} of {pairs} pairs met the host's CPUs in two states"
+        note = some if comparison.pairs else "no pair met the host's CPUs in one state"
+    finding = Finding(
+        name=comparison.figure,
+        kind=allowed.kind,
+        limit=comparison.allowance,
+        source=allowed.source,
+        verdict=comparison.decision,
+        value=comparison.ratio * comparison.base_value,
+        baseline=baseline or comparison.base,
+        baseline_value=comparison.base_value,
+        ratio=comparison.ratio,
+        ratio_low=comparison.ratio_low,
+        ratio_high=comparison.ratio_high,
+        unit="pair",
+        units=comparison.pairs,
+        finds=comparison.finds,
+        weak=comparison.weak,
+        reason=comparison.reason,
+        note=note,
+        more=more,
+        more_s=None if more is None else more * now.duration_s / pairs,
+    )
+    changed = tuple(
+        difference
+        for difference in (circumstances.differences(now, base, ("treatment",)) if base is not None else ())
+        if not difference.fact.startswith(("treatment.cpus", f"treatment.{CANDIDATE_KEY}"))
+    )
+    return BaselineComparison(finding.baseline or "", (finding,), finding, treatment=changed)

@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Bisected:
+class Bisected(NamedTuple):
     """The end of a search: the change lies after one version and up to another one.
 
     Attributes:

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A case as a baseline keeps it: the figures that can be compared, and the facts around them. Pure."""
+"""A case as a baseline keeps it: its newest session in full, the values of earlier ones, and the facts around. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from pytest_icbench.gate.margins import COMPARED
-from pytest_icbench.gate.session_values import MOST_SESSIONS, Figure, SessionValues, relative
 from pytest_icbench.model import circumstances
 from pytest_icbench.model.application import of_application
 from pytest_icbench.model.launch import Launch
@@ -19,10 +18,64 @@ from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.quantiles import Estimate, median
 from pytest_icbench.stats.states import same_state
 
-#: Metrics of rates that were searched for.
-SEARCHED = ("ndr", "pdr")
+#: The most sessions of a case that a baseline keeps; a further one pushes the oldest out.
+MOST_SESSIONS = 20
 #: Conditions that a baseline keeps: settings of the machine. The others are of the moment and always differ.
 KEPT_CONDITIONS = ("frequency_driver", "governors", "turbo")
+#: What is multiplied by the reference link's rate, and not divided by it: a cost of each frame.
+COST = ("throughput", "lower")
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure, now or before, with its launches.
+
+    Attributes:
+        value, low, high: the figure and its interval, of a search its bounds; None where there are too few launches.
+        launches: the figure of each launch; empty where they are not known.
+    """
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    launches: tuple[float, ...] = ()
+
+    @property
+    def middle(self) -> float:
+        """The median over the launches; the value where they are not known."""
+        return median(self.launches) if self.launches else self.value
+
+
+@dataclass(frozen=True, slots=True)
+class SessionValues:
+    """The values of one session of a case.
+
+    Attributes:
+        values: the compared figures by name, each the median over launches where those are known.
+        control: the reference link's main figure, median over launches; None without one.
+        against: the figures relative to the reference link, median over neighbouring launches; see ``relative``.
+        level: grows by one with each change that was accepted.
+        distance_ns: distance between the CPUs that pass frames; None where it is not known.
+    """
+
+    values: dict[str, float] = field(default_factory=dict)
+    control: float | None = None
+    against: dict[str, float] = field(default_factory=dict)
+    level: int = 0
+    distance_ns: float | None = None
+
+
+def relative(name: str, figure: Figure, control: Figure | None) -> float | None:
+    """Returns a figure relative to the reference link, the median over launches; None where either has no launches.
+
+    A quotient of two rates or of two times; of cycles a frame their product with the reference link's rate, since a
+    slower host makes cycles more and the rate less.
+    """
+    if control is None or not figure.launches or min(control.launches, default=0.0) <= 0:
+        return None
+    both = zip(figure.launches, control.launches, strict=False)
+    cost = COMPARED[name] == COST
+    return median([value * beside if cost else value / beside for value, beside in both])
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +86,6 @@ class CaseFacts:
         measured: time of the measurement in UTC (``2026-01-31T12:00:00Z``).
         rules: version of the rules of validity; see ``Measurement``.
         lower_bound: the rate is "at least".
-        reference_pps: frames per second of the reference link at the maximum, median over launches; None without one.
         level: grows by one with each change that was accepted.
         distance_ns: distance between the CPUs that pass frames; None where it is not known.
     """
@@ -47,7 +99,6 @@ class CaseFacts:
     measured: str
     lower_bound: bool
     launches: int
-    reference_pps: float | None = field(default=None, kw_only=True)
     level: int = field(default=0, kw_only=True)
     distance_ns: float | None = field(default=None, kw_only=True)
 
@@ -91,9 +142,25 @@ class Entry(CaseFacts):
         """The values of all sessions, the oldest first."""
         return (*self.earlier.values(), self.values)
 
+    @property
+    def reference_pps(self) -> float | None:
+        """The reference link's frames per second at the maximum; None without one."""
+        return self.control.middle if self.control is not None and self.metric == "frmol" else None
+
     def in_state(self, distance_ns: float | None) -> tuple[SessionValues, ...]:
         """The values of the sessions whose CPUs were as far apart, the oldest first."""
         return tuple(session for session in self.sessions if same_state(session.distance_ns, distance_ns))
+
+    def by_level(self, distance_ns: float | None, of: Callable[[SessionValues], float | None]) -> list[list[float]]:
+        """Returns a positive value of each session in a state, level by level; none if the newest level has none.
+
+        The newest level is the last. What was right before a change was accepted is not what is right now.
+        """
+        levels: dict[int, list[float]] = {}
+        for session in self.in_state(distance_ns):
+            if (value := of(session)) is not None and value > 0:
+                levels.setdefault(session.level, []).append(value)
+        return [levels[level] for level in sorted(levels)] if self.level in levels else []
 
     def after(self, before: Entry, *, accepted: bool = False) -> Entry:
         """Returns this entry as the newest session beside those of another entry of the same case.
@@ -121,17 +188,11 @@ class Entry(CaseFacts):
         return f"{self.dimension} {self.case} {self.placement}"
 
 
-def comparable_kind(measurement: Measurement) -> bool:
-    """Whether a measurement can stand in a baseline: a long run has one launch, and trains have no rate."""
-    return (
-        measurement.loss_events is None and measurement.back_to_back is None and measurement.verdict != Verdict.INVALID
-    )
-
-
 def entry_of(measurement: Measurement) -> Entry | None:
-    """The entry of a measurement; None for one that cannot stand in a baseline."""
+    """Returns its entry; None for INVALID, for a long run, which has one launch, and for trains, which have no rate."""
     figures = {name: figure for name in COMPARED if (figure := _figure(measurement, name)) is not None}
-    if not figures or not comparable_kind(measurement):
+    invalid = measurement.verdict == Verdict.INVALID
+    if invalid or not figures or measurement.loss_events is not None or measurement.back_to_back is not None:
         return None
     return Entry(
         case=measurement.case,
@@ -143,7 +204,6 @@ def entry_of(measurement: Measurement) -> Entry | None:
         measured=f"{datetime.fromtimestamp(measurement.started_at, UTC):%Y-%m-%dT%H:%M:%SZ}",
         lower_bound=measurement.lower_bound,
         launches=measurement.launches,
-        reference_pps=_reference_pps(measurement),
         distance_ns=measurement.distance_ns,
         figures=figures,
         identity=measurement.identity,
@@ -177,12 +237,6 @@ def _control(measurement: Measurement) -> Figure | None:
     if not values or len(values) < len(launches):
         return None
     return Figure(median(values), launches=tuple(values))
-
-
-def _reference_pps(measurement: Measurement) -> float | None:
-    rates = [launch.throughput_pps for launch in measurement.per_reference_launch if launch.invalid is None]
-    maximal = measurement.dimension == "throughput" and measurement.metric == "frmol"
-    return median(rates) if maximal and rates else None
 
 
 def _figure(measurement: Measurement, name: str) -> Figure | None:
@@ -246,6 +300,6 @@ class Baseline:
     def title(self) -> str:
         return self.name if self.is_run else f"baseline {self.name}"
 
-    def about(self, entry: Entry) -> list[Entry]:
-        """Returns the entries of the same case, whatever the host and the placement."""
-        return self._about.get(entry.about, [])
+    def about(self, case: tuple[str, str]) -> list[Entry]:
+        """Returns the entries of a case (``Entry.about``), whatever the host and the placement."""
+        return self._about.get(case, [])

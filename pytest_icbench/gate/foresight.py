@@ -1,21 +1,121 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What can be said of a comparison with a baseline before anything is measured. Pure."""
+"""What comparisons with a baseline find: told before a session, with its verdicts, and after it. Pure.
+
+A loss has to be found on both sides: by the value, and relative to the reference link. The less sure side counts.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from pytest_icbench.gate.entry import Baseline, Entry
-from pytest_icbench.gate.margins import Margins
-from pytest_icbench.gate.power import power_before, sentences
+from pytest_icbench.gate.entry import MOST_SESSIONS, Baseline, Entry
+from pytest_icbench.gate.margins import Allowed, Margins
 from pytest_icbench.model import circumstances
-from pytest_icbench.wording import counted, span
+from pytest_icbench.stats.decision import FEWEST_SESSIONS, WEAK_LOSS, Allowance, is_weak, session_finds
+from pytest_icbench.stats.sessions import Spread, spread_of
+from pytest_icbench.wording import counted, percent, span
 
 #: From this time on, in seconds, a history has a gap in which the host may have become another.
 GAP_S = 14 * 86400.0
+
+#: A value of each session, level by level, the newest level last.
+Levels = list[list[float]]
+_MORE_SESSIONS = "save more (--icbench-save), or use --icbench-variant"
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """What a comparison finds.
+
+    Attributes:
+        finds: the least loss that is found nine times of ten, as a share; None if that is not known.
+        weak: a loss of ``WEAK_LOSS`` is missed more often than not.
+    """
+
+    finds: float | None = None
+    weak: bool = True
+
+
+def levels_of(name: str, before: Entry, distance_ns: float | None) -> list[Levels]:
+    """Returns the values of a baseline's sessions in one state of the host: by themselves, then relative to the link.
+
+    A side with too few sessions is left out; none means that there are too few.
+    """
+    sides: list[Levels] = []
+    for of in (lambda session: session.values.get(name), lambda session: session.against.get(name)):
+        levels = before.by_level(distance_ns, of)
+        if sum(map(len, levels)) < FEWEST_SESSIONS or spread_of(levels) is None:
+            break
+        sides.append(levels)
+    return sides
+
+
+def power_of(sides: Sequence[Levels], allowance: Allowance, cases: int) -> Power:
+    """Returns what a session finds beside the values of earlier ones. ``cases`` share the session's error rate."""
+    return _power(_spreads(sides), allowance, cases)
+
+
+def power_before(before: Entry, allowed: Allowed, cases: int) -> Power:
+    """Returns what a session finds beside a baseline's entry, in the state of its newest session."""
+    return power_of(levels_of(allowed.name, before, before.distance_ns), allowed.allowance, cases)
+
+
+def more_sessions(sides: Sequence[Levels], allowance: Allowance, cases: int) -> int | None:
+    """Returns how many more sessions in the baseline make a session strong enough; None if all it keeps do not."""
+    known = _spreads(sides)
+    for more in range(1, MOST_SESSIONS - min((count for _, count in known), default=MOST_SESSIONS) + 1):
+        later = [(replace(spread, freedom=spread.freedom + more), count + more) for spread, count in known]
+        if not _power(later, allowance, cases).weak:
+            return more
+    return None
+
+
+def _spreads(sides: Sequence[Levels]) -> list[tuple[Spread, int]]:
+    return [(spread, len(levels[-1])) for levels in sides if (spread := spread_of(levels)) is not None]
+
+
+def _power(known: Sequence[tuple[Spread, int]], allowance: Allowance, cases: int) -> Power:
+    if not known:
+        return Power()
+    found = max(session_finds(spread, count, allowance, cases) for spread, count in known)
+    return Power(found, any(is_weak(spread, count, allowance, cases) for spread, count in known))
+
+
+def sentences(powers: Sequence[tuple[str, Power]], *, before: bool = False, pairs: bool = False) -> list[str]:
+    """Returns what a session finds in all its cases, in one sentence, and a warning if it is weak; none without cases.
+
+    Args:
+        powers: each case with its power.
+        before: whether nothing was measured yet.
+        pairs: whether all are comparisons of versions side by side.
+    """
+    known = sorted((power.finds, case) for case, power in powers if power.finds is not None)
+    lines = []
+    if known:
+        (least, first), (most, last) = known[0], known[-1]
+        text = f"{'finds' if before else 'would have found'} nine times of ten: a loss of {percent(least)} in {first}"
+        lines.append(f"this session {text}" + (f", of {percent(most)} in {last}" if len(known) > 1 else ""))
+    weak = sum(power.weak for _, power in powers)
+    if weak:
+        cannot = f"weak session: {counted(weak, 'case')} of {len(powers)} cannot show a loss of {percent(WEAK_LOSS)}"
+        remedy = "give more time (--icbench-max-duration)" if pairs else _MORE_SESSIONS
+        lines.append(f"{cannot} in half of such sessions: {remedy}")
+    return lines
+
+
+def saved(entries: Sequence[Entry]) -> list[str]:
+    """Returns what a baseline cannot judge later, in one sentence; none if it can judge all of its cases."""
+    margins = Margins()
+    lacking = [entry for entry in entries if power_before(entry, margins.of(entry.dimension)[0], len(entries)).weak]
+    if not lacking:
+        return []
+    fewest = min(len(entry.in_state(entry.distance_ns)) for entry in lacking)
+    missed = f"a loss of {percent(WEAK_LOSS)} would be missed more often than not"
+    cases = counted(len(lacking), "case")
+    return [f"it cannot judge {cases} of {len(entries)} yet (fewest sessions: {fewest}): {missed}"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,38 +149,23 @@ def foresee(
         now: the time in UTC, as entries have it.
         patterns: facts that have to be the same; see ``circumstances.matches``.
     """
-    of = f"baseline {baseline.name}"
-    about: dict[tuple[str, str], list[Entry]] = {}
-    for entry in baseline.entries:
-        about.setdefault(entry.about, []).append(entry)
-    known = [(case, about[case.dimension, case.case]) for case in planned if (case.dimension, case.case) in about]
-    here = [
-        (case, [entry for entry in entries if not _differing(identity, entry, patterns)]) for case, entries in known
-    ]
-    elsewhere = [entries for (_, entries), (_, kept) in zip(known, here, strict=True) if not kept]
+    of, kept = f"baseline {baseline.name}", []
+    others: list[list[str]] = []
+    for case in planned:
+        entries = baseline.about((case.dimension, case.case))
+        about = [(_differing(identity, case, entry, patterns), entry) for entry in entries]
+        here = [entry for differing, entry in about if not differing]
+        if here:
+            kept.append((case, max(here, key=lambda entry: entry.measured)))
+        elif about:
+            others.append(min((differing for differing, _ in about), key=len))
     lines = []
-    if elsewhere:
-        facts = ", ".join(_nearest(identity, [entry for entries in elsewhere for entry in entries], patterns))
-        cases = counted(len(elsewhere), "case")
-        lines.append(f"{of}: {cases} of another host or layout ({facts}): save one here, --icbench-save")
-    placed = [(case, [entry for entry in kept if case.placement in (None, entry.placement)]) for case, kept in here]
-    moved = [case for (case, kept), (_, alike) in zip(here, placed, strict=True) if kept and not alike]
-    if moved:
-        there = "dedicated" if moved[0].placement == "cooperative" else "cooperative"
-        lines.append(
-            f"{of}: {counted(len(moved), 'case')} saved with placement {there}, and {moved[0].placement} here:"
-            f" give --icbench-placement {there}, or save one here"
-        )
-    kept = [(case, max(entries, key=lambda entry: entry.measured)) for case, entries in placed if entries]
-    return [*lines, *_powers(kept, len(planned)), *_of_sessions(of, kept, now)]
-
-
-def _powers(kept: Sequence[tuple[PlannedCase, Entry]], cases: int) -> list[str]:
-    """Returns what the session finds, by the spread of the baseline's sessions."""
+    if others:
+        facts, cases = ", ".join(min(others, key=lambda facts: len(list(facts)))), counted(len(others), "case")
+        lines.append(f"{of}: {cases} of another host, layout or placement ({facts}): save one here, --icbench-save")
     allowed = [(case.case, entry, case.margins.of(case.dimension)) for case, entry in kept]
-    return sentences(
-        [(case, power_before(entry, figures[0], cases * len(figures))) for case, entry, figures in allowed], before=True
-    )
+    powers = [(case, power_before(entry, fig[0], len(planned) * len(fig))) for case, entry, fig in allowed]
+    return [*lines, *sentences(powers, before=True), *_of_sessions(of, kept, now)]
 
 
 def _of_sessions(of: str, kept: Sequence[tuple[PlannedCase, Entry]], now: str) -> list[str]:
@@ -102,8 +187,7 @@ def _of_sessions(of: str, kept: Sequence[tuple[PlannedCase, Entry]], now: str) -
     if stale:
         lines.append(
             f"{of}: {counted(len(stale), 'case')} last saved more than {gap.days} days ago ({max(stale)[:10]}), and the"
-            " host may have changed since: add a session of the old version (--icbench-save, or icbench accept"
-            " --unchanged of its run)"
+            " host may have changed since: add a session of the old version (--icbench-save)"
         )
     return lines
 
@@ -116,16 +200,11 @@ def of_history(name: str, newest: float, now: float) -> str | None:
         newest: the time of its newest result; like ``now`` in seconds since the epoch.
     """
     if newest > now:
-        return (
-            f"history {name}: a result lies {span(newest - now)} ahead of the clock, which went back: set it right, or"
-            " the results of this run stand before it"
-        )
-    if now - newest > GAP_S:
-        return (
-            f"history {name}: {(now - newest) / 86400:.0f} days without a result, so a change that this run shows may"
-            " lie anywhere in them: icbench bisect tells an old version from this one"
-        )
-    return None
+        ahead = f"a result lies {span(newest - now)} ahead of the clock, which went back"
+        return f"history {name}: {ahead}: set it right, or the results of this run stand before it"
+    gap = f"{(now - newest) / 86400:.0f} days without a result, so a change that this run shows may lie anywhere in"
+    tell = "icbench bisect tells an old version from this one"
+    return f"history {name}: {gap} them: {tell}" if now - newest > GAP_S else None
 
 
 def utc(moment: datetime) -> str:
@@ -133,15 +212,14 @@ def utc(moment: datetime) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
 
 
-def _differing(identity: Mapping[str, Any], entry: Entry, patterns: Sequence[str]) -> list[str]:
-    """Returns the facts of the host that differ and must not, in words."""
-    return [
-        f"{name} is {identity.get(name)} here and {entry.identity.get(name)} there"
-        for name in sorted({*identity, *entry.identity})
-        if identity.get(name) != entry.identity.get(name) and circumstances.matches(f"identity.{name}", patterns)
+def _differing(identity: Mapping[str, Any], case: PlannedCase, entry: Entry, patterns: Sequence[str]) -> list[str]:
+    """Returns the facts of host and placement that differ and must not, in words."""
+    facts = {name: (identity.get(name), entry.identity.get(name)) for name in sorted({*identity, *entry.identity})}
+    differing = [
+        f"{name} is {here} here and {there} there"
+        for name, (here, there) in facts.items()
+        if here != there and circumstances.matches(f"identity.{name}", patterns)
     ]
-
-
-def _nearest(identity: Mapping[str, Any], entries: Sequence[Entry], patterns: Sequence[str]) -> list[str]:
-    """Returns the facts that differ from the entry that is most alike."""
-    return min((_differing(identity, entry, patterns) for entry in entries), key=len)
+    if case.placement not in (None, entry.placement):
+        differing.append(f"placement is {case.placement} here and {entry.placement} there")
+    return differing

@@ -7,16 +7,18 @@ Each limit and each figure of the baseline is a ``Finding``; the worst of them i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
 from pytest_icbench.errors import Invalid, Regression
-from pytest_icbench.gate.against import BaselineComparison
+from pytest_icbench.gate.against import BaselineComparison, Comparer, against_base
 from pytest_icbench.gate.limits import Limit, applies, find
+from pytest_icbench.gate.margins import Margins
 from pytest_icbench.gate.waivers import Waiver
 from pytest_icbench.gate.waivers import find as find_waiver
+from pytest_icbench.model.codec import decode
 from pytest_icbench.model.disturbed import TOO_DISTURBED, disturbance, too_disturbed, unfit
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.measurement import Measurement
@@ -128,9 +130,7 @@ def judge(
     findings += against.findings if against is not None else ()
     findings = [_unless_disturbed(measurement, finding) for finding in findings]
     findings.sort(key=lambda finding: ORDER.index(finding.verdict))
-    reasons: list[tuple[Verdict, str]] = []
-    if findings:
-        reasons.append((findings[0].verdict, findings[0].sentence()))
+    reasons = [(finding.verdict, finding.sentence()) for finding in findings[:1]]
     if against is not None and against.missing is not None:
         reasons.append((Verdict.NO_BASELINE, against.missing))
     if against is not None and against.incomparable is not None:
@@ -138,11 +138,40 @@ def judge(
     if not reasons:
         reasons.append((Verdict.NO_BASELINE, "no limit and no baseline"))
     verdict, reason = min(reasons, key=lambda candidate: ORDER.index(candidate[0]))
-    hindrances = _hindrances(measurement, against)
     waiver, note = _waived(measurement.case, verdict, policy)
-    context = (*_context(measurement, verdict, against), *hindrances, *note)
+    context = (*_context(measurement, verdict, against), *note)
     fails = policy.fails(verdict) and waiver is None
     return Judgement(verdict, f"{measurement.case}: {reason}", context, fails, tuple(findings), against, waiver)
+
+
+def rejudged(
+    measurement: Measurement,
+    limits: Iterable[Mapping[str, Any]],
+    recorded_margins: Mapping[str, Sequence[Any]],
+    comparer: Comparer | None,
+    base: Measurement | None = None,
+    *,
+    retest: bool = False,
+) -> Measurement:
+    """Returns the measurement with its verdict; unchanged if it is INVALID.
+
+    A waiver depends on the day, so none is applied here.
+
+    Args:
+        limits: the fields of ``Limit`` as plain data.
+        recorded_margins: ``Margins.values`` as plain data.
+        base: the measurement that ran side by side with it, if any.
+        retest: whether it was measured again, since it was worse.
+    """
+    if measurement.verdict == Verdict.INVALID:
+        return measurement
+    margins = Margins({key: (float(value), str(source)) for key, (value, source) in recorded_margins.items()})
+    against = None if comparer is None else comparer.compare(measurement, margins, retest=retest)
+    if measurement.side_by_side is not None:  # the base stands in for the baseline
+        of = comparer.baseline.name if retest and comparer is not None else None
+        against = against_base(measurement, base, margins, of)
+    judgement = judge(measurement, [decode(Limit, limit, "limits") for limit in limits], against=against)
+    return replace(measurement, **judgement.fields())
 
 
 def enforce(judgement: Judgement) -> Judgement:
@@ -166,17 +195,9 @@ def _unless_disturbed(measurement: Measurement, finding: Finding) -> Finding:
     Versions side by side keep their verdict: a disturbance meets the base as often as the candidate.
     """
     side_by_side = measurement.side_by_side is not None and finding.baseline is not None
-    if finding.verdict != Verdict.REGRESSED or side_by_side:
+    if finding.verdict != Verdict.REGRESSED or side_by_side or not too_disturbed(measurement):
         return finding
-    if too_disturbed(measurement):
-        return replace(finding, verdict=Verdict.INCONCLUSIVE, reason="host", note=TOO_DISTURBED)
-    return finding
-
-
-def _hindrances(measurement: Measurement, against: BaselineComparison | None) -> list[str]:
-    """Returns what others took from the launches, and from the host when a run that compares began."""
-    told = [disturbance(measurement), unfit(measurement) if against is not None else ""]
-    return [sentence for sentence in told if sentence]
+    return replace(finding, verdict=Verdict.INCONCLUSIVE, reason="host", note=TOO_DISTURBED)
 
 
 def _waived(case: str, verdict: Verdict, policy: Policy) -> tuple[str | None, list[str]]:
@@ -192,7 +213,7 @@ def _waived(case: str, verdict: Verdict, policy: Policy) -> tuple[str | None, li
 
 
 def _context(measurement: Measurement, verdict: Verdict, against: BaselineComparison | None) -> list[str]:
-    """Returns lines on what else bears on a verdict: changes, warnings and another bottleneck than the switch."""
+    """Returns lines on what else bears on a verdict: changes, warnings, another bottleneck than the switch, others."""
     lines = []
     if against is not None:
         since = "unlike the base" if measurement.side_by_side is not None else f"changed since baseline {against.name}"
@@ -200,4 +221,5 @@ def _context(measurement: Measurement, verdict: Verdict, against: BaselineCompar
         lines += [f"warning: {warning}" for warning in against.warnings]
     if measurement.bottleneck not in ("switch", "unknown") and verdict not in GOOD:
         lines.append(f"the {measurement.bottleneck} was the bottleneck: {measurement.bottleneck_evidence}")
-    return lines
+    lines += [disturbance(measurement), unfit(measurement) if against is not None else ""]
+    return list(filter(None, lines))

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import inf
 from types import NoneType
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Literal, get_args, get_type_hints
 
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.measurement import Measurement
@@ -35,8 +35,6 @@ _OWNERS = (
     (("operations", "goodput_", "response_", "client_", "server_", "softirq_"), "application"),
     (("birth_",), "birth"),
 )
-
-
 #: Results that applications have, too.
 _OF_ALL = ("ratio_to_reference", "disturbed_launches", "disturbed_repeated", "repeated")
 
@@ -99,8 +97,8 @@ def applies(limit: Limit, measurement: Measurement) -> bool:
 def find(measurement: Measurement, limit: Limit) -> Finding:
     """Compares a measurement with a limit."""
     value = getattr(measurement, limit.name)
+    no_value = Finding(limit.name, limit.kind, limit.value, limit.source, Verdict.INCONCLUSIVE, reason="few")
     if value is None:
-        no_value = Finding(limit.name, limit.kind, limit.value, limit.source, Verdict.INCONCLUSIVE, reason="few")
         if limit.name == "ratio_to_reference":
             return replace(no_value, note=measurement.reference_evidence)
         return too_few_samples(no_value, measurement) or no_value
@@ -112,20 +110,11 @@ def find(measurement: Measurement, limit: Limit) -> Finding:
         at_least = measurement.back_to_back.at_least
     if at_least:
         high = inf  # what the device can do may lie anywhere above
-    plain = Finding(
-        limit.name,
-        limit.kind,
-        limit.value,
-        limit.source,
-        Verdict.INCONCLUSIVE,
-        value=value.value if is_estimate else value,
-        value_low=low,
-        value_high=None if high == inf else high,
-        at_least=at_least,
-    )
+    ends = {"value_low": low, "value_high": None if high == inf else high}
+    plain = replace(no_value, reason=None, value=value.value if is_estimate else value, at_least=at_least, **ends)
     if low is None or high is None:
         # An estimate without an interval can neither hold nor miss a limit.
-        return too_few_samples(plain, measurement) or further(plain, Effort.of(measurement), None)
+        return too_few_samples(plain, measurement) or further(plain, measurement)
     if limit.kind == "min":
         held, missed = low >= limit.value, high < limit.value
     else:
@@ -136,49 +125,26 @@ def find(measurement: Measurement, limit: Limit) -> Finding:
         return replace(plain, verdict=Verdict.PASS if held else Verdict.REGRESSED)
     if not is_estimate and measurement.search is None:
         return replace(plain, reason="bound", note="the longest trains that were sent lost nothing")
-    return further(plain, Effort.of(measurement), Estimate(value, low, high), limit.value)
+    return further(plain, measurement, Estimate(value, low, high), limit.value)
 
 
-@dataclass(frozen=True, slots=True)
-class Effort:
-    """The effort behind a figure, from which the effort for a clear answer is computed.
-
-    Attributes:
-        launch_s: seconds of a launch including its overhead, 0 if unknown.
-        searched: the figure is from a search.
-    """
-
-    launches: int
-    launch_s: float = 0.0
-    searched: bool = False
-
-    @classmethod
-    def of(cls, measurement: Measurement) -> Effort:
-        """Returns the effort of a measurement."""
-        launch_s = measurement.duration_s / measurement.launches if measurement.launches else 0.0
-        return cls(measurement.launches, launch_s, measurement.search is not None)
-
-
-def further(plain: Finding, effort: Effort, estimate: Estimate | None, limit: float = 0.0) -> Finding:
+def further(plain: Finding, measurement: Measurement, estimate: Estimate | None = None, limit: float = 0.0) -> Finding:
     """Returns an INCONCLUSIVE finding with its reason and the effort that a clear answer would take.
 
     Args:
         estimate: the figure with its interval; None without one.
         limit: in the unit of the estimate.
     """
-    plain = replace(plain, unit="launch", units=effort.launches)
-    if effort.searched:
-        if plain.at_least:
-            return replace(plain, reason="bound", note=_SEARCH_ENDED)
+    launches = measurement.launches
+    plain = replace(plain, unit="launch", units=launches)
+    if measurement.search is not None and plain.at_least:
+        return replace(plain, reason="bound", note=_SEARCH_ENDED)
+    if measurement.search is not None:
         return replace(plain, reason="spread", note=_WIDE_SEARCH)
-    if estimate is None:
-        more: int | None = max(FEWEST_LAUNCHES - effort.launches, 0) or None
-        return replace(plain, reason="few", **_effort(more, effort))
-    return replace(plain, reason="spread", **_effort(_until_told(estimate, limit, effort.launches), effort))
-
-
-def _effort(more: int | None, effort: Effort) -> dict[str, Any]:
-    return {"more": more, "more_s": more * effort.launch_s if more and effort.launch_s else None}
+    few = max(FEWEST_LAUNCHES - launches, 0) or None
+    more = few if estimate is None else _until_told(estimate, limit, launches)
+    seconds = more * measurement.duration_s / launches if more and launches else 0.0
+    return replace(plain, reason="few" if estimate is None else "spread", more=more, more_s=seconds or None)
 
 
 def _until_told(estimate: Estimate, limit: float, launches: int) -> int | None:
@@ -193,11 +159,9 @@ def _until_told(estimate: Estimate, limit: float, launches: int) -> int | None:
         return None
     distance = abs(estimate.value - limit)
     reach = estimate.value - estimate.low if estimate.value >= limit else estimate.high - estimate.value
-    if distance == 0 or reach <= 0 or not math.isfinite(reach):
+    if not 0 < reach < math.inf or (distance / reach) ** 2 * (launches + MOST_MORE) < launches:
         return None
-    narrowing = (distance / reach) ** 2
-    needed = launches / narrowing if narrowing > 0 else math.inf
-    return max(math.ceil(needed) - launches, 1) if needed - launches <= MOST_MORE else None
+    return max(math.ceil(launches * (reach / distance) ** 2) - launches, 1)
 
 
 _PERCENTILE = re.compile(r"(rtt|rtt_first|pdv|floor)_p(\d+(?:_\d+)?)_ns")
@@ -223,11 +187,10 @@ def too_few_samples(plain: Finding, measurement: Measurement) -> Finding | None:
         return replace(plain, reason="few", note=unanswered) if reached else None
     if not samples:
         return None
-    longer, effort = needed / round_trips, Effort.of(measurement)
-    launches = max(measurement.launches, FEWEST_LAUNCHES)
-    seconds = measurement.settings.get("duration_s")
+    longer, launches = needed / round_trips, max(measurement.launches, FEWEST_LAUNCHES)
+    launch_s = measurement.duration_s / measurement.launches
     remedy = f"launches {longer:.2g} times as long would tell"
-    if seconds:
+    if seconds := measurement.settings.get("duration_s"):
         remedy = f"--icbench-duration {math.ceil(10 * seconds * longer) / 10:g}"
     subject = "it" if match[1] == "floor" else "a launch"
     return replace(
@@ -236,6 +199,6 @@ def too_few_samples(plain: Finding, measurement: Measurement) -> Finding | None:
         unit="launch",
         units=measurement.launches,
         more=launches - measurement.launches or None,
-        more_s=(launches * longer - measurement.launches) * effort.launch_s or None,
+        more_s=(launches * longer - measurement.launches) * launch_s or None,
         note=f"{subject} takes {needed} round trips and had {round_trips:.0f}: {remedy}",
     )

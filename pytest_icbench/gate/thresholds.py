@@ -16,8 +16,7 @@ A key is ``min_`` or ``max_`` and the name of a result, or about the baseline (`
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fnmatch import translate
 from math import isfinite
 from pathlib import Path
@@ -82,16 +81,12 @@ class Thresholds:
 def load(path: Path) -> Thresholds:
     """Reads a file. Raises UsageError with one sentence that names file, table and key."""
     file = toml.read(path)
-    return replace(_thresholds(file.data, str(path)), file=file)
+    return Thresholds(tuple(_table(*table, str(path)) for table in file.data.items()), file)
 
 
 def parse(text: str, where: str) -> Thresholds:
     """Parses TOML. Raises UsageError with one sentence that begins with ``where``."""
-    return _thresholds(toml.parse(text, where), where)
-
-
-def _thresholds(data: Mapping[str, Any], where: str) -> Thresholds:
-    return Thresholds(tuple(_table(pattern, table, where) for pattern, table in data.items()))
+    return Thresholds(tuple(_table(*table, where) for table in toml.parse(text, where).items()))
 
 
 def _table(pattern: str, table: Any, where: str) -> Table:

@@ -2,7 +2,7 @@
 """Computes a measurement anew from its windows and histograms, as it was computed first. Pure.
 
 Windows give the counters of pairs and the rates of launches. Launches, with their latency histograms and the switch's
-own counters, give the figures. The limits that were in force give the verdict: ``gate.rejudge``.
+own counters, give the figures. The limits that were in force give the verdict: ``gate.judge``.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from pathlib import Path
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import IcbenchError
 from pytest_icbench.gate.entry import entry_of
-from pytest_icbench.gate.power import saved
+from pytest_icbench.gate.foresight import saved
 from pytest_icbench.model.result import Result
 from pytest_icbench.plugin.old_versions import upgraded_in_place
 from pytest_icbench.plugin.outcomes import Outcomes

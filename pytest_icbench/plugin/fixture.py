@@ -12,10 +12,10 @@ import pytest
 from pytest_icbench.config import values
 from pytest_icbench.config.settings import as_text, parse_overrides, settings_for
 from pytest_icbench.errors import IcbenchError, Invalid, Unsupported, UsageError
+from pytest_icbench.gate.against import against_base
 from pytest_icbench.gate.judge import Judgement, enforce, judge
 from pytest_icbench.gate.limits import Limit
 from pytest_icbench.gate.margins import Margins
-from pytest_icbench.gate.versions import against_base
 from pytest_icbench.model.case import Case, Dimension
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate, named_rate

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Measures possible regressions again at the session's end, on rigs built anew.
 
-A possible regression is a case that lies outside of the baseline's sessions once (``gate.over_sessions``). Where the
+A possible regression is a case that lies outside of the baseline's sessions once (``gate.against``). Where the
 old version can be started here, the current one is compared with it (method 1), and that verdict stands. Elsewhere the
 case is measured again. The reports of the first time are held back, so that pytest sees one outcome of each test: that
 of the retest, or of the first time if no time was left. Workers of xdist measure again at once, since their controller

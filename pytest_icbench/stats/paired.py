@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from functools import cache
 from statistics import NormalDist
 
-from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate, median, quotients
+from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate, deepest_rank, median, quotients
 
 #: The most pairs for which the distribution is counted exactly; beyond them the normal one is as good.
 MOST_EXACT = 120
@@ -54,27 +54,10 @@ def signed_rank(n: int, confidence: float = CONFIDENCE) -> tuple[int, float] | N
         spread = math.sqrt(n * (n + 1) * (2 * n + 1) / 24)
         rank = math.floor(total / 2 - NormalDist().inv_cdf((1 + confidence) / 2) * spread)
         return (rank, confidence) if rank >= 1 else None
-    best: tuple[int, float] | None = None
-    below = 0
-    for rank, count in enumerate(_counts(n)[: total // 2], start=1):
-        below += count
-        coverage = 1 - 2 * below / 2**n
-        if coverage < confidence:
-            break
-        best = rank, coverage
-    return best
-
-
-@cache
-def _counts(n: int) -> tuple[int, ...]:
-    """Returns the number of subsets of 1 … n by their sum, from 0."""
-    counts = [1]
+    counts = [1]  # of the subsets of 1 … n by their sum, from 0
     for rank in range(1, n + 1):
-        longer = counts + [0] * rank
-        for place, count in enumerate(counts):
-            longer[place + rank] += count
-        counts = longer
-    return tuple(counts)
+        counts = [a + b for a, b in zip(counts + [0] * rank, [0] * rank + counts, strict=True)]
+    return deepest_rank(counts, 2**n, confidence)
 
 
 def fewest_pairs(confidence: float) -> int:

@@ -147,11 +147,20 @@ def stratified_rank(sizes: tuple[tuple[int, int], ...], confidence: float = CONF
         for step in range(1, n + 1):
             counts = _times_one_minus(counts, m + step)
             counts = _over_one_minus(counts, step)
-    total = math.prod(math.comb(n + m, n) for n, m in sizes)
+    return deepest_rank(counts, math.prod(math.comb(n + m, n) for n, m in sizes), confidence)
+
+
+def deepest_rank(counts: Sequence[int], total: int, confidence: float) -> tuple[int, float] | None:
+    """Returns the greatest rank k for which 1 - 2 P(T < k) is at least ``confidence``, and that coverage; else None.
+
+    Args:
+        counts: of the ways to each value of T, from 0 upwards; as many below the middle as above.
+        total: of all ways.
+    """
     best: tuple[int, float] | None = None
     below = 0
-    for rank in range(1, ratios // 2 + 1):
-        below += counts[rank - 1]
+    for rank, count in enumerate(counts[: len(counts) // 2], start=1):
+        below += count
         coverage = 1 - 2 * below / total
         if coverage < confidence:
             break
@@ -265,15 +274,6 @@ class Histogram:
             significant_digits=self.significant_digits,
             lost=self.lost,
         )
-
-    def variation(self, q: float) -> int | None:
-        """Returns the delay variation that the share q of all requests did not exceed: the delay less the least one.
-
-        This is PDV (RFC 5481, section 4.2) with the least delay of the stream as its reference. None as in
-        ``percentile``.
-        """
-        delay = self.percentile(q)
-        return None if delay is None or self.minimum is None else delay - self.minimum
 
 
 def merge(histograms: Iterable[Histogram]) -> Histogram | None:

@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Computes the change of a figure between earlier sessions and a new one, with its interval. Pure.
 
-Launches lie within sessions, and sessions within a host's time. A session draws a level of its own: where memory lies,
-what else runs, how warm the host is. Launches of one session know nothing of it, however many there are, so the unit is
-the session (Kalibera and Jones, "Rigorous benchmarking in reasonable time", International Symposium on Memory
-Management 2013). A session counts by one value: the median of its launches. What the launches
-of a session leave unknown, and that they depend on each other, is in the spread of these values.
-
-The interval is that of the prediction of one more session: Student's over the logarithms of these values (Hahn
-and Meeker, "Statistical Intervals", 4.7). Two sessions are the fewest; they give a wide one.
+A session draws a level of its own: where memory lies, what else runs, how warm the host is. Launches of one session
+know nothing of it, however many there are, so the unit is the session (Kalibera and Jones, "Rigorous benchmarking in
+reasonable time", International Symposium on Memory Management 2013), and counts by the median of its launches. The
+interval is that of the prediction of one more session: Student's over the logarithms of these values (Hahn and Meeker,
+"Statistical Intervals", 4.7). Two sessions are the fewest; they give a wide one.
 
 A change that was accepted begins a new level: the sessions before it still tell how far sessions lie apart, and no
 longer where they lie.
@@ -19,56 +16,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate
-from pytest_icbench.stats.student import student_quantile
-
-
-def change_of_level(
-    now: float, levels: Sequence[Sequence[float]], confidence: float = CONFIDENCE, *, spread: Spread | None = None
-) -> Estimate:
-    """Returns a new session's value over the geometric mean of the newest level, with its interval.
-
-    An interval that does not hold 1 shows a change beyond what the sessions differ by. A single session has none.
-
-    Args:
-        now: the value of the new session.
-        levels: the value of each earlier session, level by level, the newest level last; no level is empty.
-        spread: that of the levels, where it is known already.
-
-    Raises:
-        ValueError: a value is not positive.
-    """
-    if min(now, *(value for level in levels for value in level)) <= 0:
-        raise ValueError("a change needs positive medians")
-    change = math.log(now) - _mean([math.log(value) for value in levels[-1]])
-    spread = spread or spread_of(levels)
-    if spread is None:
-        return Estimate(math.exp(change))
-    reach = arm(spread, len(levels[-1]), confidence)
-    return Estimate(
-        math.exp(change), math.exp(max(change - reach, -_MOST)), math.exp(min(change + reach, _MOST)), confidence
-    )
-
-
-def as_wide_as(value: Estimate, change: Estimate) -> Estimate:
-    """Returns a value with an interval that reaches as far, as a share of the value, as that of its change, too.
-
-    The interval over a session's launches does not include what sessions differ by. That of a change over sessions
-    does, so the wider one holds what another session would find.
-
-    Args:
-        value: with its interval; without one it stays as it is.
-        change: the value over another, such as that of earlier sessions (``change_of_level``), with its interval.
-    """
-    if value.low is None or value.high is None or change.low is None or change.high is None:
-        return value
-    low, high = (value.value * (end / change.value) for end in (change.low, change.high))
-    return Estimate(value.value, min(value.low, low), max(value.high, high), value.coverage)
-
-
-#: Greatest logarithm of the end of an interval: with two sessions it can lie beyond any number.
-_MOST = 700.0
+from pytest_icbench.stats.student import MOST, student_quantile
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +35,9 @@ def spread_of(levels: Sequence[Sequence[float]]) -> Spread | None:
     freedom, squares = 0, 0.0
     for level in levels:
         logarithms = [math.log(value) for value in level]
-        mean = _mean(logarithms)
+        mean = fmean(logarithms)
         freedom += len(logarithms) - 1
-        squares += math.fsum([(value - mean) ** 2 for value in logarithms])
+        squares += math.fsum((value - mean) ** 2 for value in logarithms)
     return Spread(math.sqrt(squares / freedom), freedom) if freedom else None
 
 
@@ -101,5 +52,33 @@ def arm(spread: Spread, sessions: int, confidence: float) -> float:
     return quantile * spread.deviation * math.sqrt(1 + 1 / sessions)
 
 
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
+def change_of_level(now: float, levels: Sequence[Sequence[float]], confidence: float = CONFIDENCE) -> Estimate:
+    """Returns a new session's value over the geometric mean of the newest level; a single session has no interval.
+
+    Args:
+        now: the value of the new session.
+        levels: the value of each earlier session, level by level, the newest level last; no level is empty.
+
+    Raises:
+        ValueError: a value is not positive.
+    """
+    if min(now, *(value for level in levels for value in level)) <= 0:
+        raise ValueError("a change needs positive medians")
+    change, spread = math.log(now) - fmean(math.log(value) for value in levels[-1]), spread_of(levels)
+    if spread is None:
+        return Estimate(math.exp(change))
+    reach = arm(spread, len(levels[-1]), confidence)
+    low, high = (math.exp(min(max(end, -MOST), MOST)) for end in (change - reach, change + reach))
+    return Estimate(math.exp(change), low, high, confidence)
+
+
+def as_wide_as(value: Estimate, change: Estimate) -> Estimate:
+    """Returns a value with an interval that reaches at least as far, as a share of it, as that of its change.
+
+    The interval over a session's launches does not include what sessions differ by; that of a change over sessions
+    (``change_of_level``) does, so the wider one holds what another session would find.
+    """
+    if value.low is None or value.high is None or change.low is None or change.high is None:
+        return value
+    low, high = (value.value * (end / change.value) for end in (change.low, change.high))
+    return Estimate(value.value, min(value.low, low), max(value.high, high), value.coverage)

@@ -31,9 +31,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from pytest_icbench.gate.entry import CaseFacts, Entry
+from pytest_icbench.gate.entry import CaseFacts, Entry, Figure, SessionValues
 from pytest_icbench.gate.margins import COMPARED
-from pytest_icbench.gate.session_values import Figure, SessionValues
 from pytest_icbench.model.codec import DamagedData, check_schema, decode, encode, from_json
 from pytest_icbench.model.old_version import OldVersion
 

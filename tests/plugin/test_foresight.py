@@ -56,8 +56,9 @@ def joined(lines: list[str]) -> str:
     return " ".join(line.strip() for line in lines)
 
 
-OTHER_HOST = "1 case of another host or layout (machine is 9bce71e4 here and feed there): save one here"
-OTHER_LAYOUT = "1 case of another host or layout (cores is 8 here and 4 there): save one here"
+OTHER_HOST = "1 case of another host, layout or placement (machine is 9bce71e4 here and feed there): save one here"
+OTHER_PLACEMENT = "1 case of another host, layout or placement (placement is dedicated here and cooperative there)"
+OTHER_LAYOUT = "1 case of another host, layout or placement (cores is 8 here and 4 there): save one here"
 
 
 @pytest.mark.parametrize(
@@ -65,7 +66,10 @@ OTHER_LAYOUT = "1 case of another host or layout (cores is 8 here and 4 there): 
     [
         (with_sessions(saved(identity={**HOST, "machine": "feed"})), OTHER_HOST),
         (with_sessions(saved(identity={**HOST, "cores": 4})), OTHER_LAYOUT),
-        (with_sessions(saved(placement="cooperative")), "1 case saved with placement cooperative, and dedicated here"),
+        (
+            with_sessions(saved(placement="cooperative")),
+            OTHER_PLACEMENT,
+        ),
         (with_sessions(saved(per_reference_launch=())), "1 case without the reference link beside"),
         (with_sessions(saved(started_at=2e9)), "a session of 2033-05-18T03:33:20Z lies ahead of the clock"),
         (with_sessions(saved(started_at=time.time() - 1.1 * GAP_S)), "1 case last saved more than 14 days ago"),

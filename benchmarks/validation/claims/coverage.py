@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from pytest_icbench.gate.session_values import MOST_SESSIONS
+from pytest_icbench.gate.entry import MOST_SESSIONS
 from pytest_icbench.model.settings import Settings as Lengths
 from pytest_icbench.stats.dependence import find_dependence
 from pytest_icbench.stats.intervals import interpolated, over_launches, over_rounds

@@ -12,8 +12,8 @@ import pytest
 
 from pytest_icbench.cli.main import main
 from pytest_icbench.gate.against import Comparer
+from pytest_icbench.gate.entry import MOST_SESSIONS
 from pytest_icbench.gate.margins import Margins
-from pytest_icbench.gate.session_values import MOST_SESSIONS
 from pytest_icbench.gate.waivers import Waiver
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement

@@ -43,14 +43,14 @@ def test_another_host_or_another_layout_of_cpus() -> None:
     for changed in ({"machine": "other"}, {"cores": 4}):
         (told,) = sentences(with_sessions(beside(identity={**HOST, **changed})))
         (name,) = changed
-        assert f"of another host or layout ({name} is {HOST[name]} here and {changed[name]} there)" in told
+        assert f"of another host, layout or placement ({name} is {HOST[name]} here and {changed[name]} there)" in told
         loose = ("identity.*", f"!identity.{name}")
         assert sentences(with_sessions(beside(identity={**HOST, **changed})), patterns=loose) == []
 
 
 def test_another_placement() -> None:
     (told,) = sentences(with_sessions(beside(placement="cooperative")))
-    assert "saved with placement cooperative, and dedicated here: give --icbench-placement cooperative" in told
+    assert "of another host, layout or placement (placement is dedicated here and cooperative there)" in told
 
 
 def test_a_control_that_is_missing() -> None:

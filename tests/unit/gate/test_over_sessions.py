@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 
 from pytest_icbench.gate.against import Comparer
-from pytest_icbench.gate.entry import Baseline, Entry, entry_of
+from pytest_icbench.gate.entry import Baseline, Entry, SessionValues, entry_of
+from pytest_icbench.gate.foresight import power_before, saved, sentences
 from pytest_icbench.gate.margins import Margins
-from pytest_icbench.gate.power import power_before, saved, sentences
-from pytest_icbench.gate.session_values import SessionValues
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.stats.decision import ENOUGH_SESSIONS, FEWEST_SESSIONS, SESSION_ERROR
 from pytest_icbench.store.baseline_file import read, write

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from pytest_icbench.gate.against import against_base
 from pytest_icbench.gate.judge import judge
 from pytest_icbench.gate.margins import Margins
-from pytest_icbench.gate.versions import against_base
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.finding import Finding
 from tests.plugin.test_versions import gives

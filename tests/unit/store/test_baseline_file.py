@@ -13,9 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_icbench.errors import ProvisionError, UsageError
-from pytest_icbench.gate.entry import Entry, entry_of
+from pytest_icbench.gate.entry import Entry, Figure, entry_of
 from pytest_icbench.gate.margins import COMPARED
-from pytest_icbench.gate.session_values import Figure
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import DamagedData
 from pytest_icbench.model.rate import Rate
@@ -160,7 +159,7 @@ def test_saving_replaces_what_was_measured_and_keeps_the_rest(tmp_path: Path) ->
     found = baselines.load(tmp_path, "main")
     assert len(found.entries) == 4
     assert all(each in found.entries for each in (again, other, elsewhere, veth))
-    assert len(found.about(entry())) == 2
+    assert len(found.about(entry().about)) == 2
 
 
 def test_placements_do_not_overwrite_each_other(tmp_path: Path) -> None:
