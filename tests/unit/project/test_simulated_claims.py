@@ -22,8 +22,6 @@ def test_only_the_last_results_of_a_series_are_slower_and_a_change_counts_where_
     assert not task.tells(before)
     assert not history.Task(steady, 50, 1, 0.1, 25).tells(after)  # the change lies elsewhere
     assert history.Task(steady, 50, 1).tells(after)  # any is one too many
-    with history.cut_once():
-        assert task.tells(after)
 
 
 def test_the_rule_of_before_finds_changes_in_a_mood(load: Any) -> None:
