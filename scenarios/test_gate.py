@@ -3,7 +3,7 @@
 
 Its cases are few and chosen for what they tell: each switch with small and with large frames, and a round trip. The
 reference link is launched beside every case, so that a change of the host is told from a change of the switch. Rounds
-spread the cases over the whole session, so that a mood of the host does not fall on one of them alone.
+spread the cases over the whole session, so that a disturbed minute does not fall on one of them alone.
 """
 
 from __future__ import annotations

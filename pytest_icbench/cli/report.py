@@ -78,8 +78,10 @@ def anew(run: StoredRun) -> Iterator[Anew]:
                 retest = (stored.test, recorded.case) in again
                 if any(finding.retest for finding in recorded.findings):
                     again.add((stored.test, recorded.case))
-                judged_by = place.limits, place.margins, comparer, _base_of(run, stored)
-                measurement = rejudged(measurement, *judged_by, retest=retest)
+                base = _base_of(run, stored)
+                measurement = rejudged(measurement, place.limits, place.margins, comparer, base, retest=retest)
+                if base is None and recorded.side_by_side is not None:  # no result of the old version is stored
+                    measurement = replace(measurement, treatment_changes=recorded.treatment_changes)
             measurement = replace(measurement, waiver=recorded.waiver)
         except DamagedData as error:
             yield Anew(run, stored, recorded, windows_of(whole), unsupported_reason=str(error))

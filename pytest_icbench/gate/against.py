@@ -276,13 +276,16 @@ def _too_few(finding: Finding, now: Entry, before: Entry) -> Finding:
     )
 
 
-def against_base(now: Measurement, base: Measurement | None, margins: Margins) -> BaselineComparison | None:
+def against_base(
+    now: Measurement, base: Measurement | None, margins: Margins, baseline: str | None = None
+) -> BaselineComparison | None:
     """Returns the candidate's comparison as the gate judges it; None if it is no number.
 
     Args:
         now: the candidate's measurement.
         base: the base's measurement; without it the comparison lists no differences.
         margins: those of the base, which takes the place of a baseline.
+        baseline: the name of the baseline whose version is the base, on a retest.
     """
     comparison = now.side_by_side
     if comparison is None:
@@ -300,7 +303,7 @@ def against_base(now: Measurement, base: Measurement | None, margins: Margins) -
         source=allowed.source,
         verdict=comparison.decision,
         value=comparison.ratio * comparison.base_value,
-        baseline=comparison.base,
+        baseline=baseline or comparison.base,
         baseline_value=comparison.base_value,
         ratio=comparison.ratio,
         ratio_low=comparison.ratio_low,

@@ -23,6 +23,7 @@ GAP_S = 14 * 86400.0
 
 #: A value of each session, level by level, the newest level last.
 Levels = list[list[float]]
+_MORE_SESSIONS = "save more (--icbench-save), or use --icbench-variant"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +84,13 @@ def _power(known: Sequence[tuple[Spread, int]], allowance: Allowance, cases: int
     return Power(found, any(is_weak(spread, count, allowance, cases) for spread, count in known))
 
 
-def sentences(powers: Sequence[tuple[str, Power]], *, before: bool = False) -> list[str]:
+def sentences(powers: Sequence[tuple[str, Power]], *, before: bool = False, pairs: bool = False) -> list[str]:
     """Returns what a session finds in all its cases, in one sentence, and a warning if it is weak; none without cases.
 
     Args:
         powers: each case with its power.
         before: whether nothing was measured yet.
+        pairs: whether all are comparisons of versions side by side.
     """
     known = sorted((power.finds, case) for case, power in powers if power.finds is not None)
     lines = []
@@ -99,7 +101,8 @@ def sentences(powers: Sequence[tuple[str, Power]], *, before: bool = False) -> l
     weak = sum(power.weak for _, power in powers)
     if weak:
         cannot = f"weak session: {counted(weak, 'case')} of {len(powers)} cannot show a loss of {percent(WEAK_LOSS)}"
-        lines.append(f"{cannot} in half of such sessions: save more of them (--icbench-save), or compare both versions")
+        remedy = "give more time (--icbench-max-duration)" if pairs else _MORE_SESSIONS
+        lines.append(f"{cannot} in half of such sessions: {remedy}")
     return lines
 
 

@@ -168,7 +168,8 @@ def rejudged(
     margins = Margins({key: (float(value), str(source)) for key, (value, source) in recorded_margins.items()})
     against = None if comparer is None else comparer.compare(measurement, margins, retest=retest)
     if measurement.side_by_side is not None:  # the base stands in for the baseline
-        against = against_base(measurement, base, margins)
+        of = comparer.baseline.name if retest and comparer is not None else None
+        against = against_base(measurement, base, margins, of)
     judgement = judge(measurement, [decode(Limit, limit, "limits") for limit in limits], against=against)
     return replace(measurement, **judgement.fields())
 
@@ -191,7 +192,7 @@ def enforce(judgement: Judgement) -> Judgement:
 def _unless_disturbed(measurement: Measurement, finding: Finding) -> Finding:
     """Returns the finding; INCONCLUSIVE instead of REGRESSED where too many launches were disturbed.
 
-    Versions side by side keep their verdict: a disturbance hits both launches of a pair, and fresh pairs confirm.
+    Versions side by side keep their verdict: a disturbance meets the base as often as the candidate.
     """
     side_by_side = measurement.side_by_side is not None and finding.baseline is not None
     if finding.verdict != Verdict.REGRESSED or side_by_side or not too_disturbed(measurement):
@@ -215,7 +216,8 @@ def _context(measurement: Measurement, verdict: Verdict, against: BaselineCompar
     """Returns lines on what else bears on a verdict: changes, warnings, another bottleneck than the switch, others."""
     lines = []
     if against is not None:
-        lines += [f"changed since baseline {against.name}: {difference}" for difference in against.treatment]
+        since = "unlike the base" if measurement.side_by_side is not None else f"changed since baseline {against.name}"
+        lines += [f"{since}: {difference}" for difference in against.treatment]
         lines += [f"warning: {warning}" for warning in against.warnings]
     if measurement.bottleneck not in ("switch", "unknown") and verdict not in GOOD:
         lines.append(f"the {measurement.bottleneck} was the bottleneck: {measurement.bottleneck_evidence}")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from fnmatch import fnmatchcase
 from typing import Any, Protocol
 
@@ -49,11 +50,34 @@ class Difference:
     there: Any
 
     def __str__(self) -> str:
-        return f"{self.fact} is {_shown(self.here)} here and {_shown(self.there)} there"
+        here, there = self.here, self.there
+        if isinstance(here, list | tuple) and isinstance(there, list | tuple):
+            here, there = _unlike([str(word) for word in here], [str(word) for word in there]) or (here, there)
+        return f"{self.fact} is {_shown(here)} here and {_shown(there)} there"
 
 
 def _shown(value: Any) -> str:
     return "unknown" if value is None else str(value)
+
+
+def _unlike(here: Sequence[str], there: Sequence[str]) -> tuple[str, str] | None:
+    """Returns the words of two command lines that differ, with the options before them; None where none is alike."""
+    matcher = SequenceMatcher(None, here, there, autojunk=False)
+    changes = [change for change in matcher.get_opcodes() if change[0] != "equal"]
+    if not matcher.ratio():
+        return None
+    return (
+        _excerpt(here, [(begin, end) for _, begin, end, _, _ in changes]),
+        _excerpt(there, [(begin, end) for _, _, _, begin, end in changes]),
+    )
+
+
+def _excerpt(words: Sequence[str], spans: Sequence[tuple[int, int]]) -> str:
+    parts = []
+    for begin, end in spans:
+        first = begin - 1 if begin > 0 and words[begin - 1].startswith("-") else begin
+        parts.append(" ".join(words[first:end]) or "nothing")
+    return " … ".join(parts)
 
 
 def parse_patterns(text: str, where: str) -> tuple[str, ...]:

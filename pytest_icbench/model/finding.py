@@ -23,9 +23,11 @@ REASONS: Mapping[Reason, str] = MappingProxyType(
         "spread": "{units} lie too far apart",
         "state": "the host's CPUs are in another state; measure again, or save this state, too",
         "host": "the host was disturbed, so the software is not known to be slower",
-        "bound": "the switch was not the limit; more endpoints' cores would tell",
+        "bound": "the switch was not the limit: endpoints with more cores, or a search, would tell",
     }
 )
+#: The names of main figures in sentences on a comparison. A limit keeps the name that its key has.
+_MEANT = MappingProxyType({"cycles_per_packet": "cycles a frame", "rtt_p50_ns": "median round trip"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +87,12 @@ class Finding:
         """Returns what was found and why, without the verdict: ``4.2 Mpps is 9.8 % lower than main (…)``."""
         if self.value is None:
             return f"{plain_name(self.name)} has no value{self._end()}"
-        value = _amount(self.name, self.value) + (" (at least)" if self.at_least else "")
+        at_least = " (at least)" if self.at_least else ""
+        value = _amount(self.name, self.value) + at_least
         if self.baseline is None:
             return f"{value}{self._beside_limit()}{self._end()}"
+        if self.name in _MEANT:
+            value = f"{_MEANT[self.name]} {_amount('', self.value, self.name)}{at_least}"
         return f"{value if self.ratio is None else self._compared(value)}{self._end()}"
 
     def _compared(self, value: str) -> str:
@@ -97,7 +102,7 @@ class Finding:
         units = "" if self.units is None else counted(self.units, self.unit or "launch")
         if self.verdict in (Verdict.REGRESSED, Verdict.IMPROVED):
             return f"{value} is {change} than {self._other()}{self._interval(units)}"
-        named = "" if self.name == "throughput_pps" else f"{plain_name(self.name)} "
+        named = "" if self.name == "throughput_pps" else f"{_MEANT.get(self.name, plain_name(self.name))} "
         if self.verdict == Verdict.PASS:
             return f"{named}{change} than {self._other()}{self._interval('' if self.note else units)}"
         return f"{named}{change}{self._interval()}"
@@ -114,7 +119,8 @@ class Finding:
             parts.append(f"value {_amount('', self.value, self.name)}{ends}")
         if self.baseline_value is not None:
             day = f" of {self.measured[:10]}" if self.measured else ""
-            parts.append(f"baseline {self.baseline}{day} {_amount('', self.baseline_value, self.name)}")
+            other = "base" if self.unit == "pair" else f"baseline {self.baseline}{day}"
+            parts.append(f"{other} {_amount('', self.baseline_value, self.name)}")
         if (beside := self.against_control) is not None:
             parts.append(f"relative to the reference link {_change(beside.value)}{_ends(beside)}")
         parts.append(f"limit from {self.source}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How what was measured is started again: a baseline keeps it, so that a later suspect can be measured beside it."""
+"""How what was measured is started again: a baseline keeps it, so that a later loss can be measured beside it."""
 
 from __future__ import annotations
 

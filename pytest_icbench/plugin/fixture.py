@@ -228,7 +228,8 @@ class Icbench:
         limits, margins = self._judged_by(measurement)
         comparison = self._run.compare(measurement, margins)
         if measurement.side_by_side is not None:  # the base takes the place of a baseline
-            comparison = against_base(measurement, self._base_of(measurement), margins)
+            of = None if self.case.candidate is not None else self._run.options.compare
+            comparison = against_base(measurement, self._base_of(measurement), margins, of)
         judgement = judge(measurement, limits, against=comparison, policy=self._run.policy)
         for record in self._records:
             if record.measurement is measurement:

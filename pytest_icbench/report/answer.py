@@ -123,9 +123,23 @@ def _candidates(results: Sequence[Result]) -> list[Sentence]:
             named = named if chosen == Verdict.REGRESSED else named[::-1]
             if named:
                 parts.append(f"{word}: {_changes(named)}.")
+        parts += [f"Undecided: {text}." for text in _outlooks(cases)[:1]]
+        parts += [f"{line[0].upper()}{line[1:]}." for line in power(cases)]
         out.append(Sentence(f"{overall.candidate} against its base: {overall.decision}.", " ".join(parts), verdict))
+    if not any(sentence.verdict in (Verdict.REGRESSED, Verdict.IMPROVED) for sentence in out):
+        return out  # beside what is undecided, the rate of false alarms would calm without a reason
     rates = [f"{sentence[0].upper()}{sentence[1:]}." for sentence in versions.error_rates(results)]
-    return [*out[:-1], out[-1]._replace(text=" ".join([out[-1].text, *rates]))] if out else []
+    return [*out[:-1], out[-1]._replace(text=" ".join([out[-1].text, *rates]))]
+
+
+def _outlooks(results: Sequence[Result]) -> list[str]:
+    """Returns why cases are undecided, and what would tell."""
+    found = ((result, result.findings[0]) for result in results if result.findings)
+    return [
+        printable(f"{result.case}: {finding.outlook()}")
+        for result, finding in found
+        if finding.verdict == Verdict.INCONCLUSIVE and finding.outlook()
+    ]
 
 
 def _second_run(results: Sequence[Result]) -> list[Sentence]:

@@ -58,7 +58,7 @@ def _families(
     yield "icbench_case", "", "A case of the run, its verdict and what limited it.", _cases(results)
     yield "icbench_cases", "", "Cases by verdict; skipped ones did not run.", _counts(results, skipped)
     yield _CANDIDATES, "", "Decision for a version side by side with another.", _candidates(every)
-    text = "Greatest share of sessions that accuse a version without a change."
+    text = "Greatest share of sessions without a change that have a REGRESSED."
     yield "icbench_side_by_side_error_ratio", "ratio", text, _error_rate(every)
     for end, of, end_text in _ENDS:
         rate = _plain((result for result in results if not is_latency(result)), _figure(of, "throughput_pps"))

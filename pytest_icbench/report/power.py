@@ -14,7 +14,9 @@ from pytest_icbench.wording import printable
 def power(results: Sequence[Measurement]) -> list[str]:
     """Returns a sentence on what all cases that were compared would have shown, and one if that is little."""
     compared = [(result.case, finding) for result in results if (finding := _compared(result)) is not None]
-    return [printable(line) for line in sentences([(case, Power(one.finds, one.weak)) for case, one in compared])]
+    pairs = all(one.unit == "pair" for _, one in compared)
+    powers = [(case, Power(one.finds, one.weak)) for case, one in compared]
+    return [printable(line) for line in sentences(powers, pairs=pairs)]
 
 
 def is_weak(results: Sequence[Measurement]) -> bool:

@@ -55,7 +55,7 @@ def candidates(results: Iterable[Result]) -> list[Overall]:
 
 
 def error_rates(results: Iterable[Result]) -> list[str]:
-    """Returns a sentence on how often a session accuses a good version, one for each rate of several sessions."""
+    """Returns how often a session without a change has a REGRESSED: a sentence for each rate of several sessions."""
     stated = (comparison for result in results if (comparison := result.side_by_side))
     return [
         f"false alarms of the whole session ({counted(count, 'comparison')}): at most {percent(rate)}"

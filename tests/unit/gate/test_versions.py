@@ -55,7 +55,7 @@ def found(decision: str, ratio: float, **facts: Any) -> tuple[Finding, str]:
         ),
         (
             *("INCONCLUSIVE", 0.96, {"reason": "bound", "more_pairs": None}),
-            ": the switch was not the limit; more endpoints' cores would tell",
+            ": the switch was not the limit: endpoints with more cores, or a search, would tell",
         ),
     ],
 )

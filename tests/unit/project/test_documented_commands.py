@@ -129,7 +129,13 @@ class Workspace:
         shutil.copytree(scenarios, directory / "scenarios")
         (directory / "reports").mkdir()
         shutil.copytree(STORED_RUN, directory / "reports" / "latest")
-        (directory / "ovs-vswitchd").symlink_to("/bin/true")
+        (directory / "base").mkdir()
+        for program in ("ovs-vswitchd", "base/ovs-vswitchd"):
+            (directory / program).symlink_to("/bin/true")
+        for block in blocks(document, "bash"):
+            for name in re.findall(r"`(\S+\.sh)`", document.read_text()):
+                (directory / name).write_text(block)
+                (directory / name).chmod(0o755)
         (directory / "pytest.ini").write_text("[pytest]\n")
         for block in blocks(document, "toml"):
             if name := re.match(r"# (\S+\.toml)\n", block):

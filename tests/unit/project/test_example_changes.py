@@ -50,50 +50,48 @@ for asked, launch, indexes in all_four:
 print("four answers")
 """
 
-#: Judges a loss that is tolerated, without and with the verdict of ``verdict.diff`` among those that fail.
+#: Judges a loss below the allowance, without and with the verdict of ``verdict.diff`` among those that fail.
 VERDICT = """
 from dataclasses import replace
-from tests.baselines import entry, measured, scaled
-from tests.unit.gate.test_against import judged
+from tests.baselines import measured
 from pytest_icbench.errors import Regression
-from pytest_icbench.gate.judge import enforce
+from pytest_icbench.gate.against import BaselineComparison
+from pytest_icbench.gate.judge import Policy, enforce, judge
+from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.model.verdict import parse_verdicts
+from pytest_icbench.model.verdict import Verdict, parse_verdicts
 from pytest_icbench.plugin.outcomes import outcome_of
+from pytest_icbench.stats.decision import Allowance, decide_pairs
 
-tolerant = '["*"]\\nmax_drop = 0.1'
-for share, toml, verdict in (1, tolerant, "PASS"), (0.9, "", "REGRESSED"), (0.7, tolerant, "REGRESSED"):
-    assert judged(measured(launches=scaled(share)), entry(), toml=toml).verdict == verdict
-slower = measured(launches=scaled(0.9))
-passed = enforce(judged(slower, entry(), toml=tolerant))
-stored = replace(slower, **passed.fields())
+def verdict(loss, share):
+    ratios = [1 - loss + step / 2000 for step in range(10)]
+    return Verdict.of_outcome(decide_pairs(ratios, Allowance("higher", share), 1).outcome)
+
+assert (verdict(0.002, 0.1), verdict(0.1, 0.03), verdict(0.3, 0.1)) == ("PASS", "REGRESSED", "REGRESSED")
+decided = verdict(0.1, 0.2)
+found = Finding("throughput_pps", "drop", 0.2, "a key", decided, value=4.5e6, baseline="b", ratio=0.9, unit="pair")
+against = BaselineComparison("b", (found,), found)
+passed = enforce(judge(measured(), against=against))
+stored = replace(measured(), **passed.fields())
 assert Measurement.from_json(stored.to_json()) == stored
 failing = parse_verdicts(passed.verdict.lower(), "--icbench-fail-on")
 try:
-    enforce(judged(slower, entry(), toml=tolerant, failing=failing))
+    enforce(judge(measured(), against=against, policy=Policy(failing=failing)))
 except Regression as error:
     print(outcome_of("passed", None, [stored]), outcome_of("failed", error, [stored]), error)
 """
 
-#: Measures a case whose launches differ too much, and asks a comparison as noisy.
+#: Measures a case whose launches differ too much.
 STOPPING = """
 from itertools import count
-from types import SimpleNamespace
 from tests.unit.scripted_rig import ScriptedRig, run
 from pytest_icbench.measure import stopping
-from pytest_icbench.measure.strategy.side_by_side import PairStrategy
-from pytest_icbench.model.settings import Settings
 
-pairs = SimpleNamespace(launches=[None] * 60)
-settings, spent = Settings(max_duration_s=900), {"_pair_s": 2.0, "_building_s": 2.0}
-noisy = SimpleNamespace(settings=settings, gathered=pairs, rig_sizes=[2] * 30, _narrow=lambda _: False, **spent)
-noisy._elapsed = lambda: 90.0
-compared = PairStrategy._why_stop(noisy)
 stopping.MOST_LAUNCHES = 8
 windows = count()
 rig = ScriptedRig(path=lambda sent: sent * (next(windows) // 3 % 5 + 5) // 10)
 measured = run(rig, repeats=None, max_duration_s=2)
-print(measured.launches, measured.ended_by, compared)
+print(measured.launches, measured.ended_by)
 """
 
 #: Takes the mix of ``traffic.diff`` from the command line to a measurement, and back from its file and its id.
@@ -149,8 +147,8 @@ CHECKS: dict[str, tuple[Sequence[str], str]] = {
         ),
         "'cycles'",
     ),
-    "verdict": (("-c", _BEGIN + VERDICT), "passed regressed SLIPPED: throughput_pps 4.5M 10 % lower than 5M of main"),
-    "stopping": (("-c", _BEGIN + STOPPING), "8 max-launches max-launches"),
+    "verdict": (("-c", _BEGIN + VERDICT), "passed regressed SLIPPED: ovs-64B-b32-1vs1-Rmax: 10 % lower"),
+    "stopping": (("-c", _BEGIN + STOPPING), "8 max-launches"),
     "traffic": (("-c", _BEGIN + TRAFFIC), "veth-voip-b32-1vs1-Rmax 218 218"),
     "function": (("-c", _BEGIN + FUNCTION), "slow 2000"),
     "node": (("-c", "from pytest_icbench.driver.node.registry import NODE_KINDS; print(NODE_KINDS)"), "'nice'"),

@@ -136,7 +136,7 @@ def test_what_is_wrong_comes_first_and_versions_are_shown() -> None:
     lines = page.splitlines()
     assert lines[2] == "3 results: 1 INVALID, 1 REGRESSED, 1 PASS, 1 skipped, 2 failed"
     notable = lines.index("* **INVALID** `veth-64B-b32-1vs1-Rmax`: died, gone")
-    assert lines[notable + 1].startswith("* **REGRESSED, waived** `vpp-64B-b32-1vs1-Rmax`: throughput")
+    assert lines[notable + 1].startswith("* **REGRESSED, waived** `vpp-64B-b32-1vs1-Rmax`: 4 Mpps is 20 % lower")
     assert "(waived until 2999" in lines[notable + 1].replace("\\", "")
     assert lines[notable + 2] == "* **failed** `t.py::b`: boom"
     folded = lines.index("<details><summary>1 PASS</summary>")

@@ -158,7 +158,7 @@ def test_the_summary_has_the_decision_for_each_version_and_its_error_rate() -> N
     told = summary(page)
     decided = "ovs:new against its base: REGRESSED.</b> 1 REGRESSED; 1 PASS of 2 comparisons."
     assert f"<b class=ic-REGRESSED>{decided}" in told
-    assert "false alarms of the whole session (2 comparisons): at most 1 %" in told
+    assert "False alarms of the whole session (2 comparisons): at most 1 %" in told
     assert "ovs:new-64B-b32-1vs1-Rmax rate -10.0 % (-11.0 to -9.0)" in told
     plain = html.Page()
     plain.add("t", result(Case("ovs")))

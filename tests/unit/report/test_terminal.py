@@ -370,7 +370,7 @@ def test_the_change_of_a_candidate_is_that_of_the_pairs_that_decide() -> None:
     assert "change" in head
     assert "%" not in base
     assert "-13.2 %" in candidate
-    assert any(text.startswith("change: against its base, in the pairs of launches that decide") for text in notes)
+    assert any(text.startswith("change: against its base, over pairs of launches") for text in notes)
     assert "-13.2 %" in columns_of_page(slower)
     (_, sentence, _) = overall([line(case.base), slower])
     assert sentence.endswith("throughput_pps -13.2 % (-14.2 % to -12.2 %, 9 pairs): 4.34 against 5 Mpps")
