@@ -37,7 +37,7 @@ SESSIONS, POWER = 2_000, 500
 CLAIM = (
     f"At most 1 % of sessions without a change have any REGRESSED, by pairs and over {KEPT[0]} to {KEPT[-1]} sessions:"
     " where launches differ by 2, 8 and 30 %, sessions by 1 and 5 %, a host has two states, tails are heavy, and"
-    " launches depend on each other. A candidate exactly as bad as allowed passes in at most 2.5 %."
+    " launches depend on each other. A candidate exactly as bad as allowed passes in at most 4 %."
 )
 METHOD = f"""
 Each host has {SESSIONS:,} sessions of {CASES} cases, decided by the gate's own functions (`stats.decision`) with the
@@ -61,8 +61,8 @@ FIGURES = {
 }
 
 ALLOWANCE = Allowance("higher")
-#: Greatest share of PASS at the allowance.
-MOST_PASSED = 0.025
+#: Greatest share of PASS at the allowance: 2.5 % of a fixed number of pairs, and what ending by their sizes adds.
+MOST_PASSED = 0.04
 #: Launches of a state that make a value.
 FEWEST_LAUNCHES = 3
 

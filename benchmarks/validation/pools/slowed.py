@@ -56,14 +56,14 @@ OVS_TABLES = (
     ("set_field:8->ip_dscp", "set_field:9->nw_ttl", "set_field:9->udp_src"),
     ("set_field:8->ip_dscp", "set_field:9->nw_ttl", "set_field:9->udp_src"),
 )
-#: Reads and writes of random places in memory for each frame, in testpmd's mode `noisy`.
-NOISY = (0, 8, 16)
+#: What testpmd's mode `noisy` does at a random place in a MiB of memory for each frame.
+NOISY = ("reads=0", "reads=1", "reads-writes=1")
 #: Rules that a frame on the bridge passes.
 NFT_RULES = (0, 8, 16)
 #: Checks of each frame's buffer in basicfwd's debug build.
 CHECKS = (0, 1, 4)
-#: Optimization of the workload's build.
-OPTIMIZATION = ("3", "1", "0")
+#: Flags of the compiler for the workload.
+FLAGS = ("", "-fstack-protector-all", "-fno-inline")
 SWITCHES = {
     "ovs": "ovs",
     "testpmd": "testpmd",
@@ -104,7 +104,7 @@ def change(switch: str, step: int, work: Path, *, place: str = "now") -> Change:
             file.write_text(f"flows = {json.dumps(flows)}\n{cache}")
             return Change(f"config:{file}", (f"--icbench-switch-config=ovs={file}",))
         case "testpmd":
-            noisy = f"--forward-mode=noisy --noisy-lkup-memory=64 --noisy-lkup-num-reads-writes={NOISY[step]}"
+            noisy = f"--forward-mode=noisy --noisy-lkup-memory=1 --noisy-lkup-num-{NOISY[step]}"
             _script(file, f'exec dpdk-testpmd "$@" {noisy}')
             return Change(str(file), (f"--icbench-binary=testpmd={file}",))
         case "basicfwd":
@@ -113,7 +113,7 @@ def change(switch: str, step: int, work: Path, *, place: str = "now") -> Change:
         case "bridge":
             return Change(f"variant:rules{NFT_RULES[step]}", environment={RULES: str(NFT_RULES[step])})
         case _:
-            shutil.copy2(_workload(work, OPTIMIZATION[step]), file)
+            shutil.copy2(_workload(work, step), file)
             return Change(str(file), environment={"ICBENCH_WORKLOAD": str(file)})
 
 
@@ -144,15 +144,14 @@ def _basicfwd(file: Path, checks: int) -> None:
     shutil.copy2(out / "icbench-basicfwd", file)
 
 
-def _workload(work: Path, optimization: str) -> Path:
-    """Builds the workload with so much optimization, once."""
-    build = work / f"workload-O{optimization}"
+def _workload(work: Path, step: int) -> Path:
+    """Builds the workload with the flags of a step, once."""
+    build = work / f"workload-{step}"
     program = build / "workload" / "icbench-workload"
     if not program.exists():
         tools = Path(sys.executable).parent
-        environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"}
-        setup = ["setup", str(build), str(ROOT), f"-Doptimization={optimization}"]
-        for words in (setup, ["compile", "-C", str(build)]):
+        environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "CFLAGS": FLAGS[step]}
+        for words in (["setup", str(build), str(ROOT)], ["compile", "-C", str(build)]):
             subprocess.run(["meson", *words], check=True, env=environment, stdout=subprocess.DEVNULL)
     return program
 

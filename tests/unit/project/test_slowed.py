@@ -43,8 +43,8 @@ def test_testpmd_changes_in_its_place(pool: Any, tmp_path: Path) -> None:
         change = pool.change("testpmd", step, tmp_path, place=file.name.partition("-")[0])
         assert change.what == str(file)
         assert change.inplace == (f"--icbench-binary=testpmd={file}",)
-    assert same[0].read_text().endswith(" --noisy-lkup-num-reads-writes=0\n")
-    assert slower[0].read_text().endswith(f" --noisy-lkup-num-reads-writes={pool.NOISY[1]}\n")
+    assert same[0].read_text().endswith(" --noisy-lkup-num-reads=0\n")
+    assert slower[0].read_text().endswith(f" --noisy-lkup-num-{pool.NOISY[1]}\n")
 
 
 def test_rules_of_a_bridge_match_no_frame_and_are_its_variant(load: Callable[[str], Any]) -> None:
