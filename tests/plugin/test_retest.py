@@ -6,23 +6,18 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from pytest_icbench.cli.main import main as cli
-from pytest_icbench.gate.entry import Entry
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import EXIT_STATUS
 from pytest_icbench.plugin import retest
-from pytest_icbench.plugin.run import OldVersion
 from tests.baselines import keep_sessions, measured, scaled
 from tests.plugin.conftest import Runner
 from tests.plugin.fakes import FakeTestbed
-from tests.plugin.test_versions import gives
 
 CASES = """
 @pytest.mark.icbench(switch="ovs", packet_size=[64, 512, 1500])
@@ -179,24 +174,3 @@ def test_a_worker_measures_again_at_once(files: Runner) -> None:
     sizes = [line["case"] for line in results(files)]
     assert sizes == [sizes[0], sizes[0], *sizes[2:]]
     assert [line["verdict"] for line in results(files)] == ["INCONCLUSIVE", "REGRESSED", "PASS", "PASS"]
-
-
-def test_a_retest_against_the_old_version_decides(
-    files: Runner, bench: type[FakeTestbed], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where the version that the baseline is of can be started: what that comparison finds stands."""
-    asked: list[str] = []
-
-    def against(entry: Entry) -> OldVersion:
-        def measure(case: Case, _settings: Settings) -> Measurement:
-            asked.append(f"{entry.case} {case.id}")
-            return gives("PASS", 0.99)(replace(case, candidate="new"))[0]
-
-        return measure
-
-    monkeypatch.setattr(retest, "old_version", against)
-    bench.behaviour = staticmethod(looks(0.8))
-    result = files.run("--icbench-compare=main")
-    assert asked == ["ovs-64B-b32-1vs1-Rmax ovs-64B-b32-1vs1-Rmax"]
-    result.assert_outcomes(passed=3)
-    assert [line["verdict"] for line in results(files)] == ["INCONCLUSIVE", "PASS", "PASS", "PASS"]
