@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_icbench.gate import LIMITS_FILE
+from pytest_icbench.gate.file_names import LIMITS_FILE
 
 if TYPE_CHECKING:
     from pytest_icbench.gate.thresholds import Thresholds

@@ -19,6 +19,7 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from statistics import NormalDist
 
@@ -56,6 +57,11 @@ class Dependence:
 
 def find_dependence(values: Sequence[float]) -> Dependence | None:
     """Returns how the values, in the order of time, depend on each other; None for fewer than six, and equal ones."""
+    return _find_dependence(tuple(values))
+
+
+@lru_cache(maxsize=64)  # a look asks for the interval and for the dependence, of all launches and of all but the last
+def _find_dependence(values: tuple[float, ...]) -> Dependence | None:
     n = len(values)
     if n < FEWEST_LAUNCHES or min(values) == max(values):
         return None

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pytest_icbench.errors import UsageError
-from pytest_icbench.gate import LIMITS_FILE
+from pytest_icbench.gate.file_names import LIMITS_FILE
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import Verdict

@@ -62,8 +62,8 @@ NOISY = ("reads=0", "reads=1", "reads-writes=1")
 NFT_RULES = (0, 8, 16)
 #: Checks of each frame's buffer in basicfwd's debug build.
 CHECKS = (0, 1, 4)
-#: What the workload's build does without.
-FLAGS = ("", "-fno-inline", "-fno-inline -fstack-protector-all -O1")
+#: Flags of the compiler for the workload.
+FLAGS = ("", "-fstack-protector-all", "-fno-inline")
 SWITCHES = {
     "ovs": "ovs",
     "testpmd": "testpmd",
