@@ -66,10 +66,13 @@ def levels(values: Sequence[float], least_effect: float = LEAST_EFFECT) -> list[
     """
     if not values:
         return []
-    calm, parts, bounds = _calmed(values), [(0, len(values))], [0, len(values)]
+    # Neither squares nor sums of shares of the greatest value overflow.
+    greatest = max(map(abs, values)) or 1.0
+    shares = [value / greatest for value in values]
+    calm, parts, bounds = _calmed(shares), [(0, len(values))], [0, len(values)]
     while parts:
         first, last = parts.pop()
-        if (place := _change(values, calm, first, last)) is not None:
+        if (place := _change(shares, calm, first, last)) is not None:
             parts += [(first, place), (place, last)]
             bounds.append(place)
     bounds.sort()

@@ -132,3 +132,7 @@ def moved(values: Sequence[float], place: int, step: float) -> list[float]:
 
 def test_two_steady_levels_are_a_step_without_doubt() -> None:
     assert step_log_likelihood([5.0] * 10 + [4.0] * 3, 10) > 100
+
+
+def test_the_greatest_numbers_overflow_nothing() -> None:
+    assert len(levels([1.7e308] * 10 + [0.8e308] * 10)) == 2
