@@ -20,6 +20,7 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.model import toml
 from pytest_icbench.model.candidate import FUNCTION, HOST, WORKLOAD, Candidate, Kind
 from pytest_icbench.model.case import APIS
+from pytest_icbench.model.kernel_option import SETTABLE, file_of
 from pytest_icbench.model.switch_traits import SwitchTraits
 from pytest_icbench.wording import alternatives, suggestion
 
@@ -32,12 +33,8 @@ _KINDS: Mapping[str, tuple[Kind, ...]] = {
     WORKLOAD: ("binary", "api", "node", "image"),
     HOST: ("sysctl",),
 }
-#: Kernel options that do not decide over the rights of processes, nor over memory that the session manages.
-_SYSCTL = re.compile(
-    r"(net[./](?!.*\.\.)[\w./-]+|kernel[./](sched_\w+|numa_balancing\w*|timer_migration|(nmi_|soft)?watchdog)"
-    r"|vm[./](?!nr_|drop_caches|compact_memory|hugetlb)\w+)\s*=\s*[^\s,=][^,=]*",
-    re.ASCII,
-)
+_SETTABLE = re.compile(SETTABLE, re.ASCII)
+_VALUE = re.compile(r"\s*[^\s,=][^,=]*")
 
 
 def parse(text: str, where: str, directory: Path) -> tuple[Candidate, ...]:
@@ -89,7 +86,9 @@ def _of_kind(kind: Kind, named: tuple[str, str], value: str, at: str, directory:
         return Candidate(*named, kind, str(path), file)
     if kind == "sysctl":
         for option in value.split(","):
-            if not _SYSCTL.fullmatch(option.strip()):
+            name, _, wanted = option.strip().partition("=")
+            settable = ".." not in option and _SETTABLE.fullmatch(file_of(name.rstrip()))
+            if not settable or not _VALUE.fullmatch(wanted):
                 raise UsageError(
                     f"{at}: '{option.strip()}' is no kernel option that may be set here; give net.NAME=VALUE,"
                     " vm.NAME=VALUE or kernel.sched_NAME=VALUE"

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_icbench.host.namespaces import NETNS_DIR
+from pytest_icbench.model.kernel_option import SETTABLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +38,8 @@ _KERNEL_FILES = re.compile(
     r"|cpufreq/boost|intel_pstate/no_turbo)"
     r"|/sys/bus/pci/devices/[0-9a-f:.]+/sriov_drivers_autoprobe"
     r"|/sys/class/net/(?!\.)[^/\s]{1,15}/mtu"
-    r"|/proc/sys/net/(?!.*\.\.)[\w./-]+"
-    r"|/proc/sys/kernel/(sched_\w+|numa_balancing\w*|timer_migration|(nmi_|soft)?watchdog)"
-    r"|/proc/sys/vm/(?!nr_|drop_caches|compact_memory|hugetlb)\w+"
+    r"|/proc/sys/net/ipv6/conf/(?!\.)[^/\s]{1,15}/disable_ipv6"
+    rf"|{SETTABLE}"
 )
 _SYSCTL = re.compile(r"ipv6/conf/(?!\.)[^/\s]{1,15}/(disable_ipv6|accept_ra|autoconf)")
 

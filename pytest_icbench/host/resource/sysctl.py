@@ -11,11 +11,7 @@ from pytest_icbench.host.changes import Changes
 from pytest_icbench.host.holder import Holder
 from pytest_icbench.host.namespaces import entered
 from pytest_icbench.host.root import Root
-
-
-def file_of(option: str) -> str:
-    """Returns the file of an option; as sysctl(8) has it, a name with slashes keeps its dots (``net/…/eth0.5/…``)."""
-    return f"/proc/sys/{option if '/' in option else option.replace('.', '/')}"
+from pytest_icbench.model.kernel_option import file_of
 
 
 def check_options(root: Root, options: Mapping[str, str], where: str) -> None:

@@ -72,6 +72,7 @@ def test_whatever_differs_can_be_a_candidate(files: Path) -> None:
         ),
         ("host:d=sysctl:kernel.core_pattern=x", "host:d: 'kernel.core_pattern=x' is no kernel option that may be set"),
         ("host:d=sysctl:net/../kernel/core_pattern=x", "host:d: 'net/../kernel/core_pattern=x' is no kernel option"),
+        ("host:d=sysctl:net.core..x=1", "host:d: 'net.core..x=1' is no kernel option"),
         ("host:d=sysctl:vm.nr_hugepages=5", "host:d: 'vm.nr_hugepages=5' is no kernel option"),
         ("host:d=sysctl:net.core.busy_poll=", "host:d: 'net.core.busy_poll=' is no kernel option"),
         (

@@ -53,6 +53,7 @@ RIGHT: list[tuple[str, dict[str, Any]]] = [
     kernel_file("/proc/sys/net/netfilter/nf_conntrack_max"),
     kernel_file("/sys/class/net/enp1s0f0.7/mtu"),
     kernel_file("/proc/sys/net/ipv6/conf/enp1s0f0/disable_ipv6"),
+    kernel_file("/proc/sys/net/ipv6/conf/wan+lan:1/disable_ipv6"),
     ("hugepages", {"base": "/", "node": 0, "size_kib": 2048, "before": 0, "taken": 4}),
     ("netns", {"name": f"icb{SESSION}-r0n0-client.a"}),
     ("link", {"name": f"ic{SESSION}br0", "netns": None}),
