@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from pytest_icbench.gate.entry import Baseline, Entry, entry_of
-from pytest_icbench.gate.foresight import levels_of, more_sessions, power_of
+from pytest_icbench.gate.foresight import levels_of, more_sessions
 from pytest_icbench.gate.limits import further, too_few_samples
 from pytest_icbench.gate.margins import CYCLES, Allowed, Margins
 from pytest_icbench.model import circumstances
@@ -62,6 +62,19 @@ class BaselineComparison:
     warnings: tuple[str, ...] = ()
 
 
+class Nearest(NamedTuple):
+    """An entry that a case may be compared with.
+
+    Attributes:
+        differences: all that differs.
+        hindering: those of them that must not.
+    """
+
+    entry: Entry
+    differences: list[circumstances.Difference]
+    hindering: list[circumstances.Difference]
+
+
 @dataclass(frozen=True)
 class Comparer:
     """Compares measurements with one baseline.
@@ -84,22 +97,19 @@ class Comparer:
         now = entry_of(measurement)
         return None if now is None else self.compare_entry(now, margins, measurement, retest=retest)
 
-    def nearest(self, now: Entry) -> tuple[Entry, list[circumstances.Difference]] | None:
-        """Returns the most comparable entry of the same case, the newest of several, and all that differs.
-
-        None if the baseline has no such case.
-        """
-        about = self.baseline.about(now.about)
-        candidates = [(entry, circumstances.all_differences(now, entry)) for entry in about]
-        fewest = min((len(self._hindering(differences)) for _, differences in candidates), default=0)
+    def nearest(self, now: Entry) -> Nearest | None:
+        """Returns the most comparable entry of the same case, the newest of several; None if there is no such case."""
         return max(
-            (each for each in candidates if len(self._hindering(each[1])) == fewest),
-            key=lambda each: each[0].measured,
+            (self._beside(now, entry) for entry in self.baseline.about(now.about)),
+            key=lambda each: (-len(each.hindering), each.entry.measured),
             default=None,
         )
 
-    def _hindering(self, differences: Sequence[circumstances.Difference]) -> list[circumstances.Difference]:
-        return [difference for difference in differences if circumstances.matches(difference.fact, self.patterns)]
+    def _beside(self, now: Entry, entry: Entry) -> Nearest:
+        differences = circumstances.all_differences(now, entry)
+        return Nearest(
+            entry, differences, [each for each in differences if circumstances.matches(each.fact, self.patterns)]
+        )
 
     def compare_entry(
         self, now: Entry, margins: Margins, measurement: Measurement | None = None, *, retest: bool = False
@@ -114,10 +124,10 @@ class Comparer:
         nearest = self.nearest(now)
         if nearest is None:
             return BaselineComparison(name, missing=f"{self.baseline.title} has no such case")
-        before, differences = nearest
+        before, differences = nearest.entry, nearest.differences
         changed = tuple(difference for difference in differences if difference.fact.startswith("treatment."))
-        if hindering := self._hindering(differences):
-            reasons = "; ".join(map(str, hindering))
+        if nearest.hindering:
+            reasons = "; ".join(map(str, nearest.hindering))
             return BaselineComparison(name, incomparable=f"{self.baseline.title}: {reasons}", treatment=changed)
         warnings = tuple(str(difference) for difference in differences if difference.fact.startswith("conditions."))
         compared = margins.of(now.dimension)
@@ -209,7 +219,8 @@ def _over_sessions(
     of_now = [values.get(allowed.name) for values in (now.values.values, now.values.against)]
     known = [(value, levels) for value, levels in zip(of_now, sides, strict=False) if value is not None and value > 0]
     decisions = [decide_session(value, levels, allowed.allowance, cases) for value, levels in known]
-    power = power_of([levels for _, levels in known], allowed.allowance, cases)
+    # A loss has to be found on both sides, so the less sure one counts.
+    weak = any(decision.weak for decision in decisions)
     own, *others = [decision.ratio for decision in decisions]
     value = known[0][0]
     judged: dict[str, Any] = {
@@ -221,8 +232,8 @@ def _over_sessions(
         "against_control": Estimate(others[0], others[0].low, others[0].high) if others else None,
         "unit": "session",
         "units": len(known[0][1][-1]),
-        "finds": power.finds,
-        "weak": power.weak,
+        "finds": max(decision.finds for decision in decisions if decision.finds is not None),
+        "weak": weak,
     }
     finding = replace(finding, **judged)
     outcomes = [decision.outcome for decision in decisions]
@@ -231,7 +242,7 @@ def _over_sessions(
         if set(outcomes) == {"worse"} and _same_software(now, before):
             return replace(finding, reason="host", note=_SAME)
         return _of_worse(finding, outcomes, retest=retest)
-    if spread_hides or (power.weak and outcomes != ["better", "better"]):
+    if spread_hides or (weak and outcomes != ["better", "better"]):
         return replace(
             finding, reason="spread", more=more_sessions([side for _, side in known], allowed.allowance, cases)
         )

@@ -133,7 +133,7 @@ class Retests:
         before = None if now is None or run.comparer is None else run.comparer.nearest(now)
         old = None
         if now is not None and before is not None:
-            found = old_version(before[0].old, now.old, now.switch)
+            found = old_version(before.entry.old, now.old, now.switch)
             old = found.candidate
             self._say(f"{_named(possible)}: {found.sentence}")
         item.user_properties[:] = possible.properties

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pytest_icbench.model.case import REFERENCE_LINKS
@@ -97,17 +97,18 @@ def _ranking(group: Sequence[Result]) -> Ranking:
     for result in in_order:
         best_by_path.setdefault(path_of(result), result)
     best, *others = _best_first(list(best_by_path.values()))
-    rivals = [result for result in others if not _loses(result, best)]
+    gains = {path_of(other): _gain(other, best) for other in others}
+    rivals = [result for result in others if not _loses(result, best, gains[path_of(result)])]
     metric_name = "median round-trip time" if latency else f"{METRIC_NAMES[metric]} ({metric})"
     limits = []
     if not latency:
         limits = [f"{path_of(result)}: {_limit(result)}" for result in (best, *rivals)] if rivals else [_limit(best)]
     behind = [result for result in others if result not in rivals]
-    apart = _greatest_difference(best, rivals)
+    apart = _greatest_difference([gains[path_of(result)] for result in rivals])
     tied = bool(rivals) and apart is not None and apart <= MOST_EQUAL
-    leads = [_lead(best, behind[0])] if behind else []
+    leads = [_lead(best, behind[0], gains[path_of(behind[0])])] if behind else []
     if rivals:
-        leads.insert(0, f"equal within {percent(apart or 0.0)}" if tied else _undecided(best, rivals))
+        leads.insert(0, f"equal within {percent(apart or 0.0)}" if tied else _undecided(best, rivals, gains))
     leaders = " and ".join(map(path_of, (best, *rivals)))
     return Ranking(
         question=f"{metric_name}: {key.say()}"
@@ -137,11 +138,10 @@ def _gain(other: Result, best: Result) -> Estimate | None:
     return ratio_of(best, other) if is_latency(best) else ratio_of(other, best)
 
 
-def _loses(other: Result, best: Result) -> bool:
+def _loses(other: Result, best: Result, gain: Estimate | None) -> bool:
     """Whether intervals tell that a path is behind the best. One whose rate is "at least" may be ahead of any."""
     if other.at_least:
         return False
-    gain = _gain(other, best)
     if gain is not None:
         return gain.high is not None and gain.high < 1
     interval, interval_of_best = _interval(other), _interval(best)
@@ -150,23 +150,23 @@ def _loses(other: Result, best: Result) -> bool:
     return interval[0] > interval_of_best[1] if is_latency(best) else interval[1] < interval_of_best[0]
 
 
-def _greatest_difference(best: Result, rivals: Sequence[Result]) -> float | None:
+def _greatest_difference(gains: Iterable[Estimate | None]) -> float | None:
     """Returns the greatest share by which a rival may differ from the best, by intervals; None if one has none."""
     greatest = 0.0
-    for rival in rivals:
-        gain = _gain(rival, best)
+    for gain in gains:
         if gain is None or not gain.low or gain.high is None:
             return None
         greatest = max(greatest, 1 / gain.low - 1, gain.high - 1)
     return greatest
 
 
-def _undecided(best: Result, rivals: Sequence[Result]) -> str:
+def _undecided(best: Result, rivals: Sequence[Result], gains: Mapping[str, Estimate | None]) -> str:
     """Returns who cannot be told from the path with the best value, and why."""
     floors = [path_of(result) for result in rivals if result.at_least]
     firm = [result for result in rivals if not result.at_least]
-    told = [result for result in firm if (gain := _gain(result, best)) is not None and gain.low is not None]
-    overlapping = [path_of(result) for result in firm if result in told or (_interval(result) and _interval(best))]
+    known = {path for path, gain in gains.items() if gain is not None and gain.low is not None}
+    both = [result for result in firm if path_of(result) in known or (_interval(result) and _interval(best))]
+    overlapping = [path_of(result) for result in both]
     unknown = [path_of(result) for result in firm if path_of(result) not in overlapping]
     kind = "bounds" if is_search(best) else "intervals"
     reasons = (
@@ -215,15 +215,13 @@ def figure_text(result: Result) -> str:
     return text + ("" if p99 is None else f", 99th percentile {short(p99 / 1e3)} µs")
 
 
-def _lead(best: Result, second: Result) -> str:
+def _lead(best: Result, second: Result, gain: Estimate | None) -> str:
     """Returns by how much the best path is ahead of the next one, from which intervals tell it."""
     best_value, second_value = _value(best) or 0.0, _value(second) or 0.0
     if not best_value or not second_value:
         return ""
     floor, name = "at least " if best.at_least else "", path_of(second)
-    gain = _gain(second, best) or Estimate(
-        second_value / best_value if not is_latency(best) else best_value / second_value
-    )
+    gain = gain or Estimate(second_value / best_value if not is_latency(best) else best_value / second_value)
     low, high = gain.low or 0.0, gain.high or 0.0
     if is_latency(best):
         ends = f" ({percent(1 - high)} to {percent(1 - low)})" if low and high else ""
