@@ -16,8 +16,9 @@ from pytest_icbench.config import values
 from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.entry import Entry, newest
 from pytest_icbench.gate.foresight import levels_of, power_of
-from pytest_icbench.gate.margins import CYCLES, MAIN, Margins
+from pytest_icbench.gate.margins import MAIN, Margins
 from pytest_icbench.gate.thresholds import Thresholds, load
+from pytest_icbench.model.measurement import CYCLES
 from pytest_icbench.stats.decision import ENOUGH_SESSIONS
 from pytest_icbench.stats.sessions import spread_of
 from pytest_icbench.store.baselines import host_name, known_names, put

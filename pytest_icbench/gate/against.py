@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 from pytest_icbench.gate.entry import Baseline, Entry, entry_of
 from pytest_icbench.gate.foresight import levels_of, more_sessions
 from pytest_icbench.gate.limits import further, too_few_samples
-from pytest_icbench.gate.margins import CYCLES, Allowed, Margins
+from pytest_icbench.gate.margins import Allowed, Margins
 from pytest_icbench.model import circumstances
 from pytest_icbench.model.case import CANDIDATE_KEY
 from pytest_icbench.model.finding import Finding
-from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.measurement import CYCLES, Measurement
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.decision import ENOUGH_SESSIONS, Outcome, decide_session
 from pytest_icbench.stats.quantiles import FEWEST_LAUNCHES, Estimate

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
-from pytest_icbench.model.measurement import MAIN_FIGURES
+from pytest_icbench.model.measurement import CYCLES, MAIN_FIGURES
 from pytest_icbench.stats.decision import DEFAULT_ALLOWANCE, Allowance, Better
 
 #: Figures that can be compared with a baseline, with their dimension and their better direction.
@@ -36,8 +36,6 @@ COMPARED: Mapping[str, tuple[str, Better]] = MappingProxyType(
 )
 #: The figure of each dimension that is always compared.
 MAIN: Mapping[str, str] = MAIN_FIGURES
-#: The figure that tells about a switch where its rate does not.
-CYCLES = "cycles_per_packet"
 #: The key of the loss that is allowed of all figures, and the beginning of the key of one.
 ALLOWANCE = "allowance"
 #: All keys about a baseline.

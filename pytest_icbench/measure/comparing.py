@@ -12,11 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pytest_icbench.measure.stopping import MOST_FOR_A_STATE
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.stats.decision import Allowance, fewest, is_narrow
-
-#: A series that loses pairs to a host between two states goes on to this many times the fewest pairs.
-MOST_FOR_A_STATE = 2
 
 
 @dataclass(frozen=True, slots=True)

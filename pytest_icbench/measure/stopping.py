@@ -21,6 +21,9 @@ from pytest_icbench.stats.intervals import over_launches
 
 #: An interval this part of the distance between "the same" and the limit tells the two apart.
 TELLING = 0.5
+#: The most launches, or pairs, of a case whose host changes its state, in launches that were asked for: of two states
+#: one then has as many as that.
+MOST_FOR_A_STATE = 2
 
 
 def telling_precision(allowance: Allowance) -> float:

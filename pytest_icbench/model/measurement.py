@@ -44,9 +44,11 @@ MAIN_FIGURES: Mapping[str, str] = MappingProxyType(
         "birth": "birth_ns",
     }
 )
+#: The figure that tells about a switch where its rate does not.
+CYCLES = "cycles_per_packet"
 
 #: The measurement and its parts; those of a launch are defined in a file of their own.
-__all__ = ["MAIN_FIGURES", "SCHEMA", "Launch", "Measurement", "PairCounts", "PairResult", "Window"]
+__all__ = ["CYCLES", "MAIN_FIGURES", "SCHEMA", "Launch", "Measurement", "PairCounts", "PairResult", "Window"]
 
 #: Version of the form in which results are written. Readers refuse later versions.
 SCHEMA = 1

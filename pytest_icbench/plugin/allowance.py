@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from pytest_icbench.gate.margins import CYCLES, Margins
+from pytest_icbench.gate.margins import Margins
 from pytest_icbench.measure.comparing import Allowances
+from pytest_icbench.model.measurement import CYCLES
 
 
 def allowances_of(margins: Margins, dimension: str) -> Allowances:

@@ -11,8 +11,8 @@ from enum import Flag, auto
 from functools import partial
 from typing import NamedTuple
 
-from pytest_icbench.gate.margins import CYCLES
 from pytest_icbench.model import disturbed
+from pytest_icbench.model.measurement import CYCLES
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.report import born, longruns, remarks

@@ -21,7 +21,7 @@ from pytest_icbench.measure.launch.preflight import preflight
 from pytest_icbench.measure.part import Part
 from pytest_icbench.measure.progress import OnProgress, Phase, Progress
 from pytest_icbench.measure.rig import MeasuredRig
-from pytest_icbench.measure.stopping import fewest_launches, why_stop
+from pytest_icbench.measure.stopping import MOST_FOR_A_STATE, fewest_launches, why_stop
 from pytest_icbench.measure.summary.gathered import Gathered, main_figure
 from pytest_icbench.measure.summary.states import fullest, in_state, split_by_state
 from pytest_icbench.measure.summary.summarize import Surroundings
@@ -39,9 +39,6 @@ HARNESS_REASONS = ("clock",)
 PATH_REASONS = ("no-forwarding", "stalled")
 #: The most launches of a case that are repeated because they were disturbed, and the share of its time for them.
 MOST_DISTURBED, DISTURBED_TIME = 3, 0.25
-#: The most launches of a case whose host changes its state, in launches that were asked for: of two states one then has
-#: as many as that.
-MOST_FOR_A_STATE = 2
 #: The share of a case's time that it waits for a state of the host, and the time between two looks, in seconds.
 AWAITED_TIME, LOOK_S = 0.25, 0.1
 #: Estimated time for starting and ending a launch's processes, until the first one was timed, in seconds.

@@ -27,15 +27,13 @@ from pytest_icbench.measure.summary.summarize import Surroundings, summarize
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.launch import Launch
-from pytest_icbench.model.measurement import MAIN_FIGURES
+from pytest_icbench.model.measurement import CYCLES, MAIN_FIGURES
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import ORDER, Verdict
 from pytest_icbench.stats.decision import SESSION_ERROR, Allowance, Decision, decide_pairs
 from pytest_icbench.stats.quantiles import Estimate, median
 from pytest_icbench.stats.states import same_state
 
-#: The figure that tells about a switch where its rate does not.
-CYCLES = "cycles_per_packet"
 _RESTS_ON_CYCLES = "the rate is only 'at least', so the switch's cycles a frame decide"
 _CYCLES_ROSE = "the rate has not changed beyond its allowance, the switch's cycles a frame decide"
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_icbench.measure import stopping
 from pytest_icbench.measure.recompute import recomputed
-from pytest_icbench.measure.strategy import repeat
 from pytest_icbench.measure.summary.gathered import Gathered
 from pytest_icbench.measure.summary.states import fullest, in_state, split_by_state, state_fields, states_of
 from pytest_icbench.measure.summary.summarize import Surroundings, summarize
@@ -145,7 +145,7 @@ def test_a_case_has_as_many_launches_of_one_state_as_were_asked_for() -> None:
 def test_many_states_end_a_case_all_the_same() -> None:
     found = measured(*(20.0 * 2**step for step in range(12)), repeats=3)
     assert found.launches == 1
-    assert len(found.per_other_launch) == repeat.MOST_FOR_A_STATE * 3 - 1
+    assert len(found.per_other_launch) == stopping.MOST_FOR_A_STATE * 3 - 1
     assert len(found.levels) == 6
 
 
