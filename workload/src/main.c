@@ -1,24 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From the command line to what it asks for. */
+/* Parses the command line and runs what it names. */
 #include <stdio.h>
 
 #include "app/apps.h"
-#include "io/io.h"
 #include "option/options.h"
 #include "run/run.h"
 
 static void print_version(void)
 {
-#ifdef HAVE_DPDK
-	printf("icbench-workload %s, %s\n", ICBENCH_VERSION, io_dpdk_version());
-#else
-	printf("icbench-workload %s, without DPDK\n", ICBENCH_VERSION);
-#endif
-#ifdef HAVE_XDP
-	printf("with AF_XDP\n");
-#else
-	printf("without AF_XDP\n");
-#endif
+	const char *dpdk = io_dpdk_version();
+
+	printf("icbench-workload %s, %s\n", ICBENCH_VERSION, dpdk ? dpdk : "without DPDK");
+	printf("%s AF_XDP\n", io_backend_find("xdp", 0)->ops ? "with" : "without");
 	printf("built with %s\n", ICBENCH_BUILD);
 }
 

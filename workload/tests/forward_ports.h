@@ -113,17 +113,17 @@ static uint64_t first_sequence = 1;
 static void supply(unsigned port, unsigned n, bool end_mark)
 {
 	static unsigned used;
-	struct options o = {.packet_size = BYTES + FRAME_FCS_BYTES, .ends.udp_port = 9};
+	struct options o = {.io.packet_size = BYTES + FRAME_FCS_BYTES, .io.ends.udp_port = 9};
 
-	memset(o.ends.local_mac, 0xaa, 6);
-	memset(o.ends.remote_mac, 0xbb, 6);
+	memset(o.io.ends.local_mac, 0xaa, 6);
+	memset(o.io.ends.remote_mac, 0xbb, 6);
 	for (unsigned i = 0; i < n; i++) {
 		struct test_frame *f = &pool[used++ % POOL];
 		uint16_t window = end_mark && i == n - 1 ? FRAME_WINDOW_CONTROL : 1;
 
 		CHECK_EQUAL(f->references, 0);
 		f->references = 1;
-		frame_write_headers(f->l2, &o.ends, o.packet_size);
+		frame_write_headers(f->l2, &o.io.ends, o.io.packet_size);
 		frame_stamp(f->l2 + FRAME_HEADER_BYTES,
 		        (struct frame_label){stream, window, first_sequence + i}, 0);
 		port_io.in[port][port_io.ins[port]++] = f;
@@ -136,8 +136,8 @@ static void begin(struct options o)
 	for (unsigned i = 0; i < PORTS; i++)
 		port_io.room[i] = POOL;
 	options = o;
-	options.ends.udp_port = 9;
-	options.burst = options.burst ? options.burst : 32;
+	options.io.ends.udp_port = 9;
+	options.io.burst = options.io.burst ? options.io.burst : 32;
 	test_run = (struct run){.o = &options};
 	clock_anchor(&test_run.clock);
 	clock_calibrate(&test_run.clock);

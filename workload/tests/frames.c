@@ -44,14 +44,15 @@ static void make(char **a)
 
 	if (!read_options(&o, argv, sizeof(argv) / sizeof(argv[0])))
 		return;
-	payload = frame + frame_header_bytes(&o.ends.header);
-	frame_write_headers(frame, &o.ends, o.packet_size);
+	payload = frame + frame_header_bytes(&o.io.ends.header);
+	frame_write_headers(frame, &o.io.ends, o.io.packet_size);
 	frame_stamp(payload, label, strtoull(a[5], NULL, 0));
 	if (seal != 2)
-		frame_fill(payload, frame_payload_bytes(&o.ends.header, o.packet_size), label.sequence);
+		frame_fill_padding(
+		        payload, frame_payload_bytes(&o.io.ends.header, o.io.packet_size), label.sequence);
 	if (seal)
-		frame_seal(frame, &o.ends.header, seal == 2);
-	print_hex(frame, o.packet_size - FRAME_FCS_BYTES);
+		frame_write_checksum(frame, &o.io.ends.header, seal == 2);
+	print_hex(frame, o.io.packet_size - FRAME_FCS_BYTES);
 }
 
 /* "foreign", or: payload length, stream, window, sequence, time, checksums ok, padding ok; then the reflected
@@ -77,14 +78,14 @@ static void parse(char **a)
 		return;
 	for (size_t i = 0; i < n; i++)
 		sscanf(a[2] + 2 * i, "%2hhx", &frame[i]);
-	match = frame_match(&o.ends.header, o.ends.udp_port);
+	match = frame_match(&o.io.ends.header, o.io.ends.udp_port);
 	payload = frame_parse(frame, (uint32_t)n, &match, &length);
 	if (!payload || length < FRAME_STAMP_BYTES) {
 		puts("foreign");
 		return;
 	}
 	seen = frame_detect(frame, (uint32_t)n);
-	if (memcmp(&seen, &o.ends.header, sizeof(seen)) != 0) {
+	if (memcmp(&seen, &o.io.ends.header, sizeof(seen)) != 0) {
 		puts("error another header was seen");
 		return;
 	}
@@ -92,8 +93,9 @@ static void parse(char **a)
 
 	printf("%u %u %u %llu %llu %d %d\n", length, label.stream, label.window,
 	        (unsigned long long)label.sequence, (unsigned long long)frame_time(payload),
-	        frame_checksums_ok(frame, &o.ends.header), frame_filled(payload, length, label.sequence));
-	frame_reflect(frame, &o.ends.header);
+	        frame_checksums_ok(frame, &o.io.ends.header),
+	        frame_padding_ok(payload, length, label.sequence));
+	frame_reflect(frame, &o.io.ends.header);
 	print_hex(frame, n);
 }
 

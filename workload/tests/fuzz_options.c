@@ -10,6 +10,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* The back ends without code. */
+const struct io_ops io_udp, io_gso, io_raw, io_packet, io_null;
+
 /* One of each kind that the command line tells apart, without code. */
 static const struct application CLIENT = {.name = "client", .sends = true, .round_trip = true},
                                 REPLAY = {.name = "replay", .sends = true, .any_frame = true},
@@ -19,15 +22,15 @@ static const struct application *const APPS[] = {&CLIENT, &REPLAY, &CAPTURE, &FO
 
 static void check_accepted(const struct options *o)
 {
-	assert(o->packet_size >= FRAME_PACKET_MIN && o->packet_size <= FRAME_PACKET_MAX);
-	assert(o->burst >= 1 && o->burst <= IO_BURST_MAX);
-	assert(o->stream_id && o->ends.udp_port && o->ring);
+	assert(o->io.packet_size >= FRAME_PACKET_MIN && o->io.packet_size <= FRAME_PACKET_MAX);
+	assert(o->io.burst >= 1 && o->io.burst <= IO_BURST_MAX);
+	assert(o->io.stream_id && o->io.ends.udp_port && o->io.ring);
 	assert(o->histogram_digits >= 1 && o->histogram_digits <= 5);
 	assert(o->rate_pps >= 0 && o->rate_pps <= 1e9 && o->window_s >= 0.001);
 	assert(o->duration_s >= 0);
 	assert(o->app->any_frame || o->duration_s / o->window_s <= FRAME_WINDOW_LAST);
-	assert(!o->app->any_frame || (o->file && (o->io == IO_RAW || o->io == IO_DPDK)));
-	assert(o->fault == FAULT_NONE || o->fault_every >= 1);
+	assert(!o->app->any_frame || (o->file && o->backend->flags & IO_ANY_FRAME));
+	assert(o->fault.kind == FAULT_NONE || o->fault.every >= 1);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

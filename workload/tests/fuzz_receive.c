@@ -28,10 +28,10 @@ enum frame_kind { HEADED = 1, STAMPED = 2, LEAP_BITS = 0xfc, ANYWHERE = 0x54, FA
 #define LABEL_BYTES 7u
 
 static const struct options OPTIONS = {
-        .app_name = "server", .packet_size = 104, .burst = 4, .stream_id = 1, .ends.udp_port = 9};
+        .app_name = "server", .io.packet_size = 104, .io.burst = 4, .io.stream_id = 1, .io.ends.udp_port = 9};
 /* One flow, checked and not; flows that move on with the sizes; flows of Zipf's law. */
-static const struct shape SHAPES[FLOWS] = {{0}, {0},
-        {.flows = 12, .cycle = 4, .sizes = {104, 200, 104, 300}, .field = SHAPE_MACS},
+static const struct flow_pattern SHAPES[FLOWS] = {{0}, {0},
+        {.flows = 12, .cycle = 4, .sizes = {104, 200, 104, 300}, .field = PATTERN_MACS},
         {.flows = 5, .zipf = true}};
 
 /* What is kept over inputs, since what one frame does to the next matters. */
@@ -49,12 +49,12 @@ static struct end *open_end(unsigned i)
 	if (e->rx.windows)
 		return e;
 	e->o = OPTIONS;
-	e->o.ends.header = (struct frame_header){.ipv6 = i & 1, .tcp = i & 2, .vlan = i & 4 ? 100 : 0};
-	e->o.shape = SHAPES[i / HEADERS % FLOWS];
-	e->o.touch = i / HEADERS % FLOWS;
-	e->match = frame_match(&e->o.ends.header, e->o.ends.udp_port);
+	e->o.io.ends.header = (struct frame_header){.ipv6 = i & 1, .tcp = i & 2, .vlan = i & 4 ? 100 : 0};
+	e->o.io.pattern = SHAPES[i / HEADERS % FLOWS];
+	e->o.io.touch = i / HEADERS % FLOWS;
+	e->match = frame_match(&e->o.io.ends.header, e->o.io.ends.udp_port);
 	e->run = (struct run){.o = &e->o, .clock = {.hz = 1000000000, .ns_per_cycle = 1}};
-	if (!shape_prepare(&e->o.shape) || !receiver_init(&e->rx, &e->run, NULL, NULL))
+	if (!pattern_prepare(&e->o.io.pattern) || !receiver_init(&e->rx, &e->run, NULL, NULL))
 		abort();
 	return e;
 }
@@ -67,26 +67,26 @@ static void finish(struct end *e)
 	receiver_summary(&e->rx, &j);
 	json_end_line(&j);
 	json_free(&j);
-	account_free(e->rx.account);
-	e->rx.account = account_new();
-	assert(e->rx.account);
-	if (e->rx.flows.shape)
-		account_watch(e->rx.account, flows_note_lost, &e->rx.flows);
+	tracker_free(e->rx.tracker);
+	e->rx.tracker = tracker_new();
+	assert(e->rx.tracker);
+	if (e->rx.flows.pattern)
+		tracker_watch(e->rx.tracker, flows_note_lost, &e->rx.flows);
 	e->rx.received = e->rx.end_mark = 0;
 }
 
 static struct frame_label label_of(const struct end *e, unsigned kind, const uint8_t *body)
 {
-	struct frame_label label = {
-	        .stream = OPTIONS.stream_id, .window = body[0] == UINT8_MAX ? FRAME_WINDOW_CONTROL : body[0]};
+	struct frame_label label = {.stream = OPTIONS.io.stream_id,
+	        .window = body[0] == UINT8_MAX ? FRAME_WINDOW_CONTROL : body[0]};
 	uint64_t number = 0;
 
 	for (unsigned i = 1; i < LABEL_BYTES; i++)
 		number = number << 8 | body[i];
 	if ((kind & LEAP_BITS) == FAR)
-		number = account_next(e->rx.account) + (uint32_t)number;
+		number = tracker_next(e->rx.tracker) + (uint32_t)number;
 	else if ((kind & LEAP_BITS) != ANYWHERE)
-		number = account_next(e->rx.account) + (uint64_t)(int16_t)number;
+		number = tracker_next(e->rx.tracker) + (uint64_t)(int16_t)number;
 	label.sequence = number & FRAME_SEQUENCE_MASK;
 	return label;
 }
@@ -107,17 +107,17 @@ static uint8_t *next_frame(const struct end *e, const uint8_t **data, size_t *si
 		kind &= ~(unsigned)STAMPED;
 	if (kind & STAMPED) {
 		label = label_of(e, kind, *data);
-		*length = shape_size(&e->o.shape, label.window, label.sequence, e->o.packet_size) -
+		*length = pattern_size(&e->o.io.pattern, label.window, label.sequence, e->o.io.packet_size) -
 		          FRAME_FCS_BYTES;
 	}
 	frame = malloc(*length ? *length : 1);
 	assert(frame);
 	if (head)
-		frame_write_headers(frame, &e->o.ends, *length + FRAME_FCS_BYTES);
+		frame_write_headers(frame, &e->o.io.ends, *length + FRAME_FCS_BYTES);
 	if (kind & STAMPED) {
 		frame_stamp(frame + head, label, 1);
-		frame_fill(frame + head, *length - head, label.sequence);
-		frame_seal(frame, &e->o.ends.header, false);
+		frame_fill_padding(frame + head, *length - head, label.sequence);
+		frame_write_checksum(frame, &e->o.io.ends.header, false);
 	} else {
 		memcpy(frame + head, *data, taken);
 	}
@@ -158,14 +158,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		receiver_take(&e->rx, frames, n, now++, verdicts);
 		for (unsigned i = 0; i < n; i++) {
 			if (verdicts[i] != RECEIVER_NOT_OURS)
-				frame_reflect(frames[i].l2, &e->o.ends.header);
+				frame_reflect(frames[i].l2, &e->o.io.ends.header);
 			free(buffers[i]);
 		}
 	}
 	/* Counting reads the whole map, so it is done for one input in eight. */
 	assert(first / (HEADERS * FLOWS) ||
-	        account_next(e->rx.account) == e->rx.received + account_gaps(e->rx.account));
-	if (account_next(e->rx.account) > LAST_SEQUENCE)
+	        tracker_next(e->rx.tracker) == e->rx.received + tracker_gaps(e->rx.tracker));
+	if (tracker_next(e->rx.tracker) > LAST_SEQUENCE)
 		finish(e);
 	return 0;
 }

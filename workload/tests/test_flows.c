@@ -6,7 +6,7 @@
 
 #include "check.h"
 #include "command_line.h"
-#include "io/dress.h"
+#include "io/prepare.h"
 #include "traffic/receiver.h"
 
 static struct options flows_of(const char *flows, const char *sizes)
@@ -15,7 +15,7 @@ static struct options flows_of(const char *flows, const char *sizes)
 	struct options o;
 
 	CHECK(parse_line(&o, sizes ? 10 : 8, argv) == OPTIONS_RUN);
-	CHECK(shape_prepare(&o.shape));
+	CHECK(pattern_prepare(&o.io.pattern));
 	return o;
 }
 
@@ -23,42 +23,42 @@ static struct options flows_of(const char *flows, const char *sizes)
 static void in_turn(const char *text, const char *sizes)
 {
 	struct options o = flows_of(text, sizes);
-	const struct shape *s = &o.shape;
-	struct shape_place at = shape_place(s, 0);
+	const struct flow_pattern *s = &o.io.pattern;
+	struct pattern_place at = pattern_place(s, 0);
 	uint64_t frames = UINT64_C(3) * s->flows * (s->cycle ? s->cycle : 1);
-	uint32_t *counts = calloc((size_t)s->flows * SHAPE_CYCLE_MAX, sizeof(*counts));
+	uint32_t *counts = calloc((size_t)s->flows * PATTERN_CYCLE_MAX, sizeof(*counts));
 
 	CHECK(counts);
 	for (uint64_t i = 0; i < frames; i++) {
-		uint32_t flow = shape_next_flow(s, &at);
+		uint32_t flow = pattern_next_flow(s, &at);
 
-		CHECK_EQUAL(flow, shape_flow(s, i));
+		CHECK_EQUAL(flow, pattern_flow(s, i));
 		counts[flow * (s->cycle ? s->cycle : 1) + (s->cycle ? i % s->cycle : 0)]++;
 	}
 	/* So often that each flow has had each place of the cycle three times, however the two fit. */
 	for (uint64_t i = 0; i < frames / 3; i++)
 		CHECK_EQUAL(counts[i], 3);
 	free(counts);
-	shape_free(&o.shape);
+	pattern_free(&o.io.pattern);
 }
 
 /* Flow k has its share, as soon as a few hundred of its frames are there. */
 static void by_zipf(const char *text, uint64_t frames)
 {
 	struct options o = flows_of(text, NULL);
-	const struct shape *s = &o.shape;
+	const struct flow_pattern *s = &o.io.pattern;
 	uint32_t *counts = calloc(s->flows, sizeof(*counts));
-	struct shape_place at = shape_place(s, 0);
+	struct pattern_place at = pattern_place(s, 0);
 	double sum = 0;
 
 	CHECK(counts);
 	for (uint32_t k = 1; k <= s->flows; k++)
 		sum += 1.0 / k;
 	for (uint64_t i = 0; i < frames; i++) {
-		uint32_t flow = shape_next_flow(s, &at);
+		uint32_t flow = pattern_next_flow(s, &at);
 
 		CHECK(flow < s->flows);
-		CHECK(i % 1000 || flow == shape_flow(s, i));
+		CHECK(i % 1000 || flow == pattern_flow(s, i));
 		counts[flow]++;
 	}
 	for (uint32_t k = 0; k < s->flows; k++) {
@@ -67,7 +67,7 @@ static void by_zipf(const char *text, uint64_t frames)
 		CHECK(expected < 1000 || (counts[k] > 0.9 * expected && counts[k] < 1.1 * expected));
 	}
 	free(counts);
-	shape_free(&o.shape);
+	pattern_free(&o.io.pattern);
 }
 
 /* Each frame has an address and a port that no other one has, and control frames are the endpoint's own. */
@@ -81,21 +81,21 @@ static void all_new(void)
 	} EXPECTED[] = {{1, 0x64400001, 1024}, {0x3fffff, 0x647fffff, 1024}, {0x400000, 0x64400000, 1025},
 	        {0xfffffffe, 0x647ffffe, 2047}, {(uint64_t)UINT32_MAX + 1, 0x64400001, 1024}};
 	struct options o = flows_of("new", "64,570");
-	uint8_t l2[600] = {0}, *payload = l2 + frame_header_bytes(&o.ends.header);
+	uint8_t l2[600] = {0}, *payload = l2 + frame_header_bytes(&o.io.ends.header);
 
-	CHECK(shape_has_flows(&o.shape) && !shape_flows_recur(&o.shape));
-	frame_write_headers(l2, &o.ends, o.packet_size);
+	CHECK(pattern_has_flows(&o.io.pattern) && !pattern_flows_recur(&o.io.pattern));
+	frame_write_headers(l2, &o.io.ends, o.io.packet_size);
 	for (unsigned i = 0; i < sizeof(EXPECTED) / sizeof(EXPECTED[0]); i++) {
-		dress_frames(&o, &OPS, NULL, &payload, 1, EXPECTED[i].sequence);
-		dress_seal(&o, &OPS, payload);
-		CHECK(frame_checksums_ok(l2, &o.ends.header));
+		prepare_frames(&o.io, &OPS, NULL, &payload, 1, EXPECTED[i].sequence);
+		prepare_checksum(&o.io, &OPS, payload);
+		CHECK(frame_checksums_ok(l2, &o.io.ends.header));
 		CHECK_EQUAL(l2[26] << 24 | l2[27] << 16 | l2[28] << 8 | l2[29], EXPECTED[i].address);
 		CHECK_EQUAL(l2[34] << 8 | l2[35], EXPECTED[i].port);
 	}
-	dress_control(&o, &OPS, NULL, payload);
-	CHECK_EQUAL(l2[34] << 8 | l2[35], o.ends.udp_port);
-	CHECK(memcmp(l2 + 26, &o.ends.local_ip, 4) == 0);
-	shape_free(&o.shape);
+	prepare_control(&o.io, &OPS, NULL, payload);
+	CHECK_EQUAL(l2[34] << 8 | l2[35], o.io.ends.udp_port);
+	CHECK(memcmp(l2 + 26, &o.io.ends.local_ip, 4) == 0);
+	pattern_free(&o.io.pattern);
 }
 
 static void bad_flows(void)
@@ -113,13 +113,13 @@ static void bad_flows(void)
 	CHECK(parse3(&o, "--flows", "2", NULL) == OPTIONS_BAD);
 	CHECK_CONTAINS(err, "a UDP socket has one flow");
 	CHECK(parse3(&o, "--flows", "1", NULL) == OPTIONS_RUN);
-	CHECK(!dress_needed(&o));
+	CHECK(!prepare_needed(&o.io));
 	CHECK(parse3(&o, "--flows=64513:ports", "-R", "eth0") == OPTIONS_BAD);
 	CHECK_CONTAINS(err, "more than there are ports; take at most 64512");
 	CHECK(parse3(&o, "--flows=64k:ports:zipf", "-R", "eth0") == OPTIONS_RUN);
-	CHECK(o.shape.flows == 64000 && o.shape.field == SHAPE_PORTS && o.shape.zipf);
+	CHECK(o.io.pattern.flows == 64000 && o.io.pattern.field == PATTERN_PORTS && o.io.pattern.zipf);
 	CHECK(parse3(&o, "--flows=1M:macs", "-R", "eth0") == OPTIONS_RUN);
-	CHECK(o.shape.flows == 1000000 && o.shape.field == SHAPE_MACS && !o.shape.zipf);
+	CHECK(o.io.pattern.flows == 1000000 && o.io.pattern.field == PATTERN_MACS && !o.io.pattern.zipf);
 	CHECK(parse_line(&o, 8, argv) == OPTIONS_BAD);
 	CHECK_CONTAINS(err, "vary addresses or macs");
 }
@@ -132,7 +132,7 @@ static void bad_queues(void)
 	struct options o;
 
 	CHECK(parse_line(&o, 8, dpdk) == OPTIONS_RUN);
-	CHECK_EQUAL(o.queues, 16);
+	CHECK_EQUAL(o.io.queues, 16);
 	dpdk[7] = "17";
 	CHECK(parse_line(&o, 8, dpdk) == OPTIONS_BAD);
 	CHECK_CONTAINS(err, "--queues takes a whole number from 1 to 16, not '17'");
@@ -158,30 +158,30 @@ static void headers_with(const char *header, const char *text, unsigned offset, 
 	uint8_t *payload;
 
 	CHECK(parse_line(&o, 12, argv) == OPTIONS_RUN);
-	CHECK(shape_prepare(&o.shape));
-	header_bytes = frame_header_bytes(&o.ends.header);
-	match = frame_match(&o.ends.header, o.ends.udp_port);
+	CHECK(pattern_prepare(&o.io.pattern));
+	header_bytes = frame_header_bytes(&o.io.ends.header);
+	match = frame_match(&o.io.ends.header, o.io.ends.udp_port);
 	payload = l2 + header_bytes;
-	frame_write_headers(plain, &o.ends, o.packet_size);
+	frame_write_headers(plain, &o.io.ends, o.io.packet_size);
 	memcpy(l2, plain, sizeof(l2));
-	for (uint64_t i = 0; i < 3 * o.shape.flows; i++) {
+	for (uint64_t i = 0; i < 3 * o.io.pattern.flows; i++) {
 		uint16_t payload_len;
 
-		dress_frames(&o, &OPS, NULL, &payload, 1, i);
-		dress_seal(&o, &OPS, payload);
-		CHECK(frame_parse(l2, o.packet_size - FRAME_FCS_BYTES, &match, &payload_len) == payload);
-		CHECK(frame_checksums_ok(l2, &o.ends.header));
-		if (i % o.shape.flows < 2) {
-			if (i >= o.shape.flows)
-				CHECK(memcmp(seen[i % o.shape.flows], l2 + offset, length) == 0);
-			memcpy(seen[i % o.shape.flows], l2 + offset, length);
+		prepare_frames(&o.io, &OPS, NULL, &payload, 1, i);
+		prepare_checksum(&o.io, &OPS, payload);
+		CHECK(frame_parse(l2, o.io.packet_size - FRAME_FCS_BYTES, &match, &payload_len) == payload);
+		CHECK(frame_checksums_ok(l2, &o.io.ends.header));
+		if (i % o.io.pattern.flows < 2) {
+			if (i >= o.io.pattern.flows)
+				CHECK(memcmp(seen[i % o.io.pattern.flows], l2 + offset, length) == 0);
+			memcpy(seen[i % o.io.pattern.flows], l2 + offset, length);
 		}
-		CHECK((memcmp(l2 + offset, plain + offset, length) == 0) == (i % o.shape.flows == 0));
+		CHECK((memcmp(l2 + offset, plain + offset, length) == 0) == (i % o.io.pattern.flows == 0));
 	}
 	CHECK(memcmp(seen[0], seen[1], length) != 0);
-	dress_control(&o, &OPS, NULL, payload);
+	prepare_control(&o.io, &OPS, NULL, payload);
 	CHECK(memcmp(l2 + offset, plain + offset, length) == 0);
-	shape_free(&o.shape);
+	pattern_free(&o.io.pattern);
 }
 
 static void headers(const char *text, unsigned offset, unsigned length)
@@ -195,10 +195,10 @@ static void bursts(const char *text, const char *sizes)
 	static const struct io_ops OPS = {.sees_l2 = true};
 	struct options o = flows_of(text, sizes);
 	uint8_t l2[8][600] = {{0}}, wanted[600] = {0}, *payload[8], *one;
-	uint32_t header = frame_header_bytes(&o.ends.header);
+	uint32_t header = frame_header_bytes(&o.io.ends.header);
 
 	one = wanted + header;
-	frame_write_headers(wanted, &o.ends, o.packet_size);
+	frame_write_headers(wanted, &o.io.ends, o.io.packet_size);
 	for (unsigned i = 0; i < 8; i++) {
 		payload[i] = l2[i] + header;
 		memcpy(l2[i], wanted, sizeof(wanted));
@@ -206,14 +206,14 @@ static void bursts(const char *text, const char *sizes)
 	for (uint64_t first = 0; first < 2000; first += 1 + first % 13) {
 		unsigned n = 1 + first % 8;
 
-		dress_frames(&o, &OPS, NULL, payload + 8 - n, n, first);
+		prepare_frames(&o.io, &OPS, NULL, payload + 8 - n, n, first);
 		for (unsigned i = 0; i < n; i++) {
-			dress_frames(&o, &OPS, NULL, &one, 1, first + i);
+			prepare_frames(&o.io, &OPS, NULL, &one, 1, first + i);
 			CHECK(memcmp(payload[8 - n + i] - header, wanted, header) == 0);
-			CHECK(frame_checksums_ok(wanted, &o.ends.header));
+			CHECK(frame_checksums_ok(wanted, &o.io.ends.header));
 		}
 	}
-	shape_free(&o.shape);
+	pattern_free(&o.io.pattern);
 }
 
 static void take(struct receiver *rx, uint64_t sequence)
@@ -221,7 +221,7 @@ static void take(struct receiver *rx, uint64_t sequence)
 	uint8_t payload[FRAME_STAMP_BYTES];
 	struct io_frame f = {.payload = payload, .payload_len = sizeof(payload), .frame_len = 64};
 
-	frame_stamp(payload, (struct frame_label){rx->r->o->stream_id, 1, sequence}, 1);
+	frame_stamp(payload, (struct frame_label){rx->r->o->io.stream_id, 1, sequence}, 1);
 	receiver_take(rx, &f, 1, 10, NULL);
 }
 
@@ -238,10 +238,10 @@ static uint64_t reordered(const char *flows, unsigned distance)
 		for (unsigned i = 0; i < 2 * distance; i++)
 			take(&rx, block * 2 * distance + (i + distance) % (2 * distance));
 	CHECK_EQUAL(rx.received, 200 * distance);
-	CHECK_EQUAL(account_gaps(rx.account), 0);
+	CHECK_EQUAL(tracker_gaps(rx.tracker), 0);
 	found = rx.windows[1].reordered;
 	receiver_free(&rx);
-	shape_free(&o.shape);
+	pattern_free(&o.io.pattern);
 	return found;
 }
 
@@ -257,7 +257,7 @@ static void losses_by_flow(const char *text, uint64_t frames, uint32_t dropped)
 
 	CHECK(receiver_init(&rx, &r, NULL, NULL));
 	for (uint64_t i = 0; i < frames; i++) {
-		if (shape_flow(&o.shape, i) == dropped)
+		if (pattern_flow(&o.io.pattern, i) == dropped)
 			lost++;
 		else
 			take(&rx, i);
@@ -272,14 +272,14 @@ static void losses_by_flow(const char *text, uint64_t frames, uint32_t dropped)
 	CHECK_EQUAL(rx.flows.lost[dropped], lost);
 	json_free(&j);
 	receiver_free(&rx);
-	shape_free(&o.shape);
+	pattern_free(&o.io.pattern);
 }
 
 static uint64_t lost_together(const struct flows *f)
 {
 	uint64_t sum = 0;
 
-	for (uint32_t i = 0; i < f->shape->flows; i++)
+	for (uint32_t i = 0; i < f->pattern->flows; i++)
 		sum += f->lost[i];
 	return sum;
 }
@@ -291,7 +291,7 @@ static void losses_in_a_row(const char *text, const char *sizes)
 	struct flows row, single;
 	uint64_t random = 7;
 
-	CHECK(flows_init(&row, &o.shape, &o.denied) && flows_init(&single, &o.shape, &o.denied));
+	CHECK(flows_init(&row, &o.io.pattern, &o.io.acl) && flows_init(&single, &o.io.pattern, &o.io.acl));
 	for (unsigned round = 0; round < 300; round++) {
 		uint64_t first = check_random(&random) >> 16, n = check_random(&random) % 5000;
 
@@ -299,10 +299,10 @@ static void losses_in_a_row(const char *text, const char *sizes)
 		for (uint64_t i = 0; i < n; i++)
 			flows_note_lost(&single, first + i, 1);
 	}
-	CHECK(memcmp(row.lost, single.lost, o.shape.flows * sizeof(*row.lost)) == 0);
+	CHECK(memcmp(row.lost, single.lost, o.io.pattern.flows * sizeof(*row.lost)) == 0);
 	flows_free(&row);
 	flows_free(&single);
-	shape_free(&o.shape);
+	pattern_free(&o.io.pattern);
 }
 
 /* One frame, or one end mark, of the largest number: 2^48 losses take no longer than a million. */
@@ -325,7 +325,7 @@ static void a_leap_across_all_numbers(const char *text, const char *sizes)
 		receiver_summary(&rx, &j);
 		json_end_line(&j);
 		CHECK_EQUAL(lost_together(&rx.flows), last - 1);
-		if (o.shape.zipf && o.shape.flows == 4) {
+		if (o.io.pattern.zipf && o.io.pattern.flows == 4) {
 			double share = 1 / (1 + 1 / 2. + 1 / 3. + 1 / 4.);
 
 			CHECK(fabs((double)rx.flows.lost[0] / (double)last - share) < 1e-6);
@@ -333,7 +333,7 @@ static void a_leap_across_all_numbers(const char *text, const char *sizes)
 		json_free(&j);
 		receiver_free(&rx);
 	}
-	shape_free(&o.shape);
+	pattern_free(&o.io.pattern);
 }
 
 int main(void)

@@ -2,7 +2,7 @@
 /* --header: what it takes, which frames hold it, and that each frame of it has a right checksum. */
 #include "check.h"
 #include "command_line.h"
-#include "io/dress.h"
+#include "io/prepare.h"
 
 static enum options_outcome raw_line(
         struct options *o, const char *header, const char *name, const char *value)
@@ -26,9 +26,9 @@ static void good_and_bad_names(void)
 		        err, "--header takes udp4, tcp4, udp6 or tcp6, and +vlan1 to +vlan4094 behind it");
 	}
 	CHECK(raw_line(&o, "tcp6+vlan4094", "-p", "128") == OPTIONS_RUN);
-	CHECK(o.ends.header.tcp && o.ends.header.ipv6 && o.ends.header.vlan == 4094);
+	CHECK(o.io.ends.header.tcp && o.io.ends.header.ipv6 && o.io.ends.header.vlan == 4094);
 	CHECK(raw_line(&o, "udp4", NULL, NULL) == OPTIONS_RUN);
-	CHECK(frame_is_plain(&o.ends.header));
+	CHECK(frame_is_plain(&o.io.ends.header));
 }
 
 static void least_sizes(void)
@@ -90,19 +90,19 @@ static void seals(void)
 		uint16_t length;
 
 		CHECK(raw_line(&o, NAMES[i], "-p", "201") == OPTIONS_RUN);
-		match = frame_match(&o.ends.header, o.ends.udp_port);
+		match = frame_match(&o.io.ends.header, o.io.ends.udp_port);
 		payload = l2 + match.header_bytes;
-		frame_write_headers(l2, &o.ends, o.packet_size);
+		frame_write_headers(l2, &o.io.ends, o.io.packet_size);
 		for (unsigned n = 0; n < 100000; n++) {
 			frame_stamp(payload, (struct frame_label){1, 2, check_random(&random)},
 			        check_random(&random));
-			dress_seal(&o, &OPS, payload);
-			CHECK(frame_checksums_ok(l2, &o.ends.header));
+			prepare_checksum(&o.io, &OPS, payload);
+			CHECK(frame_checksums_ok(l2, &o.io.ends.header));
 		}
 		CHECK(frame_parse(l2, 197, &match, &length) == payload);
-		CHECK_EQUAL(length, frame_payload_bytes(&o.ends.header, 201));
+		CHECK_EQUAL(length, frame_payload_bytes(&o.io.ends.header, 201));
 		payload[length - 1] ^= 1;
-		CHECK(!frame_checksums_ok(l2, &o.ends.header));
+		CHECK(!frame_checksums_ok(l2, &o.io.ends.header));
 	}
 }
 
@@ -111,9 +111,9 @@ static void a_tag_is_put_back(void)
 {
 	uint8_t sent[96], got[FRAME_VLAN_BYTES + 96] = {0}, *l2 = got + FRAME_VLAN_BYTES;
 	struct options o = {
-	        .packet_size = 100, .ends = {.udp_port = 9, .local_mac = {2, 1}, .header.vlan = 0x123}};
+	        .io.packet_size = 100, .io.ends = {.udp_port = 9, .local_mac = {2, 1}, .header.vlan = 0x123}};
 
-	frame_write_headers(sent, &o.ends, o.packet_size);
+	frame_write_headers(sent, &o.io.ends, o.io.packet_size);
 	memcpy(l2, sent, 12);
 	memcpy(l2 + 12, sent + 12 + FRAME_VLAN_BYTES, 40);
 	CHECK(frame_put_tag(l2, 0x8100, 0x123) == got);

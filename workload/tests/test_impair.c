@@ -212,15 +212,15 @@ static void so_does_a_first_frame(void)
 
 static enum impair_kind kind_of(uint16_t window, uint64_t sequence, uint16_t port, uint32_t cut)
 {
-	struct options o = {.packet_size = 64, .ends.udp_port = 9};
+	struct options o = {.io.packet_size = 64, .io.ends.udp_port = 9};
 	struct frame_match match;
 	enum impair_kind kind;
 	uint16_t stream = 0;
 	uint8_t l2[60];
 
-	frame_write_headers(l2, &o.ends, o.packet_size);
+	frame_write_headers(l2, &o.io.ends, o.io.packet_size);
 	frame_stamp(l2 + FRAME_HEADER_BYTES, (struct frame_label){3, window, sequence}, 12345);
-	match = frame_match(&o.ends.header, port);
+	match = frame_match(&o.io.ends.header, port);
 	kind = impair_classify(l2, sizeof(l2) - cut, &match, &stream);
 	CHECK(kind == IMPAIR_DATA || stream == 3);
 	return kind;
@@ -247,13 +247,13 @@ static void kinds(void)
 	CHECK(impair_classify(other, sizeof(other), &match, &stream) == IMPAIR_DATA);
 	/* Whatever headers they have, one behind the other. */
 	for (unsigned i = 0; i < 64; i++) {
-		struct options o = {.packet_size = 100, .ends.udp_port = 9};
+		struct options o = {.io.packet_size = 100, .io.ends.udp_port = 9};
 		uint8_t l2[96];
 
-		o.ends.header =
+		o.io.ends.header =
 		        (struct frame_header){.ipv6 = i & 1, .tcp = i & 2, .vlan = (uint16_t)(i / 4 % 3)};
-		frame_write_headers(l2, &o.ends, o.packet_size);
-		frame_stamp(l2 + frame_header_bytes(&o.ends.header),
+		frame_write_headers(l2, &o.io.ends, o.io.packet_size);
+		frame_stamp(l2 + frame_header_bytes(&o.io.ends.header),
 		        (struct frame_label){3, FRAME_WINDOW_CONTROL, i % 2}, 1);
 		CHECK(impair_classify(l2, sizeof(l2), &match, &stream) ==
 		        (i % 2 ? IMPAIR_END_MARK : IMPAIR_CONTROL));

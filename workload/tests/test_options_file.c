@@ -23,11 +23,12 @@ int main(void)
 
 #define PARSE(words) parse_line(&o, (int)(sizeof(words) / sizeof(words[0])), words)
 	CHECK(PARSE(plain) == OPTIONS_RUN);
-	CHECK(o.app == &app_replay && o.io == IO_RAW && strcmp(o.file, "x.pcap") == 0);
-	CHECK(o.packet_size == 1518 && o.loop == 1 && !o.timing && !o.step && !o.capture_file);
+	CHECK(o.app == &app_replay && strcmp(o.backend->name, "raw") == 0 && strcmp(o.file, "x.pcap") == 0);
+	CHECK(o.io.packet_size == 1518 && o.loop == 1 && !o.timing && !o.step && !o.capture_file);
 	CHECK(PARSE(addressed) == OPTIONS_RUN);
-	CHECK(o.app == &app_capture && o.io == IO_DPDK && strcmp(o.file, "y.pcap") == 0 && o.burst == 8);
-	CHECK(o.ends.local_mac[5] == 0x0a && o.duration_s == 1e6);
+	CHECK(o.app == &app_capture && strcmp(o.backend->name, "dpdk") == 0 &&
+	        strcmp(o.file, "y.pcap") == 0 && o.io.burst == 8);
+	CHECK(o.io.ends.local_mac[5] == 0x0a && o.duration_s == 1e6);
 	CHECK(PARSE(all) == OPTIONS_RUN);
 	CHECK(o.loop == 0 && o.timing && o.step && strcmp(o.capture_file, "z.pcap") == 0);
 	CHECK(PARSE(few) == OPTIONS_BAD);

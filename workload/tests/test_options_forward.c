@@ -18,18 +18,20 @@ static enum options_outcome parse_forward(struct options *o, const char *app, co
 
 int main(void)
 {
-	char names[FORWARD_PORTS_MAX + 2][8];
-	const char *many[2 * (FORWARD_PORTS_MAX + 2) + 2] = {"x", "forward"};
+	char names[IO_PORTS_MAX + 2][8];
+	const char *many[2 * (IO_PORTS_MAX + 2) + 2] = {"x", "forward"};
 	struct options o;
 
 	CHECK(parse_forward(&o, "forward",
 	              WORDS("-R", "a0", "-Ra1", "--swap", "--delay=0.5", "--drop", "9", "--only", "2")) ==
 	        OPTIONS_RUN);
-	CHECK(o.app == &app_forward && o.io == IO_RAW && o.raw_interface_count == 2 && o.swap);
-	CHECK(strcmp(o.raw_interfaces[0], "a0") == 0 && strcmp(o.raw_interfaces[1], "a1") == 0);
-	CHECK(o.delay_us == 0.5 && o.drop_every == 9 && o.only == 2 && o.packet_size == 1518);
+	CHECK(o.app == &app_forward && strcmp(o.backend->name, "raw") == 0 && o.io.interface_count == 2 &&
+	        o.swap);
+	CHECK(strcmp(o.io.interfaces[0], "a0") == 0 && strcmp(o.io.interfaces[1], "a1") == 0);
+	CHECK(o.delay_us == 0.5 && o.drop_every == 9 && o.only == 2 && o.io.packet_size == 1518);
 	CHECK(parse_forward(&o, "dpdk-forward", WORDS("-p", "9000", "--", "--no-pci")) == OPTIONS_RUN);
-	CHECK(o.io == IO_DPDK && o.packet_size == 9000 && o.eal_argc == 1 && !o.swap);
+	CHECK(strcmp(o.backend->name, "dpdk") == 0 && o.io.packet_size == 9000 && o.io.eal_argc == 1 &&
+	        !o.swap);
 	CHECK(parse_forward(&o, "forward", WORDS("-R", "a0")) == OPTIONS_BAD);
 	CHECK_CONTAINS(err, "1 were given");
 	CHECK(parse_forward(&o, "forward", WORDS("-R", "a", "-R", "b", "-R", "c")) == OPTIONS_BAD);
@@ -42,13 +44,13 @@ int main(void)
 	CHECK_CONTAINS(err, "no addresses");
 	CHECK(parse_forward(&o, "dpdk-forward", WORDS("--reorder", "1")) == OPTIONS_BAD);
 	CHECK_CONTAINS(err, "take 2 or more");
-	for (unsigned i = 0; i < FORWARD_PORTS_MAX + 2; i++) {
+	for (unsigned i = 0; i < IO_PORTS_MAX + 2; i++) {
 		snprintf(names[i], sizeof(names[i]), "p%u", i);
 		many[2 + 2 * i] = "-R";
 		many[3 + 2 * i] = names[i];
 	}
-	CHECK(parse_line(&o, 2 + 2 * (int)FORWARD_PORTS_MAX, many) == OPTIONS_RUN);
-	CHECK(parse_line(&o, 2 + 2 * (int)(FORWARD_PORTS_MAX + 2), many) == OPTIONS_BAD);
+	CHECK(parse_line(&o, 2 + 2 * (int)IO_PORTS_MAX, many) == OPTIONS_RUN);
+	CHECK(parse_line(&o, 2 + 2 * (int)(IO_PORTS_MAX + 2), many) == OPTIONS_BAD);
 	CHECK_CONTAINS(err, "34 were given");
 	/* Of several, the others use the last. */
 	CHECK(parse3(&o, "-Rone", "-Rtwo", NULL) == OPTIONS_RUN);

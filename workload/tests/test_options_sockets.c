@@ -26,10 +26,10 @@ int main(void)
 #define PARSE(words) parse_line(&o, (int)(sizeof(words) / sizeof(words[0])), words)
 	CHECK(PARSE(plain) == OPTIONS_RUN);
 	CHECK(o.app == &app_ask && o.protocol == PROTOCOL_UDP && o.connections == 1 && o.message == 64);
-	CHECK_EQUAL(o.ends.remote_ip.s_addr, htonl(0x0a000001));
+	CHECK_EQUAL(o.io.ends.remote_ip.s_addr, htonl(0x0a000001));
 	CHECK(PARSE(all) == OPTIONS_RUN);
 	CHECK(o.protocol == PROTOCOL_HTTP && o.connections == 8 && o.message == 3 && o.rate_pps == 5000);
-	CHECK(strcmp(o.key, "body") == 0 && o.ends.udp_port == 8080);
+	CHECK(strcmp(o.key, "body") == 0 && o.io.ends.udp_port == 8080);
 	CHECK(PARSE(server) == OPTIONS_RUN);
 	CHECK(o.app == &app_echo && o.protocol == PROTOCOL_TCP && !o.duration_s);
 	CHECK(PARSE(nowhere) == OPTIONS_BAD);
@@ -37,17 +37,17 @@ int main(void)
 	CHECK(PARSE(name) == OPTIONS_BAD);
 	CHECK_CONTAINS(err, "SERVER_IP must be an IPv4 address such as 10.0.0.1, not 'server'");
 	CHECK(PARSE(two) == OPTIONS_BAD);
-	CHECK_CONTAINS(err, "unexpected argument '10.0.0.2' behind the server's address");
+	CHECK_CONTAINS(err, "unexpected argument '10.0.0.2'");
 	CHECK(PARSE(endless) == OPTIONS_BAD);
 	CHECK_CONTAINS(err, "ask needs a --duration");
 	CHECK(PARSE(dpdk) == OPTIONS_BAD);
-	CHECK_CONTAINS(err, "dpdk-ask has sockets of its own");
+	CHECK_CONTAINS(err, "dpdk-ask opens its own sockets");
 	CHECK(PARSE(raw) == OPTIONS_BAD);
 	CHECK_CONTAINS(err, "leave out dpdk-, -R");
 	CHECK(PARSE(unknown) == OPTIONS_BAD);
 	CHECK_CONTAINS(err, "--protocol takes udp, tcp, resp, memcached or http, not 'gopher'");
 	CHECK(PARSE(foreign) == OPTIONS_BAD);
-	CHECK_CONTAINS(err, "echo answers udp and tcp: resp needs a server of its own");
+	CHECK_CONTAINS(err, "start a server of resp");
 	CHECK(PARSE(small) == OPTIONS_BAD);
 	CHECK_CONTAINS(err, "--message 15 is no length of an echo");
 	CHECK(PARSE(large) == OPTIONS_BAD);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The words around options: application, addresses, what is behind "--"; and options that go together. */
+/* The words overhead options: application, addresses, what is behind "--"; and options that go together. */
 #include "check.h"
 #include "command_line.h"
 
@@ -14,14 +14,15 @@ static void applications(void)
 		const char *linked[] = {"/usr/bin/dpdk-send", ADDRESSES};
 
 		CHECK(parse_line(&o, 6, argv) == OPTIONS_RUN);
-		CHECK(strcmp(o.app->name, NAMES[i]) == 0 && o.io == IO_UDP);
+		CHECK(strcmp(o.app->name, NAMES[i]) == 0 && strcmp(o.backend->name, "udp") == 0);
 		snprintf(twin, sizeof(twin), "dpdk-%s", NAMES[i]);
 		argv[1] = twin;
 		CHECK(parse_line(&o, 6, argv) == OPTIONS_RUN);
-		CHECK(strcmp(o.app->name, NAMES[i]) == 0 && o.io == IO_DPDK && strcmp(o.app_name, twin) == 0);
+		CHECK(strcmp(o.app->name, NAMES[i]) == 0 && strcmp(o.backend->name, "dpdk") == 0 &&
+		        strcmp(o.app_name, twin) == 0);
 		linked[0] = twin;
 		CHECK(parse_line(&o, 5, linked) == OPTIONS_RUN);
-		CHECK(strcmp(o.app->name, NAMES[i]) == 0 && o.io == IO_DPDK);
+		CHECK(strcmp(o.app->name, NAMES[i]) == 0 && strcmp(o.backend->name, "dpdk") == 0);
 	}
 }
 
@@ -44,7 +45,7 @@ static void sockets_to_wait_for(void)
 	struct options o;
 
 	CHECK(parse_line(&o, 9, waits) == OPTIONS_RUN);
-	CHECK(strcmp(o.await_socket, "/run/s") == 0 && o.eal_argc == 1);
+	CHECK(strcmp(o.io.await_socket, "/run/s") == 0 && o.io.eal_argc == 1);
 	waits[1] = "recv";
 	CHECK(parse_line(&o, 7, waits) == OPTIONS_BAD);
 	CHECK_CONTAINS(err, "--await has no place: recv has no virtual device to wait with");
@@ -114,7 +115,7 @@ static void options_between_addresses(void)
 	struct options o;
 
 	CHECK(parse_line(&o, 10, argv) == OPTIONS_RUN);
-	CHECK(o.app == &app_recv && o.mmsg && o.burst == 8 && o.drain_s == 1);
+	CHECK(o.app == &app_recv && o.io.mmsg && o.io.burst == 8 && o.drain_s == 1);
 }
 
 static void eal_options(void)
@@ -123,7 +124,7 @@ static void eal_options(void)
 	struct options o;
 
 	CHECK(parse_line(&o, 10, argv) == OPTIONS_RUN);
-	CHECK(o.eal_argc == 3 && strcmp(o.eal_argv[0], "--no-pci") == 0 && !o.mmsg);
+	CHECK(o.io.eal_argc == 3 && strcmp(o.io.eal_argv[0], "--no-pci") == 0 && !o.io.mmsg);
 	argv[1] = "send";
 	CHECK(parse_line(&o, 10, argv) == OPTIONS_BAD);
 	CHECK_CONTAINS(err, "--no-pci");

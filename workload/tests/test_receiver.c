@@ -13,8 +13,12 @@
 #define WINDOWS 40u
 #define SLOT 256u
 
-static const struct options OPTIONS = {
-        .app_name = "recv", .packet_size = 128, .burst = 64, .touch = true, .stream_id = 7, .drain_s = 1};
+static const struct options OPTIONS = {.app_name = "recv",
+        .io.packet_size = 128,
+        .io.burst = 64,
+        .io.touch = true,
+        .io.stream_id = 7,
+        .drain_s = 1};
 
 struct model {
 	uint8_t seen[FRAMES];
@@ -39,20 +43,20 @@ static uint16_t window_of(uint64_t sequence)
 
 static void put_frame(struct io_frame *f, uint8_t *buffer, enum sort sort, uint64_t sequence)
 {
-	const struct frame_match match = frame_match(&OPTIONS.ends.header, OPTIONS.ends.udp_port);
-	uint32_t length = frame_payload_bytes(&OPTIONS.ends.header, OPTIONS.packet_size);
-	struct frame_label label = {OPTIONS.stream_id, window_of(sequence), sequence};
+	const struct frame_match match = frame_match(&OPTIONS.io.ends.header, OPTIONS.io.ends.udp_port);
+	uint32_t length = frame_payload_bytes(&OPTIONS.io.ends.header, OPTIONS.io.packet_size);
+	struct frame_label label = {OPTIONS.io.stream_id, window_of(sequence), sequence};
 
 	if (sort == STRANGE_STREAM)
 		label.stream++;
 	if (sort == CONTROL)
-		label = (struct frame_label){OPTIONS.stream_id, FRAME_WINDOW_CONTROL, 0};
-	frame_write_headers(buffer, &OPTIONS.ends, OPTIONS.packet_size);
+		label = (struct frame_label){OPTIONS.io.stream_id, FRAME_WINDOW_CONTROL, 0};
+	frame_write_headers(buffer, &OPTIONS.io.ends, OPTIONS.io.packet_size);
 	frame_stamp(buffer + FRAME_HEADER_BYTES, label, 1);
-	frame_fill(buffer + FRAME_HEADER_BYTES, length, label.sequence);
-	frame_seal(buffer, &OPTIONS.ends.header, false);
-	*f = (struct io_frame){.l2 = buffer, .frame_len = (uint16_t)OPTIONS.packet_size};
-	f->payload = frame_parse(buffer, OPTIONS.packet_size - FRAME_FCS_BYTES, &match, &f->payload_len);
+	frame_fill_padding(buffer + FRAME_HEADER_BYTES, length, label.sequence);
+	frame_write_checksum(buffer, &OPTIONS.io.ends.header, false);
+	*f = (struct io_frame){.l2 = buffer, .frame_len = (uint16_t)OPTIONS.io.packet_size};
+	f->payload = frame_parse(buffer, OPTIONS.io.packet_size - FRAME_FCS_BYTES, &match, &f->payload_len);
 	CHECK(f->payload == buffer + FRAME_HEADER_BYTES);
 	CHECK_EQUAL(f->payload_len, length);
 	if (sort == DAMAGED)
@@ -72,7 +76,7 @@ static uint8_t model_take(struct model *m, enum sort sort, uint64_t sequence)
 	m->corrupted += sort == DAMAGED;
 	if (sort != OURS)
 		return RECEIVER_NOT_OURS;
-	w->bytes += OPTIONS.packet_size;
+	w->bytes += OPTIONS.io.packet_size;
 	if (m->seen[sequence]) {
 		w->duplicated++;
 		return RECEIVER_AGAIN;
@@ -93,8 +97,8 @@ static void compare(const struct receiver *rx, const struct model *m)
 	CHECK_EQUAL(rx->foreign, m->foreign);
 	CHECK_EQUAL(rx->corrupted, m->corrupted);
 	CHECK_EQUAL(rx->late, 0);
-	CHECK_EQUAL(account_next(rx->account), m->next);
-	CHECK_EQUAL(account_gaps(rx->account), m->next - m->received);
+	CHECK_EQUAL(tracker_next(rx->tracker), m->next);
+	CHECK_EQUAL(tracker_gaps(rx->tracker), m->next - m->received);
 	for (unsigned i = 0; i <= WINDOWS; i++) {
 		CHECK_EQUAL(rx->windows[i].received, m->windows[i].received);
 		CHECK_EQUAL(rx->windows[i].bytes, m->windows[i].bytes);
@@ -117,7 +121,7 @@ static void random_traffic(uint64_t seed, unsigned permille)
 
 	CHECK(m && buffers && receiver_init(&rx, &r, NULL, NULL));
 	while (sequence < FRAMES) {
-		unsigned n = (unsigned)(check_random(&random) % (OPTIONS.burst + 1));
+		unsigned n = (unsigned)(check_random(&random) % (OPTIONS.io.burst + 1));
 
 		for (unsigned i = 0; i < n; i++) {
 			uint64_t pick = check_random(&random),
@@ -203,14 +207,14 @@ static void take_label(struct receiver *rx, struct frame_label label)
 
 	put_frame(&f, buffer, OURS, label.sequence);
 	frame_stamp(f.payload, label, 1);
-	frame_seal(buffer, &OPTIONS.ends.header, false);
+	frame_write_checksum(buffer, &OPTIONS.io.ends.header, false);
 	receiver_take(rx, &f, 1, 10, NULL);
 }
 
 /* What an earlier launch of the same pair left on the way ends nothing, and is not counted as received. */
 static void earlier_launch(void)
 {
-	const uint16_t earlier = OPTIONS.stream_id + 256;
+	const uint16_t earlier = OPTIONS.io.stream_id + 256;
 	struct run r = run_for(&OPTIONS);
 	struct receiver rx;
 
@@ -221,9 +225,9 @@ static void earlier_launch(void)
 	take_label(&rx, (struct frame_label){earlier, 1, 4});
 	CHECK_EQUAL(rx.received, 0);
 	CHECK_EQUAL(rx.foreign, 1);
-	take_label(&rx, (struct frame_label){OPTIONS.stream_id + 1, FRAME_WINDOW_CONTROL, 5});
+	take_label(&rx, (struct frame_label){OPTIONS.io.stream_id + 1, FRAME_WINDOW_CONTROL, 5});
 	CHECK_EQUAL(rx.foreign, 2);
-	take_label(&rx, (struct frame_label){OPTIONS.stream_id, FRAME_WINDOW_CONTROL, 5});
+	take_label(&rx, (struct frame_label){OPTIONS.io.stream_id, FRAME_WINDOW_CONTROL, 5});
 	CHECK_EQUAL(rx.end_mark, 5);
 	CHECK_EQUAL(rx.foreign, 2);
 	receiver_free(&rx);
@@ -236,13 +240,13 @@ static void sizes_of_a_mix(void)
 	struct run r = run_for(&o);
 	struct receiver rx;
 
-	o.shape = (struct shape){.cycle = 3, .sizes = {64, 128, 96}};
+	o.io.pattern = (struct flow_pattern){.cycle = 3, .sizes = {64, 128, 96}};
 	CHECK(receiver_init(&rx, &r, NULL, NULL));
 	for (uint64_t s = 0; s < 9; s++) /* of 128 bytes each */
-		take_label(&rx, (struct frame_label){OPTIONS.stream_id, 1, s});
+		take_label(&rx, (struct frame_label){OPTIONS.io.stream_id, 1, s});
 	CHECK_EQUAL(rx.received, 3);
 	CHECK_EQUAL(rx.corrupted, 6);
-	take_label(&rx, (struct frame_label){OPTIONS.stream_id, FRAME_WINDOW_CONTROL, 10});
+	take_label(&rx, (struct frame_label){OPTIONS.io.stream_id, FRAME_WINDOW_CONTROL, 10});
 	CHECK_EQUAL(rx.end_mark, 10);
 	CHECK_EQUAL(rx.corrupted, 6);
 	receiver_free(&rx);
@@ -252,10 +256,10 @@ static void sizes_of_a_mix(void)
 static void put_joined(
         struct io_frame *f, uint8_t *buffer, const struct options *o, uint32_t size, uint32_t there)
 {
-	const struct frame_match match = frame_match(&o->ends.header, o->ends.udp_port);
+	const struct frame_match match = frame_match(&o->io.ends.header, o->io.ends.udp_port);
 
-	frame_write_headers(buffer, &o->ends, size);
-	frame_stamp(buffer + match.header_bytes, (struct frame_label){o->stream_id, 1, 3}, 1);
+	frame_write_headers(buffer, &o->io.ends, size);
+	frame_stamp(buffer + match.header_bytes, (struct frame_label){o->io.stream_id, 1, 3}, 1);
 	*f = (struct io_frame){.l2 = buffer, .frame_len = (uint16_t)size, .l2_len = (uint16_t)there};
 	if (there == size - FRAME_FCS_BYTES)
 		f->payload = frame_parse(buffer, there, &match, &f->payload_len);
@@ -267,7 +271,7 @@ static void take_joined(const struct options *o)
 	struct receiver rx;
 	struct io_frame f;
 	uint8_t buffer[4096] = {0}, verdict;
-	const uint32_t whole = 3 * o->packet_size;
+	const uint32_t whole = 3 * o->io.packet_size;
 
 	CHECK(receiver_init(&rx, &r, NULL, NULL));
 	put_joined(&f, buffer, o, whole, whole - FRAME_FCS_BYTES);
@@ -288,11 +292,11 @@ static void take_joined(const struct options *o)
 	buffer[rx.match.header_bytes] ^= 1;
 	receiver_take(&rx, &f, 1, 10, &verdict);
 	put_joined(&f, buffer, o, 60000, 2048);
-	buffer[frame_l4_offset(&o->ends.header) + 3] ^= 1;
+	buffer[frame_l4_offset(&o->io.ends.header) + 3] ^= 1;
 	receiver_take(&rx, &f, 1, 10, &verdict);
 	CHECK_EQUAL(rx.foreign, 3);
 	/* What stands behind a datagram of the right length is padding. */
-	put_joined(&f, buffer, o, o->packet_size, o->packet_size - FRAME_FCS_BYTES);
+	put_joined(&f, buffer, o, o->io.packet_size, o->io.packet_size - FRAME_FCS_BYTES);
 	f.frame_len += 6;
 	f.l2_len += 6;
 	receiver_take(&rx, &f, 1, 10, &verdict);
@@ -306,10 +310,10 @@ static void joined_datagrams(void)
 {
 	struct options o = OPTIONS;
 
-	o.touch = false;
-	o.ends.udp_port = 7001; /* 0 is any */
+	o.io.touch = false;
+	o.io.ends.udp_port = 7001; /* 0 is any */
 	for (unsigned kind = 0; kind < 4; kind++) {
-		o.ends.header = (struct frame_header){.ipv6 = kind & 1, .vlan = kind & 2 ? 5 : 0};
+		o.io.ends.header = (struct frame_header){.ipv6 = kind & 1, .vlan = kind & 2 ? 5 : 0};
 		take_joined(&o);
 	}
 }
@@ -323,7 +327,7 @@ static void joined_without_headers(void)
 	struct io_frame f = {.payload = payload, .payload_len = 400, .frame_len = 446};
 
 	CHECK(receiver_init(&rx, &r, NULL, NULL));
-	frame_stamp(payload, (struct frame_label){OPTIONS.stream_id, 1, 3}, 1);
+	frame_stamp(payload, (struct frame_label){OPTIONS.io.stream_id, 1, 3}, 1);
 	receiver_take(&rx, &f, 1, 10, NULL);
 	CHECK_EQUAL(rx.joined, 1);
 	/* One that did not fit into its buffer is not looked at. */

@@ -6,7 +6,7 @@
 
 #include "check.h"
 #include "sender_port.h"
-#include "traffic/client.h"
+#include "traffic/client_times.h"
 
 static void until_the_end(struct sender *s, struct run *r, const struct options *o)
 {
@@ -31,11 +31,11 @@ static void lengths_of_trains(void)
 
 static void one_train_a_window(void)
 {
-	struct options o = {.packet_size = 64,
-	        .burst = PORT_BURST,
+	struct options o = {.io.packet_size = 64,
+	        .io.burst = PORT_BURST,
 	        .window_s = 0.01,
 	        .duration_s = 0.06,
-	        .stream_id = 1,
+	        .io.stream_id = 1,
 	        .train_from = 10,
 	        .train_to = 40,
 	        .train_steps = 3};
@@ -67,12 +67,12 @@ static void one_train_a_window(void)
 
 static void the_first_of_a_burst(void)
 {
-	struct options o = {.packet_size = 64,
-	        .burst = PORT_BURST,
+	struct options o = {.io.packet_size = 64,
+	        .io.burst = PORT_BURST,
 	        .window_s = 1,
 	        .rate_pps = 1e9,
 	        .count = 40,
-	        .stream_id = 1};
+	        .io.stream_id = 1};
 	struct sender s;
 	struct run r;
 	uint64_t before;
@@ -92,12 +92,12 @@ static void the_first_of_a_burst(void)
 /* What a port refuses is waiting, not work. */
 static void refusals_are_idle(void)
 {
-	struct options o = {.packet_size = 64,
-	        .burst = PORT_BURST,
+	struct options o = {.io.packet_size = 64,
+	        .io.burst = PORT_BURST,
 	        .window_s = 0.01,
 	        .duration_s = 0.01,
 	        .yield_every = 1,
-	        .stream_id = 1};
+	        .io.stream_id = 1};
 	struct sender s;
 	struct run r;
 
@@ -112,12 +112,12 @@ static void refusals_are_idle(void)
 /* A sender that insists offers what was refused again, due when it was; nothing is refused then. */
 static void what_was_refused_is_late(void)
 {
-	struct options o = {.packet_size = 64,
-	        .burst = PORT_BURST,
+	struct options o = {.io.packet_size = 64,
+	        .io.burst = PORT_BURST,
 	        .window_s = 0.02,
 	        .duration_s = 0.06,
 	        .rate_pps = 8000,
-	        .stream_id = 1};
+	        .io.stream_id = 1};
 	struct run r = {.o = &o, .ops = &PORT};
 	struct sender s;
 	uint64_t closed_until;
@@ -152,12 +152,12 @@ static void what_was_refused_is_late(void)
 /* Later than the backlog allows it is given up: in the window it was due in, also what is left of a burst. */
 static void what_is_too_late_is_not_offered(void)
 {
-	struct options o = {.packet_size = 64,
-	        .burst = PORT_BURST,
+	struct options o = {.io.packet_size = 64,
+	        .io.burst = PORT_BURST,
 	        .window_s = 0.02,
 	        .duration_s = 0.06,
 	        .rate_pps = 8000,
-	        .stream_id = 1};
+	        .io.stream_id = 1};
 	struct run r = {.o = &o, .ops = &PORT};
 	struct sender s;
 	uint64_t sent = 0, missing = 0, calls = 0;
@@ -186,8 +186,11 @@ static void what_is_too_late_is_not_offered(void)
 /* A turn counts once, however often its frames were refused. */
 static void turns_of_a_full_port(void)
 {
-	struct options o = {
-	        .packet_size = 64, .burst = PORT_BURST, .window_s = 0.01, .duration_s = 0.03, .stream_id = 1};
+	struct options o = {.io.packet_size = 64,
+	        .io.burst = PORT_BURST,
+	        .window_s = 0.01,
+	        .duration_s = 0.03,
+	        .io.stream_id = 1};
 
 	for (port.takes = 1; port.takes <= PORT_BURST; port.takes++) {
 		uint64_t turns = 0, calls = 0;
@@ -218,8 +221,11 @@ static void ignore(void *context, uint16_t number, const struct window_tx *w)
 /* Told to stop while it is behind: what was due by then is missing. */
 static void stopped_in_a_stall(void)
 {
-	struct options o = {
-	        .packet_size = 64, .burst = PORT_BURST, .window_s = 0.01, .rate_pps = 8000, .stream_id = 1};
+	struct options o = {.io.packet_size = 64,
+	        .io.burst = PORT_BURST,
+	        .window_s = 0.01,
+	        .rate_pps = 8000,
+	        .io.stream_id = 1};
 	struct run r = {.o = &o, .ops = &PORT};
 	struct sender s;
 	uint64_t before, after;
@@ -244,7 +250,7 @@ static void first_frames_have_a_histogram(void)
 {
 	enum { FRAMES = 3 };
 	struct clock clock = {.hz = 1000000000, .ns_per_cycle = 1};
-	uint64_t *sent_at = calloc(ACCOUNT_HORIZON, sizeof(*sent_at));
+	uint64_t *sent_at = calloc(TRACKER_HORIZON, sizeof(*sent_at));
 	uint8_t payloads[FRAMES][64], verdicts[FRAMES] = {RECEIVER_FIRST, RECEIVER_FIRST, RECEIVER_FIRST};
 	struct io_frame frames[FRAMES];
 	struct client_times t;

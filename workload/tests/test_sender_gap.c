@@ -31,12 +31,12 @@ static void works(void *context, uint16_t number, const struct window_tx *w)
 /* The gap of the window after the one that is held up, in ns. */
 static uint64_t gap_after(void (*on_window)(void *, uint16_t, const struct window_tx *))
 {
-	struct options o = {.packet_size = 64,
-	        .burst = PORT_BURST,
+	struct options o = {.io.packet_size = 64,
+	        .io.burst = PORT_BURST,
 	        .window_s = 0.005,
 	        .duration_s = 0.01,
 	        .rate_pps = 8000,
-	        .stream_id = 1};
+	        .io.stream_id = 1};
 	struct run r = {.o = &o, .ops = &PORT};
 	struct sender s;
 

@@ -24,30 +24,47 @@ static bool duration_over(struct run *r)
 	return now - r->start >= clock_ns_to_cycles(&r->clock, o->duration_s * 1e9);
 }
 
-/* Until --count, --duration or a stop; then what the ring holds is taken, too. */
+static unsigned poll_up_to(struct capture *c, uint64_t most)
+{
+	uint64_t left = most - c->received;
+
+	return capture_poll(c, left < IO_BURST_MAX ? (unsigned)left : IO_BURST_MAX);
+}
+
+static bool failed(const struct run *r)
+{
+	return r->error.call || control_abandon;
+}
+
+/* Takes what the ring still holds, at most as many frames as it has room for. */
+static void empty_ring(struct run *r, struct capture *c, uint64_t most)
+{
+	if (most - c->received > r->o->io.ring)
+		most = c->received + r->o->io.ring;
+	while (!failed(r) && c->received < most)
+		if (!poll_up_to(c, most))
+			return;
+}
+
+/* Captures until --count, --duration or a stop. Returns the reason, NULL for a stop or an error. */
 static const char *capture_all(struct run *r, struct capture *c)
 {
 	const struct options *o = r->o;
-	uint64_t most = o->count ? o->count : UINT64_MAX;
-	bool ending = false;
-	const char *own = NULL;
+	const uint64_t most = o->count ? o->count : UINT64_MAX;
 
-	while (!r->error.call && !control_abandon) {
-		uint64_t left = most - c->received;
-		unsigned n = capture_poll(c, left < IO_BURST_MAX ? (unsigned)left : IO_BURST_MAX);
+	while (!failed(r)) {
+		unsigned n = poll_up_to(c, most);
 
 		if (c->received >= most)
-			return own || ending ? own : "count";
-		if (ending && !n)
-			return own;
-		if (!ending && (control_stopped() || duration_over(r))) {
-			own = control_stopped() ? NULL : "duration";
-			ending = true;
-			if (most - c->received > o->ring)
-				most = c->received + o->ring;
-		} else if (!n && o->yield_every) {
-			sched_yield();
+			return "count";
+		if (control_stopped() || duration_over(r)) {
+			const char *reason = control_stopped() ? NULL : "duration";
+
+			empty_ring(r, c, most);
+			return reason;
 		}
+		if (!n && o->yield_every)
+			sched_yield();
 	}
 	return NULL;
 }

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "traffic/client.h"
+#include "traffic/client_times.h"
 #include "traffic/receiver.h"
 #include "traffic/sender.h"
 
@@ -29,7 +29,7 @@ struct client {
 	uint16_t last_window; /* the highest the sender has ended */
 	bool threaded;        /* --blocking: answers are received by a thread of their own */
 	pthread_t thread;
-	pthread_mutex_t lock; /* around rx and times while the thread runs */
+	pthread_mutex_t lock; /* overhead rx and times while the thread runs */
 	uint64_t usual;       /* frames under way when it was last on time */
 	uint64_t held_since;  /* cycles; 0: not held back */
 	atomic_bool finish;
@@ -43,17 +43,17 @@ static void write_window(struct client *c, uint16_t number, bool provisional)
 	const struct window_rx *rx = &c->rx.windows[number];
 	struct client_rtt rtt = client_times_window(&c->times, number, !provisional);
 
-	window_begin_json(j, "client", c->r->o->stream_id, number, tx);
+	window_begin_json(j, "client", c->r->o->io.stream_id, number, tx);
 	json_bool(j, "provisional", provisional);
 	receiver_window_json(&c->rx, j, rx);
-	window_cycles_json(j, &c->r->clock, &tx->cycles, !c->r->o->blocking);
+	window_cycles_json(j, &c->r->clock, &tx->cycles, !c->r->o->io.blocking);
 	/* One thread sends and receives: its switches have been counted on the sending side already. */
 	json_u64(j, "involuntary_switches",
 	        tx->involuntary_switches + (c->threaded ? rx->involuntary_switches : 0));
 	client_window_json(j, &rtt);
 	json_u64(j, "rtt_from", c->times.from);
 	json_end_line(j);
-	emit_line(&c->r->emit, j->text, j->length);
+	output_line(&c->r->output, j->text, j->length);
 }
 
 static void on_window(void *context, uint16_t number, const struct window_tx *w)
@@ -82,7 +82,7 @@ static int receive(struct client *c)
 	struct run *r = c->r;
 	struct io_frame frames[IO_BURST_MAX];
 	uint8_t verdicts[IO_BURST_MAX];
-	int n = r->ops->rx_poll(r->io, frames, r->o->burst);
+	int n = r->ops->rx_poll(r->io, frames, r->o->io.burst);
 	uint64_t now = clock_cycles();
 
 	if (n < 0)
@@ -171,7 +171,7 @@ static uint64_t under_way(struct client *c)
 
 	if (c->threaded)
 		pthread_mutex_lock(&c->lock);
-	next = account_next(c->rx.account);
+	next = tracker_next(c->rx.tracker);
 	if (c->threaded)
 		pthread_mutex_unlock(&c->lock);
 	return next < c->tx.next_sequence ? c->tx.next_sequence - next : 0;
@@ -189,8 +189,8 @@ static bool held_back(struct client *c)
 		return false;
 	}
 	frames = under_way(c);
-	most = 2 * c->usual > c->r->o->ring ? 2 * c->usual : c->r->o->ring;
-	if (!frames || frames + c->r->o->burst <= most) {
+	most = 2 * c->usual > c->r->o->io.ring ? 2 * c->usual : c->r->o->io.ring;
+	if (!frames || frames + c->r->o->io.burst <= most) {
 		c->held_since = 0;
 		return false;
 	}
@@ -261,23 +261,23 @@ static void write_end(struct client *c)
 		write_window(c, (uint16_t)number, false);
 	json_begin_line(j, "summary");
 	json_string(j, "role", "client");
-	json_u64(j, "stream", c->r->o->stream_id);
+	json_u64(j, "stream", c->r->o->io.stream_id);
 	json_string(j, "reason", run_reason(c->r, c->tx.ended));
 	json_u64(j, "windows", c->tx.windows);
 	sender_summary(&c->tx, j);
 	receiver_summary(&c->rx, j);
 	json_u64(j, "unanswered", c->tx.total.sent - c->rx.received);
 	json_u64(j, "rtt_from", c->times.from);
-	client_histogram_json(j, "rtt_ns", &c->times.intended);
-	client_histogram_json(j, "rtt_actual_ns", &c->times.actual);
-	client_histogram_json(j, "rtt_first_ns", &c->times.first);
-	window_cycles_json(j, &c->r->clock, &c->tx.total.cycles, !c->r->o->blocking);
+	histogram_json(j, "rtt_ns", &c->times.intended);
+	histogram_json(j, "rtt_actual_ns", &c->times.actual);
+	histogram_json(j, "rtt_first_ns", &c->times.first);
+	window_cycles_json(j, &c->r->clock, &c->tx.total.cycles, !c->r->o->io.blocking);
 	run_finish_summary(c->r);
 }
 
 static bool set_up(struct client *c, struct run *r)
 {
-	*c = (struct client){.r = r, .threaded = r->o->blocking && io_is_socket(r->o)};
+	*c = (struct client){.r = r, .threaded = r->o->io.blocking && r->o->backend->flags & IO_SOCKET};
 	pthread_mutex_init(&c->lock, NULL);
 	if (!sender_init(&c->tx, r, BACKLOG_S, on_window, c) || !sender_keep_times(&c->tx))
 		return false;

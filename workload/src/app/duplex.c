@@ -35,13 +35,13 @@ static void write_window(struct duplex *d, uint16_t number, bool provisional)
 	struct json *j = &d->r->json;
 	const struct window_tx *tx = &d->sent[number];
 
-	window_begin_json(j, "duplex", d->r->o->stream_id, number, tx);
+	window_begin_json(j, "duplex", d->r->o->io.stream_id, number, tx);
 	json_bool(j, "provisional", provisional);
 	receiver_window_json(&d->rx, j, &d->rx.windows[number]);
 	window_cycles_json(j, &d->r->clock, &tx->cycles, true);
 	json_u64(j, "involuntary_switches", tx->involuntary_switches);
 	json_end_line(j);
-	emit_line(&d->r->emit, j->text, j->length);
+	output_line(&d->r->output, j->text, j->length);
 }
 
 static void on_window(void *context, uint16_t number, const struct window_tx *w)
@@ -59,7 +59,7 @@ static unsigned receive(struct duplex *d)
 {
 	struct run *r = d->r;
 	struct io_frame frames[IO_BURST_MAX];
-	int n = r->ops->rx_poll(r->io, frames, r->o->burst);
+	int n = r->ops->rx_poll(r->io, frames, r->o->io.burst);
 	uint64_t now = clock_cycles();
 
 	if (n < 0) {
@@ -79,7 +79,7 @@ static unsigned receive(struct duplex *d)
 static void receive_turn(struct duplex *d)
 {
 	for (unsigned i = 0; i < POLLS_A_TURN && !d->r->error.call; i++)
-		if (receive(d) < d->r->o->burst)
+		if (receive(d) < d->r->o->io.burst)
 			break;
 }
 
@@ -157,7 +157,7 @@ static void write_end(struct duplex *d)
 		write_window(d, (uint16_t)number, false);
 	json_begin_line(j, "summary");
 	json_string(j, "role", "duplex");
-	json_u64(j, "stream", d->r->o->stream_id);
+	json_u64(j, "stream", d->r->o->io.stream_id);
 	json_string(j, "reason", run_reason(d->r, d->tx.ended));
 	json_u64(j, "windows", last);
 	sender_summary(&d->tx, j);
@@ -201,4 +201,13 @@ static int loop(struct run *r)
 	return r->error.call ? EXIT_IO : EXIT_OK;
 }
 
-const struct application app_duplex = {.name = "duplex", .sends = true, .duplex = true, .loop = loop};
+static bool fits(const struct options *o, char *err, size_t err_len)
+{
+	if (!o->io.blocking)
+		return true;
+	snprintf(err, err_len, "%.40s sends and receives in one loop: leave out --blocking", o->app_name);
+	return false;
+}
+
+const struct application app_duplex = {
+        .name = "duplex", .sends = true, .duplex = true, .fits = fits, .loop = loop};

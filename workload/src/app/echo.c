@@ -168,7 +168,7 @@ static int loop(struct run *r)
 	char err[160] = "";
 
 	e.listening = stream_listen(
-	        o->ends.remote_ip, o->ends.udp_port, o->protocol == PROTOCOL_UDP, err, sizeof(err));
+	        o->io.ends.remote_ip, o->io.ends.udp_port, o->protocol == PROTOCOL_UDP, err, sizeof(err));
 	if (e.listening < 0) {
 		fprintf(stderr, "icbench-workload %s: %s\n", o->app_name, err);
 		return EXIT_SETUP;
@@ -176,7 +176,7 @@ static int loop(struct run *r)
 	e.epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (e.epoll < 0 || !watch(&e, EPOLL_CTL_ADD, e.listening, EPOLLIN, NULL))
 		run_failed(r, "epoll", errno);
-	run_count_from_here(r);
+	run_begin_counting(r);
 	while (!r->error.call && !control_stopped())
 		serve(&e);
 	while (!LIST_EMPTY(&e.connections))
@@ -191,4 +191,13 @@ static int loop(struct run *r)
 	return r->error.call ? EXIT_IO : EXIT_OK;
 }
 
-const struct application app_echo = {.name = "echo", .sockets = true, .loop = loop};
+static bool fits(const struct options *o, char *err, size_t err_len)
+{
+	if (protocol_echoes(o->protocol))
+		return true;
+	snprintf(err, err_len, "%.40s answers udp and tcp: start a server of %s instead", o->app_name,
+	        PROTOCOL_NAMES[o->protocol]);
+	return false;
+}
+
+const struct application app_echo = {.name = "echo", .sockets = true, .fits = fits, .loop = loop};

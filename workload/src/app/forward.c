@@ -8,9 +8,44 @@
 #include "forward/forward.h"
 #include "run/run.h"
 
+/* Each interface is one port: none may be named twice. */
+static bool check_twice(const struct options *o, char *err, size_t err_len)
+{
+	for (unsigned i = 1; i < o->io.interface_count; i++) {
+		for (unsigned k = 0; k < i; k++) {
+			if (strcmp(o->io.interfaces[i], o->io.interfaces[k]) != 0)
+				continue;
+			snprintf(err, err_len, "interface '%.60s' was given twice: a port has one peer",
+			        o->io.interfaces[i]);
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool fits(const struct options *o, char *err, size_t err_len)
+{
+	const unsigned n = o->io.interface_count;
+
+	if (o->reorder_every == 1) {
+		snprintf(err, err_len,
+		        "--reorder 1 leaves no frame that another could be sent behind; take 2 or more");
+		return false;
+	}
+	if (o->backend->flags & IO_EAL)
+		return true;
+	if (o->backend->flags & IO_LOCAL || n < 2 || n % 2 || n > IO_PORTS_MAX) {
+		snprintf(err, err_len,
+		        "%.40s needs pairs of interfaces, 2 to %u in all, and %u were given: -R IF -R IF",
+		        o->app_name, IO_PORTS_MAX, n);
+		return false;
+	}
+	return check_twice(o, err, err_len);
+}
+
 static const struct forward_ops *choose_ops(const struct options *o)
 {
-	if (o->io != IO_DPDK)
+	if (!(o->backend->flags & IO_EAL))
 		return &forward_raw;
 #ifdef HAVE_DPDK
 	return &forward_dpdk;
@@ -29,7 +64,7 @@ static void write_mac(struct json *j, const uint8_t mac[6])
 }
 
 /* The keys of other applications' hello, those of a port for the first one; and all ports. */
-static void say_hello(struct forward *f)
+static void write_hello(struct forward *f)
 {
 	struct forward_port_facts facts = {0};
 	struct json *j = &f->r->json;
@@ -53,7 +88,7 @@ static void say_hello(struct forward *f)
 		json_close(j, '}');
 	}
 	json_close(j, ']');
-	run_say(f->r);
+	run_write_line(f->r);
 }
 
 static bool all_links_up(struct forward *f)
@@ -78,7 +113,7 @@ static void write_counters(struct forward *f)
 	json_u64(j, "monotonic_ns", clock_monotonic_ns());
 	forward_counters(f);
 	json_end_line(j);
-	emit_line(&r->emit, j->text, j->length);
+	output_line(&r->output, j->text, j->length);
 }
 
 static bool poll_all(struct forward *f, bool receiving)
@@ -157,10 +192,10 @@ static int forward(struct forward *f)
 	struct run *r = f->r;
 	bool over;
 
-	say_hello(f);
+	write_hello(f);
 	/* Peers come and go, as at any switch: nobody is waited for. */
-	run_say_ready(r, all_links_up(f), false);
-	run_count_from_here(r);
+	run_write_ready(r, all_links_up(f), false);
+	run_begin_counting(r);
 	r->start = clock_cycles();
 	over = forward_all(f);
 	drain(f);
@@ -178,7 +213,7 @@ static int loop(struct run *r)
 	int code = EXIT_SETUP;
 
 	if (ops)
-		io = ops->open(r->o, kept, err, sizeof(err));
+		io = ops->open(&r->o->io, kept, err, sizeof(err));
 	if (!io) {
 		fprintf(stderr, "icbench-workload %s: %s\n", r->o->app_name, err);
 		return EXIT_SETUP;
@@ -192,4 +227,4 @@ static int loop(struct run *r)
 	return code;
 }
 
-const struct application app_forward = {.name = "forward", .forwards = true, .loop = loop};
+const struct application app_forward = {.name = "forward", .forwards = true, .fits = fits, .loop = loop};

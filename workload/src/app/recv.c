@@ -5,10 +5,10 @@
 #include <sched.h>
 #include <stdio.h>
 
+#include "traffic/receive_loop.h"
 #include "traffic/receiver.h"
-#include "traffic/serve.h"
 
-static void burst(struct serve *s, const struct io_frame *frames, unsigned n, uint64_t now)
+static void burst(struct receive_loop *s, const struct io_frame *frames, unsigned n, uint64_t now)
 {
 	receiver_take(&s->rx, frames, n, now, NULL);
 	s->r->ops->rx_release(s->r->io);

@@ -4,12 +4,13 @@
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/frame.h"
 #include "pcap/capture.h"
 #include "pcap/replay.h"
 
-struct playing {
+struct player {
 	struct run *r;
 	struct pcap file;   /* with --step as it was for the last line `go` */
 	struct replay sent; /* its r is NULL until the first pass begins */
@@ -19,7 +20,7 @@ struct playing {
 	uint64_t last_cycles; /* when the last frame of all left */
 };
 
-static struct playing playing;
+static struct player playing;
 
 /* The port has to have room for the largest frame of the file. */
 static void fit_packet_size(struct run *r, struct options *o, const struct pcap *file)
@@ -28,10 +29,26 @@ static void fit_packet_size(struct run *r, struct options *o, const struct pcap 
 	const struct pcap_frame *largest = replay_largest(file);
 	uint32_t needed = replay_packet_size(largest);
 
-	o->packet_size = needed > FRAME_PACKET_MIN ? needed : FRAME_PACKET_MIN;
+	o->io.packet_size = needed > FRAME_PACKET_MIN ? needed : FRAME_PACKET_MIN;
 	snprintf(reason, sizeof(reason), "the largest frame of %s is number %zu", o->file,
 	        (size_t)(largest - file->frames) + 1);
 	r->packet_size_reason = reason;
+}
+
+static bool fits(const struct options *o, char *err, size_t err_len)
+{
+	if (o->timing && o->rate_pps > 0)
+		snprintf(err, err_len,
+		        "--timing keeps the frames' own times, so that -r has no place: leave one of them "
+		        "out");
+	else if (o->step && !o->supervised)
+		snprintf(err, err_len, "--step waits for lines 'go' on stdin: add --supervised");
+	else if (o->capture_file && strcmp(o->capture_file, o->file) == 0)
+		snprintf(err, err_len, "--capture %.60s would overwrite the file to be sent: name another",
+		        o->capture_file);
+	else
+		return true;
+	return false;
 }
 
 static bool prepare(struct run *r, struct options *o, char *err, size_t err_len)
@@ -46,7 +63,7 @@ static bool prepare(struct run *r, struct options *o, char *err, size_t err_len)
 }
 
 /* --step: the file as it is now, once more. */
-static void begin_step(struct playing *a)
+static void begin_step(struct player *a)
 {
 	struct run *r = a->r;
 	const struct pcap_frame *largest;
@@ -60,12 +77,12 @@ static void begin_step(struct playing *a)
 		return;
 	}
 	largest = replay_largest(&a->file);
-	if (replay_packet_size(largest) > r->o->packet_size) {
+	if (replay_packet_size(largest) > r->o->io.packet_size) {
 		fprintf(stderr,
 		        "icbench-workload %s: %.80s: frame %zu has %u bytes with FCS, more than "
 		        "--packet-size %u\n",
 		        r->o->app_name, r->o->file, (size_t)(largest - a->file.frames) + 1,
-		        replay_packet_size(largest), r->o->packet_size);
+		        replay_packet_size(largest), r->o->io.packet_size);
 		a->failed = true;
 		return;
 	}
@@ -73,7 +90,7 @@ static void begin_step(struct playing *a)
 	a->sending = true;
 }
 
-static void say_sent(struct playing *a)
+static void write_sent(struct player *a)
 {
 	struct json *j = &a->r->json;
 
@@ -83,11 +100,11 @@ static void say_sent(struct playing *a)
 	json_u64(j, "sent", a->sent.sent);
 	json_u64(j, "refused", a->sent.refused);
 	json_end_line(j);
-	emit_line_now(&a->r->emit, j->text, j->length, &control_abandon);
+	output_line_now(&a->r->output, j->text, j->length, &control_abandon);
 }
 
 /* Begins what is to begin now. */
-static void begin(struct playing *a)
+static void begin(struct player *a)
 {
 	struct run *r = a->r;
 
@@ -102,21 +119,21 @@ static void begin(struct playing *a)
 	}
 }
 
-static void finish_sending(struct playing *a)
+static void finish_sending(struct player *a)
 {
 	a->sending = false;
 	a->last_cycles = clock_cycles();
 	if (a->r->o->step)
-		say_sent(a);
+		write_sent(a);
 }
 
-static bool time_over(const struct playing *a, double seconds, uint64_t since)
+static bool time_over(const struct player *a, double seconds, uint64_t since)
 {
 	return clock_cycles() - since >= clock_ns_to_cycles(&a->r->clock, seconds * 1e9);
 }
 
 /* Why it ends by itself, or NULL: the file is through (and --drain over, if it captures), or --duration. */
-static const char *over(const struct playing *a)
+static const char *over(const struct player *a)
 {
 	const struct options *o = a->r->o;
 
@@ -130,7 +147,7 @@ static const char *over(const struct playing *a)
 	return o->count && a->sent.scheduled >= o->count ? "count" : "end";
 }
 
-static const char *replay_all(struct playing *a)
+static const char *replay_all(struct player *a)
 {
 	struct run *r = a->r;
 
@@ -157,7 +174,7 @@ static const char *replay_all(struct playing *a)
 
 static int loop(struct run *r)
 {
-	struct playing *a = &playing;
+	struct player *a = &playing;
 	struct json *j = &r->json;
 	const char *own;
 
@@ -181,4 +198,4 @@ static int loop(struct run *r)
 }
 
 const struct application app_replay = {
-        .name = "replay", .sends = true, .any_frame = true, .prepare = prepare, .loop = loop};
+        .name = "replay", .sends = true, .any_frame = true, .fits = fits, .prepare = prepare, .loop = loop};

@@ -15,11 +15,11 @@ static void write_window(void *context, uint16_t number, const struct window_tx 
 	struct run *r = context;
 	struct json *j = &r->json;
 
-	window_begin_json(j, "sender", r->o->stream_id, number, w);
-	window_cycles_json(j, &r->clock, &w->cycles, !r->o->blocking);
+	window_begin_json(j, "sender", r->o->io.stream_id, number, w);
+	window_cycles_json(j, &r->clock, &w->cycles, !r->o->io.blocking);
 	json_u64(j, "involuntary_switches", w->involuntary_switches);
 	json_end_line(j);
-	emit_line(&r->emit, j->text, j->length);
+	output_line(&r->output, j->text, j->length);
 }
 
 static void write_summary(struct sender *s)
@@ -28,11 +28,11 @@ static void write_summary(struct sender *s)
 
 	json_begin_line(j, "summary");
 	json_string(j, "role", "sender");
-	json_u64(j, "stream", s->r->o->stream_id);
+	json_u64(j, "stream", s->r->o->io.stream_id);
 	json_string(j, "reason", run_reason(s->r, s->ended));
 	json_u64(j, "windows", s->windows);
 	sender_summary(s, j);
-	window_cycles_json(j, &s->r->clock, &s->total.cycles, !s->r->o->blocking);
+	window_cycles_json(j, &s->r->clock, &s->total.cycles, !s->r->o->io.blocking);
 	run_finish_summary(s->r);
 }
 

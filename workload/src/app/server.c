@@ -3,10 +3,10 @@
 
 #include <errno.h>
 
+#include "traffic/receive_loop.h"
 #include "traffic/receiver.h"
-#include "traffic/serve.h"
 
-static void burst(struct serve *s, const struct io_frame *frames, unsigned n, uint64_t now)
+static void burst(struct receive_loop *s, const struct io_frame *frames, unsigned n, uint64_t now)
 {
 	struct run *r = s->r;
 	uint8_t verdicts[IO_BURST_MAX];

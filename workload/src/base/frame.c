@@ -330,7 +330,7 @@ void frame_reflect(uint8_t *l2, const struct frame_header *h)
 	swap_bytes(l4, l4 + 2, 2);
 }
 
-void frame_seal(uint8_t *l2, const struct frame_header *h, bool blank)
+void frame_write_checksum(uint8_t *l2, const struct frame_header *h, bool blank)
 {
 	uint8_t *field = l2 + frame_l4_offset(h) + (h->tcp ? 16 : 6);
 	uint32_t summed = blank ? frame_header_bytes(h) - frame_l4_offset(h) + FRAME_STAMP_BYTES
@@ -348,7 +348,7 @@ bool frame_checksums_ok(const uint8_t *l2, const struct frame_header *h)
 
 	if (!h->ipv6 && fold(sum_words(ip, FRAME_IP_BYTES, 0)) != 0xffff)
 		return false;
-	if (!frame_needs_seal(h) && get16(l2 + frame_l4_offset(h) + 6) == 0)
+	if (!frame_needs_checksum(h) && get16(l2 + frame_l4_offset(h) + 6) == 0)
 		return true;
 	if (!h->tcp && get16(l2 + frame_l4_offset(h) + 6) == 0)
 		return false;
@@ -365,7 +365,7 @@ static uint64_t pattern(uint64_t sequence, uint32_t word)
 	return (sequence + 1) * PATTERN_FRAME + word * PATTERN_WORD;
 }
 
-void frame_fill(uint8_t *payload, uint32_t payload_len, uint64_t sequence)
+void frame_fill_padding(uint8_t *payload, uint32_t payload_len, uint64_t sequence)
 {
 	uint8_t *padding = payload + FRAME_STAMP_BYTES;
 	uint32_t bytes = payload_len > FRAME_STAMP_BYTES ? payload_len - FRAME_STAMP_BYTES : 0;
@@ -380,7 +380,7 @@ void frame_fill(uint8_t *payload, uint32_t payload_len, uint64_t sequence)
 	memcpy(padding + 8 * words, &tail, bytes % 8);
 }
 
-bool frame_filled(const uint8_t *payload, uint32_t payload_len, uint64_t sequence)
+bool frame_padding_ok(const uint8_t *payload, uint32_t payload_len, uint64_t sequence)
 {
 	const uint8_t *padding = payload + FRAME_STAMP_BYTES;
 	uint32_t bytes = payload_len > FRAME_STAMP_BYTES ? payload_len - FRAME_STAMP_BYTES : 0;

@@ -29,6 +29,8 @@
 #define FRAME_VLAN_LAST 4094u
 #define FRAME_PACKET_MIN 64u
 #define FRAME_PACKET_MAX 9216u
+/* The largest frame without a VLAN tag on a link with an MTU of 1500. */
+#define FRAME_PACKET_STANDARD 1518u
 #define FRAME_SEQUENCE_BITS 48
 #define FRAME_SEQUENCE_MASK ((UINT64_C(1) << FRAME_SEQUENCE_BITS) - 1)
 
@@ -89,13 +91,13 @@ static inline bool frame_is_plain(const struct frame_header *h)
 }
 
 /* Whether no frame goes without a checksum behind IP: only UDP over IPv4 does. */
-static inline bool frame_needs_seal(const struct frame_header *h)
+static inline bool frame_needs_checksum(const struct frame_header *h)
 {
 	return h->ipv6 || h->tcp;
 }
 
 /* Bytes of a packet size that are no payload. */
-static inline uint32_t frame_around_bytes(const struct frame_header *h)
+static inline uint32_t frame_overhead_bytes(const struct frame_header *h)
 {
 	return frame_header_bytes(h) + FRAME_FCS_BYTES;
 }
@@ -103,7 +105,7 @@ static inline uint32_t frame_around_bytes(const struct frame_header *h)
 /* Payload bytes behind UDP or TCP of a frame of that packet size. */
 static inline uint32_t frame_payload_bytes(const struct frame_header *h, uint32_t packet_size)
 {
-	return packet_size - frame_around_bytes(h);
+	return packet_size - frame_overhead_bytes(h);
 }
 
 /* Stream and window as the upper half of the stamp's first eight bytes. */
@@ -240,14 +242,14 @@ void frame_reflect(uint8_t *l2, const struct frame_header *h);
 
 /* Writes the UDP or TCP checksum of a frame made by frame_write_headers(). `blank`: the padding is all zero.
  */
-void frame_seal(uint8_t *l2, const struct frame_header *h, bool blank);
+void frame_write_checksum(uint8_t *l2, const struct frame_header *h, bool blank);
 
 /* Whether the IPv4 header's checksum is right, and that of UDP or TCP too unless it is UDP's 0 over IPv4. For
  * frames that frame_parse() has accepted. */
 bool frame_checksums_ok(const uint8_t *l2, const struct frame_header *h);
 
 /* Fills, or compares, the padding behind the stamp: a pattern that depends on the sequence number. */
-void frame_fill(uint8_t *payload, uint32_t payload_len, uint64_t sequence);
-bool frame_filled(const uint8_t *payload, uint32_t payload_len, uint64_t sequence);
+void frame_fill_padding(uint8_t *payload, uint32_t payload_len, uint64_t sequence);
+bool frame_padding_ok(const uint8_t *payload, uint32_t payload_len, uint64_t sequence);
 
 #endif

@@ -87,6 +87,14 @@ void json_u64(struct json *j, const char *key, uint64_t value)
 	append(j, digits, (size_t)n);
 }
 
+void json_u64_or_null(struct json *j, const char *key, uint64_t value, bool known)
+{
+	if (known)
+		json_u64(j, key, value);
+	else
+		json_null(j, key);
+}
+
 void json_i64(struct json *j, const char *key, int64_t value)
 {
 	char digits[24];

@@ -20,6 +20,7 @@ void json_free(struct json *j);
 
 /* A NULL key makes an array element. */
 void json_u64(struct json *j, const char *key, uint64_t value);
+void json_u64_or_null(struct json *j, const char *key, uint64_t value, bool known);
 void json_i64(struct json *j, const char *key, int64_t value);
 void json_double(struct json *j, const char *key, double value);
 void json_bool(struct json *j, const char *key, bool value);

@@ -44,7 +44,7 @@ static uint64_t larger(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-static void add_cycles(struct meter_cycles *total, const struct meter_cycles *more)
+static void add_cycles(struct loop_meter_cycles *total, const struct loop_meter_cycles *more)
 {
 	total->busy += more->busy;
 	total->idle += more->idle;
@@ -124,7 +124,7 @@ void window_rx_json(struct json *j, const struct window_rx *w)
 }
 
 void window_cycles_json(
-        struct json *j, const struct clock *clock, const struct meter_cycles *cycles, bool known)
+        struct json *j, const struct clock *clock, const struct loop_meter_cycles *cycles, bool known)
 {
 	if (known) {
 		json_u64(j, "busy_cycles", cycles->busy);

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/frame.h"
-#include "base/meter.h"
+#include "base/loop_meter.h"
 
 struct json;
 struct clock;
@@ -39,7 +39,7 @@ struct window_tx {
 	uint64_t bursts;     /* hand-overs of which the port took something */
 	uint64_t full_turns; /* turns of SENDER_TURN frames in which the port refused any */
 	uint64_t denied;     /* of those sent: of denied flows */
-	struct meter_cycles cycles;
+	struct loop_meter_cycles cycles;
 };
 
 struct window_rx {
@@ -47,7 +47,7 @@ struct window_rx {
 	uint64_t reflected, refused; /* servers */
 	uint64_t first, last;        /* cycles; 0 if nothing came */
 	uint64_t involuntary_switches;
-	struct meter_cycles cycles; /* not of clients: their one thread is counted as a sender */
+	struct loop_meter_cycles cycles; /* not of clients: their one thread is counted as a sender */
 };
 
 /* Adds counters, and takes the maximum of maxima. */
@@ -62,6 +62,6 @@ void window_tx_json(struct json *j, const struct window_tx *w);
 void window_rx_json(struct json *j, const struct window_rx *w);
 /* busy_cycles, idle_cycles, gap_ns and gap_count; null where `known` is false. */
 void window_cycles_json(
-        struct json *j, const struct clock *clock, const struct meter_cycles *cycles, bool known);
+        struct json *j, const struct clock *clock, const struct loop_meter_cycles *cycles, bool known);
 
 #endif

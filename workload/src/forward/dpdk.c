@@ -16,8 +16,8 @@
 struct forward_io {
 	unsigned ports;
 	struct rte_mempool *pool;
-	struct dpdk_port port[FORWARD_PORTS_MAX];
-	char names[FORWARD_PORTS_MAX][RTE_ETH_NAME_MAX_LEN];
+	struct dpdk_port port[IO_PORTS_MAX];
+	char names[IO_PORTS_MAX][RTE_ETH_NAME_MAX_LEN];
 };
 
 static void dpdk_close(struct forward_io *io)
@@ -31,29 +31,29 @@ static void dpdk_close(struct forward_io *io)
 
 static bool check_number(unsigned ports, char *err, size_t err_len)
 {
-	if (ports % 2 == 0 && ports <= FORWARD_PORTS_MAX)
+	if (ports % 2 == 0 && ports <= IO_PORTS_MAX)
 		return true;
 	return dpdk_fail(err, err_len,
 	        "EAL found %u ports: a forwarder needs pairs of them, at most %u ports; name them behind --, "
 	        "with --vdev or --allow",
-	        ports, FORWARD_PORTS_MAX);
+	        ports, IO_PORTS_MAX);
 }
 
 static bool open_ports(
-        struct forward_io *io, const struct options *o, uint32_t kept, char *err, size_t err_len)
+        struct forward_io *io, const struct io_config *c, uint32_t kept, char *err, size_t err_len)
 {
 	unsigned found = rte_eth_dev_count_avail();
-	unsigned buffers = found * (2 * o->ring + dpdk_port_spare(o) + kept);
+	unsigned buffers = found * (2 * c->ring + dpdk_port_spare(c) + kept);
 	uint16_t id;
 
 	if (!check_number(found, err, err_len))
 		return false;
-	io->pool = dpdk_port_pool("icbench_forward", buffers, o->packet_size - FRAME_FCS_BYTES, err, err_len);
+	io->pool = dpdk_port_pool("icbench_forward", buffers, c->packet_size - FRAME_FCS_BYTES, err, err_len);
 	if (!io->pool)
 		return false;
 	RTE_ETH_FOREACH_DEV(id)
 	{
-		if (!dpdk_port_open(&io->port[io->ports], id, io->pool, o, err, err_len))
+		if (!dpdk_port_open(&io->port[io->ports], id, io->pool, c, err, err_len))
 			return false;
 		if (rte_eth_dev_get_name_by_port(id, io->names[io->ports]))
 			io->names[io->ports][0] = 0;
@@ -62,7 +62,7 @@ static bool open_ports(
 	return true;
 }
 
-static struct forward_io *dpdk_open(const struct options *o, uint32_t kept, char *err, size_t err_len)
+static struct forward_io *dpdk_open(const struct io_config *c, uint32_t kept, char *err, size_t err_len)
 {
 	struct forward_io *io = calloc(1, sizeof(*io));
 
@@ -70,11 +70,11 @@ static struct forward_io *dpdk_open(const struct options *o, uint32_t kept, char
 		snprintf(err, err_len, "out of memory");
 		return NULL;
 	}
-	if (!dpdk_eal_start(o->eal_argc, o->eal_argv, NULL, err, err_len)) {
+	if (!dpdk_eal_start(c, err, err_len)) {
 		free(io);
 		return NULL;
 	}
-	if (open_ports(io, o, kept, err, err_len))
+	if (open_ports(io, c, kept, err, err_len))
 		return io;
 	dpdk_close(io);
 	return NULL;

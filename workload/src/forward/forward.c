@@ -32,7 +32,7 @@ bool forward_init(struct forward *f, struct run *r, const struct forward_ops *op
 	const struct options *o = r->o;
 
 	*f = (struct forward){.r = r, .ops = ops, .io = io, .ports = ops->ports(io)};
-	f->match = frame_match(&o->ends.header, o->ends.udp_port);
+	f->match = frame_match(&o->io.ends.header, o->io.ends.udp_port);
 	/* Rounded up: never early. */
 	f->delay = (uint64_t)ceil(o->delay_us * 1e3 / r->clock.ns_per_cycle);
 	if (o->cost_cycles)
@@ -175,7 +175,7 @@ static void impair(
 static unsigned receive(struct forward *f, struct forward_way *w)
 {
 	void *frames[IO_BURST_MAX];
-	int got = f->ops->rx(f->io, w->from, frames, f->r->o->burst);
+	int got = f->ops->rx(f->io, w->from, frames, f->r->o->io.burst);
 	uint64_t arrived;
 	unsigned n;
 
@@ -207,7 +207,7 @@ static unsigned receive(struct forward *f, struct forward_way *w)
 static unsigned release_due(struct forward *f, struct forward_way *w)
 {
 	void *frames[FRAMES_MAX];
-	unsigned n = delay_pop(&w->delay, clock_cycles(), frames, 2 * (f->r->o->burst + 1));
+	unsigned n = delay_pop(&w->delay, clock_cycles(), frames, 2 * (f->r->o->io.burst + 1));
 
 	if (n)
 		transmit(f, w, frames, n);

@@ -8,6 +8,7 @@
 #include "forward/impair.h"
 #include "forward/io.h"
 
+struct options;
 struct run;
 
 /* From one port to its peer. At any time
@@ -35,8 +36,8 @@ struct forward {
 	struct frame_match match; /* of the frames that were looked at last */
 	uint64_t busy, idle;      /* cycles: polls that moved frames, and polls that did not */
 	uint64_t polls, empty_polls, yields, moved;
-	uint64_t last;                             /* when the last poll ended */
-	struct forward_way way[FORWARD_PORTS_MAX]; /* by the port frames come from */
+	uint64_t last;                        /* when the last poll ended */
+	struct forward_way way[IO_PORTS_MAX]; /* by the port frames come from */
 };
 
 /* Frames that are in the delay line, or wait for their successor. */

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "option/options.h"
+#include "io/io.h"
 
 struct forward_io;
 
@@ -27,7 +27,7 @@ struct forward_ops {
 	const char *name;
 	/* Sets all ports up; their peers need not be there. `kept` is how many frames the forwarder may keep
 	 * for each port they came from, beside the burst it is at. NULL and a sentence in err on failure. */
-	struct forward_io *(*open)(const struct options *o, uint32_t kept, char *err, size_t err_len);
+	struct forward_io *(*open)(const struct io_config *c, uint32_t kept, char *err, size_t err_len);
 	void (*close)(struct forward_io *io);
 	unsigned (*ports)(const struct forward_io *io);
 	void (*facts)(struct forward_io *io, unsigned port, struct forward_port_facts *facts);

@@ -41,7 +41,7 @@ struct forward_io {
 	struct mmsghdr *messages;
 	struct iovec *vectors;
 	uint8_t *controls;
-	struct raw_port port[FORWARD_PORTS_MAX];
+	struct raw_port port[IO_PORTS_MAX];
 };
 
 static void raw_release(struct forward_io *io, void *frames[], unsigned n)
@@ -91,9 +91,9 @@ static bool bind_port(struct forward_io *io, struct raw_port *p, const char *nam
 	return true;
 }
 
-static bool open_port(struct forward_io *io, const struct options *o, char *err, size_t err_len)
+static bool open_port(struct forward_io *io, const struct io_config *c, char *err, size_t err_len)
 {
-	const char *name = o->raw_interfaces[io->ports];
+	const char *name = c->interfaces[io->ports];
 	struct raw_port *p = &io->port[io->ports];
 	struct sock s;
 
@@ -102,12 +102,12 @@ static bool open_port(struct forward_io *io, const struct options *o, char *err,
 		return false;
 	io->ports++;
 	s = (struct sock){.fd = p->fd};
-	sock_tune(&s, o);
+	sock_tune(&s, c);
 	p->ring = s.ring;
 	if (!bind_port(io, p, name, err, err_len))
 		return false;
 	/* Without an order, the largest frame is what the interface has. */
-	return o->packet_size <= OPTIONS_LARGEST_FRAME || sock_check_mtu(p->fd, name, o, err, err_len);
+	return c->packet_size <= FRAME_PACKET_STANDARD || sock_check_mtu(p->fd, name, c, err, err_len);
 }
 
 static bool make_frames(struct forward_io *io, uint32_t kept)
@@ -137,7 +137,7 @@ static void raw_close(struct forward_io *io)
 	free(io);
 }
 
-static struct forward_io *raw_open(const struct options *o, uint32_t kept, char *err, size_t err_len)
+static struct forward_io *raw_open(const struct io_config *c, uint32_t kept, char *err, size_t err_len)
 {
 	struct forward_io *io = calloc(1, sizeof(*io));
 
@@ -145,11 +145,11 @@ static struct forward_io *raw_open(const struct options *o, uint32_t kept, char 
 		snprintf(err, err_len, "out of memory");
 		return NULL;
 	}
-	io->burst = o->burst;
-	io->mmsg = o->mmsg;
-	io->capacity = o->packet_size - FRAME_FCS_BYTES;
-	while (io->ports < o->raw_interface_count)
-		if (!open_port(io, o, err, err_len))
+	io->burst = c->burst;
+	io->mmsg = c->mmsg;
+	io->capacity = c->packet_size - FRAME_FCS_BYTES;
+	while (io->ports < c->interface_count)
+		if (!open_port(io, c, err, err_len))
 			goto failed;
 	if (make_frames(io, kept))
 		return io;

@@ -12,22 +12,15 @@
 
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
-#include <rte_version.h>
 
 #include "base/frame.h"
 #include "io/dpdk_compat.h"
 #include "io/dpdk_eal.h"
-#include "option/options.h"
 
 /* Frames ahead whose first line is fetched while one is looked at. */
 #define PREFETCH_AHEAD 8u
 /* Bursts refused in a row, before the link is asked for. */
 #define REFUSED_CHECK (1u << 16)
-
-const char *io_dpdk_version(void)
-{
-	return rte_version();
-}
 
 static uint64_t load64(const uint8_t *p)
 {
@@ -45,9 +38,9 @@ static uint32_t load32(const uint8_t *p)
 	return v;
 }
 
-static struct header_match make_match(const struct options *o)
+static struct header_match make_match(const struct io_config *c)
 {
-	const uint8_t size = o->shape.cycle ? 0 : 0xff;
+	const uint8_t size = c->pattern.cycle ? 0 : 0xff;
 	const uint8_t mask12[8] = {0xff, 0xff, 0xff, 0, size, size, 0, 0};
 	const uint8_t mask20[4] = {0x3f, 0xff, 0, 0xff};
 	const uint8_t mask36[4] = {0xff, 0xff, size, size};
@@ -55,7 +48,7 @@ static struct header_match make_match(const struct options *o)
 	struct header_match match = {
 	        .at12_mask = load64(mask12), .at20_mask = load32(mask20), .at36_mask = load32(mask36)};
 
-	frame_write_headers(l2, &o->ends, o->packet_size);
+	frame_write_headers(l2, &c->ends, c->packet_size);
 	match.at12 = load64(l2 + 12) & match.at12_mask;
 	match.at20 = load32(l2 + 20) & match.at20_mask;
 	match.at36 = load32(l2 + 36) & match.at36_mask;
@@ -69,24 +62,23 @@ static bool is_expected(const struct header_match *match, const uint8_t *l2)
 	       (load32(l2 + 36) & match->at36_mask) == match->at36;
 }
 
-static bool open_only_port(struct dpdk_port *port, const struct options *o, int eal_argc, char **eal_argv,
-        char *err, size_t err_len)
+static bool open_only_port(struct dpdk_port *port, const struct io_config *c, char *err, size_t err_len)
 {
 	unsigned ports;
 
-	if (!dpdk_eal_start(eal_argc, eal_argv, o->await_socket, err, err_len))
+	if (!dpdk_eal_start(c, err, err_len))
 		return false;
 	ports = rte_eth_dev_count_avail();
 	if (ports != 1)
 		dpdk_fail(err, err_len,
 		        "EAL found %u ports: name exactly one behind --, with --vdev or --allow", ports);
-	else if (dpdk_port_open(port, (uint16_t)rte_eth_find_next(0), NULL, o, err, err_len))
+	else if (dpdk_port_open(port, (uint16_t)rte_eth_find_next(0), NULL, c, err, err_len))
 		return true;
 	dpdk_eal_stop();
 	return false;
 }
 
-static struct io *dpdk_open(const struct options *o, int eal_argc, char **eal_argv, char *err, size_t err_len)
+struct io *dpdk_open(const struct io_config *c, char *err, size_t err_len)
 {
 	struct io *io = aligned_alloc(RTE_CACHE_LINE_SIZE, RTE_ALIGN_CEIL(sizeof(*io), RTE_CACHE_LINE_SIZE));
 
@@ -95,16 +87,17 @@ static struct io *dpdk_open(const struct options *o, int eal_argc, char **eal_ar
 		return NULL;
 	}
 	memset(io, 0, sizeof(*io));
-	io->ours = frame_match(&o->ends.header, options_heard_port(o));
-	io->payload_len = o->shape.cycle ? 0 : (uint16_t)frame_payload_bytes(&o->ends.header, o->packet_size);
-	if (frame_is_plain(&o->ends.header))
-		io->match = make_match(o);
-	if (!open_only_port(&io->port, o, eal_argc, eal_argv, err, err_len)) {
+	io->ours = frame_match(&c->ends.header, io_heard_port(c));
+	io->payload_len =
+	        c->pattern.cycle ? 0 : (uint16_t)frame_payload_bytes(&c->ends.header, c->packet_size);
+	if (frame_is_plain(&c->ends.header))
+		io->match = make_match(c);
+	if (!open_only_port(&io->port, c, err, err_len)) {
 		free(io);
 		return NULL;
 	}
-	io->least_bytes = o->shape.cycle ? FRAME_PACKET_MIN - FRAME_FCS_BYTES : io->port.frame_bytes;
-	if (!frame_is_plain(&o->ends.header))
+	io->least_bytes = c->pattern.cycle ? FRAME_PACKET_MIN - FRAME_FCS_BYTES : io->port.frame_bytes;
+	if (!frame_is_plain(&c->ends.header))
 		io->least_bytes = UINT32_MAX; /* all are looked at by frame_parse() */
 	return io;
 }
@@ -118,7 +111,7 @@ static bool is_plain(const struct rte_mbuf *mbuf)
 
 /* What a receive queue gives comes from the queue's pool, so that plain buffers need not be asked for theirs.
  */
-static void dpdk_rx_release(struct io *io)
+void dpdk_rx_release(struct io *io)
 {
 	bool plain = true;
 
@@ -131,7 +124,7 @@ static void dpdk_rx_release(struct io *io)
 	io->received = 0;
 }
 
-static void dpdk_close(struct io *io)
+void dpdk_close(struct io *io)
 {
 	dpdk_rx_release(io);
 	rte_pktmbuf_free_bulk(io->tx, io->lent);
@@ -140,24 +133,24 @@ static void dpdk_close(struct io *io)
 	free(io);
 }
 
-static void dpdk_facts(struct io *io, struct io_facts *facts)
+void dpdk_facts(struct io *io, struct io_facts *facts)
 {
 	facts->driver = io->port.driver;
 	facts->ring = io->port.tx_ring;
 	dpdk_port_mac(&io->port, facts->mac);
 }
 
-static bool dpdk_link_up(struct io *io)
+bool dpdk_link_up(struct io *io)
 {
 	return dpdk_port_link_up(&io->port);
 }
 
-static bool dpdk_peer_left(struct io *io)
+bool dpdk_peer_left(struct io *io)
 {
 	return dpdk_port_peer_left(&io->port);
 }
 
-static unsigned dpdk_tx_acquire(struct io *io, uint8_t *payload[], unsigned n)
+unsigned dpdk_tx_acquire(struct io *io, uint8_t *payload[], unsigned n)
 {
 	uint16_t bytes = (uint16_t)io->port.frame_bytes, header = (uint16_t)io->ours.header_bytes;
 
@@ -309,13 +302,13 @@ static int dpdk_rx_reflect(struct io *io, const bool *keep, unsigned n)
 	return (int)taken;
 }
 
-static void dpdk_tx_resize(struct io *io, unsigned i, uint32_t bytes)
+void dpdk_tx_resize(struct io *io, unsigned i, uint32_t bytes)
 {
 	io->tx[i]->data_len = (uint16_t)bytes;
 	io->tx[i]->pkt_len = bytes;
 }
 
-static uint64_t dpdk_missed(struct io *io)
+uint64_t dpdk_missed(struct io *io)
 {
 	struct rte_eth_stats stats;
 

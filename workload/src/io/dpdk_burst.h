@@ -9,7 +9,6 @@
 #include "base/frame.h"
 #include "io/dpdk_port.h"
 #include "io/io.h"
-#include "option/options.h"
 
 struct rte_mbuf;
 
@@ -33,6 +32,17 @@ struct io {
 	struct rte_mbuf *rest[IO_BURST_MAX];
 	struct dpdk_queues *queues; /* NULL where there is one */
 };
+
+/* Operations (io.h) that both have. */
+struct io *dpdk_open(const struct io_config *c, char *err, size_t err_len);
+void dpdk_close(struct io *io);
+void dpdk_facts(struct io *io, struct io_facts *facts);
+bool dpdk_link_up(struct io *io);
+bool dpdk_peer_left(struct io *io);
+unsigned dpdk_tx_acquire(struct io *io, uint8_t *payload[], unsigned n);
+void dpdk_tx_resize(struct io *io, unsigned i, uint32_t bytes);
+void dpdk_rx_release(struct io *io);
+uint64_t dpdk_missed(struct io *io);
 
 /* A port refused a whole burst: 0, or -1 with errno once its link is gone. */
 int dpdk_refused(struct io *io);

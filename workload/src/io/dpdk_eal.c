@@ -137,8 +137,9 @@ static bool make_device(const char *device, const char *await_socket, char *err,
 	return dpdk_fail(err, err_len, "DPDK did not make %s: see the log above", device);
 }
 
-bool dpdk_eal_start(int eal_argc, char **eal_argv, const char *await_socket, char *err, size_t err_len)
+bool dpdk_eal_start(const struct io_config *c, char *err, size_t err_len)
 {
+	const int eal_argc = c->eal_argc;
 	/* EAL keeps pointers into its arguments. */
 	static char program[] = "icbench-workload";
 	static char *argv[EAL_ARGS_MAX + 2];
@@ -149,9 +150,9 @@ bool dpdk_eal_start(int eal_argc, char **eal_argv, const char *await_socket, cha
 		        EAL_ARGS_MAX);
 	argv[0] = program;
 	for (int i = 0; i < eal_argc; i++)
-		argv[i + 1] = eal_argv[i];
+		argv[i + 1] = c->eal_argv[i];
 	argv[eal_argc + 1] = NULL;
-	if (await_socket && !(awaiting = take_device(eal_argc + 1, argv)))
+	if (c->await_socket && !(awaiting = take_device(eal_argc + 1, argv)))
 		return dpdk_fail(err, err_len,
 		        "--await waits with a virtual device: name one by %s behind --", DEVICE);
 	/* A virtio-user port writes to its back-end while it closes, also when that is gone. */
@@ -166,14 +167,14 @@ bool dpdk_eal_start(int eal_argc, char **eal_argv, const char *await_socket, cha
 		return dpdk_fail(err, err_len, "EAL did not start (%s): check the arguments behind --",
 		        rte_strerror(rte_errno));
 	}
-	if (awaiting && !make_device(awaiting, await_socket, err, err_len)) {
+	if (awaiting && !make_device(awaiting, c->await_socket, err, err_len)) {
 		rte_eal_cleanup();
 		return false;
 	}
 	if (rte_eth_dev_count_avail())
 		return true;
 	rte_eal_cleanup();
-	device = named_device(eal_argc, eal_argv);
+	device = named_device(eal_argc, c->eal_argv);
 	if (device)
 		return dpdk_fail(err, err_len,
 		        "DPDK has no driver for %s (%04x:%04x), or may not use it: install the one of its "

@@ -6,10 +6,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* eal_argc/eal_argv: what stood behind "--". With a socket the virtual device among them is made once that is
- * there. False, and a sentence in err, if it does not start or finds no
- * port. */
-bool dpdk_eal_start(int eal_argc, char **eal_argv, const char *await_socket, char *err, size_t err_len);
+#include "io/io.h"
+
+/* Starts EAL with the arguments of the config. With await_socket the virtual device among them is made as
+ * soon as that socket exists. Returns false and a sentence in err if EAL does not start or finds no port. */
+bool dpdk_eal_start(const struct io_config *c, char *err, size_t err_len);
 void dpdk_eal_stop(void);
 
 /* Writes a sentence into err; returns false. */

@@ -21,7 +21,6 @@
 #include "io/dpdk_compat.h"
 #include "io/dpdk_eal.h"
 #include "io/io.h"
-#include "option/options.h"
 
 /* FCS, two VLAN tags, a virtio header: what drivers add to the MTU to find out whether a frame fits. */
 #define FRAME_ROOM_SPARE 64u
@@ -55,7 +54,7 @@ struct rte_mempool *dpdk_port_pool(
 }
 
 struct header_writer {
-	const struct options *o;
+	const struct io_config *c;
 	uint16_t frame_bytes;
 };
 
@@ -68,19 +67,19 @@ static void write_headers(struct rte_mempool *pool, void *arg, void *object, uns
 	RTE_SET_USED(pool);
 	RTE_SET_USED(index);
 	memset(l2, 0, writer->frame_bytes);
-	frame_write_headers(l2, &writer->o->ends, writer->o->packet_size);
+	frame_write_headers(l2, &writer->c->ends, writer->c->packet_size);
 }
 
-unsigned dpdk_port_spare(const struct options *o)
+unsigned dpdk_port_spare(const struct io_config *c)
 {
-	return 2 * o->burst + POOL_CACHE * 3 / 2;
+	return 2 * c->burst + POOL_CACHE * 3 / 2;
 }
 
-static bool make_pools(struct dpdk_port *port, const struct options *o, char *err, size_t err_len)
+static bool make_pools(struct dpdk_port *port, const struct io_config *c, char *err, size_t err_len)
 {
-	struct header_writer writer = {.o = o, .frame_bytes = (uint16_t)port->frame_bytes};
+	struct header_writer writer = {.c = c, .frame_bytes = (uint16_t)port->frame_bytes};
 	/* In the ring, lent to the application, in the cache. */
-	unsigned spare = dpdk_port_spare(o);
+	unsigned spare = dpdk_port_spare(c);
 
 	/* AF_XDP copies what it sends into buffers of the receive queue's pool, and a server sends from it.
 	 */
@@ -121,7 +120,7 @@ static uint32_t fixed_ring(const struct rte_eth_dev_info *info, uint32_t asked)
 	return asked;
 }
 
-static bool choose_mtu(struct dpdk_port *port, const struct rte_eth_dev_info *info, const struct options *o,
+static bool choose_mtu(struct dpdk_port *port, const struct rte_eth_dev_info *info, const struct io_config *c,
         uint32_t *mtu, char *err, size_t err_len)
 {
 	uint32_t needed = port->frame_bytes - FRAME_ETH_BYTES;
@@ -136,14 +135,14 @@ static bool choose_mtu(struct dpdk_port *port, const struct rte_eth_dev_info *in
 			return dpdk_fail(err, err_len,
 			        "packet size %u does not fit into memif's buffers of %u bytes: add "
 			        "bsize=%u to --vdev, at both ends",
-			        o->packet_size, buffer, RTE_ALIGN_CEIL(port->frame_bytes, 1024u));
+			        c->packet_size, buffer, RTE_ALIGN_CEIL(port->frame_bytes, 1024u));
 		return true;
 	}
 	if (needed <= MTU_DEFAULT)
 		return true;
-	if (needed > info->max_mtu || o->packet_size > info->max_rx_pktlen)
+	if (needed > info->max_mtu || c->packet_size > info->max_rx_pktlen)
 		return dpdk_fail(err, err_len,
-		        "packet size %u is too large for %s: its largest frame is %u bytes", o->packet_size,
+		        "packet size %u is too large for %s: its largest frame is %u bytes", c->packet_size,
 		        info->driver_name,
 		        RTE_MIN(info->max_rx_pktlen,
 		                (uint32_t)info->max_mtu + FRAME_ETH_BYTES + FRAME_FCS_BYTES));
@@ -169,13 +168,13 @@ static bool setup_queues(struct dpdk_port *port, const struct rte_eth_dev_info *
 }
 
 /* Whether the peer closes first. Of two that both send, the one of the lower stream stays. */
-static bool leaves_last(const struct options *o)
+static bool leaves_last(const struct io_config *c)
 {
-	return o->app->sends && !(o->app->duplex && o->stream_id > options_counted_stream(o));
+	return c->role.sends && !(c->role.duplex && c->stream_id > io_counted_stream(c));
 }
 
-static bool configure(struct dpdk_port *port, struct rte_mempool *shared, const struct options *o, char *err,
-        size_t err_len)
+static bool configure(struct dpdk_port *port, struct rte_mempool *shared, const struct io_config *c,
+        char *err, size_t err_len)
 {
 	struct rte_eth_conf conf = {0};
 	struct rte_eth_dev_info info;
@@ -192,12 +191,12 @@ static bool configure(struct dpdk_port *port, struct rte_mempool *shared, const 
 	port->untagged =
 	        strcmp(rte_bus_name(rte_dev_bus(info.device)), "pci") ? RTE_MBUF_F_RX_VLAN_STRIPPED : 0;
 	if (!strcmp(port->driver, MEMIF))
-		port->linger_s = leaves_last(o) ? LINGER_SENDER_S : LINGER_RECEIVER_S;
-	if (!choose_mtu(port, &info, o, &conf.rxmode.mtu, err, err_len))
+		port->linger_s = leaves_last(c) ? LINGER_SENDER_S : LINGER_RECEIVER_S;
+	if (!choose_mtu(port, &info, c, &conf.rxmode.mtu, err, err_len))
 		return false;
 	/* Fast free wants all frames of a queue from one pool, each with one reference; a server also sends
 	 * what it received, a forwarder nothing else, and some of it twice. */
-	if (o->app->sends || !(o->app->round_trip || o->app->forwards))
+	if (c->role.sends || !(c->role.round_trip || c->role.forwards))
 		conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
 	most = RTE_MIN(info.max_rx_queues, info.max_tx_queues);
 	if (port->queues > most)
@@ -207,14 +206,14 @@ static bool configure(struct dpdk_port *port, struct rte_mempool *shared, const 
 	ret = rte_eth_dev_configure(port->id, port->queues, port->queues, &conf);
 	if (ret)
 		return dpdk_fail(err, err_len, "%s refuses %u queue%s each way for frames of %u bytes: %s",
-		        port->driver, port->queues, port->queues > 1 ? "s" : "", o->packet_size,
+		        port->driver, port->queues, port->queues > 1 ? "s" : "", c->packet_size,
 		        rte_strerror(-ret));
-	port->rx_ring = port->tx_ring = (uint16_t)fixed_ring(&info, o->ring);
+	port->rx_ring = port->tx_ring = (uint16_t)fixed_ring(&info, c->ring);
 	ret = rte_eth_dev_adjust_nb_rx_tx_desc(port->id, &port->rx_ring, &port->tx_ring);
 	if (ret)
 		return dpdk_fail(
-		        err, err_len, "%s refuses --ring %u: %s", port->driver, o->ring, rte_strerror(-ret));
-	return (shared || make_pools(port, o, err, err_len)) &&
+		        err, err_len, "%s refuses --ring %u: %s", port->driver, c->ring, rte_strerror(-ret));
+	return (shared || make_pools(port, c, err, err_len)) &&
 	       setup_queues(port, &info, conf.txmode.offloads, err, err_len);
 }
 
@@ -230,7 +229,7 @@ static void read_rings(struct dpdk_port *port)
 		port->tx_ring = tx.nb_desc;
 }
 
-static bool start(struct dpdk_port *port, const struct options *o, char *err, size_t err_len)
+static bool start(struct dpdk_port *port, const struct io_config *c, char *err, size_t err_len)
 {
 	uint8_t mac[6];
 	int ret = rte_eth_dev_start(port->id);
@@ -243,7 +242,7 @@ static bool start(struct dpdk_port *port, const struct options *o, char *err, si
 	/* A port whose own address is not the one that its frames carry has to take all. Virtual ports do,
 	 * and refuse to be told so. */
 	dpdk_port_mac(port, mac);
-	if (memcmp(mac, o->ends.local_mac, sizeof(mac)) != 0 || o->app->any_frame) {
+	if (memcmp(mac, c->ends.local_mac, sizeof(mac)) != 0 || c->role.any_frame) {
 		(void)rte_eth_promiscuous_enable(port->id);
 		/* A virtual function that may not have all frames may still have all to groups. */
 		(void)rte_eth_allmulticast_enable(port->id);
@@ -303,14 +302,14 @@ static void close_port(struct dpdk_port *port)
 	rte_mempool_free(port->tx_pool);
 }
 
-bool dpdk_port_open(struct dpdk_port *port, uint16_t id, struct rte_mempool *shared, const struct options *o,
-        char *err, size_t err_len)
+bool dpdk_port_open(struct dpdk_port *port, uint16_t id, struct rte_mempool *shared,
+        const struct io_config *c, char *err, size_t err_len)
 {
 	*port = (struct dpdk_port){.id = id,
-	        .queues = (uint16_t)o->queues,
+	        .queues = (uint16_t)c->queues,
 	        .shares_pool = shared != NULL,
-	        .frame_bytes = o->packet_size - FRAME_FCS_BYTES};
-	if (configure(port, shared, o, err, err_len) && start(port, o, err, err_len))
+	        .frame_bytes = c->packet_size - FRAME_FCS_BYTES};
+	if (configure(port, shared, c, err, err_len) && start(port, c, err, err_len))
 		return true;
 	close_port(port);
 	return false;

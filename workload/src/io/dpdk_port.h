@@ -9,7 +9,7 @@
 
 #include <rte_mempool.h>
 
-struct options;
+struct io_config;
 
 struct dpdk_port {
 	uint16_t id;
@@ -29,15 +29,15 @@ struct dpdk_port {
 
 /* Sets the port up, with pools of its own, or all frames from a shared one. False, and a sentence in err, if
  * that fails; nothing is left open then. EAL runs. */
-bool dpdk_port_open(struct dpdk_port *port, uint16_t id, struct rte_mempool *shared, const struct options *o,
-        char *err, size_t err_len);
+bool dpdk_port_open(struct dpdk_port *port, uint16_t id, struct rte_mempool *shared,
+        const struct io_config *c, char *err, size_t err_len);
 void dpdk_port_close(struct dpdk_port *port);
 
 /* Buffers for frames of that length, without FCS; NULL and a sentence in err if memory is short. */
 struct rte_mempool *dpdk_port_pool(
         const char *name, unsigned buffers, uint32_t frame_bytes, char *err, size_t err_len);
 /* Buffers that a port needs beside those in its rings: lent to the application, in the pool's cache. */
-unsigned dpdk_port_spare(const struct options *o);
+unsigned dpdk_port_spare(const struct io_config *c);
 
 /* Whether the peer is there. Starts a port that could not be started before. */
 bool dpdk_port_link_up(struct dpdk_port *port);

@@ -25,10 +25,10 @@ struct dpdk_queues {
 	struct rss rss;
 	uint16_t count, next; /* `next` is polled first */
 	unsigned waiting;     /* frames, in all queues */
-	unsigned first[QUEUES_MAX + 1], polled[QUEUES_MAX];
+	unsigned first[IO_QUEUES_MAX + 1], polled[IO_QUEUES_MAX];
 	uint16_t polls; /* queues of the last poll, with the places where their frames begin */
-	uint64_t sent[QUEUES_MAX], received[QUEUES_MAX];
-	struct waiting queue[QUEUES_MAX];
+	uint64_t sent[IO_QUEUES_MAX], received[IO_QUEUES_MAX];
+	struct waiting queue[IO_QUEUES_MAX];
 };
 
 static void queues_close(struct io *io)
@@ -38,11 +38,10 @@ static void queues_close(struct io *io)
 	for (unsigned q = 0; q < s->count; q++)
 		rte_pktmbuf_free_bulk(s->queue[q].mbuf, s->queue[q].n);
 	free(s);
-	io_dpdk.close(io);
+	dpdk_close(io);
 }
 
-static struct io *queues_open(
-        const struct options *o, int eal_argc, char **eal_argv, char *err, size_t err_len)
+static struct io *queues_open(const struct io_config *c, char *err, size_t err_len)
 {
 	struct dpdk_queues *s = calloc(1, sizeof(*s));
 	struct io *io;
@@ -51,13 +50,13 @@ static struct io *queues_open(
 		snprintf(err, err_len, "no memory for %zu bytes", sizeof(*s));
 		return NULL;
 	}
-	io = io_dpdk.open(o, eal_argc, eal_argv, err, err_len);
+	io = dpdk_open(c, err, err_len);
 	if (!io) {
 		free(s);
 		return NULL;
 	}
-	s->count = (uint16_t)o->queues;
-	rss_prepare(&s->rss, &o->ends, o->queues);
+	s->count = (uint16_t)c->queues;
+	rss_prepare(&s->rss, &c->ends, c->queues);
 	io->queues = s;
 	return io;
 }
@@ -167,17 +166,21 @@ static unsigned queues_counts(struct io *io, const uint64_t **sent, const uint64
 	return io->queues->count;
 }
 
-const struct io_ops *io_dpdk_queues(void)
-{
-	static struct io_ops ops;
-
-	ops = io_dpdk;
-	ops.open = queues_open;
-	ops.close = queues_close;
-	ops.tx_commit = queues_tx_commit;
-	ops.tx_flush = queues_tx_flush;
-	ops.rx_poll = queues_rx_poll;
-	ops.rx_reflect = queues_rx_reflect;
-	ops.queue_counts = queues_counts;
-	return &ops;
-}
+const struct io_ops io_dpdk_queues = {
+        .name = "dpdk",
+        .sees_l2 = true,
+        .open = queues_open,
+        .close = queues_close,
+        .facts = dpdk_facts,
+        .link_up = dpdk_link_up,
+        .peer_left = dpdk_peer_left,
+        .tx_acquire = dpdk_tx_acquire,
+        .tx_commit = queues_tx_commit,
+        .rx_poll = queues_rx_poll,
+        .rx_release = dpdk_rx_release,
+        .rx_reflect = queues_rx_reflect,
+        .tx_resize = dpdk_tx_resize,
+        .tx_flush = queues_tx_flush,
+        .queue_counts = queues_counts,
+        .missed = dpdk_missed,
+};

@@ -7,13 +7,13 @@
 #include <string.h>
 
 #include "base/frame.h"
-#include "io/dress.h"
-#include "option/options.h"
+#include "io/prepare.h"
 
 struct io {
 	const struct io_ops *ops; /* the backend behind */
 	struct io *io;
-	const struct options *o;
+	const struct io_config *c;
+	const struct fault *fault;
 	const volatile bool *give_up;
 	uint32_t length; /* payload bytes */
 	uint64_t seen;   /* measuring frames */
@@ -36,10 +36,10 @@ static bool send_copy(struct io *f, const uint8_t *payload)
 		if (f->ops->tx_acquire(f->io, &out, 1) == 1) {
 			memcpy(out, payload, f->length);
 			if (label.window == FRAME_WINDOW_CONTROL)
-				dress_control(f->o, f->ops, f->io, out);
+				prepare_control(f->c, f->ops, f->io, out);
 			else
-				dress_frames(f->o, f->ops, f->io, &out, 1, label.sequence);
-			dress_seal(f->o, f->ops, out);
+				prepare_frames(f->c, f->ops, f->io, &out, 1, label.sequence);
+			prepare_checksum(f->c, f->ops, out);
 			taken = f->ops->tx_commit(f->io, 1);
 		}
 		if (taken)
@@ -60,18 +60,18 @@ static bool release_held(struct io *f)
 static bool send_faulty(struct io *f, const uint8_t *payload)
 {
 	bool measuring = frame_label(payload).window != FRAME_WINDOW_CONTROL;
-	bool struck = measuring && ++f->seen % f->o->fault_every == 0;
+	bool struck = measuring && ++f->seen % f->fault->every == 0;
 
-	if (struck && f->o->fault == FAULT_DROP)
+	if (struck && f->fault->kind == FAULT_DROP)
 		return true;
-	if (struck && f->o->fault == FAULT_REORDER) {
+	if (struck && f->fault->kind == FAULT_REORDER) {
 		if (!release_held(f))
 			return false;
 		memcpy(f->held, payload, f->length);
 		f->holding = true;
 		return true;
 	}
-	if (struck && f->o->fault == FAULT_DUPLICATE && !send_copy(f, payload))
+	if (struck && f->fault->kind == FAULT_DUPLICATE && !send_copy(f, payload))
 		return false;
 	return send_copy(f, payload) && release_held(f);
 }
@@ -139,17 +139,18 @@ static unsigned fault_queue_counts(struct io *f, const uint64_t **sent, const ui
 	return f->ops->queue_counts(f->io, sent, received);
 }
 
-struct io *io_fault_wrap(const struct io_ops **ops, struct io *inner, const struct options *o,
-        const volatile bool *give_up, char *err, size_t err_len)
+struct io *io_fault_wrap(const struct io_ops **ops, struct io *inner, const struct io_config *c,
+        const struct fault *fault, const volatile bool *give_up, char *err, size_t err_len)
 {
 	struct io *f = calloc(1, sizeof(*f));
 
 	if (f) {
 		*f = (struct io){.ops = *ops,
 		        .io = inner,
-		        .o = o,
+		        .c = c,
+		        .fault = fault,
 		        .give_up = give_up,
-		        .length = frame_payload_bytes(&o->ends.header, o->packet_size)};
+		        .length = frame_payload_bytes(&c->ends.header, c->packet_size)};
 		f->held = malloc(FRAME_PACKET_MAX);
 		f->buffers = calloc(IO_BURST_MAX, FRAME_PACKET_MAX);
 	}

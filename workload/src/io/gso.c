@@ -16,7 +16,6 @@
 #include "base/frame.h"
 #include "io/sock.h"
 #include "io/udp.h"
-#include "option/options.h"
 
 #ifndef UDP_SEGMENT
 #define UDP_SEGMENT 103
@@ -131,19 +130,17 @@ static bool has_offloads(int fd, char *err, size_t err_len)
 	return false;
 }
 
-static bool set_up(struct sock *s, const struct options *o, char *err, size_t err_len)
+static bool set_up(struct sock *s, const struct io_config *c, char *err, size_t err_len)
 {
-	if (!udp_set_up(s, o, err, err_len))
+	if (!udp_set_up(s, c, err, err_len))
 		return false;
 	s->mmsg = true;
 	return has_offloads(s->fd, err, err_len) && enlarge_receive_buffers(&s->rx, err, err_len);
 }
 
-static struct io *gso_open(const struct options *o, int eal_argc, char **eal_argv, char *err, size_t err_len)
+static struct io *gso_open(const struct io_config *c, char *err, size_t err_len)
 {
-	(void)eal_argc;
-	(void)eal_argv;
-	return sock_io_open(sizeof(struct io), set_up, o, err, err_len);
+	return sock_io_open(sizeof(struct io), set_up, c, err, err_len);
 }
 
 static unsigned gso_tx_acquire(struct io *io, uint8_t *payload[], unsigned n)

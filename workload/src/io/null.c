@@ -10,12 +10,11 @@
 #include "base/clock.h"
 #include "base/frame.h"
 #include "base/window.h"
-#include "option/options.h"
 
 #define ECHO_SLOTS (4 * IO_BURST_MAX)
 
 struct io {
-	const struct options *o;
+	const struct io_config *c;
 	struct clock clock;
 	struct window_cursor cursor;
 	uint64_t made; /* frames a receiver has been given */
@@ -23,7 +22,7 @@ struct io {
 	bool started, ended;
 	unsigned slots, head, tail; /* lent for sending at head; a client's echoes wait from tail to head */
 	unsigned on_loan;           /* received frames not yet released */
-	uint32_t length, around;    /* payload bytes of a frame, and the others of its packet size */
+	uint32_t length, overhead;  /* payload bytes of a frame, and the others of its packet size */
 	size_t stride;
 	uint8_t *buffers;
 };
@@ -39,18 +38,16 @@ static void null_close(struct io *io)
 	free(io);
 }
 
-static struct io *null_open(const struct options *o, int eal_argc, char **eal_argv, char *err, size_t err_len)
+static struct io *null_open(const struct io_config *c, char *err, size_t err_len)
 {
 	struct io *io = calloc(1, sizeof(*io));
 
-	(void)eal_argc;
-	(void)eal_argv;
 	if (io) {
-		io->o = o;
-		io->around = frame_around_bytes(&o->ends.header);
-		io->length = frame_payload_bytes(&o->ends.header, o->packet_size);
+		io->c = c;
+		io->overhead = frame_overhead_bytes(&c->ends.header);
+		io->length = frame_payload_bytes(&c->ends.header, c->packet_size);
 		io->stride = (io->length + 63) / 64 * 64;
-		io->echoes = o->app->sends && o->app->round_trip;
+		io->echoes = c->role.sends && c->role.round_trip;
 		io->slots = io->echoes ? ECHO_SLOTS : IO_BURST_MAX;
 		io->buffers = aligned_alloc(64, io->stride * io->slots);
 	}
@@ -97,24 +94,24 @@ static int null_tx_commit(struct io *io, unsigned n)
 
 static uint32_t size_of(const struct io *io, struct frame_label label)
 {
-	const struct options *o = io->o;
+	const struct io_config *c = io->c;
 
-	return shape_size(&o->shape, label.window, label.sequence, o->packet_size);
+	return pattern_size(&c->pattern, label.window, label.sequence, c->packet_size);
 }
 
 /* One frame with that window and sequence number, as a sender would have made it. */
 static void make(
         struct io *io, struct io_frame *frame, unsigned i, uint16_t window, uint64_t sequence, uint64_t now)
 {
-	struct frame_label label = {options_counted_stream(io->o), window, sequence};
+	struct frame_label label = {io_counted_stream(io->c), window, sequence};
 
 	frame->l2 = NULL;
 	frame->payload = slot(io, i);
 	frame->frame_len = (uint16_t)size_of(io, label);
-	frame->payload_len = (uint16_t)(frame->frame_len - io->around);
+	frame->payload_len = (uint16_t)(frame->frame_len - io->overhead);
 	frame_stamp(frame->payload, label, now);
-	if (io->o->touch)
-		frame_fill(frame->payload, frame->payload_len, sequence);
+	if (io->c->touch)
+		frame_fill_padding(frame->payload, frame->payload_len, sequence);
 }
 
 static int end_stream(struct io *io, struct io_frame *frames, uint64_t now)
@@ -126,20 +123,20 @@ static int end_stream(struct io *io, struct io_frame *frames, uint64_t now)
 
 static int make_burst(struct io *io, struct io_frame *frames, unsigned n)
 {
-	const struct options *o = io->o;
+	const struct io_schedule *s = &io->c->schedule;
 	uint64_t now = clock_cycles();
 
 	if (io->ended)
 		return 0;
 	if (!io->started) {
-		window_start(&io->cursor, now, io->clock.hz, o->warmup_s, o->window_s, o->duration_s);
+		window_start(&io->cursor, now, io->clock.hz, s->warmup_s, s->window_s, s->duration_s);
 		io->started = true;
 	}
 	while (now >= io->cursor.end)
 		if (!window_next(&io->cursor))
 			return end_stream(io, frames, now);
-	if (o->count && o->count - io->made < n) {
-		n = (unsigned)(o->count - io->made);
+	if (s->count && s->count - io->made < n) {
+		n = (unsigned)(s->count - io->made);
 		if (!n)
 			return end_stream(io, frames, now);
 	}
@@ -162,7 +159,7 @@ static int null_rx_poll(struct io *io, struct io_frame *frames, unsigned n)
 
 		frames[i] = (struct io_frame){
 		        .payload = payload,
-		        .payload_len = (uint16_t)(size - io->around),
+		        .payload_len = (uint16_t)(size - io->overhead),
 		        .frame_len = (uint16_t)size,
 		};
 	}

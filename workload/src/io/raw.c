@@ -13,7 +13,6 @@
 #include "base/frame.h"
 #include "io/packet_socket.h"
 #include "io/sock.h"
-#include "option/options.h"
 
 struct io {
 	struct sock sock;
@@ -64,51 +63,49 @@ static bool attach_filter(int fd, const struct frame_ends *ends, uint16_t port)
 	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) == 0;
 }
 
-static bool bind_interface(struct sock *s, const struct options *o, char *err, size_t err_len)
+static bool bind_interface(struct sock *s, const struct io_config *c, char *err, size_t err_len)
 {
 	/* The kernel tells of a tag only those that listen to frames of all kinds. */
-	const uint16_t kind = o->ends.header.ipv6 ? ETH_P_IPV6 : ETH_P_IP;
-	const uint16_t protocol = o->ends.header.vlan ? ETH_P_ALL : kind;
+	const uint16_t kind = c->ends.header.ipv6 ? ETH_P_IPV6 : ETH_P_IP;
+	const uint16_t protocol = c->ends.header.vlan ? ETH_P_ALL : kind;
 	struct sockaddr_ll link = {.sll_family = AF_PACKET, .sll_protocol = htons(protocol)};
 	int on = 1;
 
-	link.sll_ifindex = packet_interface(o->raw_interface, err, err_len);
+	link.sll_ifindex = packet_interface(c->interface, err, err_len);
 	if (!link.sll_ifindex)
 		return false;
 	/* Ours come back only to ETH_P_ALL sockets; asked for all the same, since kernels may change that. */
 	setsockopt(s->fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof(on));
-	if (!attach_filter(s->fd, &o->ends, options_heard_port(o)) ||
+	if (!attach_filter(s->fd, &c->ends, io_heard_port(c)) ||
 	        bind(s->fd, (struct sockaddr *)&link, sizeof(link)) < 0) {
-		snprintf(err, err_len, "raw socket on %s: %s", o->raw_interface, strerror(errno));
+		snprintf(err, err_len, "raw socket on %s: %s", c->interface, strerror(errno));
 		return false;
 	}
-	snprintf(s->interface, sizeof(s->interface), "%s", o->raw_interface);
+	snprintf(s->interface, sizeof(s->interface), "%s", c->interface);
 	return true;
 }
 
-static bool set_up(struct sock *s, const struct options *o, char *err, size_t err_len)
+static bool set_up(struct sock *s, const struct io_config *c, char *err, size_t err_len)
 {
-	if (!sock_init(s, o, o->packet_size - FRAME_FCS_BYTES, err, err_len))
+	if (!sock_init(s, c, c->packet_size - FRAME_FCS_BYTES, err, err_len))
 		return false;
-	if (o->ends.header.vlan)
+	if (c->ends.header.vlan)
 		sock_rx_leave_room(&s->rx, FRAME_VLAN_BYTES);
 	for (unsigned i = 0; i < s->tx.slots; i++)
-		frame_write_headers(sock_tx_buffer(s, i), &o->ends, o->packet_size);
+		frame_write_headers(sock_tx_buffer(s, i), &c->ends, c->packet_size);
 	s->fd = packet_open(0, err, err_len);
 	if (s->fd < 0)
 		return false;
-	sock_tune(s, o);
-	return bind_interface(s, o, err, err_len) && sock_check_mtu(s->fd, o->raw_interface, o, err, err_len);
+	sock_tune(s, c);
+	return bind_interface(s, c, err, err_len) && sock_check_mtu(s->fd, c->interface, c, err, err_len);
 }
 
-static struct io *raw_open(const struct options *o, int eal_argc, char **eal_argv, char *err, size_t err_len)
+static struct io *raw_open(const struct io_config *c, char *err, size_t err_len)
 {
-	struct io *io = sock_io_open(sizeof(*io), set_up, o, err, err_len);
+	struct io *io = sock_io_open(sizeof(*io), set_up, c, err, err_len);
 
-	(void)eal_argc;
-	(void)eal_argv;
 	if (io)
-		io->match = frame_match(&o->ends.header, options_heard_port(o));
+		io->match = frame_match(&c->ends.header, io_heard_port(c));
 	return io;
 }
 

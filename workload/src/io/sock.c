@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/frame.h"
-#include "option/options.h"
 
 /* A blocking call returns after this long, to look for a stop. */
 #define BLOCK_US 50000
@@ -51,16 +50,16 @@ static uint8_t *make_buffers(size_t stride, unsigned slots)
 	return buffers;
 }
 
-bool sock_init(struct sock *s, const struct options *o, size_t tx_length, char *err, size_t err_len)
+bool sock_init(struct sock *s, const struct io_config *c, size_t tx_length, char *err, size_t err_len)
 {
 	struct sock_tx *tx = &s->tx;
 	struct sock_rx *rx = &s->rx;
 
 	s->fd = -1;
-	s->mmsg = o->mmsg;
-	s->prompt = o->app->round_trip;
-	s->flags = o->blocking ? 0 : MSG_DONTWAIT;
-	tx->slots = rx->slots = o->burst;
+	s->mmsg = c->mmsg;
+	s->prompt = c->role.round_trip;
+	s->flags = c->blocking ? 0 : MSG_DONTWAIT;
+	tx->slots = rx->slots = c->burst;
 	tx->length = tx_length;
 	tx->stride = stride_for(tx_length);
 	rx->capacity = tx_length > 2048 ? tx_length : 2048; /* frames of others may be longer than ours */
@@ -69,7 +68,7 @@ bool sock_init(struct sock *s, const struct options *o, size_t tx_length, char *
 	rx->buffers = make_buffers(rx->stride, rx->slots);
 	if (!tx->buffers || !rx->buffers || !make_vectors(&tx->messages, &tx->vectors, 2 * tx->slots) ||
 	        !make_vectors(&rx->messages, &rx->vectors, rx->slots)) {
-		snprintf(err, err_len, "out of memory for %u frames", o->burst);
+		snprintf(err, err_len, "out of memory for %u frames", c->burst);
 		return false;
 	}
 	for (unsigned i = 0; i < tx->slots; i++)
@@ -100,8 +99,8 @@ void sock_close(struct sock *s)
 	free(s->rx.vectors);
 }
 
-struct io *sock_io_open(size_t size, bool (*set_up)(struct sock *, const struct options *, char *, size_t),
-        const struct options *o, char *err, size_t err_len)
+struct io *sock_io_open(size_t size, bool (*set_up)(struct sock *, const struct io_config *, char *, size_t),
+        const struct io_config *c, char *err, size_t err_len)
 {
 	struct sock *s = calloc(1, size);
 	struct io *io = (struct io *)s;
@@ -110,7 +109,7 @@ struct io *sock_io_open(size_t size, bool (*set_up)(struct sock *, const struct 
 		snprintf(err, err_len, "out of memory");
 		return NULL;
 	}
-	if (set_up(s, o, err, err_len))
+	if (set_up(s, c, err, err_len))
 		return io;
 	sock_io_close(io);
 	return NULL;
@@ -143,25 +142,25 @@ static int set_buffer(int fd, int forced, int polite, int bytes)
 	return taken;
 }
 
-void sock_tune(struct sock *s, const struct options *o)
+void sock_tune(struct sock *s, const struct io_config *c)
 {
 	const struct timeval block = {.tv_usec = BLOCK_US};
-	uint64_t each = o->packet_size + TRUESIZE_OVERHEAD, wanted = o->ring * each;
+	uint64_t each = c->packet_size + TRUESIZE_OVERHEAD, wanted = c->ring * each;
 	int bytes = wanted < BUFFER_MIN      ? (int)BUFFER_MIN
 	            : wanted > INT32_MAX / 2 ? INT32_MAX / 2
 	                                     : (int)wanted;
 
 	set_buffer(s->fd, SO_SNDBUFFORCE, SO_SNDBUF, bytes);
 	s->ring = (uint32_t)((uint64_t)set_buffer(s->fd, SO_RCVBUFFORCE, SO_RCVBUF, bytes) / each);
-	if (o->blocking) {
+	if (c->blocking) {
 		setsockopt(s->fd, SOL_SOCKET, SO_RCVTIMEO, &block, sizeof(block));
 		setsockopt(s->fd, SOL_SOCKET, SO_SNDTIMEO, &block, sizeof(block));
 	}
 }
 
-bool sock_check_mtu(int fd, const char *interface, const struct options *o, char *err, size_t err_len)
+bool sock_check_mtu(int fd, const char *interface, const struct io_config *c, char *err, size_t err_len)
 {
-	uint32_t needed = o->packet_size - FRAME_FCS_BYTES - FRAME_ETH_BYTES;
+	uint32_t needed = c->packet_size - FRAME_FCS_BYTES - FRAME_ETH_BYTES;
 	struct ifreq request = {0};
 
 	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", interface);
@@ -173,7 +172,7 @@ bool sock_check_mtu(int fd, const char *interface, const struct options *o, char
 		return true;
 	snprintf(err, err_len,
 	        "packet size %u needs an MTU of %u, and that of %s is %d: raise it, or send at most %u bytes",
-	        o->packet_size, needed, interface, request.ifr_mtu,
+	        c->packet_size, needed, interface, request.ifr_mtu,
 	        (unsigned)request.ifr_mtu + FRAME_FCS_BYTES + FRAME_ETH_BYTES);
 	return false;
 }

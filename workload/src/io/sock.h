@@ -14,7 +14,7 @@
 
 #include "io/io.h"
 
-struct options;
+struct io_config;
 
 /* Send side: `slots` buffers in a ring. Frames lent and not yet taken are [head, head + lent). The vectors
  * are twice as long as the ring, so that a burst is always contiguous in them. */
@@ -46,13 +46,13 @@ struct sock {
 };
 
 /* Buffers for frames of `length` bytes; returns false and a sentence if memory is short. fd stays -1. */
-bool sock_init(struct sock *s, const struct options *o, size_t tx_length, char *err, size_t err_len);
+bool sock_init(struct sock *s, const struct io_config *c, size_t tx_length, char *err, size_t err_len);
 void sock_close(struct sock *s);
 
 /* Operations (io.h) of a backend whose struct io, `size` bytes, begins with a struct sock; set_up() makes
  * that ready, or writes a sentence. */
-struct io *sock_io_open(size_t size, bool (*set_up)(struct sock *, const struct options *, char *, size_t),
-        const struct options *o, char *err, size_t err_len);
+struct io *sock_io_open(size_t size, bool (*set_up)(struct sock *, const struct io_config *, char *, size_t),
+        const struct io_config *c, char *err, size_t err_len);
 void sock_io_close(struct io *io);
 void sock_io_facts(struct io *io, struct io_facts *facts);
 bool sock_io_link_up(struct io *io);
@@ -60,13 +60,13 @@ bool sock_io_link_up(struct io *io);
 void sock_io_rx_release(struct io *io);
 
 /* Buffer sizes, timeouts of blocking calls. */
-void sock_tune(struct sock *s, const struct options *o);
+void sock_tune(struct sock *s, const struct io_config *c);
 
 /* Leaves so many bytes before each frame that comes. Once, before the first. */
 void sock_rx_leave_room(struct sock_rx *rx, uint32_t bytes);
 
 /* Refuses a packet size above the interface's MTU, and an interface that does not exist. */
-bool sock_check_mtu(int fd, const char *interface, const struct options *o, char *err, size_t err_len);
+bool sock_check_mtu(int fd, const char *interface, const struct io_config *c, char *err, size_t err_len);
 bool sock_link_up(const struct sock *s);
 
 uint8_t *sock_tx_buffer(const struct sock *s, unsigned slot);

@@ -11,7 +11,6 @@
 #include "base/frame.h"
 #include "io/sock.h"
 #include "io/udp.h"
-#include "option/options.h"
 
 struct io {
 	struct sock sock;
@@ -39,54 +38,52 @@ static bool find_interface(struct in_addr address, char name[IF_NAMESIZE])
 	return found;
 }
 
-static bool bind_and_connect(struct sock *s, const struct options *o, char *err, size_t err_len)
+static bool bind_and_connect(struct sock *s, const struct io_config *c, char *err, size_t err_len)
 {
 	struct sockaddr_in local = {
-	        .sin_family = AF_INET, .sin_port = htons(o->ends.udp_port), .sin_addr = o->ends.local_ip};
+	        .sin_family = AF_INET, .sin_port = htons(c->ends.udp_port), .sin_addr = c->ends.local_ip};
 	struct sockaddr_in remote = {
-	        .sin_family = AF_INET, .sin_port = htons(o->ends.udp_port), .sin_addr = o->ends.remote_ip};
+	        .sin_family = AF_INET, .sin_port = htons(c->ends.udp_port), .sin_addr = c->ends.remote_ip};
 	char ip[INET_ADDRSTRLEN];
 
 	if (bind(s->fd, (struct sockaddr *)&local, sizeof(local)) < 0) {
-		inet_ntop(AF_INET, &o->ends.local_ip, ip, sizeof(ip));
-		snprintf(err, err_len, "UDP %s port %u: %s", ip, o->ends.udp_port, strerror(errno));
+		inet_ntop(AF_INET, &c->ends.local_ip, ip, sizeof(ip));
+		snprintf(err, err_len, "UDP %s port %u: %s", ip, c->ends.udp_port, strerror(errno));
 		return false;
 	}
 	if (connect(s->fd, (struct sockaddr *)&remote, sizeof(remote)) < 0) {
-		inet_ntop(AF_INET, &o->ends.remote_ip, ip, sizeof(ip));
+		inet_ntop(AF_INET, &c->ends.remote_ip, ip, sizeof(ip));
 		snprintf(err, err_len, "no way to REMOTE_IP %s: %s", ip, strerror(errno));
 		return false;
 	}
 	return true;
 }
 
-bool udp_set_up(struct sock *s, const struct options *o, char *err, size_t err_len)
+bool udp_set_up(struct sock *s, const struct io_config *c, char *err, size_t err_len)
 {
 	char ip[INET_ADDRSTRLEN];
 
-	if (!sock_init(s, o, frame_payload_bytes(&o->ends.header, o->packet_size), err, err_len))
+	if (!sock_init(s, c, frame_payload_bytes(&c->ends.header, c->packet_size), err, err_len))
 		return false;
 	s->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (s->fd < 0) {
 		snprintf(err, err_len, "no UDP socket: %s", strerror(errno));
 		return false;
 	}
-	if (!find_interface(o->ends.local_ip, s->interface)) {
-		inet_ntop(AF_INET, &o->ends.local_ip, ip, sizeof(ip));
+	if (!find_interface(c->ends.local_ip, s->interface)) {
+		inet_ntop(AF_INET, &c->ends.local_ip, ip, sizeof(ip));
 		snprintf(err, err_len, "LOCAL_IP %s is the address of no interface here", ip);
 		return false;
 	}
-	if (!sock_check_mtu(s->fd, s->interface, o, err, err_len))
+	if (!sock_check_mtu(s->fd, s->interface, c, err, err_len))
 		return false;
-	sock_tune(s, o);
-	return bind_and_connect(s, o, err, err_len);
+	sock_tune(s, c);
+	return bind_and_connect(s, c, err, err_len);
 }
 
-static struct io *udp_open(const struct options *o, int eal_argc, char **eal_argv, char *err, size_t err_len)
+static struct io *udp_open(const struct io_config *c, char *err, size_t err_len)
 {
-	(void)eal_argc;
-	(void)eal_argv;
-	return sock_io_open(sizeof(struct io), udp_set_up, o, err, err_len);
+	return sock_io_open(sizeof(struct io), udp_set_up, c, err, err_len);
 }
 
 static unsigned udp_tx_acquire(struct io *io, uint8_t *payload[], unsigned n)

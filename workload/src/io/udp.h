@@ -6,10 +6,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct options;
+struct io_config;
 struct sock;
 
 /* Makes s a connected UDP socket with buffers for a burst. False and a sentence on failure. */
-bool udp_set_up(struct sock *s, const struct options *o, char *err, size_t err_len);
+bool udp_set_up(struct sock *s, const struct io_config *c, char *err, size_t err_len);
 
 #endif

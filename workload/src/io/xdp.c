@@ -15,7 +15,6 @@
 
 #include "base/frame.h"
 #include "io/xdp_port.h"
-#include "option/options.h"
 
 /* A blocking call returns after this long, to look for a stop. */
 #define BLOCK_MS 50
@@ -116,19 +115,17 @@ static void xdp_close(struct io *io)
 	free(io);
 }
 
-static struct io *xdp_open(const struct options *o, int eal_argc, char **eal_argv, char *err, size_t err_len)
+static struct io *xdp_open(const struct io_config *c, char *err, size_t err_len)
 {
 	struct io *io = calloc(1, sizeof(*io));
 
-	(void)eal_argc;
-	(void)eal_argv;
 	if (!io) {
 		snprintf(err, err_len, "out of memory");
 		return NULL;
 	}
-	io->blocking = o->blocking;
-	io->match = frame_match(&o->ends.header, options_heard_port(o));
-	if (xdp_port_open(&io->port, o, err, err_len))
+	io->blocking = c->blocking;
+	io->match = frame_match(&c->ends.header, io_heard_port(c));
+	if (xdp_port_open(&io->port, c, err, err_len))
 		return io;
 	free(io);
 	return NULL;

@@ -14,7 +14,6 @@
 
 #include "base/clock.h"
 #include "base/frame.h"
-#include "option/options.h"
 
 #ifndef XDP_OPTIONS_ZEROCOPY
 #define XDP_OPTIONS_ZEROCOPY (1 << 0)
@@ -45,22 +44,22 @@ static uint32_t power_of_two(uint32_t least)
 	return n;
 }
 
-static bool choose_sizes(struct xdp_port *p, const struct options *o, char *err, size_t err_len)
+static bool choose_sizes(struct xdp_port *p, const struct io_config *c, char *err, size_t err_len)
 {
-	p->frame_bytes = o->packet_size - FRAME_FCS_BYTES;
+	p->frame_bytes = c->packet_size - FRAME_FCS_BYTES;
 	p->chunk_bytes = p->frame_bytes + HEADROOM_BYTES <= CHUNK_BYTES ? CHUNK_BYTES : CHUNK_BYTES_MAX;
-	p->tx_ring = power_of_two(o->ring > o->burst ? o->ring : o->burst);
+	p->tx_ring = power_of_two(c->ring > c->burst ? c->ring : c->burst);
 	p->tx_chunks = 2 * p->tx_ring;
-	p->rx_chunks = power_of_two(o->ring > RX_CHUNKS_MIN ? o->ring : RX_CHUNKS_MIN);
+	p->rx_chunks = power_of_two(c->ring > RX_CHUNKS_MIN ? c->ring : RX_CHUNKS_MIN);
 	if (p->frame_bytes + HEADROOM_BYTES <= p->chunk_bytes)
 		return true;
 	snprintf(err, err_len, "packet size %u is more than AF_XDP has in one piece: send at most %u bytes",
-	        o->packet_size, CHUNK_BYTES_MAX - HEADROOM_BYTES + FRAME_FCS_BYTES);
+	        c->packet_size, CHUNK_BYTES_MAX - HEADROOM_BYTES + FRAME_FCS_BYTES);
 	return false;
 }
 
 /* An ordinary socket on the interface, whose frames fit. */
-static bool open_control(struct xdp_port *p, const struct options *o, char *err, size_t err_len)
+static bool open_control(struct xdp_port *p, const struct io_config *c, char *err, size_t err_len)
 {
 	struct sock *s = &p->control;
 
@@ -69,12 +68,12 @@ static bool open_control(struct xdp_port *p, const struct options *o, char *err,
 		snprintf(err, err_len, "no UDP socket: %s", strerror(errno));
 		return false;
 	}
-	if (!if_nametoindex(o->xdp_interface)) {
-		snprintf(err, err_len, "there is no interface '%.60s' here", o->xdp_interface);
+	if (!if_nametoindex(c->interface)) {
+		snprintf(err, err_len, "there is no interface '%.60s' here", c->interface);
 		return false;
 	}
-	snprintf(s->interface, sizeof(s->interface), "%s", o->xdp_interface);
-	return sock_check_mtu(s->fd, s->interface, o, err, err_len);
+	snprintf(s->interface, sizeof(s->interface), "%s", c->interface);
+	return sock_check_mtu(s->fd, s->interface, c, err, err_len);
 }
 
 /* An AF_XDP socket hears one queue: on an interface with several it would miss most frames. */
@@ -182,7 +181,7 @@ static bool open_socket(struct xdp_port *p, char *err, size_t err_len)
 }
 
 /* Chunks for sending get their headers and wait on the stack; all others wait for frames in the fill ring. */
-static bool hand_out_chunks(struct xdp_port *p, const struct options *o, char *err, size_t err_len)
+static bool hand_out_chunks(struct xdp_port *p, const struct io_config *c, char *err, size_t err_len)
 {
 	uint32_t at = 0;
 
@@ -193,7 +192,7 @@ static bool hand_out_chunks(struct xdp_port *p, const struct options *o, char *e
 	}
 	for (; p->free_count < p->tx_chunks; p->free_count++) {
 		p->free[p->free_count] = (uint64_t)p->free_count * p->chunk_bytes;
-		frame_write_headers(p->memory + p->free[p->free_count], &o->ends, o->packet_size);
+		frame_write_headers(p->memory + p->free[p->free_count], &c->ends, c->packet_size);
 	}
 	xsk_ring_prod__reserve(&p->fill, p->rx_chunks, &at);
 	for (uint32_t i = 0; i < p->rx_chunks; i++)
@@ -202,16 +201,16 @@ static bool hand_out_chunks(struct xdp_port *p, const struct options *o, char *e
 	return true;
 }
 
-bool xdp_port_open(struct xdp_port *p, const struct options *o, char *err, size_t err_len)
+bool xdp_port_open(struct xdp_port *p, const struct io_config *c, char *err, size_t err_len)
 {
-	struct frame_ends heard = o->ends;
+	struct frame_ends heard = c->ends;
 
-	heard.udp_port = options_heard_port(o);
+	heard.udp_port = io_heard_port(c);
 	*p = (struct xdp_port){.filter = {-1, -1, -1, false}, .control = {.fd = -1}};
-	if (choose_sizes(p, o, err, err_len) && open_control(p, o, err, err_len) &&
+	if (choose_sizes(p, c, err, err_len) && open_control(p, c, err, err_len) &&
 	        has_one_queue(p, err, err_len) && share_memory(p, err, err_len) &&
-	        xdp_filter_open(&p->filter, o->xdp_interface, &heard, err, err_len) &&
-	        hand_out_chunks(p, o, err, err_len) && open_socket(p, err, err_len))
+	        xdp_filter_open(&p->filter, c->interface, &heard, err, err_len) &&
+	        hand_out_chunks(p, c, err, err_len) && open_socket(p, err, err_len))
 		return true;
 	xdp_port_close(p);
 	return false;

@@ -31,7 +31,7 @@ struct xdp_port {
 
 /* Opens it on the interface of the options, with headers in all chunks for sending. False and a sentence on
  * failure. */
-bool xdp_port_open(struct xdp_port *p, const struct options *o, char *err, size_t err_len);
+bool xdp_port_open(struct xdp_port *p, const struct io_config *c, char *err, size_t err_len);
 
 /* Closes what is open of it. */
 void xdp_port_close(struct xdp_port *p);

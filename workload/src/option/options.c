@@ -7,13 +7,10 @@
 #include <string.h>
 
 #include "base/frame.h"
-#include "option/denied.h"
-#include "option/header.h"
+#include "option/checks.h"
 #include "option/table.h"
 
-/* An echo's message has a number and something to compare; a datagram fits into IPv4. */
-#define MESSAGE_MIN 16u
-#define DATAGRAM_MAX 65507u
+#define DPDK_PREFIX "dpdk-"
 
 /* Room for one sentence, with culprits cut to a readable length by the formats' %.60s. */
 struct failure {
@@ -31,17 +28,21 @@ void options_app_names(const struct application *const apps[], char *text, size_
 		        (size_t)snprintf(text + length, size - length, "%s%s", i ? ", " : "", apps[i]->name);
 }
 
+static bool has_prefix(const char *name)
+{
+	return strncmp(name, DPDK_PREFIX, strlen(DPDK_PREFIX)) == 0;
+}
+
 static bool find_app(const struct application *const apps[], const char *name, struct options *o)
 {
-	const char *bare = strncmp(name, "dpdk-", 5) == 0 ? name + 5 : name;
+	const char *bare = has_prefix(name) ? name + strlen(DPDK_PREFIX) : name;
 
 	for (size_t i = 0; apps[i]; i++) {
 		if (strcmp(bare, apps[i]->name) == 0) {
 			o->app = apps[i];
 			o->app_name = name;
-			o->io = bare == name ? IO_UDP : IO_DPDK;
 			if (o->app->any_frame || o->app->forwards)
-				o->packet_size = OPTIONS_LARGEST_FRAME;
+				o->io.packet_size = FRAME_PACKET_STANDARD;
 			return true;
 		}
 	}
@@ -123,79 +124,67 @@ static bool parse_mac(const char *text, uint8_t mac[6])
 	return true;
 }
 
-/* One of the arguments that have no name: FILE where the application has one, then four addresses. */
+/* Stores the FILE of an application that has one. */
+static bool store_file(struct options *o, const char *text, struct failure *f)
+{
+	o->file = text;
+	if (!*text)
+		snprintf(f->text, f->size, "FILE must be a name, not ''");
+	return *text != '\0';
+}
+
+static bool store_server(struct options *o, unsigned position, const char *text, struct failure *f)
+{
+	if (position > 0)
+		snprintf(f->text, f->size, "unexpected argument '%.60s' after the server's address", text);
+	else if (inet_pton(AF_INET, text, &o->io.ends.remote_ip) == 1)
+		return true;
+	else
+		snprintf(f->text, f->size, "SERVER_IP must be an IPv4 address such as 10.0.0.1, not '%.60s'",
+		        text);
+	return false;
+}
+
 static bool store_address(struct options *o, unsigned position, const char *text, struct failure *f)
 {
-	static const char *const NAMES[] = {"LOCAL_IP", "LOCAL_MAC", "REMOTE_IP", "REMOTE_MAC"};
-	bool ok = false;
+	struct frame_ends *ends = &o->io.ends;
+	const struct {
+		const char *name;
+		struct in_addr *ip;
+		uint8_t *mac;
+	} addresses[] = {{"LOCAL_IP", &ends->local_ip, NULL}, {"LOCAL_MAC", NULL, ends->local_mac},
+	        {"REMOTE_IP", &ends->remote_ip, NULL}, {"REMOTE_MAC", NULL, ends->remote_mac}};
+	uint8_t *mac;
 
-	if (o->app->any_frame && !o->file) {
-		o->file = text;
-		ok = *text != '\0';
-		if (!ok)
-			snprintf(f->text, f->size, "FILE must be a name, not ''");
-		return ok;
+	if (position >= sizeof(addresses) / sizeof(addresses[0])) {
+		snprintf(f->text, f->size, "unexpected argument '%.60s' after the four addresses", text);
+		return false;
 	}
+	mac = addresses[position].mac;
+	if (mac ? parse_mac(text, mac) : inet_pton(AF_INET, text, addresses[position].ip) == 1)
+		return true;
+	snprintf(f->text, f->size, "%s must be %s, not '%.60s'", addresses[position].name,
+	        mac ? "a MAC address such as 02:00:00:00:00:01" : "an IPv4 address such as 10.0.0.1", text);
+	return false;
+}
 
+/* Stores an argument that is no option: FILE if the application has one, then its addresses. */
+static bool store_positional(struct options *o, unsigned position, const char *text, struct failure *f)
+{
+	if (o->app->any_frame && !o->file)
+		return store_file(o, text, f);
 	if (o->app->forwards) {
 		snprintf(f->text, f->size, "unexpected argument '%.60s': %.40s has no addresses", text,
 		        o->app_name);
 		return false;
 	}
-	if (o->app->sockets && position > 0) {
-		snprintf(f->text, f->size, "unexpected argument '%.60s' behind the server's address", text);
-		return false;
-	}
-	switch (position) {
-	case 0:
-		ok = inet_pton(AF_INET, text, o->app->sockets ? &o->ends.remote_ip : &o->ends.local_ip) == 1;
-		break;
-	case 1:
-		ok = parse_mac(text, o->ends.local_mac);
-		break;
-	case 2:
-		ok = inet_pton(AF_INET, text, &o->ends.remote_ip) == 1;
-		break;
-	case 3:
-		ok = parse_mac(text, o->ends.remote_mac);
-		break;
-	default:
-		snprintf(f->text, f->size, "unexpected argument '%.60s' behind the four addresses", text);
-		return false;
-	}
-	if (!ok)
-		snprintf(f->text, f->size, "%s must be %s, not '%.60s'",
-		        o->app->sockets ? "SERVER_IP" : NAMES[position],
-		        position % 2 ? "a MAC address such as 02:00:00:00:00:01"
-		                     : "an IPv4 address such as 10.0.0.1",
-		        text);
-	return ok;
+	if (o->app->sockets)
+		return store_server(o, position, text, f);
+	return store_address(o, position, text, f);
 }
 
-/* What replay and capture need of their options. */
-static bool check_any_frame(const struct options *o, struct failure *f)
-{
-	if (o->io != IO_RAW && o->io != IO_DPDK)
-		snprintf(f->text, f->size,
-		        "%.40s needs -R IF, since only a raw socket carries frames of any kind; or use "
-		        "dpdk-%.40s",
-		        o->app_name, o->app_name);
-	else if (o->timing && o->rate_pps > 0)
-		snprintf(f->text, f->size,
-		        "--timing keeps the frames' own times, so that -r has no place: leave "
-		        "one of them out");
-	else if (o->step && !o->supervised)
-		snprintf(f->text, f->size, "--step waits for lines 'go' on stdin: add --supervised");
-	else if (o->capture_file && o->app->sends && strcmp(o->capture_file, o->file) == 0)
-		snprintf(f->text, f->size,
-		        "--capture %.60s would overwrite the file to be sent: name another", o->capture_file);
-	else
-		return true;
-	return false;
-}
-
-/* FILE where the application has one; all four addresses, which replay and capture can do without, and a
- * forwarder has not. */
+/* Checks that FILE and addresses are complete. Replay and capture work without addresses; a forwarder has
+ * none. */
 static bool check_positions(const struct options *o, unsigned positions, struct failure *f)
 {
 	unsigned addresses = positions - (o->file != NULL);
@@ -213,112 +202,55 @@ static bool check_positions(const struct options *o, unsigned positions, struct 
 	return false;
 }
 
-/* What a forwarder needs of its options. */
-static bool check_forwarder(const struct options *o, struct failure *f)
+static bool is_help(const char *argument)
 {
-	if (o->reorder_every == 1) {
-		snprintf(f->text, f->size,
-		        "--reorder 1 leaves no frame that another could be sent behind; take 2 or more");
-		return false;
-	}
-	if (o->io == IO_DPDK)
-		return true;
-	if (o->io == IO_NULL || o->raw_interface_count < 2 || o->raw_interface_count % 2 ||
-	        o->raw_interface_count > FORWARD_PORTS_MAX) {
-		snprintf(f->text, f->size,
-		        "%.40s needs pairs of interfaces, 2 to %u in all, and %u were given: -R IF -R IF",
-		        o->app_name, FORWARD_PORTS_MAX, o->raw_interface_count);
-		return false;
-	}
-	for (unsigned i = 1; i < o->raw_interface_count; i++) {
-		for (unsigned k = 0; k < i; k++) {
-			if (strcmp(o->raw_interfaces[i], o->raw_interfaces[k]) != 0)
-				continue;
-			snprintf(f->text, f->size, "interface '%.60s' was given twice: a port has one peer",
-			        o->raw_interfaces[i]);
-			return false;
-		}
-	}
-	return true;
+	return strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0;
 }
 
-/* What ask and echo need of their options. */
-static bool check_sockets(const struct options *o, struct failure *f)
+/* --io names a back end, the prefix dpdk- does, and an interface does. */
+static const char *backend_name(const struct options *o)
 {
-	if (o->io != IO_UDP)
-		snprintf(f->text, f->size, "%.40s has sockets of its own: leave out dpdk-, -R, -X and --io",
-		        o->app_name);
-	else if (o->protocol <= PROTOCOL_TCP &&
-	         (o->message < MESSAGE_MIN || (o->protocol == PROTOCOL_UDP && o->message > DATAGRAM_MAX)))
-		snprintf(f->text, f->size,
-		        "--message %u is no length of an echo: take %u or more, of udp at most %u",
-		        o->message, MESSAGE_MIN, DATAGRAM_MAX);
-	else if (o->protocol > PROTOCOL_TCP && !o->app->sends)
-		snprintf(f->text, f->size, "%.40s answers udp and tcp: %s needs a server of its own",
-		        o->app_name, PROTOCOL_NAMES[o->protocol]);
-	else if (!o->duration_s && o->app->sends)
-		snprintf(f->text, f->size, "%.40s needs a --duration", o->app_name);
-	else
-		return true;
-	return false;
+	if (o->io_name)
+		return o->io_name;
+	if (has_prefix(o->app_name))
+		return "dpdk";
+	if (o->raw_interface)
+		return "raw";
+	return o->xdp_interface ? "xdp" : "udp";
 }
 
-/* What no single row can say. */
-static bool check_together(const struct options *o, struct failure *f)
+/* Chooses the back end and completes its config by what the application and other options say. */
+static void complete_io(struct options *o)
 {
-	if ((o->app->any_frame && !check_any_frame(o, f)) || !header_fits(o, f->text, f->size) ||
-	        !denied_fits(o, f->text, f->size))
-		return false;
-	if (!o->app->any_frame && o->duration_s / o->window_s > FRAME_WINDOW_LAST)
-		snprintf(f->text, f->size,
-		        "--duration %g holds more than %u windows of %g s; choose a longer --window",
-		        o->duration_s, FRAME_WINDOW_LAST, o->window_s);
-	else if (o->io == IO_DPDK && o->burst > o->ring)
-		snprintf(f->text, f->size,
-		        "--burst %u is larger than the ring of %u descriptors; choose a larger --ring",
-		        o->burst, o->ring);
-	else if (o->xdp_interface && o->raw_interface)
-		snprintf(f->text, f->size,
-		        "-R %.60s and -X %.60s are two ways to send: leave one of them out", o->raw_interface,
-		        o->xdp_interface);
-	else if (o->gso && (o->io == IO_RAW || o->io == IO_XDP))
-		snprintf(f->text, f->size, "--gso is for UDP sockets: leave it out, or %s",
-		        o->io == IO_RAW ? "-R" : "-X");
-	else if (o->app->duplex && o->blocking)
-		snprintf(f->text, f->size, "%.40s sends and receives in one loop: leave out --blocking",
-		        o->app_name);
-	else if (o->train_from && o->rate_pps > 0)
-		snprintf(f->text, f->size, "--train sends as fast as the port takes it; leave out --rate %g",
-		        o->rate_pps);
-	else if (o->trace_seconds && o->rate_pps <= 0)
-		snprintf(f->text, f->size, "--trace needs --rate, the rate of the warm-up");
-	else if (shape_has_flows(&o->shape) && o->io == IO_UDP)
-		snprintf(f->text, f->size, "--flows needs -R IF or dpdk-%.40s: a UDP socket has one flow",
-		        o->app->name);
-	else if (shape_has_flows(&o->shape) && o->app->round_trip &&
-	         (o->shape.field == SHAPE_PORTS || o->shape.field == SHAPE_NEW))
-		snprintf(f->text, f->size,
-		        "--flows of %s has no answers: they come back to one port; vary addresses or macs",
-		        o->shape.field == SHAPE_PORTS ? "ports" : "new ones");
-	else if (o->shape.field == SHAPE_PORTS && o->shape.flows > SHAPE_PORT_FLOWS_MAX)
-		snprintf(f->text, f->size,
-		        "--flows %u is more than there are ports; take at most %u, or addresses",
-		        o->shape.flows, SHAPE_PORT_FLOWS_MAX);
-	else if (o->queues > 1 && (o->io != IO_DPDK || o->app->forwards || o->app->any_frame))
-		snprintf(f->text, f->size,
-		        "--queues %u has no place: %.40s has one queue; take dpdk-send, dpdk-recv, "
-		        "dpdk-client, dpdk-server or dpdk-duplex",
-		        o->queues, o->app_name);
-	else if (o->await_socket && (o->io != IO_DPDK || o->app->forwards))
-		snprintf(f->text, f->size, "--await has no place: %.40s has no virtual device to wait with",
-		        o->app_name);
-	else if (o->eal_argc && o->io != IO_DPDK)
-		snprintf(f->text, f->size, "EAL options ('%.60s') are for the dpdk- applications only",
-		        o->eal_argv[0]);
-	else
-		return (!o->app->forwards || check_forwarder(o, f)) &&
-		       (!o->app->sockets || check_sockets(o, f));
-	return false;
+	const struct application *app = o->app;
+	const unsigned wanted = (o->gso ? IO_SEGMENTS : 0u) | (app->any_frame ? IO_ANY_FRAME : 0u) |
+	                        (o->io.queues > 1 ? IO_QUEUES : 0u);
+
+	o->backend = io_backend_find(backend_name(o), wanted);
+	o->io.interface = o->raw_interface ? o->raw_interface : o->xdp_interface;
+	o->io.role = (struct io_role){
+	        .sends = app->sends,
+	        .receives = !app->sends || app->round_trip || app->duplex || o->capture_file,
+	        .round_trip = app->round_trip,
+	        .duplex = app->duplex,
+	        .forwards = app->forwards,
+	        .any_frame = app->any_frame,
+	};
+	o->io.schedule = (struct io_schedule){o->warmup_s, o->window_s, o->duration_s, o->count};
+}
+
+/* Parses one argument. Returns how many further ones were used, or -1. */
+static int parse_argument(struct options *o, unsigned *positions, const char *argument, const char *following,
+        struct failure *f)
+{
+	if (strncmp(argument, "--", 2) == 0)
+		return parse_long(o, argument, following, f);
+	if (argument[0] == '-' && argument[1])
+		return parse_letters(o, argument, following, f);
+	if (!store_positional(o, *positions - (o->file != NULL), argument, f))
+		return -1;
+	++*positions;
+	return 0;
 }
 
 static enum options_outcome parse_arguments(struct options *o, int argc, char **argv, struct failure *f)
@@ -326,35 +258,39 @@ static enum options_outcome parse_arguments(struct options *o, int argc, char **
 	unsigned positions = 0;
 
 	for (int i = 0; i < argc; i++) {
-		const char *following = i + 1 < argc ? argv[i + 1] : NULL;
-		int used = 0;
+		int used;
 
 		if (strcmp(argv[i], "--") == 0) {
-			o->eal_argc = argc - i - 1;
-			o->eal_argv = argv + i + 1;
+			o->io.eal_argc = argc - i - 1;
+			o->io.eal_argv = argv + i + 1;
 			break;
 		}
-		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+		if (is_help(argv[i]))
 			return OPTIONS_HELP;
-		if (strncmp(argv[i], "--", 2) == 0)
-			used = parse_long(o, argv[i], following, f);
-		else if (argv[i][0] == '-' && argv[i][1])
-			used = parse_letters(o, argv[i], following, f);
-		else if (!store_address(o, positions - (o->file != NULL), argv[i], f))
-			return OPTIONS_BAD;
-		else
-			positions++;
+		used = parse_argument(o, &positions, argv[i], i + 1 < argc ? argv[i + 1] : NULL, f);
 		if (used < 0)
 			return OPTIONS_BAD;
 		i += used;
 	}
 	if (!check_positions(o, positions, f))
 		return OPTIONS_BAD;
-	if (o->io == IO_UDP && o->raw_interface)
-		o->io = IO_RAW;
-	else if (o->io == IO_UDP && o->xdp_interface)
-		o->io = IO_XDP;
-	return check_together(o, f) ? OPTIONS_RUN : OPTIONS_BAD;
+	complete_io(o);
+	return options_fit(o, f->text, f->size) ? OPTIONS_RUN : OPTIONS_BAD;
+}
+
+/* What the first argument asks for if it is no application with arguments. OPTIONS_BAD: nothing. */
+static enum options_outcome find_request(const char *argument)
+{
+	static const struct {
+		const char *argument;
+		enum options_outcome outcome;
+	} REQUESTS[] = {{"--version", OPTIONS_VERSION}, {"--options", OPTIONS_LIST}, {"--help", OPTIONS_HELP},
+	        {"-h", OPTIONS_HELP}, {"pause", OPTIONS_PAUSE}, {"distance", OPTIONS_DISTANCE}};
+
+	for (size_t i = 0; i < sizeof(REQUESTS) / sizeof(REQUESTS[0]); i++)
+		if (strcmp(argument, REQUESTS[i].argument) == 0)
+			return REQUESTS[i].outcome;
+	return OPTIONS_BAD;
 }
 
 enum options_outcome options_parse(struct options *o, const struct application *const apps[], int argc,
@@ -363,34 +299,24 @@ enum options_outcome options_parse(struct options *o, const struct application *
 	struct failure f = {err, err_len};
 	const char *slash = argc ? strrchr(argv[0], '/') : NULL;
 	const char *called = argc ? (slash ? slash + 1 : argv[0]) : "";
+	enum options_outcome outcome;
 	char names[128];
-	bool linked;
 
 	*o = OPTION_DEFAULTS;
+	if (find_app(apps, called, o)) /* by a link of that name */
+		return parse_arguments(o, argc - 1, argv + 1, &f);
 	options_app_names(apps, names, sizeof(names));
-	linked = find_app(apps, called, o);
-	if (!linked) {
-		if (argc < 2) {
-			snprintf(err, err_len,
-			        "an application is missing: %s, a dpdk- twin, pause or distance", names);
-			return OPTIONS_BAD;
-		}
-		if (strcmp(argv[1], "--version") == 0)
-			return OPTIONS_VERSION;
-		if (strcmp(argv[1], "--options") == 0)
-			return OPTIONS_LIST;
-		if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
-			return OPTIONS_HELP;
-		if (strcmp(argv[1], "pause") == 0)
-			return OPTIONS_PAUSE;
-		if (strcmp(argv[1], "distance") == 0)
-			return OPTIONS_DISTANCE;
-		if (!find_app(apps, argv[1], o)) {
-			snprintf(err, err_len,
-			        "unknown application '%.60s': choose %s, a dpdk- twin, pause or distance",
-			        argv[1], names);
-			return OPTIONS_BAD;
-		}
+	if (argc < 2) {
+		snprintf(err, err_len, "an application is missing: %s, a dpdk- twin, pause or distance",
+		        names);
+		return OPTIONS_BAD;
 	}
-	return parse_arguments(o, argc - (linked ? 1 : 2), argv + (linked ? 1 : 2), &f);
+	outcome = find_request(argv[1]);
+	if (outcome != OPTIONS_BAD)
+		return outcome;
+	if (find_app(apps, argv[1], o))
+		return parse_arguments(o, argc - 2, argv + 2, &f);
+	snprintf(err, err_len, "unknown application '%.60s': choose %s, a dpdk- twin, pause or distance",
+	        argv[1], names);
+	return OPTIONS_BAD;
 }

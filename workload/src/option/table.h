@@ -23,7 +23,7 @@ enum option_kind {
 	KIND_FLOWS,
 	KIND_PROTOCOL,
 	KIND_HEADER,
-	KIND_DENIED,
+	KIND_ACL,
 };
 
 struct option_row {

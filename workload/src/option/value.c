@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "option/denied.h"
-#include "option/header.h"
 #include "option/table.h"
 
 #include <ctype.h>
@@ -27,44 +25,127 @@ static bool parse_number(const char *text, bool suffix, double *value)
 	return *end == '\0' && isfinite(*value);
 }
 
-static bool parse_fault(const struct option_row *row, const char *text, struct options *o)
+/* A number up to the separator or the end of the text, within the row's bounds; moves on to where it ends. */
+static bool parse_part(
+        const struct option_row *row, const char **text, char separator, bool suffix, double *value)
 {
-	static const char *const KINDS[] = {NULL, "drop", "duplicate", "reorder"};
-	const char *colon = strchr(text, ':');
+	const char end[] = {separator, '\0'}, *begin = *text;
+	size_t length = strcspn(begin, end);
+	char part[24];
+
+	*text += length;
+	if (separator) {
+		if (length >= sizeof(part))
+			return false;
+		memcpy(part, begin, length);
+		part[length] = '\0';
+		begin = part;
+	}
+	return parse_number(begin, suffix, value) && *value >= row->min && *value <= row->max;
+}
+
+static bool parse_whole(
+        const struct option_row *row, const char **text, char separator, bool suffix, double *value)
+{
+	return parse_part(row, text, separator, suffix, value) && *value == floor(*value);
+}
+
+static void *field_of(const struct option_row *row, struct options *o)
+{
+	return (char *)o + row->offset;
+}
+
+static bool store_flag(const struct option_row *row, const char *text, struct options *o)
+{
+	(void)text;
+	*(bool *)field_of(row, o) = true;
+	return true;
+}
+
+static bool store_text(const struct option_row *row, const char *text, struct options *o)
+{
+	*(const char **)field_of(row, o) = text;
+	return *text != '\0';
+}
+
+static bool store_interface(const struct option_row *row, const char *text, struct options *o)
+{
+	if (o->io.interface_count < IO_PORTS_MAX)
+		o->io.interfaces[o->io.interface_count] = text;
+	o->io.interface_count++;
+	return store_text(row, text, o);
+}
+
+static bool store_double(const struct option_row *row, const char *text, struct options *o)
+{
+	return parse_part(row, &text, '\0', row->kind == KIND_RATE, field_of(row, o));
+}
+
+static bool store_u16(const struct option_row *row, const char *text, struct options *o)
+{
+	double value;
+
+	if (!parse_whole(row, &text, '\0', false, &value))
+		return false;
+	*(uint16_t *)field_of(row, o) = (uint16_t)value;
+	return true;
+}
+
+static bool store_u32(const struct option_row *row, const char *text, struct options *o)
+{
+	double value;
+
+	if (!parse_whole(row, &text, '\0', false, &value))
+		return false;
+	*(uint32_t *)field_of(row, o) = (uint32_t)value;
+	return true;
+}
+
+static bool store_u64(const struct option_row *row, const char *text, struct options *o)
+{
+	double value;
+
+	if (!parse_whole(row, &text, '\0', false, &value))
+		return false;
+	*(uint64_t *)field_of(row, o) = (uint64_t)value;
+	return true;
+}
+
+/* The name of a back end that is chosen by name. */
+static bool store_backend(const struct option_row *row, const char *text, struct options *o)
+{
+	const struct io_backend *backend = io_backend_find(text, 0);
+
+	return backend && backend->flags & IO_BY_NAME && store_text(row, text, o);
+}
+
+/* KIND:N */
+static bool store_fault(const struct option_row *row, const char *text, struct options *o)
+{
+	static const char *const KINDS[] = {NULL, "drop:", "duplicate:", "reorder:"};
 	double every;
 
-	if (!colon || !parse_number(colon + 1, false, &every) || every < row->min || every > row->max ||
-	        every != floor(every))
-		return false;
 	for (int kind = FAULT_DROP; kind <= FAULT_REORDER; kind++) {
-		if (strlen(KINDS[kind]) == (size_t)(colon - text) &&
-		        strncmp(text, KINDS[kind], strlen(KINDS[kind])) == 0) {
-			o->fault = (enum fault_kind)kind;
-			o->fault_every = (uint32_t)every;
-			return true;
-		}
+		const char *number = text + strlen(KINDS[kind]);
+
+		if (strncmp(text, KINDS[kind], strlen(KINDS[kind])) != 0)
+			continue;
+		if (!parse_whole(row, &number, '\0', false, &every))
+			return false;
+		o->fault = (struct fault){(enum fault_kind)kind, (uint32_t)every};
+		return true;
 	}
 	return false;
 }
 
 /* FROM:TO:STEPS, ascending. */
-static bool parse_train(const struct option_row *row, const char *text, struct options *o)
+static bool store_train(const struct option_row *row, const char *text, struct options *o)
 {
 	double parts[3];
-	char one[24];
 
-	for (unsigned i = 0; i < 3; i++) {
-		size_t length = strcspn(text, ":");
-
-		if (length >= sizeof(one) || (text[length] == ':') != (i < 2))
+	for (unsigned i = 0; i < 3; i++, text++)
+		if (!parse_whole(row, &text, ':', true, &parts[i]) || (*text == ':') != (i < 2))
 			return false;
-		memcpy(one, text, length);
-		one[length] = '\0';
-		if (!parse_number(one, true, &parts[i]) || parts[i] < row->min || parts[i] > row->max ||
-		        parts[i] != floor(parts[i]))
-			return false;
-		text += length + 1;
-	}
 	o->train_from = (uint32_t)parts[0];
 	o->train_to = (uint32_t)parts[1];
 	o->train_steps = (uint32_t)parts[2];
@@ -72,98 +153,71 @@ static bool parse_train(const struct option_row *row, const char *text, struct o
 }
 
 /* SIZE,SIZE,...; the packet size becomes that of the longest. */
-static bool parse_sizes(const struct option_row *row, const char *text, struct options *o)
+static bool store_sizes(const struct option_row *row, const char *text, struct options *o)
 {
-	struct shape *s = &o->shape;
-	char one[24];
+	struct flow_pattern *s = &o->io.pattern;
 	double size;
 
 	s->cycle = 0;
-	o->packet_size = 0;
+	o->io.packet_size = 0;
 	for (;; text++) {
-		size_t length = strcspn(text, ",");
-
-		if (length >= sizeof(one) || s->cycle == SHAPE_CYCLE_MAX)
-			return false;
-		memcpy(one, text, length);
-		one[length] = '\0';
-		if (!parse_number(one, false, &size) || size < row->min || size > row->max ||
-		        size != floor(size))
+		if (s->cycle == PATTERN_CYCLE_MAX || !parse_whole(row, &text, ',', false, &size))
 			return false;
 		s->sizes[s->cycle++] = (uint16_t)size;
-		o->packet_size = size > o->packet_size ? (uint32_t)size : o->packet_size;
-		text += length;
+		o->io.packet_size = size > o->io.packet_size ? (uint32_t)size : o->io.packet_size;
 		if (!*text)
 			return true;
 	}
 }
 
 /* RATE,RATE,... */
-static bool parse_trace(const struct option_row *row, const char *text, struct options *o)
+static bool store_trace(const struct option_row *row, const char *text, struct options *o)
 {
-	char one[24];
-
-	for (o->trace_seconds = 0;; text++) {
-		size_t length = strcspn(text, ",");
-		double *rate = &o->trace[o->trace_seconds];
-
-		if (length >= sizeof(one) || o->trace_seconds++ == TRACE_MAX)
+	for (o->trace_seconds = 0; o->trace_seconds < TRACE_MAX; text++) {
+		if (!parse_part(row, &text, ',', true, &o->trace[o->trace_seconds++]))
 			return false;
-		memcpy(one, text, length);
-		one[length] = '\0';
-		if (!parse_number(one, true, rate) || *rate < row->min || *rate > row->max)
-			return false;
-		text += length;
 		if (!*text)
 			return true;
 	}
+	return false;
+}
+
+/* :FIELD; moves on to where it ends. Addresses without one. */
+static enum pattern_field take_field(const char **text)
+{
+	static const char *const FIELDS[] = {":addresses", ":ports", ":macs"};
+
+	for (unsigned i = 0; i < sizeof(FIELDS) / sizeof(FIELDS[0]); i++)
+		if (strncmp(*text, FIELDS[i], strlen(FIELDS[i])) == 0) {
+			*text += strlen(FIELDS[i]);
+			return (enum pattern_field)i;
+		}
+	return PATTERN_ADDRESSES;
 }
 
 /* N, N:FIELD, N:zipf, N:FIELD:zipf or new. */
-static bool parse_flows(const struct option_row *row, const char *text, struct options *o)
+static bool store_flows(const struct option_row *row, const char *text, struct options *o)
 {
-	static const char *const FIELDS[] = {"addresses", "ports", "macs"};
-	struct shape *s = &o->shape;
-	size_t length = strcspn(text, ":");
-	char number[24];
+	struct flow_pattern *s = &o->io.pattern;
 	double flows;
 
+	s->zipf = false;
 	if (strcmp(text, "new") == 0) {
 		s->flows = UINT32_MAX;
-		s->field = SHAPE_NEW;
-		s->zipf = false;
+		s->field = PATTERN_NEW;
 		return true;
 	}
-	if (length >= sizeof(number))
-		return false;
-	memcpy(number, text, length);
-	number[length] = '\0';
-	if (!parse_number(number, true, &flows) || flows < row->min || flows > row->max ||
-	        flows != floor(flows))
+	if (!parse_whole(row, &text, ':', true, &flows))
 		return false;
 	s->flows = (uint32_t)flows;
-	s->field = SHAPE_ADDRESSES;
-	s->zipf = false;
-	text += length;
-	for (unsigned i = 0; i < sizeof(FIELDS) / sizeof(FIELDS[0]); i++) {
-		length = strlen(FIELDS[i]);
-		if (*text == ':' && strncmp(text + 1, FIELDS[i], length) == 0) {
-			s->field = (enum shape_field)i;
-			text += 1 + length;
-			break;
-		}
-	}
-	if (strcmp(text, ":zipf") == 0) {
-		s->zipf = true;
-		return true;
-	}
-	return *text == '\0';
+	s->field = take_field(&text);
+	s->zipf = strcmp(text, ":zipf") == 0;
+	return s->zipf || *text == '\0';
 }
 
-const char *const PROTOCOL_NAMES[PROTOCOLS] = {"udp", "tcp", "resp", "memcached", "http"};
-
-static bool parse_protocol(const char *text, struct options *o)
+static bool store_protocol(const struct option_row *row, const char *text, struct options *o)
 {
+	(void)row;
 	for (unsigned i = 0; i < PROTOCOLS; i++) {
 		if (strcmp(text, PROTOCOL_NAMES[i]) == 0) {
 			o->protocol = (enum protocol)i;
@@ -171,6 +225,102 @@ static bool parse_protocol(const char *text, struct options *o)
 		}
 	}
 	return false;
+}
+
+/* Digits up to a separator or the end, as a number within bounds; moves on to where they end. */
+static bool take_digits(const char **text, unsigned long least, unsigned long most, unsigned long *number)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)**text))
+		return false;
+	*number = strtoul(*text, &end, 10);
+	*text = end;
+	return *number >= least && *number <= most;
+}
+
+/* NAME or NAME+vlanN */
+static bool store_header(const struct option_row *row, const char *text, struct options *o)
+{
+	static const char *const NAMES[] = {"udp4", "tcp4", "udp6", "tcp6"};
+	static const char TAG[] = "+vlan";
+	struct frame_header *h = field_of(row, o);
+	unsigned long vlan;
+
+	for (unsigned i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
+		if (strncmp(text, NAMES[i], strlen(NAMES[i])) != 0)
+			continue;
+		*h = (struct frame_header){.tcp = i % 2, .ipv6 = i / 2};
+		text += strlen(NAMES[i]);
+		if (!*text)
+			return true;
+		if (strncmp(text, TAG, strlen(TAG)) != 0)
+			return false;
+		text += strlen(TAG);
+		if (!take_digits(&text, (unsigned long)row->min, (unsigned long)row->max, &vlan) || *text)
+			return false;
+		h->vlan = (uint16_t)vlan;
+		return true;
+	}
+	return false;
+}
+
+/* PERCENT:PLACES:MARK, the mark a port or a text. */
+static bool store_acl(const struct option_row *row, const char *text, struct options *o)
+{
+	struct acl *acl = field_of(row, o);
+	unsigned long percent, places, port;
+
+	if (!take_digits(&text, (unsigned long)row->min, (unsigned long)row->max, &percent) ||
+	        *text++ != ':' || !take_digits(&text, 1, ACL_PLACES_MAX, &places) || *text++ != ':' ||
+	        percent * places < 100)
+		return false;
+	*acl = (struct acl){.percent = (uint32_t)percent, .places = (uint32_t)places};
+	if (!isdigit((unsigned char)*text)) {
+		acl->text = text;
+		return *text && strlen(text) <= ACL_TEXT_MAX;
+	}
+	if (!take_digits(&text, 1, UINT16_MAX - places + 1, &port) || *text)
+		return false;
+	acl->port = (uint16_t)port;
+	return true;
+}
+
+bool option_store(const struct option_row *row, const char *text, struct options *o)
+{
+	static bool (*const STORE[])(const struct option_row *, const char *, struct options *) = {
+	        [KIND_FLAG] = store_flag,
+	        [KIND_U16] = store_u16,
+	        [KIND_U32] = store_u32,
+	        [KIND_U64] = store_u64,
+	        [KIND_RATE] = store_double,
+	        [KIND_SECONDS] = store_double,
+	        [KIND_MICROSECONDS] = store_double,
+	        [KIND_TEXT] = store_text,
+	        [KIND_INTERFACE] = store_interface,
+	        [KIND_IO] = store_backend,
+	        [KIND_FAULT] = store_fault,
+	        [KIND_TRAIN] = store_train,
+	        [KIND_SIZES] = store_sizes,
+	        [KIND_TRACE] = store_trace,
+	        [KIND_FLOWS] = store_flows,
+	        [KIND_PROTOCOL] = store_protocol,
+	        [KIND_HEADER] = store_header,
+	        [KIND_ACL] = store_acl,
+	};
+
+	return STORE[row->kind](row, text, o);
+}
+
+/* "'null' or 'NAME'": the back ends that are chosen by name. */
+static void list_backends(char *text, size_t size)
+{
+	size_t length = 0;
+
+	for (const struct io_backend *b = io_backends; b->name && length < size; b++)
+		if (b->flags & IO_BY_NAME)
+			length += (size_t)snprintf(
+			        text + length, size - length, "%s'%s'", length ? " or " : "", b->name);
 }
 
 void option_expectation(const struct option_row *row, char *text, size_t size)
@@ -182,7 +332,7 @@ void option_expectation(const struct option_row *row, char *text, size_t size)
 		snprintf(text, size, "a number from %.15g to %.15g", row->min, row->max);
 		break;
 	case KIND_IO:
-		snprintf(text, size, "'null'");
+		list_backends(text, size);
 		break;
 	case KIND_PROTOCOL:
 		snprintf(text, size, "udp, tcp, resp, memcached or http");
@@ -210,16 +360,15 @@ void option_expectation(const struct option_row *row, char *text, size_t size)
 		        "udp4, tcp4, udp6 or tcp6, and +vlan%.15g to +vlan%.15g behind it or not", row->min,
 		        row->max);
 		break;
-	case KIND_DENIED:
+	case KIND_ACL:
 		snprintf(text, size,
 		        "PERCENT:PLACES:MARK, %.15g to %.15g of up to %u places, at least one, and a port or "
-		        "a "
-		        "text",
-		        row->min, row->max, DENIED_PLACES_MAX);
+		        "a text",
+		        row->min, row->max, ACL_PLACES_MAX);
 		break;
 	case KIND_SIZES:
 		snprintf(text, size, "up to %u whole numbers from %.15g to %.15g with commas between",
-		        SHAPE_CYCLE_MAX, row->min, row->max);
+		        PATTERN_CYCLE_MAX, row->min, row->max);
 		break;
 	case KIND_TEXT:
 	case KIND_INTERFACE:
@@ -228,61 +377,4 @@ void option_expectation(const struct option_row *row, char *text, size_t size)
 	default:
 		snprintf(text, size, "a whole number from %.15g to %.15g", row->min, row->max);
 	}
-}
-
-bool option_store(const struct option_row *row, const char *text, struct options *o)
-{
-	void *field = (char *)o + row->offset;
-	double v = 0;
-
-	switch (row->kind) {
-	case KIND_FLAG:
-		*(bool *)field = true;
-		return true;
-	case KIND_TEXT:
-		*(const char **)field = text;
-		return *text != '\0';
-	case KIND_INTERFACE:
-		*(const char **)field = text;
-		if (o->raw_interface_count < FORWARD_PORTS_MAX)
-			o->raw_interfaces[o->raw_interface_count] = text;
-		o->raw_interface_count++;
-		return *text != '\0';
-	case KIND_IO:
-		o->io = IO_NULL;
-		return strcmp(text, "null") == 0;
-	case KIND_PROTOCOL:
-		return parse_protocol(text, o);
-	case KIND_FAULT:
-		return parse_fault(row, text, o);
-	case KIND_TRAIN:
-		return parse_train(row, text, o);
-	case KIND_TRACE:
-		return parse_trace(row, text, o);
-	case KIND_SIZES:
-		return parse_sizes(row, text, o);
-	case KIND_FLOWS:
-		return parse_flows(row, text, o);
-	case KIND_HEADER:
-		return header_store(row, text, field);
-	case KIND_DENIED:
-		return denied_store(row, text, field);
-	default:
-		break;
-	}
-	if (!parse_number(text, row->kind == KIND_RATE, &v) || v < row->min || v > row->max)
-		return false;
-	if (row->kind == KIND_RATE || row->kind == KIND_SECONDS || row->kind == KIND_MICROSECONDS) {
-		*(double *)field = v;
-		return true;
-	}
-	if (v != floor(v))
-		return false;
-	if (row->kind == KIND_U16)
-		*(uint16_t *)field = (uint16_t)v;
-	else if (row->kind == KIND_U32)
-		*(uint32_t *)field = (uint32_t)v;
-	else
-		*(uint64_t *)field = (uint64_t)v;
-	return true;
 }

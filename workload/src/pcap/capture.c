@@ -34,7 +34,7 @@ unsigned capture_poll(struct capture *c, unsigned most)
 {
 	struct run *r = c->r;
 	struct io_frame frames[IO_BURST_MAX];
-	int n = r->ops->rx_poll(r->io, frames, most < r->o->burst ? most : r->o->burst);
+	int n = r->ops->rx_poll(r->io, frames, most < r->o->io.burst ? most : r->o->io.burst);
 	uint64_t now;
 	bool written = true;
 

@@ -63,7 +63,7 @@ static unsigned burst_size(const struct replay *p)
 
 	if (o->count && o->count - p->scheduled < left)
 		left = o->count - p->scheduled;
-	return left < o->burst ? (unsigned)left : o->burst;
+	return left < o->io.burst ? (unsigned)left : o->io.burst;
 }
 
 /* How many frames to offer now. */

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
+const char *const PROTOCOL_NAMES[PROTOCOLS] = {"udp", "tcp", "resp", "memcached", "http"};
+
 /* A line without its CRLF; text is not terminated. */
 struct line {
 	const char *text;
@@ -114,7 +116,7 @@ static enum answer_kind parse_memcached(const uint8_t *data, size_t n, struct an
 	return take_body(data, n, at, length, "\r\nEND\r\n", a);
 }
 
-/* The value of a header without the blanks around it. */
+/* The value of a header without the blanks overhead it. */
 static struct line header_value(const struct line *line, size_t name)
 {
 	struct line value = {line->text + name, line->length - name};
@@ -128,14 +130,42 @@ static struct line header_value(const struct line *line, size_t name)
 	return value;
 }
 
-/* A status line, headers with Content-Length among them, an empty line, the body. */
+/* Reads headers up to the empty line, and the body's length from Content-Length. BAD without one: a body in
+ * chunks or up to the end of the connection is not what was asked for. */
+static enum answer_kind parse_http_headers(const uint8_t *data, size_t n, size_t *at, size_t *length)
+{
+	static const char LENGTH[] = "content-length:";
+	const size_t name = sizeof(LENGTH) - 1;
+	bool has_length = false;
+
+	for (;;) {
+		struct line line, value;
+		enum answer_kind kind;
+
+		if (*at > CODEC_HEAD_MAX)
+			return ANSWER_BAD;
+		kind = next_line(data, n, at, &line);
+		if (kind != ANSWER_WHOLE)
+			return kind;
+		if (!line.length)
+			return has_length ? ANSWER_WHOLE : ANSWER_BAD;
+		if (line.length < name || strncasecmp(line.text, LENGTH, name) != 0)
+			continue;
+		value = header_value(&line, name);
+		if (has_length || !parse_length(value.text, value.length, length))
+			return ANSWER_BAD;
+		has_length = true;
+	}
+}
+
+/* A status line, headers, an empty line, the body. */
 static enum answer_kind parse_http(const uint8_t *data, size_t n, struct answer *a)
 {
-	static const char VERSION[] = "HTTP/1.1 ", LENGTH[] = "content-length:";
-	const size_t known = sizeof(VERSION) - 1, name = sizeof(LENGTH) - 1;
+	static const char VERSION[] = "HTTP/1.1 ";
+	const size_t known = sizeof(VERSION) - 1;
 	struct line line;
 	size_t at = 0, length = 0;
-	bool good, told = false;
+	bool good;
 	enum answer_kind kind;
 
 	if (memcmp(data, VERSION, n < known ? n : known) != 0)
@@ -146,24 +176,9 @@ static enum answer_kind parse_http(const uint8_t *data, size_t n, struct answer 
 	if (line.length < known + 3)
 		return ANSWER_BAD;
 	good = memcmp(line.text + known, "200", 3) == 0;
-	for (;;) {
-		if (at > CODEC_HEAD_MAX)
-			return ANSWER_BAD;
-		kind = next_line(data, n, &at, &line);
-		if (kind != ANSWER_WHOLE)
-			return kind;
-		if (!line.length)
-			break;
-		if (line.length >= name && strncasecmp(line.text, LENGTH, name) == 0) {
-			struct line value = header_value(&line, name);
-
-			if (told || !parse_length(value.text, value.length, &length))
-				return ANSWER_BAD;
-			told = true;
-		}
-	}
-	if (!told) /* in chunks, or until the connection closes: not what was asked for */
-		return ANSWER_BAD;
+	kind = parse_http_headers(data, n, &at, &length);
+	if (kind != ANSWER_WHOLE)
+		return kind;
 	kind = take_body(data, n, at, length, "", a);
 	if (kind == ANSWER_WHOLE && !good)
 		a->body = NULL;

@@ -7,7 +7,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "option/options.h"
+/* What a request and its answer are. The first two are echoes: the answer is the request. */
+enum protocol {
+	PROTOCOL_UDP,
+	PROTOCOL_TCP,
+	PROTOCOL_RESP,
+	PROTOCOL_MEMCACHED,
+	PROTOCOL_HTTP,
+	PROTOCOLS, /* their number */
+};
+
+extern const char *const PROTOCOL_NAMES[PROTOCOLS];
+
+static inline bool protocol_echoes(enum protocol protocol)
+{
+	return protocol <= PROTOCOL_TCP;
+}
+
+/* An echo's message has a number and something to compare; a datagram fits into IPv4. */
+#define MESSAGE_MIN 16u
+#define DATAGRAM_MAX 65507u
 
 /* Bytes of a sequence number, big endian, in front of each message of an echo. */
 #define CODEC_SEQUENCE_BYTES 8u

@@ -19,7 +19,7 @@ static atomic_uint steps;
 /* Posted when a run may begin or has to end. */
 static sem_t event;
 
-static void ask_to_stop(enum stop_reason reason)
+static void request_stop(enum stop_reason reason)
 {
 	int none = STOP_NONE;
 
@@ -32,7 +32,7 @@ static void on_signal(int signal_number)
 	(void)signal_number;
 	if (control_stopped())
 		control_abandon = true;
-	ask_to_stop(STOP_SIGNAL);
+	request_stop(STOP_SIGNAL);
 }
 
 void control_line(const char *line)
@@ -40,7 +40,7 @@ void control_line(const char *line)
 	char *end;
 
 	if (strcmp(line, "stop") == 0) {
-		ask_to_stop(STOP_LINE);
+		request_stop(STOP_LINE);
 	} else if (strcmp(line, "go") == 0) {
 		atomic_fetch_add(&steps, 1);
 	} else if (strcmp(line, "counters") == 0) {
@@ -97,7 +97,7 @@ static void *read_stdin(void *unused)
 		if (used == sizeof(line) - 1) /* no command is that long */
 			used = 0;
 	}
-	ask_to_stop(STOP_EOF);
+	request_stop(STOP_EOF);
 	return unused;
 }
 

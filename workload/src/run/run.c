@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "base/frame.h"
-#include "io/dress.h"
 #include "io/fault.h"
-#include "io/hush.h"
+#include "io/prepare.h"
+#include "io/rst_guard.h"
 
 #define LINK_WAIT_NS UINT64_C(10000000000)
 #define ANNOUNCE_EVERY_S 30
@@ -27,38 +27,14 @@ static bool announces(const struct options *o)
 	return (o->app->round_trip || o->app->duplex || !o->app->sends) && !o->app->any_frame;
 }
 
-static const struct io_ops *choose_ops(const struct options *o)
+static void write_hello(struct run *r)
 {
-	switch (o->io) {
-	case IO_RAW:
-		return o->app->any_frame ? &io_any : &io_raw;
-	case IO_XDP:
-#ifdef HAVE_XDP
-		return &io_xdp;
-#else
-		return NULL;
-#endif
-	case IO_NULL:
-		return &io_null;
-	case IO_DPDK:
-#ifdef HAVE_DPDK
-		return o->queues > 1 ? io_dpdk_queues() : &io_dpdk;
-#else
-		return NULL;
-#endif
-	default:
-		return o->gso ? &io_gso : &io_udp;
-	}
-}
+	struct io_facts facts = {.ring = r->o->io.ring};
 
-static void say_hello(struct run *r)
-{
-	struct io_facts facts = {.ring = r->o->ring};
-
-	memcpy(facts.mac, r->o->ends.local_mac, 6);
+	memcpy(facts.mac, r->o->io.ends.local_mac, 6);
 	r->ops->facts(r->io, &facts);
 	run_begin_hello(r, r->ops->name, &facts);
-	run_say(r);
+	run_write_line(r);
 }
 
 /* True when the link is up; false when it did not come up in time or a stop was asked for. */
@@ -144,17 +120,18 @@ bool run_note_start(struct run *r)
 
 bool run_offer_control(struct run *r, uint64_t sequence)
 {
-	const struct frame_label label = {r->o->stream_id, FRAME_WINDOW_CONTROL, sequence};
+	const struct frame_label label = {r->o->io.stream_id, FRAME_WINDOW_CONTROL, sequence};
 	uint8_t *payload;
 	int taken;
 
 	if (r->ops->tx_acquire(r->io, &payload, 1) != 1)
 		return false;
-	dress_control(r->o, r->ops, r->io, payload);
+	prepare_control(&r->o->io, r->ops, r->io, payload);
 	frame_stamp(payload, label, clock_cycles());
-	if (r->o->touch)
-		frame_fill(payload, frame_payload_bytes(&r->o->ends.header, r->o->packet_size), sequence);
-	dress_seal(r->o, r->ops, payload);
+	if (r->o->io.touch)
+		frame_fill_padding(
+		        payload, frame_payload_bytes(&r->o->io.ends.header, r->o->io.packet_size), sequence);
+	prepare_checksum(&r->o->io, r->ops, payload);
 	taken = r->ops->tx_commit(r->io, 1);
 	if (taken < 0)
 		run_failed(r, "send", errno);
@@ -202,7 +179,7 @@ static int run_opened(struct run *r)
 	bool announced = false;
 
 	clock_calibrate(&r->clock); /* while the port was opened, most of its time has passed */
-	say_hello(r);
+	write_hello(r);
 	if (!wait_for_link(r)) {
 		if (control_stopped())
 			return r->o->app->loop(r); /* ends at once, with a summary */
@@ -219,10 +196,10 @@ static int run_opened(struct run *r)
 			return EXIT_IO;
 	}
 	/* A blocking receiver does not poll, one without supervision is not told when frames come. */
-	if (!r->o->app->sends && r->o->supervised && !r->o->blocking)
+	if (!r->o->app->sends && r->o->supervised && !r->o->io.blocking)
 		r->awaited_ns = UINT64_MAX;
-	run_say_ready(r, true, announced);
-	run_count_from_here(r);
+	run_write_ready(r, true, announced);
+	run_begin_counting(r);
 	return r->o->app->loop(r);
 }
 
@@ -239,25 +216,25 @@ static int port_failed(const struct run *r, const char *err)
 /* Only a plain sender has faults. */
 static bool has_fault(const struct options *o)
 {
-	return o->fault != FAULT_NONE && o->app->sends && !o->app->round_trip && !o->app->any_frame;
+	return o->fault.kind != FAULT_NONE && o->app->sends && !o->app->round_trip && !o->app->any_frame;
 }
 
 static int open_and_run(struct run *r)
 {
 	const struct options *o = r->o;
 	char err[256] = "";
-	int code, silencer;
+	int code, guard = -1;
 
-	if (!hush_open(o, &silencer, err, sizeof(err)))
+	if (!(o->backend->flags & IO_LOCAL) && !rst_guard_open(&o->io, &guard, err, sizeof(err)))
 		return port_failed(r, err);
-	r->io = r->ops->open(o, o->eal_argc, o->eal_argv, err, sizeof(err));
+	r->io = r->ops->open(&o->io, err, sizeof(err));
 	if (r->io && has_fault(o))
-		r->io = io_fault_wrap(&r->ops, r->io, o, &control_abandon, err, sizeof(err));
+		r->io = io_fault_wrap(&r->ops, r->io, &o->io, &o->fault, &control_abandon, err, sizeof(err));
 	code = r->io ? run_opened(r) : port_failed(r, err);
 	if (r->io)
 		r->ops->close(r->io);
-	if (silencer >= 0)
-		close(silencer);
+	if (guard >= 0)
+		close(guard);
 	return code;
 }
 
@@ -269,9 +246,9 @@ int run(struct options *o)
 	const bool has_port = !app->forwards && !app->sockets;
 	int code;
 
-	if (has_port && !(r.ops = choose_ops(o))) {
+	if (has_port && !(r.ops = o->backend->ops)) {
 		fprintf(stderr, "icbench-workload %s: built without %s and build again\n", o->app_name,
-		        o->io == IO_XDP ? "AF_XDP; install libxdp-dev" : "DPDK; install libdpdk-dev");
+		        o->backend->needs);
 		return EXIT_SETUP;
 	}
 	if (!clock_is_invariant()) {
@@ -281,16 +258,16 @@ int run(struct options *o)
 		        o->app_name);
 		return EXIT_CLOCK;
 	}
-	if (!shape_prepare(&o->shape)) {
+	if (!pattern_prepare(&o->io.pattern)) {
 		fprintf(stderr, "icbench-workload %s: out of memory for %u flows\n", o->app_name,
-		        o->shape.flows);
+		        o->io.pattern.flows);
 		return EXIT_SETUP;
 	}
 	if (app->prepare && !app->prepare(&r, o, err, sizeof(err))) {
 		fprintf(stderr, "icbench-workload %s: %s\n", o->app_name, err);
 		return EXIT_SETUP;
 	}
-	emit_init(&r.emit, STDOUT_FILENO, o->silent);
+	output_init(&r.output, STDOUT_FILENO, o->silent);
 	code = control_init(o->supervised);
 	if (code) {
 		fprintf(stderr, "icbench-workload %s: no thread to read stdin: %s\n", o->app_name,
@@ -304,8 +281,8 @@ int run(struct options *o)
 		clock_calibrate(&r.clock);
 		code = app->loop(&r);
 	}
-	emit_close(&r.emit);
+	output_close(&r.output);
 	json_free(&r.json);
-	shape_free(&o->shape);
+	pattern_free(&o->io.pattern);
 	return code;
 }

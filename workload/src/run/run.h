@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What every application has around its loop: port, clock, output, start and stop, control frames. */
+/* What every application has overhead its loop: port, clock, output, start and stop, control frames. */
 #ifndef ICBENCH_RUN_H
 #define ICBENCH_RUN_H
 
@@ -11,7 +11,7 @@
 #include "io/io.h"
 #include "option/options.h"
 #include "run/control.h"
-#include "run/emit.h"
+#include "run/output.h"
 
 enum exit_code {
 	EXIT_OK = 0,
@@ -33,7 +33,7 @@ struct run {
 	const struct io_ops *ops; /* NULL for a forwarder and for ask and echo: they open what they need */
 	struct io *io;
 	struct clock clock;
-	struct emit emit;
+	struct output output;
 	struct json json;
 	struct run_error error;
 	const char *packet_size_reason; /* what asked for it, if not the command line; else NULL */
@@ -47,13 +47,13 @@ struct run {
 /* Sets everything up, runs the application's loop, and ends; returns the program's exit code. */
 int run(struct options *o);
 
-/* hello, up to json_end_line(), for a port with these facts; then run_say(). */
+/* hello, up to json_end_line(), for a port with these facts; then run_write_line(). */
 void run_begin_hello(struct run *r, const char *io_name, const struct io_facts *facts);
-void run_say_ready(struct run *r, bool link_up, bool announced);
+void run_write_ready(struct run *r, bool link_up, bool announced);
 /* Ends the line in r->json and writes it, waiting for the reader. */
-void run_say(struct run *r);
+void run_write_line(struct run *r);
 /* Begins to count CPU time and context switches for the summary. */
-void run_count_from_here(struct run *r);
+void run_begin_counting(struct run *r);
 
 /* Waits for the start line of a supervised run; sets r->start. False if told to stop first. */
 bool run_wait_start(struct run *r);

@@ -5,12 +5,12 @@
 
 #include "base/json.h"
 
-bool flows_init(struct flows *f, const struct shape *shape, const struct denied *denied)
+bool flows_init(struct flows *f, const struct flow_pattern *pattern, const struct acl *acl)
 {
-	*f = (struct flows){.shape = shape,
-	        .denied = denied,
-	        .next = calloc(shape->flows, sizeof(*f->next)),
-	        .lost = calloc(shape->flows, sizeof(*f->lost))};
+	*f = (struct flows){.pattern = pattern,
+	        .acl = acl,
+	        .next = calloc(pattern->flows, sizeof(*f->next)),
+	        .lost = calloc(pattern->flows, sizeof(*f->lost))};
 	return f->next && f->lost;
 }
 
@@ -23,10 +23,10 @@ void flows_free(struct flows *f)
 
 void flows_take_run(struct flows *f, uint64_t first, unsigned n)
 {
-	struct shape_place at = shape_place(f->shape, first);
+	struct pattern_place at = pattern_place(f->pattern, first);
 
 	/* Most often neighbours, which are written several at once. */
-	if (!f->shape->zipf && at.flow + n <= f->shape->flows && n <= at.turn_left) {
+	if (!f->pattern->zipf && at.flow + n <= f->pattern->flows && n <= at.turn_left) {
 		uint64_t *next = f->next + at.flow;
 
 		for (unsigned i = 0; i < n; i++)
@@ -34,12 +34,12 @@ void flows_take_run(struct flows *f, uint64_t first, unsigned n)
 		return;
 	}
 	for (unsigned i = 0; i < n; i++)
-		f->next[shape_next_flow(f->shape, &at)] = first + i + 1;
+		f->next[pattern_next_flow(f->pattern, &at)] = first + i + 1;
 }
 
 bool flows_take_late(struct flows *f, uint64_t sequence)
 {
-	uint64_t *next = &f->next[shape_flow(f->shape, sequence)];
+	uint64_t *next = &f->next[pattern_flow(f->pattern, sequence)];
 
 	if (*next > sequence)
 		return true;
@@ -50,7 +50,7 @@ bool flows_take_late(struct flows *f, uint64_t sequence)
 /* Each flow, or each column of Zipf's law, lost that many frames. */
 static void lose_each(struct flows *f, uint64_t each)
 {
-	const struct shape *s = f->shape;
+	const struct flow_pattern *s = f->pattern;
 
 	for (uint32_t i = 0; i < s->flows; i++) {
 		uint64_t own =
@@ -65,19 +65,19 @@ static void lose_each(struct flows *f, uint64_t each)
 /* Frames of one turn, or of whole ones: all flows have as many but for the rest of a division. */
 static void lose(struct flows *f, uint64_t first, uint64_t n)
 {
-	const struct shape *s = f->shape;
+	const struct flow_pattern *s = f->pattern;
 	uint64_t each = s->zipf && n <= FLOWS_EXACT ? 0 : n / s->flows;
 
 	if (each)
 		lose_each(f, each);
 	for (uint64_t i = each * s->flows; i < n; i++)
-		f->lost[shape_flow(s, first + i)]++;
+		f->lost[pattern_flow(s, first + i)]++;
 }
 
 void flows_note_lost(void *context, uint64_t first, uint64_t n)
 {
 	struct flows *f = context;
-	uint64_t turn = f->shape->turn, left = turn ? turn - first % turn : n, rest;
+	uint64_t turn = f->pattern->turn, left = turn ? turn - first % turn : n, rest;
 
 	if (n <= left) {
 		lose(f, first, n);
@@ -92,9 +92,9 @@ void flows_note_lost(void *context, uint64_t first, uint64_t n)
 /* The frames that a flow misses: of a denied one none. */
 static uint64_t missed(const struct flows *f, uint32_t flow)
 {
-	const struct denied *d = f->denied;
+	const struct acl *d = f->acl;
 
-	return d->percent && denied_place(d, flow % d->places) ? 0 : f->lost[flow];
+	return d->percent && acl_denies_place(d, flow % d->places) ? 0 : f->lost[flow];
 }
 
 /* The flows that lost most, in their order; returns how many of them there are. */
@@ -102,7 +102,7 @@ static unsigned worst(const struct flows *f, uint32_t flows[FLOWS_NAMED])
 {
 	unsigned n = 0;
 
-	for (uint32_t flow = 0; flow < f->shape->flows; flow++) {
+	for (uint32_t flow = 0; flow < f->pattern->flows; flow++) {
 		unsigned place = n;
 
 		while (place && missed(f, flow) > missed(f, flows[place - 1]))
@@ -123,9 +123,9 @@ void flows_json(const struct flows *f, struct json *j)
 	uint64_t lossy = 0;
 	unsigned n = worst(f, named);
 
-	for (uint32_t flow = 0; flow < f->shape->flows; flow++)
+	for (uint32_t flow = 0; flow < f->pattern->flows; flow++)
 		lossy += missed(f, flow) != 0;
-	json_u64(j, "flows", f->shape->flows);
+	json_u64(j, "flows", f->pattern->flows);
 	json_u64(j, "lossy_flows", lossy);
 	json_open(j, "worst_flows", '[');
 	for (unsigned i = 0; i < n; i++) {

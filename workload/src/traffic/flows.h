@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/denied.h"
-#include "base/shape.h"
+#include "base/acl.h"
+#include "base/flow_pattern.h"
 
 struct json;
 
@@ -18,14 +18,14 @@ struct json;
 #define FLOWS_EXACT (UINT64_C(1) << 16)
 
 struct flows {
-	const struct shape *shape;
-	const struct denied *denied; /* of their frames none is missed */
-	uint64_t *next;              /* by flow: one more than the highest sequence number seen */
-	uint64_t *lost;              /* by flow */
+	const struct flow_pattern *pattern;
+	const struct acl *acl; /* the frames that it drops are not missing */
+	uint64_t *next;        /* by flow: one more than the highest sequence number seen */
+	uint64_t *lost;        /* by flow */
 };
 
-/* False if memory is short. shape_flows_recur(). */
-bool flows_init(struct flows *f, const struct shape *shape, const struct denied *denied);
+/* False if memory is short. pattern_flows_recur(). */
+bool flows_init(struct flows *f, const struct flow_pattern *pattern, const struct acl *acl);
 void flows_free(struct flows *f);
 
 /* n frames have come, numbers first and on, later than all before. */

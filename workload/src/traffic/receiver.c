@@ -9,26 +9,26 @@
 bool receiver_init(struct receiver *rx, struct run *r, receiver_window on_window, void *context)
 {
 	*rx = (struct receiver){.r = r, .on_window = on_window, .context = context};
-	rx->stream = frame_tag(options_counted_stream(r->o), 0);
-	rx->around = frame_around_bytes(&r->o->ends.header);
-	rx->match = frame_match(&r->o->ends.header, r->o->ends.udp_port);
-	rx->account = account_new();
+	rx->stream = frame_tag(io_counted_stream(&r->o->io), 0);
+	rx->overhead = frame_overhead_bytes(&r->o->io.ends.header);
+	rx->match = frame_match(&r->o->io.ends.header, r->o->io.ends.udp_port);
+	rx->tracker = tracker_new();
 	rx->windows = calloc(WINDOW_COUNT, sizeof(*rx->windows));
 	rx->involuntary_before = run_involuntary_switches();
-	if (!rx->account || !rx->windows)
+	if (!rx->tracker || !rx->windows)
 		return false;
-	if (!shape_flows_recur(&r->o->shape))
+	if (!pattern_flows_recur(&r->o->io.pattern))
 		return true;
-	account_watch(rx->account, flows_note_lost, &rx->flows);
-	return flows_init(&rx->flows, &r->o->shape, &r->o->peer_denied);
+	tracker_watch(rx->tracker, flows_note_lost, &rx->flows);
+	return flows_init(&rx->flows, &r->o->io.pattern, &r->o->io.peer_acl);
 }
 
 void receiver_free(struct receiver *rx)
 {
-	account_free(rx->account);
+	tracker_free(rx->tracker);
 	flows_free(&rx->flows);
 	free(rx->windows);
-	rx->account = NULL;
+	rx->tracker = NULL;
 	rx->windows = NULL;
 }
 
@@ -48,7 +48,7 @@ static void advance_window(struct receiver *rx, uint16_t number)
 
 	note_switches(rx);
 	if (rx->meter)
-		meter_learn(rx->meter, &rx->windows[before].cycles);
+		loop_meter_learn(rx->meter, &rx->windows[before].cycles);
 	rx->current = rx->highest = number;
 	if (before != FRAME_WINDOW_WARMUP && rx->on_window)
 		rx->on_window(rx->context, before, &rx->windows[before]);
@@ -64,29 +64,29 @@ struct run_length {
 
 /* Of several flows those frames are reordered alone that others of their flow have overtaken. A flow of one
  * frame has no others. */
-static bool is_reordered(struct receiver *rx, enum account_verdict v, uint64_t sequence)
+static bool is_reordered(struct receiver *rx, enum tracker_verdict v, uint64_t sequence)
 {
-	if (rx->flows.shape && v == ACCOUNT_NEW)
+	if (rx->flows.pattern && v == TRACKER_NEW)
 		flows_take_run(&rx->flows, sequence, 1);
-	if (v != ACCOUNT_REORDERED || rx->r->o->shape.field == SHAPE_NEW)
+	if (v != TRACKER_REORDERED || rx->r->o->io.pattern.field == PATTERN_NEW)
 		return false;
-	return !rx->flows.shape || flows_take_late(&rx->flows, sequence);
+	return !rx->flows.pattern || flows_take_late(&rx->flows, sequence);
 }
 
 static void count_one(struct receiver *rx, struct window_rx *w, uint64_t sequence, uint8_t *verdict)
 {
-	enum account_verdict v = account_one(rx->account, sequence);
+	enum tracker_verdict v = tracker_one(rx->tracker, sequence);
 
-	rx->received += v == ACCOUNT_NEW || v == ACCOUNT_REORDERED;
-	w->received += v == ACCOUNT_NEW || v == ACCOUNT_REORDERED;
+	rx->received += v == TRACKER_NEW || v == TRACKER_REORDERED;
+	w->received += v == TRACKER_NEW || v == TRACKER_REORDERED;
 	w->reordered += is_reordered(rx, v, sequence);
-	w->duplicated += v == ACCOUNT_DUPLICATE;
-	rx->late += v == ACCOUNT_LATE;
+	w->duplicated += v == TRACKER_DUPLICATE;
+	rx->late += v == TRACKER_LATE;
 	if (verdict)
-		*verdict = v == ACCOUNT_NEW || v == ACCOUNT_REORDERED ? RECEIVER_FIRST : RECEIVER_AGAIN;
+		*verdict = v == TRACKER_NEW || v == TRACKER_REORDERED ? RECEIVER_FIRST : RECEIVER_AGAIN;
 }
 
-static void account_stretch(struct receiver *rx, const struct run_length *s, uint64_t now, uint8_t *verdicts)
+static void count_stretch(struct receiver *rx, const struct run_length *s, uint64_t now, uint8_t *verdicts)
 {
 	uint16_t number = (uint16_t)(s->tag >> 32);
 	struct window_rx *w = &rx->windows[number];
@@ -97,8 +97,8 @@ static void account_stretch(struct receiver *rx, const struct run_length *s, uin
 	w->last = now;
 	if (!w->first)
 		w->first = now;
-	if (account_run(rx->account, s->first, s->n)) {
-		if (rx->flows.shape)
+	if (tracker_run(rx->tracker, s->first, s->n)) {
+		if (rx->flows.pattern)
 			flows_take_run(&rx->flows, s->first, s->n);
 		rx->received += s->n;
 		w->received += s->n;
@@ -115,22 +115,22 @@ static bool intact(const struct receiver *rx, const struct io_frame *f, uint64_t
 {
 	const struct options *o = rx->r->o;
 
-	if (f->payload_len + rx->around !=
-	        shape_size(&o->shape, (uint16_t)(tag >> 32), sequence, o->packet_size))
+	if (f->payload_len + rx->overhead !=
+	        pattern_size(&o->io.pattern, (uint16_t)(tag >> 32), sequence, o->io.packet_size))
 		return false;
-	return frame_filled(f->payload, f->payload_len, sequence) &&
-	       (!f->l2 || frame_checksums_ok(f->l2, &o->ends.header));
+	return frame_padding_ok(f->payload, f->payload_len, sequence) &&
+	       (!f->l2 || frame_checksums_ok(f->l2, &o->io.ends.header));
 }
 
 /* Frames of denied flows among the first `end`. */
 static uint64_t denied_before(const struct receiver *rx, uint64_t end)
 {
 	const struct options *o = rx->r->o;
-	struct denied_walk walk = rx->denied;
+	struct acl_walk walk = rx->dropped;
 
-	if (!o->peer_denied.percent)
+	if (!o->io.peer_acl.percent)
 		return 0;
-	denied_walk(&walk, &o->peer_denied, &o->shape, end);
+	acl_walk(&walk, &o->io.peer_acl, &o->io.pattern, end);
 	return walk.denied;
 }
 
@@ -146,7 +146,7 @@ static bool is_joined(const struct receiver *rx, const struct io_frame *f)
 		return false;
 	if (f->l2)
 		payload = frame_parse(f->l2, UINT32_MAX, &rx->match, &length);
-	if (!payload || length + rx->around <= rx->r->o->packet_size)
+	if (!payload || length + rx->overhead <= rx->r->o->io.packet_size)
 		return false;
 	memcpy(&head, payload, sizeof(head));
 	return (be64toh(head) ^ rx->stream) >> 48 == 0;
@@ -160,13 +160,87 @@ static void take_control(struct receiver *rx, uint64_t sequence)
 	rx->denied_due = denied_before(rx, sequence - 1);
 }
 
+/* What one burst is compared with, read once. */
+struct expectation {
+	uint64_t stream;
+	uint32_t longest; /* packet size */
+	bool touch;
+	const struct acl *acl; /* NULL: no frame should have been dropped */
+};
+
+struct stamp {
+	uint64_t tag, sequence;
+};
+
+static inline struct stamp read_stamp(const uint8_t *payload)
+{
+	uint64_t head;
+	uint16_t low;
+
+	memcpy(&head, payload, sizeof(head));
+	memcpy(&low, payload + 8, sizeof(low));
+	head = be64toh(head);
+	return (struct stamp){head & ~(uint64_t)UINT32_MAX, (head & UINT32_MAX) << 16 | be16toh(low)};
+}
+
+static inline bool same_stream(uint64_t a, uint64_t b)
+{
+	return (a ^ b) >> 48 == 0;
+}
+
+static inline bool is_control(uint64_t tag)
+{
+	return (uint16_t)(tag >> 32) == FRAME_WINDOW_CONTROL;
+}
+
+/* Reads the stamp of a frame that is whole, should have arrived and is undamaged. Counts any other frame and
+ * returns false. */
+static inline bool accept_frame(struct receiver *rx, const struct io_frame *f,
+        const struct expectation *expected, struct stamp *stamp)
+{
+	if (__builtin_expect(f->frame_len > expected->longest, 0) && is_joined(rx, f)) {
+		rx->joined++;
+		rx->corrupted++;
+		return false;
+	}
+	if (__builtin_expect(!f->payload || f->payload_len < FRAME_STAMP_BYTES, 0)) {
+		rx->foreign++;
+		return false;
+	}
+	*stamp = read_stamp(f->payload);
+	if (expected->acl && same_stream(stamp->tag, expected->stream) && !is_control(stamp->tag) &&
+	        acl_denies_frame(expected->acl, &rx->r->o->io.pattern, stamp->sequence)) {
+		rx->denied_passed++;
+		return false;
+	}
+	if (expected->touch && !intact(rx, f, stamp->tag, stamp->sequence) &&
+	        same_stream(stamp->tag, expected->stream)) {
+		rx->corrupted++;
+		return false;
+	}
+	return true;
+}
+
+/* Whether a stamp is of a measuring frame of the stream. Takes a control frame in, and counts any other. */
+static inline bool is_measuring(struct receiver *rx, struct stamp stamp)
+{
+	const bool ours = same_stream(stamp.tag, rx->stream);
+
+	if (is_control(stamp.tag) && frame_same_pair(stamp.tag, rx->stream)) {
+		if (ours) /* an end mark left on the path by an earlier launch ends nothing */
+			take_control(rx, stamp.sequence);
+		return false;
+	}
+	rx->foreign += !ours;
+	return ours;
+}
+
 void receiver_take(
         struct receiver *rx, const struct io_frame *frames, unsigned n, uint64_t now, uint8_t *verdicts)
 {
-	const uint64_t stream = rx->stream;
-	const bool touch = rx->r->o->touch;
-	const struct denied *denied = rx->r->o->peer_denied.percent ? &rx->r->o->peer_denied : NULL;
-	const uint32_t longest = rx->r->o->packet_size;
+	const struct io_config *c = &rx->r->o->io;
+	const struct expectation expected = {
+	        rx->stream, c->packet_size, c->touch, c->peer_acl.percent ? &c->peer_acl : NULL};
 	struct run_length s = {0};
 
 	if (!rx->deadline) {
@@ -175,58 +249,29 @@ void receiver_take(
 	}
 	for (unsigned i = 0; i < n; i++) {
 		const struct io_frame *f = &frames[i];
-		uint64_t head, sequence, tag;
-		uint16_t low;
+		struct stamp stamp = {0};
+		bool accepted = accept_frame(rx, f, &expected, &stamp);
 
-		if (__builtin_expect(f->frame_len > longest, 0) && is_joined(rx, f)) {
-			rx->joined++;
-			rx->corrupted++;
-			goto not_ours;
-		}
-		if (__builtin_expect(!f->payload || f->payload_len < FRAME_STAMP_BYTES, 0))
-			goto foreign;
-		memcpy(&head, f->payload, sizeof(head));
-		memcpy(&low, f->payload + 8, sizeof(low));
-		head = be64toh(head);
-		sequence = (head & UINT32_MAX) << 16 | be16toh(low);
-		tag = head & ~(uint64_t)UINT32_MAX;
-		if (denied && (tag ^ stream) >> 48 == 0 && (uint16_t)(tag >> 32) != FRAME_WINDOW_CONTROL &&
-		        denied_frame(denied, &rx->r->o->shape, sequence)) {
-			rx->denied_passed++;
-			goto not_ours;
-		}
-		if (touch && !intact(rx, f, tag, sequence) && (tag ^ stream) >> 48 == 0) {
-			rx->corrupted++;
-			goto not_ours;
-		}
-		if (tag == s.tag && sequence == s.first + s.n && s.n && i == s.at + s.n) {
+		if (accepted && stamp.tag == s.tag && stamp.sequence == s.first + s.n && s.n &&
+		        i == s.at + s.n) {
 			s.n++;
 			s.bytes += f->frame_len;
 			continue;
 		}
-		if ((uint16_t)(tag >> 32) == FRAME_WINDOW_CONTROL && frame_same_pair(tag, stream)) {
-			/* An end mark that an earlier launch left on the way ends nothing here. */
-			if ((tag ^ stream) >> 48 == 0)
-				take_control(rx, sequence);
-			goto not_ours;
+		if (!accepted || !is_measuring(rx, stamp)) {
+			if (verdicts)
+				verdicts[i] = RECEIVER_NOT_OURS;
+			continue;
 		}
-		if ((tag ^ stream) >> 48)
-			goto foreign;
 		if (s.n)
-			account_stretch(rx, &s, now, verdicts);
+			count_stretch(rx, &s, now, verdicts);
 		s = (struct run_length){
-		        .tag = tag, .first = sequence, .bytes = f->frame_len, .n = 1, .at = i};
-		continue;
-	foreign:
-		rx->foreign++;
-	not_ours:
-		if (verdicts)
-			verdicts[i] = RECEIVER_NOT_OURS;
+		        .tag = stamp.tag, .first = stamp.sequence, .bytes = f->frame_len, .n = 1, .at = i};
 	}
 	if (s.n)
-		account_stretch(rx, &s, now, verdicts);
-	if (denied)
-		denied_walk(&rx->denied, denied, &rx->r->o->shape, account_next(rx->account));
+		count_stretch(rx, &s, now, verdicts);
+	if (expected.acl)
+		acl_walk(&rx->dropped, expected.acl, &c->pattern, tracker_next(rx->tracker));
 }
 
 void receiver_begin_drain(struct receiver *rx, uint64_t now, const char *reason)
@@ -274,16 +319,16 @@ void receiver_summary(struct receiver *rx, struct json *j)
 	for (unsigned i = 0; i <= rx->highest; i++)
 		window_rx_add(&total, &rx->windows[i]);
 	window_rx_json(j, &total);
-	json_i64(j, "highest_sequence", (int64_t)account_next(rx->account) - 1);
-	json_u64(j, "gaps", account_gaps(rx->account) - rx->denied.denied);
-	if (rx->flows.shape) {
-		account_finish(rx->account, rx->end_mark ? rx->end_mark - 1 : 0);
+	json_i64(j, "highest_sequence", (int64_t)tracker_next(rx->tracker) - 1);
+	json_u64(j, "gaps", tracker_gaps(rx->tracker) - rx->dropped.denied);
+	if (rx->flows.pattern) {
+		tracker_finish(rx->tracker, rx->end_mark ? rx->end_mark - 1 : 0);
 		flows_json(&rx->flows, j);
 	}
 	json_u64(j, "late", rx->late);
 	json_u64(j, "foreign", rx->foreign);
 	json_u64(j, "corrupted", rx->corrupted);
-	json_u64(j, "peer_denied", rx->denied.denied);
+	json_u64(j, "peer_denied", rx->dropped.denied);
 	json_u64(j, "denied_passed", rx->denied_passed);
 	json_u64(j, "joined", rx->joined);
 }

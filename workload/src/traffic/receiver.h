@@ -11,8 +11,8 @@
 #include "base/window.h"
 #include "io/io.h"
 #include "run/run.h"
-#include "traffic/account.h"
 #include "traffic/flows.h"
+#include "traffic/sequence_tracker.h"
 
 struct receiver;
 
@@ -21,25 +21,25 @@ typedef void (*receiver_window)(void *context, uint16_t number, const struct win
 
 struct receiver {
 	struct run *r;
-	struct account *account;
+	struct sequence_tracker *tracker;
 	struct flows flows;        /* where there are several */
 	struct window_rx *windows; /* WINDOW_COUNT of them; 0 is the warm-up */
 	uint64_t stream;           /* whose frames are counted, as frame_tag() has it */
-	uint32_t around;           /* bytes of a packet size that are no payload */
+	uint32_t overhead;         /* bytes of a packet size that are no payload */
 	struct frame_match match;  /* our headers */
 	uint64_t received;         /* distinct frames over all windows */
 	uint64_t foreign, late, corrupted;
-	uint64_t joined;           /* of the corrupted: several datagrams that arrived as one */
-	uint64_t denied_passed;    /* frames of denied flows that came, counted nowhere else */
-	struct denied_walk denied; /* up to account_next() */
-	uint64_t end_mark;         /* n > 0: the sender says it sent n-1 frames */
-	uint64_t denied_due;       /* of denied flows among these */
-	uint64_t deadline;         /* cycles; 0 until draining begins */
+	uint64_t joined;         /* of the corrupted: several datagrams that arrived as one */
+	uint64_t denied_passed;  /* frames of denied flows that came, counted nowhere else */
+	struct acl_walk dropped; /* by an ACL, up to tracker_next() */
+	uint64_t end_mark;       /* n > 0: the sender says it sent n-1 frames */
+	uint64_t denied_due;     /* of denied flows among these */
+	uint64_t deadline;       /* cycles; 0 until draining begins */
 	uint64_t involuntary_before;
 	uint16_t current, highest; /* the window of the newest frames; the highest seen */
 	const char *ended;         /* own reason for ending, once draining has begun */
 	receiver_window on_window; /* may be NULL */
-	struct meter *meter;       /* of the loop that receives, or NULL */
+	struct loop_meter *meter;  /* of the loop that receives, or NULL */
 	void *context;
 };
 

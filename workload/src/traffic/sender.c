@@ -8,8 +8,7 @@
 #include <time.h>
 
 #include "base/frame.h"
-#include "io/dress.h"
-#include "traffic/client.h"
+#include "io/prepare.h"
 
 #define LATENESS_DIGITS 2
 /* Pauses before the second and the third end mark: long enough for a full queue to empty. */
@@ -21,26 +20,27 @@ bool sender_init(struct sender *s, struct run *r, double backlog_s, sender_windo
 	uint64_t backlog = clock_ns_to_cycles(&r->clock, backlog_s * 1e9);
 
 	*s = (struct sender){.r = r, .full_turn = UINT64_MAX, .on_window = on_window, .context = context};
-	pace_init(&s->pace, r->clock.hz, o->rate_pps, o->burst, o->catch_up, backlog);
+	pace_init(&s->pace, r->clock.hz, o->rate_pps, o->io.burst, o->catch_up, backlog);
 	/* Not a cycle before the first window, as rounded by window_start(). */
 	pace_follow(&s->pace, o->trace, o->trace_seconds,
 	        (uint64_t)ceill((long double)o->warmup_s * (long double)r->clock.hz));
-	return rtt_init(&s->lateness, LATENESS_DIGITS) && rtt_init(&s->lateness_total, LATENESS_DIGITS) &&
-	       rtt_init(&s->spacing, LATENESS_DIGITS);
+	return histogram_init(&s->lateness, LATENESS_DIGITS) &&
+	       histogram_init(&s->lateness_total, LATENESS_DIGITS) &&
+	       histogram_init(&s->spacing, LATENESS_DIGITS);
 }
 
 void sender_free(struct sender *s)
 {
-	rtt_free(&s->lateness);
-	rtt_free(&s->lateness_total);
-	rtt_free(&s->spacing);
+	histogram_free(&s->lateness);
+	histogram_free(&s->lateness_total);
+	histogram_free(&s->spacing);
 	free(s->sent_at);
 	s->sent_at = NULL;
 }
 
 bool sender_keep_times(struct sender *s)
 {
-	s->sent_at = calloc(ACCOUNT_HORIZON, sizeof(*s->sent_at));
+	s->sent_at = calloc(TRACKER_HORIZON, sizeof(*s->sent_at));
 	return s->sent_at != NULL;
 }
 
@@ -52,7 +52,7 @@ void sender_start(struct sender *s)
 	window_start(&s->cursor, s->r->start, s->r->clock.hz, o->warmup_s, o->window_s, o->duration_s);
 	s->train_left = sender_train(o, s->cursor.number);
 	s->involuntary_before = run_involuntary_switches();
-	meter_start(&s->meter, clock_cycles(), clock_ns_to_cycles(&s->r->clock, METER_GAP_NS));
+	loop_meter_start(&s->meter, clock_cycles(), clock_ns_to_cycles(&s->r->clock, LOOP_METER_GAP_NS));
 }
 
 uint64_t sender_train(const struct options *o, uint16_t window)
@@ -76,12 +76,12 @@ static void close_window(struct sender *s, uint64_t end)
 	w->involuntary_switches = involuntary - s->involuntary_before;
 	s->involuntary_before = involuntary;
 	if (s->lateness.count) {
-		w->lateness_p99_ns = rtt_quantile_any(&s->lateness, 0.99);
+		w->lateness_p99_ns = histogram_quantile_any(&s->lateness, 0.99);
 		w->lateness_max_ns = s->lateness.max;
-		rtt_add(&s->lateness_total, &s->lateness);
-		rtt_reset(&s->lateness);
+		histogram_add(&s->lateness_total, &s->lateness);
+		histogram_reset(&s->lateness);
 	}
-	meter_learn(&s->meter, &w->cycles);
+	loop_meter_learn(&s->meter, &w->cycles);
 	window_tx_add(&s->total, w);
 	if (s->cursor.number != FRAME_WINDOW_WARMUP) {
 		clock_anchor(&s->r->clock);
@@ -111,7 +111,7 @@ static bool enter_window(struct sender *s, uint64_t at)
 
 void sender_lap(struct sender *s, uint64_t now, unsigned frames)
 {
-	meter_lap(&s->meter, now, frames, &s->now.cycles);
+	loop_meter_lap(&s->meter, now, frames, &s->now.cycles);
 	s->moved = 0;
 }
 
@@ -125,57 +125,97 @@ void sender_yield(struct sender *s)
 	s->since_yield = 0;
 }
 
+static void fill_padding(const struct sender *s, uint8_t *payload[], unsigned n)
+{
+	const struct io_config *c = &s->r->o->io;
+	const uint32_t overhead = frame_overhead_bytes(&c->ends.header);
+
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t sequence = s->next_sequence + i;
+		uint32_t size = pattern_size(&c->pattern, s->cursor.number, sequence, c->packet_size);
+
+		frame_fill_padding(payload[i], size - overhead, sequence);
+	}
+}
+
+static void keep_times(struct sender *s, unsigned n)
+{
+	uint64_t now = clock_cycles();
+
+	for (unsigned i = 0; i < n; i++)
+		s->sent_at[(s->next_sequence + i) % TRACKER_HORIZON] =
+		        sender_sent_at(now, i == 0 && !s->begun);
+}
+
 static void stamp(struct sender *s, uint8_t *payload[], unsigned n, uint64_t intended)
 {
-	const struct options *o = s->r->o;
-	uint64_t tag = frame_tag(o->stream_id, s->cursor.number), time_be = htobe64(intended);
+	const struct io_config *c = &s->r->o->io;
+	uint64_t tag = frame_tag(c->stream_id, s->cursor.number), time_be = htobe64(intended);
 
-	if (dress_needed(o))
-		dress_frames(o, s->r->ops, s->r->io, payload, n, s->next_sequence);
+	if (prepare_needed(c))
+		prepare_frames(c, s->r->ops, s->r->io, payload, n, s->next_sequence);
 	for (unsigned i = 0; i < n; i++)
 		frame_stamp_tagged(payload[i], tag, s->next_sequence + i, time_be);
-	if (o->touch) {
-		const uint32_t around = frame_around_bytes(&o->ends.header);
-
-		for (unsigned i = 0; i < n; i++) {
-			uint64_t sequence = s->next_sequence + i;
-			uint32_t size = shape_size(&o->shape, s->cursor.number, sequence, o->packet_size);
-
-			frame_fill(payload[i], size - around, sequence);
-		}
-	}
-	if (o->denied.percent)
-		dress_denied(o, payload, n, s->next_sequence);
-	if (s->r->ops->sees_l2 && (o->touch || frame_needs_seal(&o->ends.header)))
+	if (c->touch)
+		fill_padding(s, payload, n);
+	if (c->acl.percent)
+		prepare_denied(c, payload, n, s->next_sequence);
+	if (s->r->ops->sees_l2 && (c->touch || frame_needs_checksum(&c->ends.header)))
 		for (unsigned i = 0; i < n; i++)
-			dress_seal(o, s->r->ops, payload[i]);
-	if (s->sent_at) {
-		uint64_t now = clock_cycles();
-
-		for (unsigned i = 0; i < n; i++)
-			s->sent_at[(s->next_sequence + i) % ACCOUNT_HORIZON] =
-			        sender_sent_at(now, i == 0 && !s->begun);
-	}
+			prepare_checksum(c, s->r->ops, payload[i]);
+	if (s->sent_at)
+		keep_times(s, n);
 }
 
-static void note_denied(struct sender *s)
+static void note_dropped(struct sender *s)
 {
 	const struct options *o = s->r->o;
-	uint64_t before = s->denied.denied;
+	uint64_t before = s->dropped.denied;
 
-	if (!o->denied.percent)
+	if (!o->io.acl.percent)
 		return;
-	denied_walk(&s->denied, &o->denied, &o->shape, s->next_sequence);
-	s->now.denied += s->denied.denied - before;
+	acl_walk(&s->dropped, &o->io.acl, &o->io.pattern, s->next_sequence);
+	s->now.denied += s->dropped.denied - before;
 }
 
-/* Offers n frames that were due at `intended`. False on an I/O error. */
+static void count_offer(struct sender *s, unsigned n, unsigned taken)
+{
+	const bool again = s->pace.unlimited || s->insists;
+
+	/* Frames that are offered again count when they are taken; those of an unlimited sender are stamped
+	 * anew. */
+	s->now.scheduled += again ? taken : n;
+	s->now.refused += again ? 0 : n - taken;
+	s->now.sent += taken;
+	s->next_sequence += taken;
+	note_dropped(s);
+	s->since_yield += taken;
+	s->moved = taken;
+	s->now.bursts += taken > 0 && !s->begun;
+	if (s->insists) {
+		s->owed = n - taken;
+		s->begun = s->owed && (s->begun || taken > 0);
+	}
+	if (s->r->o->train_from)
+		s->train_left -= taken;
+}
+
+static void count_refusal(struct sender *s)
+{
+	uint64_t turn = s->next_sequence / SENDER_TURN;
+
+	s->now.tx_full++;
+	s->now.full_turns += s->full_turn != turn;
+	s->full_turn = turn;
+}
+
+/* Offers n frames that were due at `intended`. Returns false on an I/O error. */
 static bool offer(struct sender *s, unsigned n, uint64_t intended)
 {
 	struct run *r = s->r;
+	const uint32_t yield_every = r->o->yield_every;
 	uint8_t *payload[IO_BURST_MAX];
 	unsigned lent = r->ops->tx_acquire(r->io, payload, n);
-	const bool again = s->pace.unlimited || s->insists;
 	int taken = 0;
 
 	if (lent) {
@@ -186,32 +226,11 @@ static bool offer(struct sender *s, unsigned n, uint64_t intended)
 			return false;
 		}
 	}
-	/* What is offered again counts when it is taken: of an unlimited sender with a new stamp. */
-	s->now.scheduled += again ? (unsigned)taken : n;
-	s->now.refused += again ? 0 : n - (unsigned)taken;
-	s->now.sent += (unsigned)taken;
-	s->next_sequence += (unsigned)taken;
-	note_denied(s);
-	s->since_yield += (unsigned)taken;
-	s->moved = (unsigned)taken;
-	s->now.bursts += taken > 0 && !s->begun;
-	if (s->insists) {
-		s->owed = n - (unsigned)taken;
-		s->begun = s->owed && (s->begun || taken > 0);
-	}
-	if (s->r->o->train_from)
-		s->train_left -= (unsigned)taken;
-	if ((unsigned)taken < n) {
-		s->now.tx_full++;
-		if (s->full_turn != s->next_sequence / SENDER_TURN) {
-			s->full_turn = s->next_sequence / SENDER_TURN;
-			s->now.full_turns++;
-		}
-		if (r->o->yield_every)
-			sender_yield(s);
-	} else if (r->o->yield_every > 1 && s->since_yield >= r->o->yield_every) {
+	count_offer(s, n, (unsigned)taken);
+	if ((unsigned)taken < n)
+		count_refusal(s);
+	if (yield_every && ((unsigned)taken < n || (yield_every > 1 && s->since_yield >= yield_every)))
 		sender_yield(s);
-	}
 	return true;
 }
 
@@ -221,9 +240,9 @@ static void note_lateness(struct sender *s, uint64_t ns)
 {
 	uint64_t before = s->last_lateness_ns;
 
-	rtt_record(&s->lateness, ns, 1);
+	histogram_record(&s->lateness, ns, 1);
 	if (s->lateness.count + s->lateness_total.count > 1)
-		rtt_record(&s->spacing, ns > before ? ns - before : before - ns, 1);
+		histogram_record(&s->spacing, ns > before ? ns - before : before - ns, 1);
 	s->last_lateness_ns = ns;
 }
 
@@ -235,7 +254,7 @@ static unsigned burst_size(const struct sender *s)
 
 	if (o->train_from && left > s->train_left)
 		left = s->train_left;
-	return left > o->burst ? o->burst : (unsigned)left;
+	return left > o->io.burst ? o->io.burst : (unsigned)left;
 }
 
 /* Gives up what is left of the burst that is due next, in the window it was due in. False if the run's last
@@ -256,6 +275,39 @@ bool sender_behind(const struct sender *s, uint64_t now)
 	return !s->pace.unlimited && (int64_t)(now - s->pace.next) >= (int64_t)s->pace.step;
 }
 
+/* No burst is due yet. */
+static enum sender_step wait_for_burst(struct sender *s, uint64_t now)
+{
+	/* A window ends on time even if the first burst of the next one is far off. */
+	if (now >= s->cursor.end && s->pace.next >= s->cursor.end && !enter_window(s, now))
+		return SENDER_ENDED;
+	if (s->r->ops->tx_flush)
+		s->r->ops->tx_flush(s->r->io);
+	if (s->r->o->yield_every)
+		sender_yield(s);
+	return SENDER_IDLE;
+}
+
+/* Counts how late a new burst is; one that is offered again has been counted. */
+static void note_due(struct sender *s, const struct pace_due *due)
+{
+	if (s->pace.unlimited || s->owed)
+		return;
+	note_lateness(s, clock_cycles_to_ns(&s->r->clock, due->lateness));
+	if (due->due_frames > s->pace.burst && due->due_frames > s->now.catch_up_max)
+		s->now.catch_up_max = due->due_frames;
+}
+
+static bool count_reached(struct sender *s)
+{
+	const uint64_t count = s->r->o->count;
+
+	if (!count || s->total.scheduled + s->now.scheduled < count)
+		return false;
+	s->ended = "count";
+	return true;
+}
+
 enum sender_step sender_step(struct sender *s)
 {
 	uint64_t now = clock_cycles();
@@ -266,25 +318,13 @@ enum sender_step sender_step(struct sender *s)
 	while (pace_overdue(&s->pace, now))
 		if (!give_up(s))
 			return SENDER_ENDED;
-	if (!pace_due(&s->pace, now, &due)) {
-		/* A window ends on time even if its successor's first burst is far off. */
-		if (now >= s->cursor.end && s->pace.next >= s->cursor.end && !enter_window(s, now))
-			return SENDER_ENDED;
-		if (s->r->ops->tx_flush)
-			s->r->ops->tx_flush(s->r->io);
-		if (s->r->o->yield_every)
-			sender_yield(s);
-		return SENDER_IDLE;
-	}
+	if (!pace_due(&s->pace, now, &due))
+		return wait_for_burst(s, now);
 	if ((int64_t)(due.intended - s->r->start) < 0) /* an unlimited sender before its start time */
 		return SENDER_IDLE;
 	if (!enter_window(s, due.intended))
 		return SENDER_ENDED;
-	if (!s->pace.unlimited && !s->owed) {
-		note_lateness(s, clock_cycles_to_ns(&s->r->clock, due.lateness));
-		if (due.due_frames > s->pace.burst && due.due_frames > s->now.catch_up_max)
-			s->now.catch_up_max = due.due_frames;
-	}
+	note_due(s, &due);
 	n = s->owed ? s->owed : burst_size(s);
 	if (!n) { /* the train has left: silence until the next window */
 		if (s->r->o->yield_every)
@@ -296,11 +336,7 @@ enum sender_step sender_step(struct sender *s)
 	if (s->owed)
 		return SENDER_SENT;
 	pace_next(&s->pace);
-	if (s->r->o->count && s->total.scheduled + s->now.scheduled >= s->r->o->count) {
-		s->ended = "count";
-		return SENDER_ENDED;
-	}
-	return SENDER_SENT;
+	return count_reached(s) ? SENDER_ENDED : SENDER_SENT;
 }
 
 void sender_cut(struct sender *s)
@@ -356,14 +392,15 @@ void sender_repeat_end_mark(struct sender *s)
 void sender_summary(struct sender *s, struct json *j)
 {
 	if (s->lateness_total.count) {
-		s->total.lateness_p99_ns = rtt_quantile_any(&s->lateness_total, 0.99);
+		s->total.lateness_p99_ns = histogram_quantile_any(&s->lateness_total, 0.99);
 		s->total.lateness_max_ns = s->lateness_total.max;
 	}
 	window_tx_json(j, &s->total);
 	json_u64(j, "sequences", s->next_sequence);
-	json_u64(j, "sent_bytes", shape_bytes(&s->r->o->shape, s->next_sequence, s->r->o->packet_size));
+	json_u64(j, "sent_bytes",
+	        pattern_bytes(&s->r->o->io.pattern, s->next_sequence, s->r->o->io.packet_size));
 	if (!s->pace.unlimited) {
-		client_histogram_json(j, "lateness_ns", &s->lateness_total);
-		client_histogram_json(j, "spacing_error_ns", &s->spacing);
+		histogram_json(j, "lateness_ns", &s->lateness_total);
+		histogram_json(j, "spacing_error_ns", &s->spacing);
 	}
 }

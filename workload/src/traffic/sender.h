@@ -7,9 +7,9 @@
 
 #include "base/window.h"
 #include "run/run.h"
-#include "traffic/account.h"
+#include "traffic/histogram.h"
 #include "traffic/pace.h"
-#include "traffic/rtt.h"
+#include "traffic/sequence_tracker.h"
 
 /* Frames of a turn, over which a port's refusals count once: half of the default ring. A sender that polls a
  * full ring is refused as often as it is quick, and the more seldom the more frames it hands over at once. */
@@ -23,19 +23,19 @@ struct sender {
 	struct pace pace;
 	struct window_cursor cursor;
 	struct window_tx now, total;
-	struct rtt lateness, lateness_total; /* ns */
-	struct rtt
+	struct histogram lateness, lateness_total; /* ns */
+	struct histogram
 	        spacing; /* ns by which the time between two bursts differed from what it should have been */
 	uint64_t last_lateness_ns;
 	uint64_t next_sequence;
-	struct denied_walk denied; /* up to that */
-	uint64_t full_turn;        /* the last turn in which the port refused a frame */
+	struct acl_walk dropped; /* by an ACL, up to next_sequence */
+	uint64_t full_turn;      /* the last turn in which the port refused a frame */
 	uint64_t involuntary_before;
 	uint32_t since_yield;
 	uint16_t windows;  /* measured ones that have ended */
 	const char *ended; /* "duration" or "count" once it has come to its own end */
 	uint64_t *sent_at; /* by sequence number modulo the horizon, see sender_sent_at(), or NULL */
-	struct meter meter;
+	struct loop_meter meter;
 	unsigned moved;      /* frames, in the present lap */
 	uint64_t train_left; /* with --train: frames of this window's train still to be sent */
 	bool insists;        /* what a port refuses is offered again, still due when it was */

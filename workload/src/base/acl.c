@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/acl.h"
+
+/* No launch has so many frames: who leaps that far, by a damaged frame, need not be exact. */
+#define LEAP_MAX (UINT64_C(1) << 30)
+
+void acl_walk(struct acl_walk *w, const struct acl *d, const struct flow_pattern *s, uint64_t end)
+{
+	if (!w->sequence)
+		w->at = acl_start(s, 0);
+	if (end > w->sequence && end - w->sequence > LEAP_MAX) {
+		w->denied += (end - w->sequence) / 100 * d->percent;
+		w->sequence = end;
+		w->at = acl_start(s, end);
+	}
+	for (; w->sequence < end; w->sequence++)
+		w->denied += acl_denies_place(d, acl_next_place(d, s, &w->at));
+}
