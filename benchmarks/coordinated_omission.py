@@ -20,7 +20,7 @@ import threading
 import time
 from collections.abc import Sequence
 
-from pytest_icbench.driver.workload.asked import parse_asked
+from pytest_icbench.driver.workload.output import parse_request_summary
 from pytest_icbench.driver.workload.executable import workload_path
 
 HOST, PORT = "127.0.0.1", 7379
@@ -73,7 +73,7 @@ def of_redis_benchmark(told: str) -> tuple[int, list[float], float]:
 
 def of_workload(told: str) -> tuple[int, list[float], float]:
     """The same of the workload."""
-    times = parse_asked(told.splitlines()[-1]).rtt
+    times = parse_request_summary(told.splitlines()[-1]).rtt
     found = [times.percentile(wanted) for wanted in QUANTILES]
     return times.count, [(value or 0) / 1e6 for value in found], (times.maximum or 0) / 1e6
 

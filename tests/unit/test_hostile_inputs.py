@@ -20,8 +20,7 @@ from pytest_icbench.config.option_table import Options
 from pytest_icbench.config.row import Row, rows
 from pytest_icbench.config.switch_config import checked
 from pytest_icbench.config.topology import reading
-from pytest_icbench.driver.workload.asked import parse_asked
-from pytest_icbench.driver.workload.output import parse_line
+from pytest_icbench.driver.workload.output import parse_line, parse_request_summary
 from pytest_icbench.driver.workload.pcap import PcapFollower, pcap_bytes
 from pytest_icbench.errors import UsageError
 from pytest_icbench.gate import thresholds
@@ -214,7 +213,7 @@ def read_capture(chance: random.Random) -> None:
 
 def read_asked(chance: random.Random) -> None:
     text = json.dumps(mutated_data(ASKED, chance))
-    parse_asked(text if chance.random() < 0.7 else mutated_text(json.dumps(ASKED), chance))
+    parse_request_summary(text if chance.random() < 0.7 else mutated_text(json.dumps(ASKED), chance))
 
 
 def read_history(chance: random.Random) -> None:

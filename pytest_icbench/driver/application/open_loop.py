@@ -14,7 +14,7 @@ from pytest_icbench.driver.application.memcached import Memcached
 from pytest_icbench.driver.application.nginx import Nginx
 from pytest_icbench.driver.application.protocol import Application, Ask, Program, Start, Wrong, unreadable
 from pytest_icbench.driver.application.redis import Redis
-from pytest_icbench.driver.workload.asked import parse_asked
+from pytest_icbench.driver.workload.output import parse_request_summary
 from pytest_icbench.driver.workload.executable import NAME
 from pytest_icbench.model.application import Bounds, ClientFigures
 from pytest_icbench.model.codec import DamagedData
@@ -47,10 +47,10 @@ class OpenLoop(Application):
     def parse(self, output: str, operations: int) -> ClientFigures:
         line = next((line for line in output.splitlines() if '"role":"ask"' in line), "")
         try:
-            asked = parse_asked(line)
+            summary = parse_request_summary(line)
         except DamagedData:
             raise unreadable(self.client, "summary", output) from None
-        counts, times = asked.counts, asked.rtt
+        counts, times = summary.counts, summary.rtt
         return ClientFigures(
             operations=counts.answered,
             seconds=counts.duration_ns / 1e9,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command line of the workload. Pure; docs/reference/workload.md is the contract."""
+"""Builds the command line of the workload. Pure; docs/reference/workload.md is the contract."""
 
 from __future__ import annotations
 
@@ -107,25 +107,7 @@ class WorkloadCommand:
         argv = [str(executable), name, local.ip, local.mac, self.peer.ip, self.peer.mac, "--supervised"]
         argv += [*self.traffic.options, "-b", str(self.burst), "-r", str(self.rate_pps)]
         argv += ["--stream-id", str(self.stream), "--ring", str(self.ring)]
-        if self.peer_stream is not None:
-            argv += ["--peer-stream", str(self.peer_stream)]
-        for option, seconds in (
-            ("--duration", self.duration_s),
-            ("--warmup", self.warmup_s),
-            ("--window", self.window_s),
-            ("--drain", self.drain_s),
-        ):
-            argv += [option, f"{seconds:g}"]
-        if self.yield_every:
-            argv += ["--yield", str(self.yield_every)]
-        for option, denied in (("--denied", self.denied), ("--peer-denied", self.peer_denied)):
-            argv += [] if denied is None else [option, denied]
-        if self.train is not None:
-            argv += ["--train", self.train]
-        if self.trace:
-            argv += ["--trace", ",".join(map(str, self.trace))]
-        if self.catch_up:
-            argv += ["--catch-up", str(self.catch_up)]
+        argv += [word for option, value in self._values() if value is not None for word in (option, value)]
         argv += [flag for flag, chosen in (("-B", self.blocking), ("-c", self.touch), ("-s", self.silent)) if chosen]
         if self.awaits and isinstance(self.endpoint, VhostUser | Memif):
             argv += ["--await", self.endpoint.socket]
@@ -134,6 +116,22 @@ class WorkloadCommand:
             eal = eal_arguments(self.endpoint, self.api, cpu=self.cpu, ring=self.ring, jumbo=jumbo, queues=queues)
             return [*argv, "--", *eal]
         return argv + self._socket_options()
+
+    def _values(self) -> tuple[tuple[str, str | None], ...]:
+        """Returns the options with values; None leaves the option out."""
+        return (
+            ("--peer-stream", None if self.peer_stream is None else str(self.peer_stream)),
+            ("--duration", f"{self.duration_s:g}"),
+            ("--warmup", f"{self.warmup_s:g}"),
+            ("--window", f"{self.window_s:g}"),
+            ("--drain", f"{self.drain_s:g}"),
+            ("--yield", str(self.yield_every) if self.yield_every else None),
+            ("--denied", self.denied),
+            ("--peer-denied", self.peer_denied),
+            ("--train", self.train),
+            ("--trace", ",".join(map(str, self.trace)) or None),
+            ("--catch-up", str(self.catch_up) if self.catch_up else None),
+        )
 
     def _socket_options(self) -> list[str]:
         if not isinstance(self.endpoint, Veth):

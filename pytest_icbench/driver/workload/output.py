@@ -4,14 +4,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from operator import lt
+from typing import Annotated, Literal, TypeVar
 
-from pytest_icbench.model.codec import DamagedData, decode, from_json
+import msgspec
+
+from pytest_icbench.model.codec import DamagedData
 from pytest_icbench.stats.quantiles import Histogram
+
+T = TypeVar("T")
 
 SCHEMA = 1
 Role = Literal["sender", "receiver", "client", "server", "duplex"]
 _SENDING = ("sender", "client", "duplex")
+
+#: A counter or a time of the workload. The bound keeps any sum a float.
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+#: The number of a measured window or of the warm-up.
+_Window = Annotated[int, msgspec.Meta(ge=0, lt=65535)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,19 +30,19 @@ class Hello:
 
     app: str
     version: str
-    pid: int
+    pid: Count
     io: str
     driver: str | None
     dpdk: str | None
     mac: str
-    ring: int
-    burst: int
-    packet_size: int
-    frame_bytes: int
-    stream: int
-    tsc_hz: int
+    ring: Count
+    burst: Count
+    packet_size: Count
+    frame_bytes: Count
+    stream: Count
+    tsc_hz: Count
     invariant_tsc: bool
-    window_ns: int
+    window_ns: Count
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,62 +51,62 @@ class Ready:
 
     link_up: bool
     announced: bool
-    monotonic_ns: int
+    monotonic_ns: Count
 
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    scheduled: int
-    sent: int
-    refused: int
-    not_offered: int
-    tx_full: int
+    scheduled: Count
+    sent: Count
+    refused: Count
+    not_offered: Count
+    tx_full: Count
 
 
 @dataclass(frozen=True, slots=True)
 class SentCounts(_Sent):
     """The counts of a sender, a client or a duplex end in one window."""
 
-    start_ns: int
-    duration_ns: int
-    catch_up_max: int
-    lateness_p99_ns: int
-    lateness_max_ns: int
-    yields: int
-    bursts: int = 0
-    full_turns: int = 0
-    denied: int = 0
+    start_ns: Count
+    duration_ns: Count
+    catch_up_max: Count
+    lateness_p99_ns: Count
+    lateness_max_ns: Count
+    yields: Count
+    bursts: Count = 0
+    full_turns: Count = 0
+    denied: Count = 0
 
 
 @dataclass(frozen=True, slots=True)
 class _Received:
-    received: int
-    bytes: int
-    duplicated: int
-    reordered: int
-    polls: int
-    empty_polls: int
+    received: Count
+    bytes: Count
+    duplicated: Count
+    reordered: Count
+    polls: Count
+    empty_polls: Count
 
 
 @dataclass(frozen=True, slots=True)
 class ReceivedCounts(_Received):
-    """The counts of a receiver, a client, a server or a duplex end (of its peer's frames) for one window."""
+    """The counts of a receiver, a client, a server or a duplex end (of its peer's frames) in one window."""
 
     provisional: bool
-    first_ns: int | None
-    last_ns: int | None
+    first_ns: Count | None
+    last_ns: Count | None
 
 
 @dataclass(frozen=True, slots=True)
 class WindowRtt:
     """The round-trip times of one window's frames. A figure is None if there are too few samples for it."""
 
-    count: int
-    min_ns: int | None
-    mean_ns: int | None
-    p50_ns: int | None
-    p99_ns: int | None
-    max_ns: int | None
+    count: Count
+    min_ns: Count | None
+    mean_ns: Count | None
+    p50_ns: Count | None
+    p99_ns: Count | None
+    max_ns: Count | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +115,7 @@ class WindowLine:
 
     Attributes:
         busy_cycles, idle_cycles: of its polling loop; None if they are not counted (blocking sockets).
-        gap_ns, gap_count: how much longer than usual turns of that loop took, and how many they were; None likewise.
+        gap_ns, gap_count: total excess and number of the loop's turns that took unusually long; None likewise.
         rtt_from: the first window whose answers are in a client's histograms.
     """
 
@@ -127,35 +137,38 @@ class WindowLine:
 class SentTotals(_Sent):
     """The totals of a sender over a whole launch with its warm-up.
 
-    ``sequences`` frames were sent, numbered from 0; ``denied`` of them are of denied flows.
+    ``sequences`` frames were sent, numbered from 0. ``denied`` of them are of denied flows.
     """
 
-    sequences: int
-    sent_by_queue: tuple[int, ...] = ()
-    denied: int = 0
+    sequences: Count
+    sent_by_queue: tuple[Count, ...] = ()
+    denied: Count = 0
 
 
 @dataclass(frozen=True, slots=True)
 class ReceivedTotals(_Received):
     """The totals of a receiver over a whole launch with its warm-up.
 
-    ``highest_sequence`` is None, or -1, if nothing arrived. ``lossy_flows`` lost frames; ``worst_flows`` are those that
-    lost most, each with how many; None and empty for a single flow. ``joined`` of the ``corrupted`` were several
-    datagrams that arrived as one. ``peer_denied`` frames up to ``highest_sequence`` are of denied flows, and in no
-    other counter; ``denied_passed`` of them came all the same.
+    Attributes:
+        highest_sequence: None or -1 if nothing arrived.
+        joined: those of the ``corrupted`` that were several datagrams in one.
+        lossy_flows: number of flows that lost frames; None for a single flow.
+        worst_flows: the flows that lost most, each with its lost frames; empty for a single flow.
+        peer_denied: frames up to ``highest_sequence`` that are of denied flows. No other counter includes them.
+        denied_passed: those of them that arrived.
     """
 
-    highest_sequence: int | None
-    gaps: int
-    late: int
-    foreign: int
-    corrupted: int
-    joined: int = 0
-    lossy_flows: int | None = None
-    worst_flows: tuple[tuple[int, int], ...] = ()
-    received_by_queue: tuple[int, ...] = ()
-    peer_denied: int = 0
-    denied_passed: int = 0
+    highest_sequence: Annotated[int, msgspec.Meta(ge=-1, le=2**48)] | None
+    gaps: Count
+    late: Count
+    foreign: Count
+    corrupted: Count
+    joined: Count = 0
+    lossy_flows: Count | None = None
+    worst_flows: tuple[tuple[Count, Count], ...] = ()
+    received_by_queue: tuple[Count, ...] = ()
+    peer_denied: Count = 0
+    denied_passed: Count = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +177,8 @@ class Summary:
 
     Attributes:
         reason: why it ended.
-        lateness: how much later than due each burst of a paced sender or client left, in ns. With the warm-up.
-        spacing_error: the difference between the actual and the due time between two bursts, likewise.
+        lateness: in ns, from the due time of a burst to its departure, for a paced sender or client. With the warm-up.
+        spacing_error: in ns, the difference between actual and due time between two bursts, likewise.
         rtt_from: the first window whose answers are in a client's histograms.
     """
 
@@ -187,32 +200,96 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
-class _Head:
-    role: Role
-    stream: int
-    involuntary_switches: int
-    busy_cycles: int | None = None
-    idle_cycles: int | None = None
-    gap_ns: int | None = None
-    gap_count: int | None = None
+class RequestCounts:
+    """The counts of a run of ``ask``.
 
+    Attributes:
+        duration_ns: until the end of the schedule, or until the last answer if that came later.
+        scheduled: requests that were due. ``not_offered`` of them were never sent.
+        wrong: answers without the value, or with another one.
+        late: datagrams that arrived when their request was no longer waited for.
+        unanswered: requests that were due and have no answer.
+        cpu_ns: CPU time of the run.
+    """
 
-@dataclass(frozen=True, slots=True)
-class _SummaryHead:
     reason: str
-    windows: int
-    cpu_ns: int
-    voluntary_switches: int
+    duration_ns: Count
+    scheduled: Count
+    not_offered: Count
+    sent: Count
+    answered: Count
+    wrong: Count
+    late: Count
+    unanswered: Count
+    payload_bytes: Count
+    cpu_ns: Count
 
 
 @dataclass(frozen=True, slots=True)
-class _Histogram:
-    count: int
-    min: int | None
+class RequestSummary:
+    """The counts of a run of ``ask``, and its times in ns.
+
+    Attributes:
+        rtt: from the intended moment of a request to its answer.
+        rtt_actual: from the moment at which it was sent.
+        lateness: from the intended to the actual moment.
+    """
+
+    counts: RequestCounts
+    rtt: Histogram
+    rtt_actual: Histogram
+    lateness: Histogram
+
+
+class _Header(msgspec.Struct):
+    schema: object = None
+    type: object = None
+    role: object = None
+
+
+class _Histogram(msgspec.Struct):
+    count: Count
+    min: Count | None
     mean: float | None
-    max: int | None
-    significant_digits: int
-    counts: tuple[tuple[int, int], ...]
+    max: Count | None
+    significant_digits: Count
+    counts: tuple[tuple[Count, Count], ...]
+
+
+class _WindowHead(msgspec.Struct):
+    role: Role
+    stream: Count
+    window: _Window
+    involuntary_switches: Count
+    busy_cycles: Count | None = None
+    idle_cycles: Count | None = None
+    gap_ns: Count | None = None
+    gap_count: Count | None = None
+    rtt: WindowRtt | None = None
+    rtt_from: Annotated[int, msgspec.Meta(ge=1, lt=65535)] = 1
+
+
+class _SummaryHead(msgspec.Struct):
+    role: Role
+    stream: Count
+    reason: str
+    windows: Count
+    cpu_ns: Count
+    voluntary_switches: Count
+    involuntary_switches: Count
+    unanswered: Count = 0
+    rtt_ns: _Histogram | None = None
+    rtt_actual_ns: _Histogram | None = None
+    rtt_first_ns: _Histogram | None = None
+    lateness_ns: _Histogram | None = None
+    spacing_error_ns: _Histogram | None = None
+    rtt_from: Annotated[int, msgspec.Meta(ge=1, lt=65535)] = 1
+
+
+class _RequestTimes(msgspec.Struct):
+    rtt_ns: _Histogram
+    rtt_actual_ns: _Histogram
+    lateness_ns: _Histogram
 
 
 Line = Hello | Ready | WindowLine | Summary
@@ -227,107 +304,119 @@ def parse_line(raw: bytes | str, where: str = "workload") -> Line:
     Raises:
         DamagedData: the line does not follow docs/reference/workload.md.
     """
+    match _header(raw, where).type:
+        case "hello":
+            return _decode(Hello, raw, f"{where}: hello")
+        case "ready":
+            return _decode(Ready, raw, f"{where}: ready")
+        case "window":
+            return _window(raw, f"{where}: window")
+        case "summary":
+            return _summary(raw, f"{where}: summary")
+        case other:
+            raise DamagedData(f"{where} wrote a line of unknown type {_shown(other)}")
+
+
+def parse_request_summary(raw: bytes | str) -> RequestSummary:
+    """Parses the summary of ``ask``. Raises DamagedData if the line is no such summary."""
+    where = "ask"
+    if _header(raw, where).role != "ask":
+        raise DamagedData(f"{where}: this is no summary of ask: {_shown(raw)}")
+    counts, times = _decode(RequestCounts, raw, where), _decode(_RequestTimes, raw, where)
+    return RequestSummary(
+        counts,
+        rtt=_histogram(times.rtt_ns, counts.unanswered, f"{where}: rtt_ns"),
+        rtt_actual=_histogram(times.rtt_actual_ns, counts.unanswered, f"{where}: rtt_actual_ns"),
+        lateness=_histogram(times.lateness_ns, 0, f"{where}: lateness_ns"),
+    )
+
+
+def _shown(found: object) -> str:
+    text = found.decode(errors="replace") if isinstance(found, bytes) else found
+    return repr(text.strip()[:80] if isinstance(text, str) else text)[:82]
+
+
+def _header(raw: bytes | str, where: str) -> _Header:
     try:
-        data = from_json(raw, where)
-    except DamagedData:
-        shown = raw.decode(errors="replace") if isinstance(raw, bytes) else raw
-        raise DamagedData(f"{where} wrote a line that is not JSON: {shown.strip()[:80]!r}") from None
-    if not isinstance(data, dict):
-        raise DamagedData(f"{where} wrote a line that is no JSON object: {str(data)[:80]!r}")
-    if data.get("schema") != SCHEMA:
+        header = msgspec.json.decode(raw, type=_Header)
+    except msgspec.ValidationError:
+        raise DamagedData(f"{where} wrote a line that is no JSON object: {_shown(raw)}") from None
+    except (ValueError, RecursionError):
+        raise DamagedData(f"{where} wrote a line that is not JSON: {_shown(raw)}") from None
+    if header.schema != SCHEMA:
         raise DamagedData(
-            f"{where} wrote schema {data.get('schema')!r}, but {SCHEMA} is read here; "
+            f"{where} wrote schema {_shown(header.schema)}, but {SCHEMA} is read here; "
             "build workload and plugin from one version"
         )
-    return _parse(data, where)
+    return header
 
 
-def _parse(data: dict[str, Any], where: str) -> Line:
-    match data.get("type"):
-        case "hello":
-            return decode(Hello, data, f"{where}: hello")
-        case "ready":
-            return decode(Ready, data, f"{where}: ready")
-        case "window":
-            return _window(data, f"{where}: window")
-        case "summary":
-            return _summary(data, f"{where}: summary")
-        case other:
-            raise DamagedData(f"{where} wrote a line of unknown type {other!r}")
+def _decode(kind: type[T], raw: bytes | str, where: str) -> T:
+    try:
+        return msgspec.json.decode(raw, type=kind)
+    except (ValueError, RecursionError) as error:
+        wrong, _, place = str(error).replace("`", "").partition(" - at $")
+        raise DamagedData(f"{where}{place and ': ' + place.lstrip('.')}: {wrong[:1].lower()}{wrong[1:]}") from None
 
 
-def _window(data: dict[str, Any], where: str) -> WindowLine:
-    head = decode(_Head, data, where)
-    number = data.get("window")
-    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < 65535:
-        raise DamagedData(f"{where}: window: expected a number from 0 to 65534, found {number!r}")
+def _window(raw: bytes | str, where: str) -> WindowLine:
+    head = _decode(_WindowHead, raw, where)
     return WindowLine(
         role=head.role,
         stream=head.stream,
-        window=number,
+        window=head.window,
         involuntary_switches=head.involuntary_switches,
-        sent=decode(SentCounts, data, where) if head.role in _SENDING else None,
-        received=decode(ReceivedCounts, data, where) if head.role != "sender" else None,
+        sent=_decode(SentCounts, raw, where) if head.role in _SENDING else None,
+        received=_decode(ReceivedCounts, raw, where) if head.role != "sender" else None,
         busy_cycles=head.busy_cycles,
         idle_cycles=head.idle_cycles,
         gap_ns=head.gap_ns,
         gap_count=head.gap_count,
-        rtt=decode(WindowRtt, data["rtt"], f"{where}: rtt") if head.role == "client" and "rtt" in data else None,
-        rtt_from=_rtt_from(data, where),
+        rtt=head.rtt,
+        rtt_from=head.rtt_from,
     )
 
 
-def _summary(data: dict[str, Any], where: str) -> Summary:
-    head = decode(_Head, data, where)
-    rest = decode(_SummaryHead, data, where)
-    client = head.role == "client"
-    unanswered = data.get("unanswered", 0)
-    if not isinstance(unanswered, int) or unanswered < 0:
-        raise DamagedData(f"{where}: unanswered: expected a count, found {unanswered!r}")
+def _summary(raw: bytes | str, where: str) -> Summary:
+    head = _decode(_SummaryHead, raw, where)
+    if head.role == "client" and (head.rtt_ns is None or head.rtt_actual_ns is None):
+        raise DamagedData(f"{where}: a client's rtt_ns or rtt_actual_ns is missing")
+
+    def times(found: _Histogram | None, name: str, lost: int = 0) -> Histogram | None:
+        return None if found is None else _histogram(found, lost, f"{where}: {name}")
+
     return Summary(
         role=head.role,
         stream=head.stream,
-        reason=rest.reason,
-        windows=rest.windows,
-        cpu_ns=rest.cpu_ns,
-        voluntary_switches=rest.voluntary_switches,
+        reason=head.reason,
+        windows=head.windows,
+        cpu_ns=head.cpu_ns,
+        voluntary_switches=head.voluntary_switches,
         involuntary_switches=head.involuntary_switches,
-        sent=decode(SentTotals, data, where) if head.role in _SENDING else None,
-        received=decode(ReceivedTotals, data, where) if head.role != "sender" else None,
-        rtt=histogram(data.get("rtt_ns"), unanswered, f"{where}: rtt_ns") if client else None,
-        rtt_actual=histogram(data.get("rtt_actual_ns"), unanswered, f"{where}: rtt_actual_ns") if client else None,
-        lateness=histogram(data["lateness_ns"], 0, f"{where}: lateness_ns") if "lateness_ns" in data else None,
-        spacing_error=histogram(data["spacing_error_ns"], 0, f"{where}: spacing_error_ns")
-        if "spacing_error_ns" in data
-        else None,
-        rtt_first=histogram(data["rtt_first_ns"], 0, f"{where}: rtt_first_ns")
-        if client and "rtt_first_ns" in data
-        else None,
-        rtt_from=_rtt_from(data, where),
+        sent=_decode(SentTotals, raw, where) if head.role in _SENDING else None,
+        received=_decode(ReceivedTotals, raw, where) if head.role != "sender" else None,
+        rtt=times(head.rtt_ns, "rtt_ns", head.unanswered),
+        rtt_actual=times(head.rtt_actual_ns, "rtt_actual_ns", head.unanswered),
+        lateness=times(head.lateness_ns, "lateness_ns"),
+        spacing_error=times(head.spacing_error_ns, "spacing_error_ns"),
+        rtt_first=times(head.rtt_first_ns, "rtt_first_ns"),
+        rtt_from=head.rtt_from,
     )
 
 
-def _rtt_from(data: dict[str, Any], where: str) -> int:
-    number = data.get("rtt_from", 1)
-    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
-        raise DamagedData(f"{where}: rtt_from: expected a window from 1, found {number!r}")
-    return number
-
-
-def histogram(data: Any, lost: int, where: str) -> Histogram:
-    """Returns a histogram of a summary, with so many lost requests. Raises DamagedData."""
-    decoded = decode(_Histogram, data, where)
-    values = [value for value, _ in decoded.counts]
-    if values != sorted(set(values)) or any(number < 0 for _, number in decoded.counts):
-        raise DamagedData(f"{where}: counts are not in ascending order or below zero")
-    if sum(number for _, number in decoded.counts) != decoded.count:
-        raise DamagedData(f"{where}: the counts do not add up to {decoded.count}")
-    empty = not decoded.count
+def _histogram(found: _Histogram, lost: int, where: str) -> Histogram:
+    """Returns a histogram of a summary, with the number of lost requests. Raises DamagedData."""
+    values = [value for value, _ in found.counts]
+    if not all(map(lt, values, values[1:])):
+        raise DamagedData(f"{where}: the counts are not in ascending order")
+    if sum(number for _, number in found.counts) != found.count:
+        raise DamagedData(f"{where}: the counts do not add up to {found.count}")
+    empty = not found.count
     return Histogram(
-        counts=decoded.counts,
-        minimum=None if empty else decoded.min,
-        maximum=None if empty else decoded.max,
-        mean=None if empty else decoded.mean,
-        significant_digits=decoded.significant_digits,
+        counts=found.counts,
+        minimum=None if empty else found.min,
+        maximum=None if empty else found.max,
+        mean=None if empty else found.mean,
+        significant_digits=found.significant_digits,
         lost=lost,
     )

@@ -18,7 +18,7 @@ import pytest
 
 from pytest_icbench.driver.application.protocol import Wrong
 from pytest_icbench.driver.application.registry import application, labels
-from pytest_icbench.driver.workload.asked import Asked, parse_asked
+from pytest_icbench.driver.workload.output import RequestSummary, parse_request_summary
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.codec import DamagedData
@@ -58,7 +58,7 @@ def test_the_summary_is_the_client_s_figures() -> None:
 @pytest.mark.parametrize("changes", [{"role": "echo"}, {"schema": 2}, {"answered": "x"}, {"rtt_ns": {"count": 1}}])
 def test_another_summary_is_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(DamagedData):
-        parse_asked(summary(**changes))
+        parse_request_summary(summary(**changes))
 
 
 def test_the_client_is_told_the_load() -> None:
@@ -117,10 +117,10 @@ def ask(
     return subprocess.run(argv, capture_output=True, text=True, timeout=30, check=False)
 
 
-def asked(port: int, protocol: str, *words: str, seconds: float = 0.4, drain: float = 5.0) -> Asked:
+def asked(port: int, protocol: str, *words: str, seconds: float = 0.4, drain: float = 5.0) -> RequestSummary:
     done = ask(port, protocol, *words, seconds=seconds, drain=drain)
     assert done.returncode == 0, done.stderr
-    return parse_asked(done.stdout)
+    return parse_request_summary(done.stdout)
 
 
 @pytest.mark.parametrize("protocol", ["tcp", "udp"])
