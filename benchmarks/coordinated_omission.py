@@ -20,8 +20,8 @@ import threading
 import time
 from collections.abc import Sequence
 
-from pytest_icbench.driver.workload.output import parse_request_summary
 from pytest_icbench.driver.workload.executable import workload_path
+from pytest_icbench.driver.workload.output import parse_request_summary
 
 HOST, PORT = "127.0.0.1", 7379
 VALUE = "xxx"

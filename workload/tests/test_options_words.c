@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The words overhead options: application, addresses, what is behind "--"; and options that go together. */
+/* Words around options: application, addresses, arguments after "--"; and options that depend on each other.
+ */
 #include "check.h"
 #include "command_line.h"
 

@@ -18,8 +18,8 @@ import pytest
 
 from pytest_icbench.driver.application.protocol import Wrong
 from pytest_icbench.driver.application.registry import application, labels
-from pytest_icbench.driver.workload.output import RequestSummary, parse_request_summary
 from pytest_icbench.driver.workload.executable import workload_path
+from pytest_icbench.driver.workload.output import RequestSummary, parse_request_summary
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.codec import DamagedData
 from pytest_icbench.model.rig import LOCAL_WORKLOAD, Question

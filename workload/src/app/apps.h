@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of applications: one loop each, written once for all backends. */
+/* The table of applications. Each is one loop, written once for all back ends. */
 #ifndef ICBENCH_APPS_H
 #define ICBENCH_APPS_H
 
 #include "option/application.h"
 
-/* ROW(name) is app_name, in a file of that name. This is the only place where they are listed. */
+/* ROW(name) stands for app_name in a file of that name. Applications are listed nowhere else. */
 #define APPS(ROW)                                                                                            \
 	ROW(send)                                                                                            \
 	ROW(recv)                                                                                            \
@@ -21,12 +21,12 @@
 #define APPS_DECLARE(name) extern const struct application app_##name;
 APPS(APPS_DECLARE)
 
-/* The rows, then NULL. */
+/* The rows; the last one is NULL. */
 extern const struct application *const APPLICATIONS[];
 
-/* A container's init: reaps children until SIGTERM or SIGINT. */
+/* Runs as the init process of a container: reaps children until SIGTERM or SIGINT. */
 int app_pause(void);
-/* Answers lines of pairs of CPUs on stdin by their distances, until its end. */
+/* Reads lines of pairs of CPUs from stdin until its end, and answers each with their distances. */
 int app_distance(void);
 
 #endif

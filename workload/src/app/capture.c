@@ -13,7 +13,7 @@ static bool prepare(struct run *r, struct options *o, char *err, size_t err_len)
 	return capture_open(&capture, r, o->file, err, err_len);
 }
 
-/* --duration, counted from the start. */
+/* Whether --duration, counted from the start, is over. */
 static bool duration_over(struct run *r)
 {
 	const struct options *o = r->o;

@@ -14,11 +14,13 @@
 #include "traffic/receiver.h"
 #include "traffic/sender.h"
 
-/* A client keeps to its schedule through a stall: a request is late then, by as much as it would be for those
- * who wait for its answer. This late, the time for which RFC 2544 waits for frames, it counts as lost. */
+/* A client keeps its schedule through a stall. Its requests are then late, as they would be for a user who
+ * waits for the answer. A request that is this late counts as lost; the time is the one for which RFC 2544
+ * waits for frames. */
 #define BACKLOG_S 2.0
 
-/* An answer that takes longer than this is not waited for, at the maximum rate and when catching up. */
+/* In ns. The client does not wait longer than this for an answer, at the maximum rate and when catching
+ * up. */
 #define ANSWER_PATIENCE_NS 10e6
 
 struct client {
@@ -26,11 +28,11 @@ struct client {
 	struct sender tx;
 	struct receiver rx;
 	struct client_times times;
-	uint16_t last_window; /* the highest the sender has ended */
-	bool threaded;        /* --blocking: answers are received by a thread of their own */
+	uint16_t last_window; /* the last one that the sender has ended */
+	bool threaded;        /* --blocking: a separate thread receives answers */
 	pthread_t thread;
-	pthread_mutex_t lock; /* overhead rx and times while the thread runs */
-	uint64_t usual;       /* frames under way when it was last on time */
+	pthread_mutex_t lock; /* protects rx and times while the thread runs */
+	uint64_t usual;       /* outstanding frames when it was last on time */
 	uint64_t held_since;  /* cycles; 0: not held back */
 	atomic_bool finish;
 	atomic_int thread_errno;
@@ -47,7 +49,7 @@ static void write_window(struct client *c, uint16_t number, bool provisional)
 	json_bool(j, "provisional", provisional);
 	receiver_window_json(&c->rx, j, rx);
 	window_cycles_json(j, &c->r->clock, &tx->cycles, !c->r->o->io.blocking);
-	/* One thread sends and receives: its switches have been counted on the sending side already. */
+	/* With one thread, its switches are already counted by the sender. */
 	json_u64(j, "involuntary_switches",
 	        tx->involuntary_switches + (c->threaded ? rx->involuntary_switches : 0));
 	client_window_json(j, &rtt);
@@ -63,8 +65,8 @@ static void on_window(void *context, uint16_t number, const struct window_tx *w)
 	c->times.due[number] = *w;
 	c->last_window = number;
 	if (control_measure_asked()) {
-		/* To empty histograms takes a tenth of a millisecond, which no frame that they hold shall
-		 * see: so they begin with the window after next. */
+		/* Resetting histograms takes 0.1 ms, which would delay frames. So they begin with the window
+		 * after the next one. */
 		pthread_mutex_lock(&c->lock);
 		client_times_restart(&c->times, (uint16_t)(number + 2));
 		pthread_mutex_unlock(&c->lock);
@@ -76,7 +78,7 @@ static void on_window(void *context, uint16_t number, const struct window_tx *w)
 	pthread_mutex_unlock(&c->lock);
 }
 
-/* Takes in what has arrived. Returns how many frames, or -1 with errno. */
+/* Receives what has arrived. Returns how many frames, or -1 with errno. */
 static int receive(struct client *c)
 {
 	struct run *r = c->r;
@@ -121,14 +123,14 @@ static bool start_thread(struct client *c)
 	sigset_t all, old;
 	int error;
 
-	sigfillset(&all); /* signals are the sending thread's */
+	sigfillset(&all); /* the sending thread handles signals */
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	error = pthread_create(&c->thread, NULL, receive_until_finish, c);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return error == 0;
 }
 
-/* A thread's error is reported by the thread that writes. */
+/* Receives answers. The error of a receiving thread is reported here, by the thread that writes. */
 static void poll_answers(struct client *c)
 {
 	int error = atomic_load_explicit(&c->thread_errno, memory_order_relaxed);
@@ -139,7 +141,7 @@ static void poll_answers(struct client *c)
 		run_failed(c->r, "receive", errno);
 }
 
-/* Distinct frames that have come back. */
+/* Returns how many distinct frames have returned. */
 static uint64_t answered(struct client *c)
 {
 	uint64_t n;
@@ -164,7 +166,7 @@ static void drain(struct client *c)
 	}
 }
 
-/* Frames sent after the last one that has come back. */
+/* Returns how many frames were sent after the last one that has returned. */
 static uint64_t under_way(struct client *c)
 {
 	uint64_t next;
@@ -177,9 +179,9 @@ static uint64_t under_way(struct client *c)
 	return next < c->tx.next_sequence ? c->tx.next_sequence - next : 0;
 }
 
-/* A client that catches up has no more frames under way than a ring holds, or twice as many as are usual on
- * this path: a burst of all that it owes would be lost on the way, and the loss would be its own. Who does
- * not answer is not waited for long. */
+/* Whether a client that catches up has to wait. It has at most as many outstanding frames as a ring holds, or
+ * twice as many as usual on this path: a larger burst would be lost on the path, and the client would cause
+ * the loss. The wait for answers is limited. */
 static bool held_back(struct client *c)
 {
 	uint64_t now = clock_cycles(), frames, most;
@@ -204,9 +206,9 @@ static bool held_back(struct client *c)
 	return false;
 }
 
-/* At the maximum rate one burst is under way at a time, or the queues would be all that is measured. (Waiting
- * for the last frame, not for a count: answers that come after all would let ever more bursts be under way.)
- * False on an error or a stop. */
+/* Waits for the answers to the last burst, since at the maximum rate only one burst is outstanding: otherwise
+ * the queues would be measured. It waits for the last frame instead of a count, because late answers would
+ * let more and more bursts be outstanding. Returns false on an error or a stop. */
 static bool await_answers(struct client *c)
 {
 	uint64_t deadline = clock_cycles() + clock_ns_to_cycles(&c->r->clock, ANSWER_PATIENCE_NS);
@@ -244,7 +246,7 @@ static void send_all(struct client *c)
 			break;
 	} while (step != SENDER_ENDED && !control_stopped());
 	sender_cut(&c->tx);
-	/* From here on polls are waiting, not measuring. */
+	/* Further polls wait for answers and are not measured. */
 	pthread_mutex_lock(&c->lock);
 	receiver_begin_drain(&c->rx, clock_cycles(), NULL);
 	pthread_mutex_unlock(&c->lock);

@@ -26,7 +26,7 @@ static void say(struct json *j, struct distance_meter *m, unsigned a, unsigned b
 	json_close(j, '}');
 }
 
-/* A number of a CPU; false if there is none. */
+/* Parses the number of a CPU. */
 static bool parse_cpu(const char **text, unsigned *cpu)
 {
 	char *end;
@@ -41,7 +41,7 @@ static bool parse_cpu(const char **text, unsigned *cpu)
 	return true;
 }
 
-/* Answers "0 1, 1 2"; false for what is not made of pairs. */
+/* Answers a line such as "0 1, 1 2". Returns false if it does not consist of pairs. */
 static bool answer(struct json *j, struct distance_meter *m, const char *text)
 {
 	unsigned a, b;

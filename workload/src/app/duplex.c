@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sends and receives at once, in one loop on one port; its peer does the same. */
+/* Sends and receives at once, in one loop on one port, as its peer does. */
 #include "app/apps.h"
 
 #include <errno.h>
@@ -10,12 +10,12 @@
 #include "traffic/receiver.h"
 #include "traffic/sender.h"
 
-/* As of a plain sender. */
+/* As in send.c. */
 #define BACKLOG_WINDOWS 0.1
-/* Polls between two bursts sent. A peer may send faster, or the loop was off its CPU: what has gathered
- * must not overflow, nor keep the own frames waiting for long. */
+/* Polls between two sent bursts. If the peer sends faster, or the loop was off its CPU, waiting frames must
+ * not overflow the ring, nor delay the next burst for long. */
 #define POLLS_A_TURN 8
-/* The end mark is sent this often, with as much time between. The loop goes on receiving meanwhile. */
+/* The number of end marks, and the pauses before each. The loop continues to receive meanwhile. */
 #define MARKS 3u
 static const double MARK_PAUSE_NS[MARKS] = {0, 10e6, 40e6};
 
@@ -23,8 +23,8 @@ struct duplex {
 	struct run *r;
 	struct sender tx;
 	struct receiver rx;
-	struct window_tx *sent; /* by window, once it has ended: WINDOW_COUNT of them */
-	uint16_t last_window;   /* the highest that the sender has ended */
+	struct window_tx *sent; /* by window, once it has ended; WINDOW_COUNT of them */
+	uint16_t last_window;   /* the last one that the sender has ended */
 	bool measuring;         /* polls are laps of the sender's cycle account */
 	unsigned marks;
 	uint64_t next_mark; /* cycles */
@@ -54,7 +54,7 @@ static void on_window(void *context, uint16_t number, const struct window_tx *w)
 		write_window(d, number, true);
 }
 
-/* Returns how many frames one poll brought. */
+/* Polls once. Returns the number of frames. */
 static unsigned receive(struct duplex *d)
 {
 	struct run *r = d->r;
@@ -83,7 +83,8 @@ static void receive_turn(struct duplex *d)
 			break;
 }
 
-/* Two ends do not begin at the same cycle: who waits asleep would find its ring full. */
+/* Polls until the start. The ends do not start in the same cycle, and a sleeping end would find its ring
+ * full. */
 static void receive_until_start(struct duplex *d)
 {
 	const struct run *r = d->r;
@@ -110,7 +111,7 @@ static void exchange(struct duplex *d)
 	sender_cut(&d->tx);
 }
 
-/* Offers the mark once, if it is due. The first one is due until the port takes it. */
+/* Offers the end mark if it is due. The first one stays due until the port takes it. */
 static void mark_when_due(struct duplex *d, uint64_t now)
 {
 	if (d->marks == MARKS || now < d->next_mark)
@@ -121,8 +122,8 @@ static void mark_when_due(struct duplex *d, uint64_t now)
 		d->next_mark = now + clock_ns_to_cycles(&d->r->clock, MARK_PAUSE_NS[d->marks]);
 }
 
-/* Until the peer's frames are here and it knows how many ours were, or --drain after the peer's last frame.
- */
+/* Receives until all frames of the peer have arrived and it knows the number of ours, or until --drain after
+ * the peer's last frame. */
 static void drain(struct duplex *d)
 {
 	struct run *r = d->r;
@@ -137,7 +138,7 @@ static void drain(struct duplex *d)
 		receive_turn(d);
 		now = clock_cycles();
 		if (rx->received != received && !rx->end_mark && !control_stopped())
-			rx->deadline = now + patience; /* the peer is not done */
+			rx->deadline = now + patience; /* the peer is still sending */
 		if (receiver_done(rx, now) && (d->marks == MARKS || now >= rx->deadline))
 			break;
 		if (r->ops->peer_left && r->ops->peer_left(r->io))

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The server of the echoes: it sends back what it receives, and tells who asks for `stats` how much that was.
- */
+/* The echo server: sends back what it receives, and answers `stats` with the number of its answers. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -17,18 +16,18 @@
 
 #define STATS "stats\n"
 #define BUFFER_BYTES 65536u
-/* A stop is noticed at once, unless its signal comes right before the sleep. */
+/* A stop takes effect at once, unless its signal arrives just before the sleep. */
 #define SLEEP_MS 500
 #define EVENTS 64
-/* Datagrams between two looks whether to stop. */
+/* Datagrams between two checks for a stop. */
 #define AT_ONCE 64u
 
 struct connection {
 	LIST_ENTRY(connection) others;
 	int fd;
 	uint64_t received;
-	size_t held, held_from; /* bytes that the socket did not take yet, and where they begin */
-	bool waits;             /* for room, and reads nothing until then */
+	size_t held, held_from; /* bytes that the socket has not taken yet, and their offset */
+	bool waits;             /* for room; nothing is read meanwhile */
 	uint8_t buffer[BUFFER_BYTES];
 };
 
@@ -58,7 +57,7 @@ static void hang_up(struct connection *c)
 	free(c);
 }
 
-/* Sends what is held. False if the connection is over. */
+/* Sends the held bytes. Returns false if the connection has ended. */
 static bool send_held(struct echo *e, struct connection *c)
 {
 	long n = stream_send(c->fd, c->buffer + c->held_from, c->held);
@@ -84,7 +83,7 @@ static size_t stats(const struct echo *e, char *text, size_t size)
 	return (size_t)snprintf(text, size, "answered %llu\n", (unsigned long long)answered(e));
 }
 
-/* Echoes what has come. False if the connection is over. */
+/* Echoes what has arrived. Returns false if the connection has ended. */
 static bool echo_stream(struct echo *e, struct connection *c)
 {
 	char text[48];

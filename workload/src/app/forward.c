@@ -8,7 +8,7 @@
 #include "forward/forward.h"
 #include "run/run.h"
 
-/* Each interface is one port: none may be named twice. */
+/* Checks that no interface is named twice: each is one port. */
 static bool check_twice(const struct options *o, char *err, size_t err_len)
 {
 	for (unsigned i = 1; i < o->io.interface_count; i++) {
@@ -63,7 +63,7 @@ static void write_mac(struct json *j, const uint8_t mac[6])
 	json_string(j, "mac", text);
 }
 
-/* The keys of other applications' hello, those of a port for the first one; and all ports. */
+/* Writes the keys of every hello line, with the first port's facts, and a list of all ports. */
 static void write_hello(struct forward *f)
 {
 	struct forward_port_facts facts = {0};
@@ -119,7 +119,7 @@ static void write_counters(struct forward *f)
 static bool poll_all(struct forward *f, bool receiving)
 {
 	bool moved = false;
-	/* Before it looks: what was there when somebody asked is counted in the answer. */
+	/* Read before polling, so that the answer includes what was there at the time of the request. */
 	const bool asked = control_counters_asked();
 
 	for (unsigned i = 0; i < f->ports; i++)
@@ -145,7 +145,7 @@ static uint64_t cycles_of(const struct run *r, double seconds)
 	return clock_ns_to_cycles(&r->clock, seconds * 1e9);
 }
 
-/* Frames under delay still leave, each in its time. */
+/* Lets delayed frames leave, each at its time. */
 static void drain(struct forward *f)
 {
 	uint64_t deadline = clock_cycles() + cycles_of(f->r, f->r->o->drain_s);
@@ -160,7 +160,7 @@ static void drain(struct forward *f)
 	}
 }
 
-/* Returns whether --duration ended it. */
+/* Forwards until the end. Returns whether --duration ended it. */
 static bool forward_all(struct forward *f)
 {
 	struct run *r = f->r;
@@ -193,7 +193,7 @@ static int forward(struct forward *f)
 	bool over;
 
 	write_hello(f);
-	/* Peers come and go, as at any switch: nobody is waited for. */
+	/* As at any switch, peers come and go, so none is waited for. */
 	run_write_ready(r, all_links_up(f), false);
 	run_begin_counting(r);
 	r->start = clock_cycles();
@@ -207,7 +207,7 @@ static int loop(struct run *r)
 {
 	const struct forward_ops *ops = choose_ops(r->o);
 	char err[256] = "built without DPDK; install libdpdk-dev and build again";
-	uint32_t kept = forward_delay_room(r->o) + 1; /* one is held for its successor */
+	uint32_t kept = forward_delay_room(r->o) + 1; /* one frame is held for its successor */
 	struct forward_io *io = NULL;
 	struct forward f;
 	int code = EXIT_SETUP;

@@ -15,7 +15,8 @@ int app_pause(void)
 	sigaddset(&set, SIGCHLD);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
-	/* Blocked before the first child can end; as PID 1 a signal without this would be ignored. */
+	/* Blocked before the first child can end. As PID 1, unblocked signals without handlers would be
+	 * ignored. */
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	for (;;) {
 		while (waitpid(-1, NULL, WNOHANG) > 0)

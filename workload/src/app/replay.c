@@ -12,17 +12,17 @@
 
 struct player {
 	struct run *r;
-	struct pcap file;   /* with --step as it was for the last line `go` */
-	struct replay sent; /* its r is NULL until the first pass begins */
+	struct pcap file;   /* with --step: as of the last line `go` */
+	struct replay sent; /* r is NULL until the first pass begins */
 	struct capture capture;
 	bool captures, sending, began, failed;
-	unsigned steps;       /* lines `go` that have been served */
-	uint64_t last_cycles; /* when the last frame of all left */
+	unsigned steps;       /* lines `go` that were handled */
+	uint64_t last_cycles; /* when the last frame left */
 };
 
 static struct player playing;
 
-/* The port has to have room for the largest frame of the file. */
+/* Makes the port's packet size that of the largest frame in the file. */
 static void fit_packet_size(struct run *r, struct options *o, const struct pcap *file)
 {
 	static char reason[PATH_MAX + 64];
@@ -62,7 +62,7 @@ static bool prepare(struct run *r, struct options *o, char *err, size_t err_len)
 	return !playing.captures || capture_open(&playing.capture, r, o->capture_file, err, err_len);
 }
 
-/* --step: the file as it is now, once more. */
+/* Reads the file anew and begins to send it, for --step. */
 static void begin_step(struct player *a)
 {
 	struct run *r = a->r;
@@ -103,7 +103,7 @@ static void write_sent(struct player *a)
 	output_line_now(&a->r->output, j->text, j->length, &control_abandon);
 }
 
-/* Begins what is to begin now. */
+/* Begins to send if it is time to. */
 static void begin(struct player *a)
 {
 	struct run *r = a->r;
@@ -132,7 +132,8 @@ static bool time_over(const struct player *a, double seconds, uint64_t since)
 	return clock_cycles() - since >= clock_ns_to_cycles(&a->r->clock, seconds * 1e9);
 }
 
-/* Why it ends by itself, or NULL: the file is through (and --drain over, if it captures), or --duration. */
+/* Returns why the replay is over, or NULL: --duration, or the end of the file (and of --drain, if it
+ * captures). */
 static const char *over(const struct player *a)
 {
 	const struct options *o = a->r->o;

@@ -6,8 +6,8 @@
 #include "run/run.h"
 #include "traffic/sender.h"
 
-/* A tenth of a window: what one time slice of a shared core costs is caught up with, while the frames a
- * sender cannot send at all do not pile up and make its first windows look full. */
+/* A tenth of a window. A sender can catch up with a time slice on a shared core, while frames that it could
+ * never send do not accumulate and make its first windows look full. */
 #define BACKLOG_WINDOWS 0.1
 
 static void write_window(void *context, uint16_t number, const struct window_tx *w)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/acl.h"
 
-/* No launch has so many frames: who leaps that far, by a damaged frame, need not be exact. */
+/* More frames than any launch sends. Only a damaged sequence number leaps so far, and its count need not be
+ * exact. */
 #define LEAP_MAX (UINT64_C(1) << 30)
 
 void acl_walk(struct acl_walk *w, const struct acl *d, const struct flow_pattern *s, uint64_t end)

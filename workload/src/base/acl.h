@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Flows that a function in the path denies: both ends know them by a frame's sequence number, the function by
- * what its access list has for them.
+/* Flows that the access list (ACL) of a function in the path drops. Both ends recognize their frames by
+ * sequence number; the function recognizes them by the port or text that its list matches.
  */
 #ifndef ICBENCH_ACL_H
 #define ICBENCH_ACL_H
@@ -10,17 +10,18 @@
 
 #include "base/flow_pattern.h"
 
-/* Longest text of --denied, and the digits of a place behind it. */
+/* The longest text of --denied, and the number of digits that follow it. */
 #define ACL_TEXT_MAX 64u
 #define ACL_DIGITS 5u
 #define ACL_PLACES_MAX 50000u
 
-/* The list has so many places, and a share of them, spread evenly, is denied. A flow's place is its number
- * modulo theirs; of a single flow each frame counts as one. */
+/* The list has `places` entries, and `percent` of them, evenly spread, drop frames. The entry of a flow is
+ * the flow's number modulo `places`. With a single flow, each frame counts as a flow. */
 struct acl {
-	uint32_t percent, places; /* percent 0: no flow is denied */
-	uint16_t port;            /* of the first place: each has a port; 0: by text */
-	const char *text;         /* in the payload behind the stamp, the place's number behind it; or NULL */
+	uint32_t percent, places; /* percent 0: nothing is dropped */
+	uint16_t port;    /* matched by the first entry, each following entry has the next port; 0: matched by
+	                     text */
+	const char *text; /* follows the stamp in the payload, and the entry's number follows it; or NULL */
 };
 
 static inline bool acl_denies_place(const struct acl *d, uint32_t place)
@@ -28,13 +29,13 @@ static inline bool acl_denies_place(const struct acl *d, uint32_t place)
 	return (place + 1) * d->percent / 100 > place * d->percent / 100;
 }
 
-/* Counts denied frames from the first one on. */
+/* Counts dropped frames from the first frame on. */
 struct acl_walk {
 	struct pattern_place at;
-	uint64_t sequence, denied; /* the next frame, and how many before it are denied */
+	uint64_t sequence, denied; /* the next frame; the number of dropped frames before it */
 };
 
-/* The number by which a frame has its place, of frames one after the other from that sequence number on. */
+/* Returns the place at a sequence number, for acl_next_place(). */
 static inline struct pattern_place acl_start(const struct flow_pattern *s, uint64_t sequence)
 {
 	return pattern_has_flows(s) ? pattern_place(s, sequence)
@@ -48,7 +49,7 @@ static inline uint32_t acl_next_place(
 	                            : (uint32_t)(at->sequence++ % d->places);
 }
 
-/* Whether the frame of that number is of a denied flow. */
+/* Whether the list drops the frame with that sequence number. */
 static inline bool acl_denies_frame(const struct acl *d, const struct flow_pattern *s, uint64_t sequence)
 {
 	struct pattern_place at = acl_start(s, sequence);
@@ -56,7 +57,8 @@ static inline bool acl_denies_frame(const struct acl *d, const struct flow_patte
 	return acl_denies_place(d, acl_next_place(d, s, &at));
 }
 
-/* Moves on to the frame `end`, unless it is there already. A walk begins with all zero. */
+/* Counts up to the frame `end`; does nothing if the walk has passed it. A walk starts with all fields
+ * zero. */
 void acl_walk(struct acl_walk *w, const struct acl *d, const struct flow_pattern *s, uint64_t end);
 
 #endif

@@ -31,8 +31,8 @@ uint64_t clock_thread_ns(void)
 	return read_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* Reads both clocks as close together as eight attempts allow: an interrupt in between would show as drift.
- */
+/* Reads both clocks as closely together as eight attempts allow. An interrupt in between would look like
+ * drift. */
 static void read_both(uint64_t *tsc, uint64_t *ns)
 {
 	uint64_t best = UINT64_MAX;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The time stamp counter as the one clock of the data path, and its relation to CLOCK_MONOTONIC. */
+/* The time stamp counter, which is the only clock of the data path, and its relation to CLOCK_MONOTONIC. */
 #ifndef ICBENCH_CLOCK_H
 #define ICBENCH_CLOCK_H
 
@@ -22,17 +22,17 @@ static inline uint64_t clock_cycles(void)
 /* Whether the TSC runs at a constant rate in all power states (CPUID 8000_0007h, EDX bit 8). */
 bool clock_is_invariant(void);
 
-/* Takes a fresh anchor, so that conversions near now do not carry the calibration's error along. */
+/* Takes a new anchor. Conversions of times near it then do not accumulate the error of the calibration. */
 void clock_anchor(struct clock *clock);
 
-/* Measures the TSC against CLOCK_MONOTONIC from the anchor until now, or until 20 ms have passed, which makes
- * an error of a few parts per million; then takes a fresh anchor. */
+/* Measures the TSC against CLOCK_MONOTONIC from the anchor until now, for at least 20 ms, which limits the
+ * error to a few parts per million. Takes a new anchor. */
 void clock_calibrate(struct clock *clock);
 
-/* CLOCK_MONOTONIC, in ns. */
+/* Returns CLOCK_MONOTONIC in ns. */
 uint64_t clock_monotonic_ns(void);
 
-/* CPU time of the calling thread, in ns: it stands still while others have the CPU. */
+/* Returns the CPU time of the calling thread in ns. It does not advance while the thread is off the CPU. */
 uint64_t clock_thread_ns(void);
 
 uint64_t clock_to_monotonic(const struct clock *clock, uint64_t tsc);

@@ -6,14 +6,14 @@
 #include <time.h>
 
 #define ROUNDS 8u
-#define BOUNCES 64u /* of a round */
+#define BOUNCES 64u /* in a round */
 #define PIECES 8u
-#define STEPS 1024u /* of a piece of work, about four cycles each */
-/* How often a waiting end looks at the clock, which would keep it from the line. */
+#define STEPS 1024u /* in a piece of work; about four cycles each */
+/* Polls between two looks at the clock, which would take cycles from polling. */
 #define SPINS 256u
 
-/* Eight chains that need nothing of each other: all that the core can do at once. A chain alone would not
- * notice a sibling, which takes only what it leaves unused. */
+/* Eight independent chains, which use all execution units of the core. A single chain would not notice a
+ * hyper-thread sibling, which takes only what the chain leaves unused. */
 static uint64_t work(uint64_t x)
 {
 	uint64_t a = x, b = x + 1, c = x + 2, d = x + 3, e = x + 4, f = x + 5, g = x + 6, h = x + 7;
@@ -22,7 +22,7 @@ static uint64_t work(uint64_t x)
 #define STEP(v) v = (v << 7 | v >> 57) + x
 		STEP(a), STEP(b), STEP(c), STEP(d), STEP(e), STEP(f), STEP(g), STEP(h);
 #undef STEP
-		/* Else the compiler would make vectors of them. */
+		/* Keeps the compiler from vectorizing them. */
 		__asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+r"(f), "+r"(g), "+r"(h));
 	}
 	return a ^ b ^ c ^ d ^ e ^ f ^ g ^ h;
@@ -43,7 +43,7 @@ static uint64_t least_work(void)
 	return least;
 }
 
-/* Waits until the line has a value. False once the time is over. */
+/* Waits until the line has a value. Returns false on timeout. */
 static bool line_is(struct distance_meter *m, unsigned value)
 {
 	for (unsigned spins = 1; atomic_load_explicit(&m->line, memory_order_acquire) != value; spins++)
@@ -52,7 +52,7 @@ static bool line_is(struct distance_meter *m, unsigned value)
 	return true;
 }
 
-/* The end that answers: it makes each odd value even. */
+/* The answering end: makes each odd value even. */
 static void answer(struct distance_meter *m)
 {
 	for (unsigned value = 1; value < 2 * (ROUNDS + 1) * BOUNCES; value += 2) {
@@ -74,8 +74,8 @@ static void *other(void *meter)
 	return NULL;
 }
 
-/* The end that asks. Returns the cycles of the quickest round; 0 if the time is over. The first round, in
- * which the other end wakes up, does not count. */
+/* The asking end. Returns the cycles of the fastest round, 0 on timeout. The first round, in which the other
+ * end wakes up, does not count. */
 static uint64_t ask(struct distance_meter *m)
 {
 	uint64_t least = UINT64_MAX;
@@ -96,7 +96,7 @@ static uint64_t ask(struct distance_meter *m)
 	return least;
 }
 
-/* Whether the other thread has come back, or does so by a moment of CLOCK_MONOTONIC. */
+/* Whether the other thread has finished, now or until a moment of CLOCK_MONOTONIC. */
 static bool is_back(struct distance_meter *m, uint64_t ns)
 {
 	const struct timespec until = {
@@ -128,7 +128,8 @@ bool distance_init(struct distance_meter *m)
 	clock_anchor(&m->clock);
 	sem_init(&m->begin, 0, 0);
 	sem_init(&m->done, 0, 0);
-	/* A switch that polls would take its turn of milliseconds first. Where this is refused it does. */
+	/* Without priority, a polling switch would keep its time slice of milliseconds. If this is refused,
+	 * it does. */
 	sched_setscheduler(0, SCHED_FIFO, &least);
 	if (pthread_create(&m->other, NULL, other, m) != 0)
 		return false;

@@ -14,7 +14,7 @@ static uint32_t common_divisor(uint32_t a, uint32_t b)
 	return a;
 }
 
-/* Walker's alias method, as Vose fills the columns: each poor flow's column is filled up by a rich one. */
+/* Walker's alias method with Vose's filling of columns: a rich flow fills up the column of a poor one. */
 static bool make_columns(struct flow_pattern *s)
 {
 	struct pattern_column *columns = calloc(s->flows, sizeof(*columns));
@@ -27,10 +27,10 @@ static bool make_columns(struct flow_pattern *s)
 		free(stack);
 		return false;
 	}
-	for (uint32_t i = s->flows; i-- > 0;) /* the smallest first: no digit is lost */
+	for (uint32_t i = s->flows; i-- > 0;) /* smallest first, to lose no digit */
 		sum += 1.0 / (i + 1);
 	for (uint32_t i = 0; i < s->flows; i++) {
-		share[i] = s->flows / (sum * (i + 1)); /* of one column */
+		share[i] = s->flows / (sum * (i + 1)); /* in columns */
 		columns[i] = (struct pattern_column){UINT32_MAX, i};
 		if (share[i] < 1)
 			stack[poor++] = i;
@@ -57,7 +57,7 @@ bool pattern_prepare(struct flow_pattern *s)
 {
 	uint32_t common = s->cycle ? common_divisor(s->flows, s->cycle) : 1;
 
-	/* Where both begin anew together, a flow would always have the same sizes. */
+	/* If sizes and flows restarted together, a flow would always have the same sizes. */
 	s->turn = common > 1 ? (uint64_t)s->flows / common * s->cycle : 0;
 	s->columns = NULL;
 	return !s->zipf || !pattern_has_flows(s) || make_columns(s);

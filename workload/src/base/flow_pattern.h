@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What follows from a frame's sequence number alone, so that both ends know it: how long the frame is, and to
- * which flow it belongs.
- */
+/* What a frame's sequence number determines, so that both ends know it: the frame's length and its flow. */
 #ifndef ICBENCH_FLOW_PATTERN_H
 #define ICBENCH_FLOW_PATTERN_H
 
@@ -10,39 +8,39 @@
 
 #include "base/frame.h"
 
-/* Frames of the longest cycle of a mix. */
+/* The longest cycle of a mix, in frames. */
 #define PATTERN_CYCLE_MAX 1024u
 #define PATTERN_FLOWS_MAX 1000000u
-/* Flows that are all new differ by the low bits of 100.64.0.0/10, then by their port. */
+/* Flows of one frame each differ in the low bits of 100.64.0.0/10, then in their port. */
 #define PATTERN_NEW_ADDRESS_BITS 22u
-/* Source ports from PATTERN_PORT_FIRST on. */
+/* The first source port, and how many flows ports can distinguish. */
 #define PATTERN_PORT_FIRST 1024u
 #define PATTERN_PORT_FLOWS_MAX (65536u - PATTERN_PORT_FIRST)
 
-/* Where frames of one flow differ from those of another: all are the sender's. */
+/* What differs between flows: a field of the sender. */
 enum pattern_field {
 	PATTERN_ADDRESSES,
 	PATTERN_PORTS,
 	PATTERN_MACS,
-	PATTERN_NEW /* addresses, then ports: each frame is a flow of its own, and there are UINT32_MAX */
+	PATTERN_NEW /* addresses, then ports: each frame is a new flow; the number of flows is UINT32_MAX */
 };
 
-/* A column of Walker's alias method: its own flow below the limit (of 2^32), else the other one. */
+/* A column of Walker's alias method: its own flow below the limit (of 2^32), otherwise the other flow. */
 struct pattern_column {
 	uint32_t limit, other;
 };
 
 struct flow_pattern {
-	uint32_t cycle;                    /* frames until the sizes begin anew; 0: all have one size */
+	uint32_t cycle;                    /* frames until the sizes repeat; 0: all frames have one size */
 	uint16_t sizes[PATTERN_CYCLE_MAX]; /* in turn, bytes with FCS */
-	uint32_t flows;                    /* 0 and 1: a single one */
+	uint32_t flows;                    /* 0 and 1: a single flow */
 	enum pattern_field field;
-	bool zipf;                            /* flow k, from 0, has a share in proportion to 1 / (k + 1) */
-	uint64_t turn;                        /* frames after which the flows move on by one; 0: never */
-	const struct pattern_column *columns; /* of Zipf's law, one a flow */
+	bool zipf;                            /* flow k, from 0, has a share proportional to 1 / (k + 1) */
+	uint64_t turn;                        /* frames after which the flows shift by one; 0: never */
+	const struct pattern_column *columns; /* of Zipf's law, one for each flow */
 };
 
-/* What the options imply. False if memory is short. */
+/* Computes what the options imply. Returns false if memory is short. */
 bool pattern_prepare(struct flow_pattern *s);
 void pattern_free(struct flow_pattern *s);
 
@@ -51,23 +49,23 @@ static inline bool pattern_has_flows(const struct flow_pattern *s)
 	return s->flows > 1;
 }
 
-/* Whether flows have several frames each, of which something can be told. */
+/* Whether flows have several frames each, so that loss and order of a flow can be reported. */
 static inline bool pattern_flows_recur(const struct flow_pattern *s)
 {
 	return pattern_has_flows(s) && s->field != PATTERN_NEW;
 }
 
-/* The packet size of a frame; `otherwise` of control frames, and where all have one. */
+/* Returns the packet size of a frame; `otherwise` for control frames and if all frames have one size. */
 static inline uint32_t pattern_size(
         const struct flow_pattern *s, uint16_t window, uint64_t sequence, uint32_t otherwise)
 {
 	return s->cycle && window != FRAME_WINDOW_CONTROL ? s->sizes[sequence % s->cycle] : otherwise;
 }
 
-/* A place in the sequence of flows, which moves on without a division. */
+/* A place in the sequence of flows, which advances without a division. */
 struct pattern_place {
 	uint64_t sequence, turn_left;
-	uint32_t flow; /* of a uniform sequence */
+	uint32_t flow; /* without Zipf's law */
 };
 
 static inline struct pattern_place pattern_place(const struct flow_pattern *s, uint64_t sequence)
@@ -79,8 +77,9 @@ static inline struct pattern_place pattern_place(const struct flow_pattern *s, u
 	        .flow = s->zipf ? 0 : (uint32_t)((sequence + turns) % s->flows)};
 }
 
-/* The flow at the place, from 0; moves on to the next frame. With Zipf's law frame n takes the n-th number of
- * a golden-ratio sequence, whose parts are spread as evenly as the whole: a flow has its share soon. */
+/* Returns the flow at the place, from 0, and advances to the next frame. With Zipf's law, frame n takes the
+ * n-th number of a golden-ratio sequence. Any part of that sequence is spread as evenly as the whole, so a
+ * flow soon has its share. */
 static inline uint32_t pattern_next_flow(const struct flow_pattern *s, struct pattern_place *at)
 {
 	uint32_t flow = at->flow;
@@ -100,7 +99,7 @@ static inline uint32_t pattern_next_flow(const struct flow_pattern *s, struct pa
 	return flow;
 }
 
-/* The flow of one frame. */
+/* Returns the flow of one frame. */
 static inline uint32_t pattern_flow(const struct flow_pattern *s, uint64_t sequence)
 {
 	struct pattern_place at;
@@ -114,7 +113,7 @@ static inline uint32_t pattern_flow(const struct flow_pattern *s, uint64_t seque
 /* Returns the shortest packet size; `otherwise` if all frames have one. */
 uint32_t pattern_shortest(const struct flow_pattern *s, uint32_t otherwise);
 
-/* Bytes of the first so many frames together. */
+/* Returns the bytes of the first `frames` frames together. */
 uint64_t pattern_bytes(const struct flow_pattern *s, uint64_t frames, uint32_t otherwise);
 
 #endif

@@ -7,7 +7,7 @@
 #define PROTOCOL_TCP 6
 #define PROTOCOL_UDP 17
 #define HOPS 64
-/* Both addresses of an Ethernet header. */
+/* Bytes of both addresses of an Ethernet header. */
 #define MACS_BYTES 12u
 
 static uint16_t get16(const uint8_t *p)
@@ -21,8 +21,8 @@ static void put16(uint8_t *p, uint16_t v)
 	p[1] = (uint8_t)v;
 }
 
-/* One's complement sum of RFC 1071 over the bytes in memory order, not yet folded. The sum does not care
- * about the byte order as long as it is one and the same, so swapping is left to the end. */
+/* The one's complement sum of RFC 1071 over the bytes in memory order, not folded. The sum is independent of
+ * byte order, so bytes are swapped once, at the end. */
 static uint64_t sum_words(const uint8_t *p, uint32_t len, uint64_t sum)
 {
 	uint32_t words = len / 4;
@@ -38,7 +38,7 @@ static uint64_t sum_words(const uint8_t *p, uint32_t len, uint64_t sum)
 	return sum + rest;
 }
 
-/* The sum as a number of 16 bits. */
+/* Folds a sum to 16 bits. */
 static uint16_t fold(uint64_t sum)
 {
 	while (sum >> 16)
@@ -51,13 +51,14 @@ static uint8_t protocol(const struct frame_header *h)
 	return h->tcp ? PROTOCOL_TCP : PROTOCOL_UDP;
 }
 
-/* Bytes of the UDP or TCP header and what is behind it, as IP says. */
+/* Returns the bytes of the UDP or TCP header and its payload, as the IP header states them. */
 static uint16_t l4_bytes(const uint8_t *ip, const struct frame_header *h)
 {
 	return h->ipv6 ? get16(ip + 4) : (uint16_t)(get16(ip + 2) - FRAME_IP_BYTES);
 }
 
-/* Sum over the pseudo header and the first `summed` bytes behind IP, checksum field included. */
+/* Returns the sum over the pseudo header and the first `summed` bytes after IP, including the checksum
+ * field. */
 static uint16_t l4_sum(const uint8_t *l2, const struct frame_header *h, uint32_t summed)
 {
 	const uint8_t *ip = l2 + frame_ip_offset(h);
@@ -119,13 +120,13 @@ void frame_write_headers(uint8_t *l2, const struct frame_ends *ends, uint32_t pa
 		return;
 	}
 	l4[7] = 1;     /* sequence number */
-	l4[11] = 1;    /* acknowledged */
-	l4[12] = 0x50; /* words of the header: five */
+	l4[11] = 1;    /* acknowledgement number */
+	l4[12] = 0x50; /* header length: five words */
 	l4[13] = 0x10; /* ACK */
 	put16(l4 + 14, UINT16_MAX);
 }
 
-/* The checksum after a word that it covers has become another (RFC 1624, equation 3). */
+/* Returns the checksum after one word that it covers has changed (RFC 1624, equation 3). */
 static uint16_t amended(uint16_t checksum, uint16_t before, uint16_t after)
 {
 	uint32_t sum = (uint16_t)~checksum + (uint32_t)(uint16_t)~before + after;
@@ -205,14 +206,15 @@ unsigned frame_checks(
 		checks[n++] = (struct frame_check){(uint8_t)(ip + 6), 1, 0xff, protocol(h)};
 	} else {
 		checks[n++] = (struct frame_check){ip, 1, 0xff, 0x45};
-		/* More fragments, or an offset. */
+		/* More fragments, or a fragment offset. */
 		checks[n++] = (struct frame_check){(uint8_t)(ip + 6), 2, 0x3fff, 0};
 		checks[n++] = (struct frame_check){(uint8_t)(ip + 9), 1, 0xff, protocol(h)};
 	}
 	if (port)
 		checks[n++] = (struct frame_check){(uint8_t)(l4 + 2), 2, 0xffff, port};
 	if (h->tcp)
-		/* No options, and of an open connection: a reset comes from a kernel that was not asked. */
+		/* No options, and an open connection. A reset is sent by a kernel that does not know the
+		 * connection. */
 		checks[n++] = (struct frame_check){(uint8_t)(l4 + 12), 2, 0xf007, 0x5000};
 	return n;
 }
@@ -235,7 +237,7 @@ struct frame_match frame_match(const struct frame_header *h, uint16_t port)
 			value[c->offset] = (uint8_t)c->value;
 		}
 	}
-	/* The last word ends with the headers, so none reaches beyond. */
+	/* The last word ends where the headers end, so none is read past them. */
 	for (uint32_t at = 8; at < match.header_bytes; at += 8) {
 		uint32_t offset = at + 8 <= match.header_bytes ? at : match.header_bytes - 8;
 		uint32_t w = match.words;
@@ -355,8 +357,8 @@ bool frame_checksums_ok(const uint8_t *l2, const struct frame_header *h)
 	return l4_sum(l2, h, l4_bytes(ip, h)) == 0xffff;
 }
 
-/* The padding's words are a Weyl sequence that starts elsewhere for each frame: cheap to make, and
- * neighbouring frames differ in every word. */
+/* The words of the padding are a Weyl sequence with a different start for each frame. It is cheap to compute,
+ * and consecutive frames differ in every word. */
 #define PATTERN_FRAME UINT64_C(0x9e3779b97f4a7c15)
 #define PATTERN_WORD UINT64_C(0xd1342543de82ef95)
 

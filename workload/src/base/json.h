@@ -13,12 +13,12 @@ struct json {
 	bool comma; /* the next key or element needs one */
 };
 
-/* {"schema":1,"type":TYPE and so on, up to json_end_line(), which adds "}\n". */
+/* Begins {"schema":1,"type":TYPE; json_end_line() ends the object and the line. */
 void json_begin_line(struct json *j, const char *type);
 void json_end_line(struct json *j);
 void json_free(struct json *j);
 
-/* A NULL key makes an array element. */
+/* Appends a key with a value, or an array element if key is NULL. */
 void json_u64(struct json *j, const char *key, uint64_t value);
 void json_u64_or_null(struct json *j, const char *key, uint64_t value, bool known);
 void json_i64(struct json *j, const char *key, int64_t value);

@@ -1,45 +1,46 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a polling loop spends its time on: laps with work, and laps in which it only looked.
+/* Cycle account of a polling loop: busy laps, in which frames moved, and idle laps (as DPDK's testpmd and
+ * Open vSwitch count cycles). Time given away by a yield is never busy.
  *
- * A lap is busy if frames moved in it (as DPDK's testpmd and Open vSwitch count their cycles); time given
- * away by a yield is never busy. Time that the host takes from the thread cannot be told apart and counts as
- * the lap's, but a lap that takes far longer than it should is counted as a gap, too: of that time somebody
- * else had the CPU, or the machine below was away.
+ * Time that the host takes from the thread counts as the lap's, because it cannot be distinguished. But the
+ * excess of a lap that takes far longer than usual is also counted as a gap: in that time another process had
+ * the CPU, or the hypervisor had taken it.
  */
 #ifndef ICBENCH_LOOP_METER_H
 #define ICBENCH_LOOP_METER_H
 
 #include <stdint.h>
 
-/* A lap without frames takes less than a microsecond; interrupts stay below this. */
+/* In ns. A lap without frames takes less than a microsecond, and interrupts stay below this limit. */
 #define LOOP_METER_GAP_NS 30e3
 
-/* How many times as long as its frames usually take a lap with frames may last besides. */
+/* A lap with frames is a gap only if it exceeds the limit by this multiple of what its frames usually
+ * take. */
 #define LOOP_METER_PATIENCE 4
 
 struct loop_meter {
-	uint64_t last;       /* cycles: when the present lap began */
-	uint64_t given_away; /* cycles of it that were given to others */
-	uint64_t excused;    /* cycles of it that the loop itself spent on something else than frames */
-	uint64_t limit;      /* cycles: what a lap without frames takes at most; greater ones are gaps */
-	uint64_t per_frame;  /* cycles: what a frame took in the window before; 0 while that is not known */
+	uint64_t last;       /* cycles: start of the current lap */
+	uint64_t given_away; /* cycles of the lap that were given to other processes */
+	uint64_t excused;    /* cycles of the lap that the loop spent on something other than frames */
+	uint64_t limit;      /* cycles: longest lap without frames that is no gap */
+	uint64_t per_frame;  /* cycles of a frame in the previous window; 0: unknown */
 };
 
 struct loop_meter_cycles {
 	uint64_t busy, idle;
 	uint64_t frames;    /* moved in busy laps */
-	uint64_t gap, gaps; /* how much longer than usual laps took, and how many they were */
-	uint64_t busy_gap;  /* that part of the gap which is in busy laps */
+	uint64_t gap, gaps; /* total excess of the gaps, and their number */
+	uint64_t busy_gap;  /* the part of `gap` in busy laps */
 };
 
-/* limit: cycles. */
+/* Starts a meter at time now; `limit` is in cycles. */
 static inline void loop_meter_start(struct loop_meter *m, uint64_t now, uint64_t limit)
 {
 	*m = (struct loop_meter){.last = now, .limit = limit};
 }
 
-/* Judges a lap of that length (cycles) that was longer than the limit. A kernel socket's calls can take long
- * by themselves, so what frames usually take is theirs; before that is known nothing is claimed. */
+/* Counts the gap of a lap (in cycles) above the limit. Calls of a kernel socket can take long, so what frames
+ * usually take is not a gap; as long as that is unknown, nothing is counted. */
 static inline void loop_meter_judge(
         const struct loop_meter *m, uint64_t lap, unsigned frames, struct loop_meter_cycles *into)
 {
@@ -53,7 +54,7 @@ static inline void loop_meter_judge(
 		into->busy_gap += lap - usual;
 }
 
-/* Ends the lap, in which so many frames moved, at time now (cycles), and begins the next. */
+/* Ends the lap, in which `frames` frames moved, at time now (cycles), and begins the next one. */
 static inline void loop_meter_lap(
         struct loop_meter *m, uint64_t now, unsigned frames, struct loop_meter_cycles *into)
 {
@@ -72,7 +73,7 @@ static inline void loop_meter_lap(
 	m->given_away = m->excused = 0;
 }
 
-/* Takes from a window that has ended what its frames took, without the gaps of laps that had some. */
+/* Learns the cycles of a frame from a window that has ended, without the gaps in its busy laps. */
 static inline void loop_meter_learn(struct loop_meter *m, const struct loop_meter_cycles *window)
 {
 	if (window->frames)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which queue a frame belongs to, as a network card spreads frames (receive side scaling): the Toeplitz hash
- * of both addresses and both ports, and of its low seven bits an entry of a table in which the queues take
- * turns.
+/* Selects the queue of a frame as a network card does (receive side scaling): the low seven bits of the
+ * Toeplitz hash over both addresses and both ports select an entry of a table to which the queues are
+ * assigned in turn.
  *
  * Hash, key, order of the fields and use of the low bits: Microsoft, "RSS hashing types" and "Verifying the
  * RSS hash calculation" of the Windows driver documentation. The key is the one of that verification; DPDK's
- * rte_softrss() with it has the same results. The table is one of 128 entries as drivers of DPDK fill it:
- * entry i is queue i modulo their number.
+ * rte_softrss() gives the same results with it. The table has 128 entries, filled as DPDK's drivers fill it:
+ * entry i is queue i modulo the number of queues.
  */
 #ifndef ICBENCH_RSS_H
 #define ICBENCH_RSS_H
@@ -19,17 +19,17 @@
 /* Both IPv6 addresses and both ports. */
 #define RSS_INPUT_MAX 36u
 #define RSS_TABLE_ENTRIES 128u
-/* Bytes of the input that differ between the flows of a sender: of its IPv4 address (in an IPv6 address the
- * last ones), and of its port. */
+/* Bytes of the input that differ between the flows of a sender: its IPv4 address (the last bytes of an IPv6
+ * address) and its port. */
 #define RSS_VARYING 6u
 
 extern const uint8_t RSS_KEY[RSS_KEY_BYTES];
 
-/* The hash of up to RSS_INPUT_MAX bytes, by its definition: bit by bit. */
+/* Returns the hash of up to RSS_INPUT_MAX bytes by definition, bit by bit. */
 uint32_t rss_hash(const uint8_t *input, uint32_t bytes);
 
-/* The hash is linear: that of a frame is the sum (XOR) of what each byte adds. Only the bytes that vary are
- * looked at; all others are the ends' own. */
+/* The hash is linear: the hash of a frame is the XOR of its bytes' contributions. Only the bytes that vary
+ * are read; the contribution of all others is constant. */
 struct rss {
 	uint32_t constant, queues;
 	uint8_t offset[RSS_VARYING]; /* in the frame */
@@ -38,7 +38,7 @@ struct rss {
 
 void rss_prepare(struct rss *rss, const struct frame_ends *ends, uint32_t queues);
 
-/* The hash of a frame of these ends, whatever its source address and port. */
+/* Returns the hash of a frame of these ends with any source address and port. */
 static inline uint32_t rss_frame_hash(const struct rss *rss, const uint8_t *l2)
 {
 	uint32_t hash = rss->constant;
@@ -48,7 +48,7 @@ static inline uint32_t rss_frame_hash(const struct rss *rss, const uint8_t *l2)
 	return hash;
 }
 
-/* Its queue, from 0. */
+/* Returns the queue of such a frame, from 0. */
 static inline uint32_t rss_queue(const struct rss *rss, const uint8_t *l2)
 {
 	return rss_frame_hash(rss, l2) % RSS_TABLE_ENTRIES % rss->queues;

@@ -14,7 +14,7 @@ void window_start(
 	c->length = (long double)length * (long double)hz;
 	c->run = c->warmup + (duration > 0 ? (long double)duration * (long double)hz : INFINITY);
 	if (duration > 0) {
-		/* 0.3 / 0.1 is a little above 3 in binary, and no window of nothing shall follow. */
+		/* 0.3 / 0.1 is slightly above 3 in binary; an additional empty window must not follow. */
 		double windows = ceil(duration / length - 1e-6);
 
 		c->last = windows < FRAME_WINDOW_LAST ? (uint16_t)windows : FRAME_WINDOW_LAST;

@@ -3,9 +3,9 @@
 
 #include "base/clock.h"
 
-/* More than one step of the loop, less than an interrupt takes. */
+/* Cycles: more than one step of the loop, less than an interrupt. */
 #define SETTLED_MAX 400
-/* A step of the loop that is so long was another task's; an interrupt is shorter. */
+/* Cycles: a longer step of the loop was another task's time; an interrupt is shorter. */
 #define AWAY_MIN 20000u
 #define PROBES 256
 #define PROBE_SPELLS 16
@@ -34,7 +34,7 @@ void cost_spend(struct cost *c, unsigned packets)
 		c->owed = 0;
 }
 
-/* The least of many probes: the others had an interrupt in them. */
+/* Takes the minimum of many probes, because interrupts lengthen the others. */
 void cost_init(struct cost *c, uint32_t cycles)
 {
 	int64_t least = INT64_MAX;

@@ -31,7 +31,7 @@ unsigned delay_push(struct delay *d, void *const frames[], unsigned n, uint64_t 
 	return n;
 }
 
-/* Cycle counters are compared by their distance, so that a wrap does no harm. */
+/* Compares cycle counters by their distance, so that a wrap does no harm. */
 static bool is_due(const struct delay *d, uint64_t now)
 {
 	return (int64_t)(now - d->ring[d->out & d->mask].due) >= 0;

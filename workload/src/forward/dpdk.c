@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A forwarder's frames through DPDK ports: mbufs of one pool, moved from port to port. */
+/* A forwarder's DPDK ports: mbufs of one pool, moved from port to port. */
 #include "forward/io.h"
 
 #include <stdio.h>
@@ -120,7 +120,7 @@ static int dpdk_tx(struct forward_io *io, unsigned port, void *frames[], unsigne
 	struct rte_mbuf **mbufs = (struct rte_mbuf **)frames;
 	unsigned taken = 0;
 
-	/* Some drivers take no more than a part of a long burst at once, room or not. */
+	/* Some drivers take only part of a long burst at once, even if there is room. */
 	while (likely(p->started) && taken < n) {
 		unsigned got = rte_eth_tx_burst(p->id, 0, mbufs + taken, (uint16_t)(n - taken));
 

@@ -11,7 +11,7 @@
 #define DELAY_ROOM_MPPS 10
 #define DELAY_ROOM_MIN 1024u
 #define DELAY_ROOM_MAX 65536u
-/* A burst with every frame doubled, and one that was held. */
+/* A burst with every frame duplicated, and one held frame. */
 #define FRAMES_MAX (2 * (IO_BURST_MAX + 1))
 
 uint32_t forward_delay_room(const struct options *o)
@@ -87,13 +87,13 @@ static void find_control(struct forward *f, void *frames[], unsigned n, bool con
 		control[i] = is_control(f, frames[i]);
 }
 
-/* Offers frames to the port, and counts the control frames among those that it takes. */
+/* Offers frames to the port and counts the control frames that it takes. */
 static int offer_counted(struct forward *f, struct forward_way *w, void *frames[], unsigned n)
 {
 	bool control[FRAMES_MAX];
 	int taken;
 
-	/* Before they go: a port that takes a frame may release it. */
+	/* Before they are sent, because a port may release a frame that it takes. */
 	find_control(f, frames, n, control);
 	taken = f->ops->tx(f->io, w->to, frames, n);
 	for (unsigned i = 0; i < n && (int)i < taken; i++)
@@ -113,7 +113,7 @@ static void transmit(struct forward *f, struct forward_way *w, void *frames[], u
 	w->refused += n - (unsigned)taken;
 }
 
-/* To the port, or into the delay line. */
+/* Sends frames to the port or into the delay line. */
 static void pass(struct forward *f, struct forward_way *w, void *frames[], unsigned n, uint64_t arrived)
 {
 	unsigned kept;
@@ -166,8 +166,8 @@ static void impair(
 	f->ops->release(f->io, out.drop, out.dropped);
 	if (out.passed)
 		pass(f, w, out.pass, out.passed, arrived);
-	/* The answers to what has ended have ended too; what comes back may be no answers but a stream of its
-	 * own. */
+	/* When a stream ends, its answers end as well. Frames in the other direction may instead be an
+	 * independent stream. */
 	if (out.end_mark && (!back->stream || back->stream == ended))
 		impair_restart(&back->impair);
 }
@@ -203,7 +203,7 @@ static unsigned receive(struct forward *f, struct forward_way *w)
 	return n;
 }
 
-/* As much as a burst can have put in, so that the line does not grow longer than it must. */
+/* Releases as many frames as a burst can have added, so that the line does not grow needlessly. */
 static unsigned release_due(struct forward *f, struct forward_way *w)
 {
 	void *frames[FRAMES_MAX];

@@ -10,7 +10,7 @@ static void restart(struct impair_turn *t)
 	t->left = t->every;
 }
 
-/* Counts one frame; true if it is its turn. */
+/* Counts one frame. Returns whether it is its turn. */
 static bool strikes(struct impair_turn *t)
 {
 	if (!t->every || --t->left)
@@ -47,7 +47,7 @@ static void pass(struct impair *m, void *frame, struct impair_outcome *out)
 	m->duplicated++;
 }
 
-/* Lets the held frame go; `overtaken` says whether one has passed it. */
+/* Passes the held frame; `overtaken`: another frame has passed before it. */
 static void release_held(struct impair *m, bool overtaken, struct impair_outcome *out)
 {
 	void *frame = impair_take_held(m);
@@ -64,7 +64,7 @@ static void take_data(struct impair *m, void *frame, struct impair_outcome *out)
 		out->drop[out->dropped++] = frame;
 		m->dropped++;
 	} else if (strikes(&m->reorder)) {
-		m->held = frame; /* nothing is held: one passed since the last one was, or since the counts
+		m->held = frame; /* no frame is held: one has passed since the last was held or the counts
 		                    began */
 	} else {
 		pass(m, frame, out);

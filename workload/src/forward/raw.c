@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A forwarder's frames through AF_PACKET sockets: whole frames of any protocol.
+/* A forwarder's AF_PACKET sockets: whole frames of any protocol.
  *
- * What the kernel keeps beside a frame travels with it: a VLAN tag (taken out on receipt) is put back, and
- * the virtio header says which checksum is still to be made, since a UDP socket behind a veth leaves that to
- * a device. Frames larger than the interface's MTU (segmentation left to a device) cannot be kept; they count
- * as missed.
+ * What the kernel passes with a frame is sent with it. A VLAN tag (removed on receipt) is reinserted. The
+ * virtio header says which checksum is still missing, since a UDP socket on a veth leaves it to a device.
+ * Frames larger than the interface's MTU (segmentation left to a device) cannot be stored; they count as
+ * missed.
  */
 #include "forward/io.h"
 
@@ -30,7 +30,7 @@ struct raw_port {
 	uint8_t mac[6];
 	uint32_t ring;
 	uint64_t missed;
-	struct raw_frame *next[IO_BURST_MAX]; /* buffers for what comes next */
+	struct raw_frame *next[IO_BURST_MAX]; /* buffers for the next frames */
 };
 
 struct forward_io {
@@ -106,13 +106,13 @@ static bool open_port(struct forward_io *io, const struct io_config *c, char *er
 	p->ring = s.ring;
 	if (!bind_port(io, p, name, err, err_len))
 		return false;
-	/* Without an order, the largest frame is what the interface has. */
+	/* Without --packet-size, the largest frame is that of the interface. */
 	return c->packet_size <= FRAME_PACKET_STANDARD || sock_check_mtu(p->fd, name, c, err, err_len);
 }
 
 static bool make_frames(struct forward_io *io, uint32_t kept)
 {
-	/* Those in waiting at the ports, and a burst on its way. */
+	/* Frames that wait at the ports, and a burst in transit. */
 	uint32_t frames = io->ports * (io->burst + kept) + io->burst;
 
 	io->messages = calloc(io->burst, sizeof(*io->messages));
@@ -189,7 +189,7 @@ static bool merely_empty_or_full(int error)
 	return error == EAGAIN || error == EWOULDBLOCK || error == ENOBUFS || error == EINTR;
 }
 
-/* Readies the i-th message for a buffer. */
+/* Points the i-th message to a buffer. */
 static void aim(struct forward_io *io, unsigned i, struct raw_frame *f)
 {
 	f->start = RAW_ROOM_BYTES - RAW_HEADER_BYTES;
@@ -222,7 +222,7 @@ static int receive(struct forward_io *io, struct raw_port *p, unsigned n)
 	return got < 0 && merely_empty_or_full(errno) ? 0 : got;
 }
 
-/* Whether the i-th message is a whole frame; then it is described in its buffer. */
+/* Describes the i-th message in its buffer. Returns false if it is no whole frame. */
 static bool describe(struct forward_io *io, unsigned i, struct raw_frame *f)
 {
 	const struct mmsghdr *m = &io->messages[i];
@@ -254,7 +254,7 @@ static int raw_rx(struct forward_io *io, unsigned port, void *frames[], unsigned
 	return got < 0 ? got : whole;
 }
 
-/* The next messages of a burst; returns how many left, 0 if the port is full, -1 with errno. */
+/* Sends the next messages of a burst. Returns how many left, 0 if the port is full, or -1 with errno. */
 static int send_some(struct forward_io *io, const struct raw_port *p, void *frames[], unsigned n)
 {
 	int got;
@@ -281,7 +281,7 @@ static int raw_tx(struct forward_io *io, unsigned port, void *frames[], unsigned
 	while (done < n) {
 		got = send_some(io, &io->port[port], frames + done, n - done);
 		if (got < 0 && (errno == EMSGSIZE || errno == EINVAL)) {
-			done++; /* this frame does not fit through that port: refused, and on with the next */
+			done++; /* this frame does not fit through the port: refuse it and continue */
 			continue;
 		}
 		if (got <= 0)

@@ -11,7 +11,7 @@
 bool raw_pool_init(struct raw_pool *p, uint32_t frames, uint32_t capacity)
 {
 	size_t bytes = sizeof(struct raw_frame) + RAW_ROOM_BYTES + capacity;
-	/* An odd number of cache lines apart, as in sock.c. */
+	/* Frames are an odd number of cache lines apart, as in sock.c. */
 	size_t stride = ((bytes + CACHE_LINE - 1) / CACHE_LINE | 1) * CACHE_LINE;
 
 	*p = (struct raw_pool){
@@ -45,7 +45,7 @@ void raw_frame_tag(struct raw_frame *f, uint16_t protocol, uint16_t tag)
 	memcpy(moved + RAW_HEADER_BYTES + MACS_BYTES, words, sizeof(words));
 	memcpy(&header, moved, sizeof(header));
 	if (header.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM) {
-		/* It counts from the Ethernet header. */
+		/* The offset counts from the Ethernet header. */
 		header.csum_start = (uint16_t)(header.csum_start + RAW_VLAN_BYTES);
 		memcpy(moved, &header, sizeof(header));
 	}

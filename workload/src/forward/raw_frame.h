@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Frames of a raw forwarder in buffers of ours, each with the virtio header that a packet socket gives and
- * takes (PACKET_VNET_HDR) before it. */
+/* Buffers of a raw forwarder's frames. Each frame follows the virtio header that a packet socket passes and
+ * expects (PACKET_VNET_HDR).
+ */
 #ifndef ICBENCH_RAW_FRAME_H
 #define ICBENCH_RAW_FRAME_H
 
@@ -11,7 +12,7 @@
 
 #define RAW_HEADER_BYTES ((uint32_t)sizeof(struct virtio_net_hdr))
 #define RAW_VLAN_BYTES 4u
-/* Room before the Ethernet header: the virtio header, and a VLAN tag that is put back. */
+/* Room before the Ethernet header: the virtio header and a reinserted VLAN tag. */
 #define RAW_ROOM_BYTES 32u
 
 struct raw_frame {
@@ -27,11 +28,12 @@ struct raw_pool {
 	uint32_t left;
 };
 
-/* That many frames of up to `capacity` bytes; false if memory is short. raw_pool_free() in either case. */
+/* Allocates frames of up to `capacity` bytes. Returns false if memory is short; raw_pool_free() in either
+ * case. */
 bool raw_pool_init(struct raw_pool *p, uint32_t frames, uint32_t capacity);
 void raw_pool_free(struct raw_pool *p);
 
-/* A frame with one reference. There must be one left. */
+/* Takes a frame with one reference. One must be left. */
 static inline struct raw_frame *raw_frame_take(struct raw_pool *p)
 {
 	struct raw_frame *f = p->free[--p->left];
@@ -46,7 +48,7 @@ static inline void raw_frame_release(struct raw_pool *p, struct raw_frame *f)
 		p->free[p->left++] = f;
 }
 
-/* Puts a VLAN tag that the kernel took out back between the addresses and what followed them. */
+/* Reinserts a VLAN tag that the kernel removed. */
 void raw_frame_tag(struct raw_frame *f, uint16_t protocol, uint16_t tag);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Frames through a DPDK port: the part that runs per burst.
+/* The per-burst part of a DPDK port.
  *
- * Buffers to send come from a pool in whose data rooms the headers stand already, so that a frame costs its
+ * Transmit buffers come from a pool whose data rooms already contain the headers. A frame costs only its
  * mbuf's lengths and the bytes that the application writes.
  */
 #include "io/dpdk_burst.h"
@@ -17,9 +17,9 @@
 #include "io/dpdk_compat.h"
 #include "io/dpdk_eal.h"
 
-/* Frames ahead whose first line is fetched while one is looked at. */
+/* How many frames ahead the first line of a frame is prefetched. */
 #define PREFETCH_AHEAD 8u
-/* Bursts refused in a row, before the link is asked for. */
+/* Consecutive refused bursts before the link is checked. */
 #define REFUSED_CHECK (1u << 16)
 
 static uint64_t load64(const uint8_t *p)
@@ -98,19 +98,18 @@ struct io *dpdk_open(const struct io_config *c, char *err, size_t err_len)
 	}
 	io->least_bytes = c->pattern.cycle ? FRAME_PACKET_MIN - FRAME_FCS_BYTES : io->port.frame_bytes;
 	if (!frame_is_plain(&c->ends.header))
-		io->least_bytes = UINT32_MAX; /* all are looked at by frame_parse() */
+		io->least_bytes = UINT32_MAX; /* all frames go through frame_parse() */
 	return io;
 }
 
-/* Whether a buffer can go back to its pool as it is: nobody else holds it, nothing hangs on it. Looks at its
- * first cache line only. */
+/* Whether a buffer can be returned to its pool directly: no other reference, one segment, no external data.
+ * Reads only its first cache line. */
 static bool is_plain(const struct rte_mbuf *mbuf)
 {
 	return rte_mbuf_refcnt_read(mbuf) == 1 && mbuf->nb_segs == 1 && RTE_MBUF_DIRECT(mbuf);
 }
 
-/* What a receive queue gives comes from the queue's pool, so that plain buffers need not be asked for theirs.
- */
+/* Received buffers come from the pool of the queue, so the pool of plain buffers need not be looked up. */
 void dpdk_rx_release(struct io *io)
 {
 	bool plain = true;
@@ -155,7 +154,7 @@ unsigned dpdk_tx_acquire(struct io *io, uint8_t *payload[], unsigned n)
 	uint16_t bytes = (uint16_t)io->port.frame_bytes, header = (uint16_t)io->ours.header_bytes;
 
 	if (n > io->lent) {
-		/* The pool's own call: buffers in a pool have one reference, one segment and no successor. */
+		/* A direct call of the pool: its buffers have one reference, one segment and no successor. */
 		if (rte_mempool_get_bulk(io->port.tx_pool, (void **)(io->tx + io->lent), n - io->lent) == 0) {
 			for (unsigned i = io->lent; i < n; i++) {
 				struct rte_mbuf *mbuf = io->tx[i];
@@ -199,9 +198,8 @@ static int dpdk_tx_commit(struct io *io, unsigned n)
 	return (int)taken;
 }
 
-/* A frame that is not one of ours at first sight: made whole, in one piece and with its VLAN tag, if it can
- * be.
- */
+/* Describes a frame that does not match at first sight. Linearizes it and reinserts its VLAN tag if
+ * possible. */
 static void describe_other(const struct io *io, struct rte_mbuf *mbuf, struct io_frame *frame)
 {
 	bool whole = rte_pktmbuf_linearize(mbuf) == 0;
@@ -216,7 +214,7 @@ static void describe_other(const struct io *io, struct rte_mbuf *mbuf, struct io
 		frame->payload = frame_parse(frame->l2, mbuf->data_len, &io->ours, &frame->payload_len);
 }
 
-/* Payload bytes of an expected frame of a mix; 0 if its lengths do not agree. */
+/* Returns the payload bytes of an expected frame of a mix; 0 if its lengths are inconsistent. */
 static uint16_t mixed_payload(const uint8_t *l2, uint32_t bytes)
 {
 	uint16_t ip_len, udp_len;
@@ -285,7 +283,7 @@ unsigned dpdk_reflect(
 			continue;
 		}
 		frame_reflect(rte_pktmbuf_mtod(mbuf, uint8_t *), &io->ours.header);
-		mbuf->ol_flags = 0; /* what the driver found out on receipt would be orders when sending */
+		mbuf->ol_flags = 0; /* receive flags of the driver would be transmit requests */
 		out[kept++] = mbuf;
 	}
 	taken = rte_eth_tx_burst(io->port.id, queue, out, (uint16_t)kept);

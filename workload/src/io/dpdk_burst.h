@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a DPDK port of one queue pair (dpdk.c) and one of several (dpdk_queues.c) have in common. */
+/* Shared by DPDK ports with one queue pair (dpdk.c) and with several (dpdk_queues.c). */
 #ifndef ICBENCH_DPDK_BURST_H
 #define ICBENCH_DPDK_BURST_H
 
@@ -12,8 +12,8 @@
 
 struct rte_mbuf;
 
-/* The bytes of a plain header (frame_is_plain()) that say "IPv4, UDP, this length, this port", as three words
- * to compare. */
+/* The bytes of a plain header (frame_is_plain()) that determine IPv4, UDP, length and port, as three words to
+ * compare. */
 struct header_match {
 	uint64_t at12, at12_mask; /* EtherType, version and length, (TOS), total length, (identification) */
 	uint32_t at20, at20_mask; /* fragment, (TTL), protocol */
@@ -23,17 +23,17 @@ struct header_match {
 struct io {
 	struct dpdk_port port;
 	struct header_match match;
-	struct frame_match ours; /* what header_match says in few words, for any headers */
-	uint16_t payload_len;    /* of all frames; 0: of a mix, each says its own */
-	uint32_t least_bytes;    /* of a frame that is looked at */
+	struct frame_match ours; /* the same as header_match, for any headers */
+	uint16_t payload_len;    /* of all frames; 0: of a mix, in which each frame states its own */
+	uint32_t least_bytes;    /* smallest frame that can match */
 	unsigned lent, received, refused_bursts;
 	struct rte_mbuf *tx[IO_BURST_MAX];
 	struct rte_mbuf *rx[IO_BURST_MAX];
 	struct rte_mbuf *rest[IO_BURST_MAX];
-	struct dpdk_queues *queues; /* NULL where there is one */
+	struct dpdk_queues *queues; /* NULL with one queue */
 };
 
-/* Operations (io.h) that both have. */
+/* Operations (io.h) that both use. */
 struct io *dpdk_open(const struct io_config *c, char *err, size_t err_len);
 void dpdk_close(struct io *io);
 void dpdk_facts(struct io *io, struct io_facts *facts);
@@ -44,12 +44,12 @@ void dpdk_tx_resize(struct io *io, unsigned i, uint32_t bytes);
 void dpdk_rx_release(struct io *io);
 uint64_t dpdk_missed(struct io *io);
 
-/* A port refused a whole burst: 0, or -1 with errno once its link is gone. */
+/* Called when a port has refused a whole burst. Returns 0, or -1 with errno once the link is down. */
 int dpdk_refused(struct io *io);
-/* Makes frames of the first so many buffers received. */
+/* Describes the first `got` received buffers as frames. */
 void dpdk_describe_burst(struct io *io, struct io_frame *frames, unsigned got);
-/* Sends those of the buffers first to end - 1 received that are to be kept (of n) back by that queue, and
- * frees the others. Returns how many were taken. */
+/* Sends the received buffers first to end - 1 whose keep[] (of n) is set through that queue, and frees the
+ * others. Returns how many were taken. */
 unsigned dpdk_reflect(
         struct io *io, uint16_t queue, unsigned first, unsigned end, const bool *keep, unsigned n);
 

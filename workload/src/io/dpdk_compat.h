@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What differs between the versions of DPDK that the workload is built with (22.11 and later), and nothing
- * else. */
+/* Differences between the supported versions of DPDK (22.11 and later). */
 #ifndef ICBENCH_DPDK_COMPAT_H
 #define ICBENCH_DPDK_COMPAT_H
 

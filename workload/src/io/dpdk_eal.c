@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rte_intr_*(), without which no callback is registered, are experimental in DPDK 22.11. */
+/* rte_intr_*(), which registering a callback requires, are experimental in DPDK 22.11. */
 #define ALLOW_EXPERIMENTAL_API
 
 #include "io/dpdk_eal.h"
@@ -27,7 +27,7 @@
 #define EAL_ARGS_MAX 64
 #define DEVICE "--vdev="
 #define AWAIT_MS 10000
-/* A server binds its socket, and listens a moment later. */
+/* A server binds its socket first and listens a moment later. */
 #define CONNECT_ATTEMPTS 20
 #define PARK_STEPS 10000
 
@@ -43,8 +43,8 @@ bool dpdk_fail(char *err, size_t err_len, const char *format, ...)
 
 static struct clock eal_clock; /* anchored before EAL starts */
 
-/* What EAL's archives call for get_tsc_freq() (the linker's --wrap), which sleeps for a tenth of a second.
- * Only EAL's timers need the frequency, and most of a calibration's time has passed by then. */
+/* Replaces get_tsc_freq() of EAL's archives (the linker's --wrap), which sleeps for 0.1 s. Only EAL's timers
+ * need the frequency, and most of our calibration time has passed when this is called. */
 uint64_t __wrap_get_tsc_freq(void);
 uint64_t __wrap_get_tsc_freq(void)
 {
@@ -52,7 +52,7 @@ uint64_t __wrap_get_tsc_freq(void)
 	return eal_clock.hz;
 }
 
-/* EAL prints its usage, and a driver might print, on stdout: there go JSON lines alone. */
+/* Keeps stdout for JSON lines: EAL prints its usage there, and a driver might print, too. */
 static int eal_init_quietly(int argc, char **argv)
 {
 	int saved, ret;
@@ -70,7 +70,7 @@ static int eal_init_quietly(int argc, char **argv)
 	return ret;
 }
 
-/* The device named by its PCI address (-a ADDRESS); NULL for none. */
+/* Returns the device named by its PCI address (-a ADDRESS), or NULL. */
 static const char *named_device(int argc, char **argv)
 {
 	for (int i = 0; i + 1 < argc; i++)
@@ -79,7 +79,8 @@ static const char *named_device(int argc, char **argv)
 	return NULL;
 }
 
-/* An identifier of a PCI device, as 8086 for the file "vendor"; 0 if it cannot be read. */
+/* Reads an identifier of a PCI device, such as 8086 from the file "vendor". Returns 0 if it cannot be
+ * read. */
 static unsigned int pci_identifier(const char *address, const char *file)
 {
 	char path[PATH_MAX];
@@ -96,8 +97,8 @@ static unsigned int pci_identifier(const char *address, const char *file)
 	return found;
 }
 
-/* The first virtual device among the arguments, which it leaves; NULL for none. Without it EAL might choose
- * physical addresses, which virtual devices cannot use. */
+/* Replaces the first virtual device among the arguments and returns it, or NULL. Its replacement keeps EAL
+ * from choosing physical addresses, which virtual devices cannot use. */
 static const char *take_device(int argc, char **argv)
 {
 	static char virtual_addresses[] = "--iova-mode=va";
@@ -155,7 +156,7 @@ bool dpdk_eal_start(const struct io_config *c, char *err, size_t err_len)
 	if (c->await_socket && !(awaiting = take_device(eal_argc + 1, argv)))
 		return dpdk_fail(err, err_len,
 		        "--await waits with a virtual device: name one by %s behind --", DEVICE);
-	/* A virtio-user port writes to its back-end while it closes, also when that is gone. */
+	/* A virtio-user port writes to its back end while it closes, even if that has ended. */
 	signal(SIGPIPE, SIG_IGN);
 	rte_openlog_stream(stderr);
 	clock_anchor(&eal_clock);
@@ -195,9 +196,10 @@ static void park(void *unused)
 		pause();
 }
 
-/* The clean-up unmaps the memory that sources of interrupts lie in, but lets their thread run, and wakes it:
- * it reads its list again, in which a server of memif has left its listener, and crashes. So that thread is
- * kept in a callback until the process ends. It cannot be an alarm's: the clean-up waits for those. */
+/* rte_eal_cleanup() unmaps the memory of interrupt sources, but leaves their thread running and wakes it. The
+ * thread reads its list again, in which a memif server has left its listener, and crashes. So the thread is
+ * kept in a callback until the process ends. An alarm's callback would not do, because the clean-up waits for
+ * those. */
 static void park_interrupts(void)
 {
 	const struct timespec step = {.tv_nsec = 100000};

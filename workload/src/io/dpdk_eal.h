@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* DPDK's environment: started once a process, whatever the number of its ports. */
+/* DPDK's environment (EAL), started once for a process and all its ports. */
 #ifndef ICBENCH_DPDK_EAL_H
 #define ICBENCH_DPDK_EAL_H
 
@@ -13,7 +13,7 @@
 bool dpdk_eal_start(const struct io_config *c, char *err, size_t err_len);
 void dpdk_eal_stop(void);
 
-/* Writes a sentence into err; returns false. */
+/* Writes a sentence to err and returns false. */
 bool dpdk_fail(char *err, size_t err_len, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 #endif

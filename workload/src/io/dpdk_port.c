@@ -22,15 +22,15 @@
 #include "io/dpdk_eal.h"
 #include "io/io.h"
 
-/* FCS, two VLAN tags, a virtio header: what drivers add to the MTU to find out whether a frame fits. */
+/* FCS, two VLAN tags and a virtio header, which drivers add to the MTU to check whether a frame fits. */
 #define FRAME_ROOM_SPARE 64u
 #define MTU_DEFAULT 1500u
-/* Large enough for the batches in which drivers free, small enough to stay in the L1 cache: what a cache
- * gives out next is what was freed last. */
+/* Large enough for the batches in which drivers free, small enough for the L1 cache: a cache returns the
+ * buffers that were freed last. */
 #define POOL_CACHE 256u
 #define RETRY_S 0.01
-/* memif: the sender waits for its receiver to go, and that one for the end marks to be over. Short, since a
- * switch at the other end does not go. */
+/* For memif: the sender waits for its receiver to leave, the receiver for the end marks to be over. Both are
+ * short, because a switch at the other end does not leave. */
 #define LINGER_SENDER_S 0.2
 #define LINGER_RECEIVER_S 0.1
 #define INTERRUPTS_S 1.0
@@ -78,11 +78,11 @@ unsigned dpdk_port_spare(const struct io_config *c)
 static bool make_pools(struct dpdk_port *port, const struct io_config *c, char *err, size_t err_len)
 {
 	struct header_writer writer = {.c = c, .frame_bytes = (uint16_t)port->frame_bytes};
-	/* In the ring, lent to the application, in the cache. */
+	/* Buffers in the ring, lent to the application, in the cache. */
 	unsigned spare = dpdk_port_spare(c);
 
-	/* AF_XDP copies what it sends into buffers of the receive queue's pool, and a server sends from it.
-	 */
+	/* AF_XDP copies what it sends into buffers of the receive queue's pool, and a server sends buffers of
+	 * that pool. */
 	port->rx_pool =
 	        dpdk_port_pool("icbench_rx", port->queues * ((unsigned)port->rx_ring + port->tx_ring) + spare,
 	                port->frame_bytes, err, err_len);
@@ -96,7 +96,7 @@ static bool make_pools(struct dpdk_port *port, const struct io_config *c, char *
 	return true;
 }
 
-/* The number behind NAME= in the device's arguments, or fallback. */
+/* Returns the number after NAME= in the device's arguments, or fallback. */
 static unsigned device_argument(const struct rte_eth_dev_info *info, const char *name, unsigned fallback)
 {
 	const struct rte_devargs *devargs = rte_dev_devargs(info->device);
@@ -110,7 +110,8 @@ static unsigned device_argument(const struct rte_eth_dev_info *info, const char 
 	return fallback;
 }
 
-/* Some drivers fix the ring when the device is made, and take any number of descriptors without a word. */
+/* Returns the ring size of drivers that fix it when the device is created, and silently accept any number of
+ * descriptors. */
 static uint32_t fixed_ring(const struct rte_eth_dev_info *info, uint32_t asked)
 {
 	if (!strcmp(info->driver_name, MEMIF))
@@ -125,10 +126,10 @@ static bool choose_mtu(struct dpdk_port *port, const struct rte_eth_dev_info *in
 {
 	uint32_t needed = port->frame_bytes - FRAME_ETH_BYTES;
 
-	*mtu = 0; /* the driver's own */
+	*mtu = 0; /* the driver's default */
 	if (!strcmp(info->driver_name, MEMIF)) {
-		/* It names a limit that it does not have, and loses and damages frames that need two of its
-		 * buffers. */
+		/* The driver reports a limit that it does not have, and loses and damages frames that need
+		 * two of its buffers. */
 		unsigned buffer = device_argument(info, "bsize", 2048);
 
 		if (port->frame_bytes > buffer)
@@ -167,7 +168,7 @@ static bool setup_queues(struct dpdk_port *port, const struct rte_eth_dev_info *
 	return true;
 }
 
-/* Whether the peer closes first. Of two that both send, the one of the lower stream stays. */
+/* Whether the peer closes first. If both send, the end with the lower stream stays. */
 static bool leaves_last(const struct io_config *c)
 {
 	return c->role.sends && !(c->role.duplex && c->stream_id > io_counted_stream(c));
@@ -186,16 +187,15 @@ static bool configure(struct dpdk_port *port, struct rte_mempool *shared, const 
 		return dpdk_fail(err, err_len, "port %u does not say what it can do: %s", port->id,
 		        rte_strerror(-ret));
 	port->driver = info.driver_name;
-	/* No driver is asked to take tags out. A card does by itself with its own tags, those of a VF's VLAN.
-	 */
+	/* No driver is asked to strip tags. A card strips the tag of a VF's VLAN on its own. */
 	port->untagged =
 	        strcmp(rte_bus_name(rte_dev_bus(info.device)), "pci") ? RTE_MBUF_F_RX_VLAN_STRIPPED : 0;
 	if (!strcmp(port->driver, MEMIF))
 		port->linger_s = leaves_last(c) ? LINGER_SENDER_S : LINGER_RECEIVER_S;
 	if (!choose_mtu(port, &info, c, &conf.rxmode.mtu, err, err_len))
 		return false;
-	/* Fast free wants all frames of a queue from one pool, each with one reference; a server also sends
-	 * what it received, a forwarder nothing else, and some of it twice. */
+	/* Fast free requires that all frames of a queue come from one pool with one reference each. A server
+	 * also sends received frames; a forwarder sends only those, and some of them twice. */
 	if (c->role.sends || !(c->role.round_trip || c->role.forwards))
 		conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
 	most = RTE_MIN(info.max_rx_queues, info.max_tx_queues);
@@ -217,7 +217,7 @@ static bool configure(struct dpdk_port *port, struct rte_mempool *shared, const 
 	       setup_queues(port, &info, conf.txmode.offloads, err, err_len);
 }
 
-/* What the queues really have: some drivers take fewer descriptors than they were asked for. */
+/* Reads the actual ring sizes: some drivers take fewer descriptors than requested. */
 static void read_rings(struct dpdk_port *port)
 {
 	struct rte_eth_rxq_info rx;
@@ -235,16 +235,17 @@ static bool start(struct dpdk_port *port, const struct io_config *c, char *err, 
 	int ret = rte_eth_dev_start(port->id);
 
 	port->started = ret == 0;
-	/* A memif client connects when it starts: link_up() tries until its server is there. */
+	/* A memif client connects when it starts; link_up() retries until its server is present. */
 	if (ret && strcmp(port->driver, MEMIF) != 0)
 		return dpdk_fail(err, err_len, "%s does not start: %s", port->driver, rte_strerror(-ret));
 	read_rings(port);
-	/* A port whose own address is not the one that its frames carry has to take all. Virtual ports do,
-	 * and refuse to be told so. */
+	/* A port whose address differs from the one in its frames has to accept all frames. Virtual ports do
+	 * so, and refuse to be told. */
 	dpdk_port_mac(port, mac);
 	if (memcmp(mac, c->ends.local_mac, sizeof(mac)) != 0 || c->role.any_frame) {
 		(void)rte_eth_promiscuous_enable(port->id);
-		/* A virtual function that may not have all frames may still have all to groups. */
+		/* A virtual function that must not receive all frames may still receive all multicast
+		 * frames. */
 		(void)rte_eth_allmulticast_enable(port->id);
 	}
 	return true;
@@ -263,7 +264,7 @@ static void note_interrupts(void *unused)
 	atomic_store(&interrupts_seen, true);
 }
 
-/* Returns when the interrupt thread has come to the end of what it was at: alarms run in it too. */
+/* Waits until the interrupt thread has finished its current work: alarms run in it as well. */
 static void wait_for_interrupts(void)
 {
 	uint64_t deadline = deadline_in(INTERRUPTS_S);
@@ -276,10 +277,11 @@ static void wait_for_interrupts(void)
 	rte_eal_alarm_cancel(note_interrupts, NULL);
 }
 
-/* memif unmaps its rings in the interrupt thread as soon as the peer has gone, also under a peer that is
- * using them: that one crashes. So a receiver stays until its sender has surely sent the last end mark, and
- * the sender, which touches the rings no more, until the receiver has gone. Each stops its port only when
- * that thread has done with it: it says "down" before it unmaps, and two at it crash too. */
+/* memif unmaps its rings in the interrupt thread as soon as the peer has left, even while this process uses
+ * them, which crashes it. So a receiver stays until its sender has certainly sent the last end mark. The
+ * sender, which no longer touches the rings, stays until the receiver has left. Each stops its port only when
+ * that thread has finished: the thread reports "down" before it unmaps, and two threads doing so crash as
+ * well. */
 static void linger(struct dpdk_port *port)
 {
 	uint64_t deadline = deadline_in(port->linger_s);
@@ -292,7 +294,7 @@ static void close_port(struct dpdk_port *port)
 {
 	if (port->linger_s > 0 && port->started)
 		linger(port);
-	/* virtio-user too: its peer's leaving is dealt with in that thread. */
+	/* For virtio-user as well, whose peer's leaving is handled in that thread. */
 	wait_for_interrupts();
 	if (port->started)
 		rte_eth_dev_stop(port->id);
@@ -320,8 +322,8 @@ void dpdk_port_close(struct dpdk_port *port)
 	close_port(port);
 }
 
-/* A memif client gives its server buffers to send into when it looks for frames, and not before: what comes
- * between its link and its first look is refused. So it looks as soon as the link is there, for none. */
+/* A memif client gives its server buffers when it polls, not before, and until then the server's frames are
+ * refused. So the client polls for no frames as soon as the link is up. */
 static void stock(struct dpdk_port *port)
 {
 	struct rte_mbuf *none[1];

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Frames through several queue pairs of one DPDK port: a frame leaves by the queue that its flow's hash picks
- * (base/rss.h), and all queues are polled in turn.
+/* Several queue pairs of one DPDK port. The hash of its flow (base/rss.h) determines the queue of a frame,
+ * and all queues are polled in turn.
  *
- * An application offers frames in their order, and has those that are refused again. So what belongs to a
- * full queue waits here, at most one burst, and nothing more is taken until it has left: a full queue holds
- * up the others.
+ * An application offers frames in order and offers refused ones again. So frames of a full queue wait here,
+ * at most one burst, and no more frames are taken until they have left: a full queue delays the other queues.
  */
 #include "io/dpdk_burst.h"
 
@@ -26,7 +25,7 @@ struct dpdk_queues {
 	uint16_t count, next; /* `next` is polled first */
 	unsigned waiting;     /* frames, in all queues */
 	unsigned first[IO_QUEUES_MAX + 1], polled[IO_QUEUES_MAX];
-	uint16_t polls; /* queues of the last poll, with the places where their frames begin */
+	uint16_t polls; /* queues of the last poll, with the index of the first frame of each */
 	uint64_t sent[IO_QUEUES_MAX], received[IO_QUEUES_MAX];
 	struct waiting queue[IO_QUEUES_MAX];
 };
@@ -142,7 +141,7 @@ static int queues_rx_poll(struct io *io, struct io_frame *frames, unsigned n)
 	return (int)got;
 }
 
-/* Answers leave by the queue that brought the question. */
+/* An answer leaves through the queue of its request. */
 static int queues_rx_reflect(struct io *io, const bool *keep, unsigned n)
 {
 	struct dpdk_queues *s = io->queues;

@@ -10,7 +10,7 @@
 #include "io/prepare.h"
 
 struct io {
-	const struct io_ops *ops; /* the backend behind */
+	const struct io_ops *ops; /* the wrapped back end */
 	struct io *io;
 	const struct io_config *c;
 	const struct fault *fault;
@@ -24,7 +24,7 @@ struct io {
 
 static struct io_ops fault_ops;
 
-/* Sends one copy, waiting while the port is full: what the fault does must not depend on luck. */
+/* Sends one copy, and waits while the port is full, so that the fault is deterministic. */
 static bool send_copy(struct io *f, const uint8_t *payload)
 {
 	const struct frame_label label = frame_label(payload);
@@ -166,7 +166,7 @@ struct io *io_fault_wrap(const struct io_ops **ops, struct io *inner, const stru
 	}
 	fault_ops = (struct io_ops){
 	        .name = (*ops)->name,
-	        .sees_l2 = false, /* frames are sealed on their way out */
+	        .sees_l2 = false, /* checksums are written when frames leave */
 	        .open = (*ops)->open,
 	        .close = fault_close,
 	        .facts = fault_facts,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Connected UDP sockets with segmentation and aggregation by the kernel: a call hands over a train of up to
- * 64 datagrams, which walks through the stack as one buffer (UDP_SEGMENT), and may arrive as one (UDP_GRO).
+/* Connected UDP sockets with segmentation and aggregation by the kernel. A call passes a train of up to 64
+ * datagrams, which traverses the stack as one buffer (UDP_SEGMENT) and may arrive as one (UDP_GRO).
  *
- * Frames stay frames for whoever counts them: a train is cut up here.
+ * Applications count frames, so received trains are split here.
  */
 #include "io/io.h"
 
@@ -24,10 +24,10 @@
 #define UDP_GRO 104
 #endif
 
-/* Datagrams, and bytes behind UDP, that a kernel takes at once. */
+/* The datagrams and bytes of UDP payload that a kernel takes at once. */
 #define TRAIN_FRAMES 64u
 #define TRAIN_BYTES 65507u
-/* Trains received with one call; each can be as long as an IP datagram. */
+/* Trains received with one call. Each can be as long as an IP datagram. */
 #define RX_TRAINS 16u
 #define RX_BYTES 65536u
 #define CONTROL_BYTES CMSG_SPACE(sizeof(int))
@@ -42,13 +42,13 @@ struct io {
 	struct mmsghdr trains[IO_BURST_MAX];
 	union control tx_control[IO_BURST_MAX];
 	union control rx_control[RX_TRAINS];
-	/* Received trains, of which `train` is being handed out, and of that what begins at `offset`. */
+	/* Received trains. The rest of `train` from `offset` on is delivered next. */
 	unsigned received, train;
 	size_t offset;
 	struct iovec frames[IO_BURST_MAX]; /* on loan to the application */
 };
 
-/* As many of the frames as make one train: of one length, the last one perhaps shorter. */
+/* Returns how many frames make one train: they have one length, except that the last one may be shorter. */
 static unsigned train_length(const struct iovec *frames, unsigned n)
 {
 	size_t segment = frames[0].iov_len, bytes = segment;
@@ -80,7 +80,7 @@ static void make_train(struct mmsghdr *m, union control *control, struct iovec *
 	memcpy(CMSG_DATA(c), &segment, sizeof(segment));
 }
 
-/* Sends frames as trains. As sock_send(): a train is taken as a whole. */
+/* Sends frames as trains, like sock_send(). A train is taken as a whole. */
 static int send_trains(struct io *io, struct iovec *frames, unsigned n)
 {
 	unsigned count = 0, sent = 0;
@@ -100,7 +100,7 @@ static int send_trains(struct io *io, struct iovec *frames, unsigned n)
 	return (int)sent;
 }
 
-/* Room for whole trains, which only a train that comes makes real memory. */
+/* Makes room for whole trains. The pages become real memory only when a train arrives. */
 static bool enlarge_receive_buffers(struct sock_rx *rx, char *err, size_t err_len)
 {
 	free(rx->buffers);
@@ -165,7 +165,7 @@ static int gso_tx_commit(struct io *io, unsigned n)
 	return taken;
 }
 
-/* Bytes of each datagram of a received train, the last one perhaps less. */
+/* Returns the bytes of each datagram of a received train; the last one may be shorter. */
 static size_t segment_bytes(struct mmsghdr *m)
 {
 	int segment = 0;
@@ -222,7 +222,7 @@ static int gso_rx_poll(struct io *io, struct io_frame *frames, unsigned n)
 	return (int)given;
 }
 
-/* The socket is connected: sending is enough to answer. The received buffers are sent as they are. */
+/* The socket is connected, so sending is answering. The received buffers are sent unchanged. */
 static int gso_rx_reflect(struct io *io, const bool *keep, unsigned n)
 {
 	unsigned kept = 0;

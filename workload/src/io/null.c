@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* No I/O: what the applications can do at most. A sender's frames vanish, a client's come back at once, and a
- * receiver gets frames made here, in order, window by window, until --duration or --count.
+/* No I/O, to measure the ceiling of the applications. A sender's frames vanish, a client's return at once,
+ * and a receiver gets frames made here, in order, window by window, until --duration or --count.
  */
 #include "io/io.h"
 
@@ -17,12 +17,13 @@ struct io {
 	const struct io_config *c;
 	struct clock clock;
 	struct window_cursor cursor;
-	uint64_t made; /* frames a receiver has been given */
-	bool echoes;   /* what is sent comes back, as a client needs it */
+	uint64_t made; /* frames that a receiver has got */
+	bool echoes;   /* sent frames return, for a client */
 	bool started, ended;
-	unsigned slots, head, tail; /* lent for sending at head; a client's echoes wait from tail to head */
-	unsigned on_loan;           /* received frames not yet released */
-	uint32_t length, overhead;  /* payload bytes of a frame, and the others of its packet size */
+	unsigned slots, head,
+	        tail;     /* frames are lent for sending at head; a client's echoes wait from tail to head */
+	unsigned on_loan; /* received frames not yet released */
+	uint32_t length, overhead; /* payload bytes of a frame; the other bytes of its packet size */
 	size_t stride;
 	uint8_t *buffers;
 };
@@ -99,7 +100,7 @@ static uint32_t size_of(const struct io *io, struct frame_label label)
 	return pattern_size(&c->pattern, label.window, label.sequence, c->packet_size);
 }
 
-/* One frame with that window and sequence number, as a sender would have made it. */
+/* Makes one frame with that window and sequence number, as a sender would. */
 static void make(
         struct io *io, struct io_frame *frame, unsigned i, uint16_t window, uint64_t sequence, uint64_t now)
 {

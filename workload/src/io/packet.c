@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* An AF_PACKET raw socket for frames of any kind and length: io_raw without its filter.
  *
- * The kernel takes a VLAN tag out of a frame that it receives and tells it beside the frame; it is put back
- * here.
+ * The kernel removes the VLAN tag of a received frame and passes it separately. It is reinserted here.
  */
 #include "io/io.h"
 
@@ -106,7 +105,7 @@ static int packet_port_rx_poll(struct io *io, struct io_frame *frames, unsigned 
 		uint32_t length = rx->messages[i].msg_len,
 		         longest = UINT16_MAX - FRAME_FCS_BYTES - FRAME_VLAN_BYTES;
 
-		/* What a kernel link hands over unsegmented can be longer than any frame. */
+		/* A kernel link can pass unsegmented buffers that are longer than any frame. */
 		length = length < longest ? length : longest;
 		frames[i] = (struct io_frame){
 		        .l2 = rx->vectors[i].iov_base,

@@ -54,6 +54,6 @@ uint64_t packet_missed(int fd)
 	struct tpacket_stats stats = {0};
 	socklen_t length = sizeof(stats);
 
-	/* The kernel's count begins anew whenever it is read. */
+	/* The kernel resets its count on each read. */
 	return getsockopt(fd, SOL_PACKET, PACKET_STATISTICS, &stats, &length) == 0 ? stats.tp_drops : 0;
 }

@@ -16,9 +16,9 @@ static void set_size(const struct io_config *c, const struct io_ops *ops, struct
 		ops->tx_resize(io, i, size - FRAME_FCS_BYTES);
 }
 
-/* Flow 0 is the endpoint as it is. Others send from 100.64.0.1 (RFC 6598) and so on, from ports above 1023,
- * or from MAC addresses made of the endpoint's. Flows that are all new have both such an address and such a
- * port: a NAT gives a source port below 1024 another one below 1024, of which there are few. */
+/* Flow 0 has the endpoint's addresses and port. Other flows send from 100.64.0.1 (RFC 6598) on, from ports
+ * above 1023, or from MAC addresses derived from the endpoint's. Flows of one frame each have such an address
+ * and such a port. Ports below 1024 are avoided because a NAT maps them to the few other ports below 1024. */
 static struct in_addr flow_address(const struct io_config *c, uint32_t flow)
 {
 	if (!flow)
@@ -37,7 +37,7 @@ static uint16_t flow_port(const struct io_config *c, uint32_t flow)
 	return (uint16_t)(PATTERN_PORT_FIRST + flow);
 }
 
-/* All but the address of PATTERN_ADDRESSES and PATTERN_NEW. */
+/* Sets what differs between flows, except the address of PATTERN_ADDRESSES and PATTERN_NEW. */
 static void set_rest(const struct io_config *c, uint8_t *l2, uint32_t flow)
 {
 	const uint8_t *mac = c->ends.local_mac;
@@ -71,7 +71,7 @@ static void set_flows(const struct io_config *c, uint8_t *payload[], unsigned n,
 		set_flow(c, payload[i] - header, pattern_next_flow(&c->pattern, &at));
 }
 
-/* The sum of an IPv4 header's words but for checksum and source. */
+/* Returns the sum of an IPv4 header's words except checksum and source. */
 static uint32_t sum_without_source(const uint8_t *ip)
 {
 	uint32_t sum = 0;
@@ -81,8 +81,8 @@ static uint32_t sum_without_source(const uint8_t *ip)
 	return sum;
 }
 
-/* The same of IPv4 headers that differ in nothing but the flow. To read them all, lines that the receiver had
- * last, would cost more than the rest of a frame. */
+/* Sets the flows of IPv4 headers that differ only in the flow, without reading them. Reading lines that the
+ * receiver had last would cost more than the rest of a frame. */
 static void set_flows_alike(const struct io_config *c, uint8_t *payload[], unsigned n, uint64_t first)
 {
 	struct pattern_place at = pattern_place(&c->pattern, first);
@@ -121,7 +121,7 @@ void prepare_frames(const struct io_config *c, const struct io_ops *ops, struct 
 	}
 }
 
-/* place: of the list; UINT32_MAX: the frame is not denied. */
+/* place: entry of the list; UINT32_MAX: the frame is not to be dropped. */
 static void set_denied(const struct io_config *c, uint8_t *payload, uint32_t place)
 {
 	const struct acl *d = &c->acl;

@@ -1,29 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Makes lent frames what their sequence numbers say (base/pattern.h). Frames that are all alike cost nothing.
+/* Gives lent frames the properties that their sequence numbers determine (base/flow_pattern.h, base/acl.h).
+ * Frames without a pattern cost nothing.
  */
 #ifndef ICBENCH_PREPARE_H
 #define ICBENCH_PREPARE_H
 
 #include "io/io.h"
 
-/* Whether frames differ at all. */
+/* Whether sizes or flows differ between frames. */
 static inline bool prepare_needed(const struct io_config *c)
 {
 	return c->pattern.cycle || pattern_has_flows(&c->pattern);
 }
 
-/* Gives the n frames lent last the lengths and flows of the sequence numbers first, first + 1 and so on. */
+/* Sets sizes and flows of the n frames lent last to those of the sequence numbers first, first + 1 and so
+ * on. */
 void prepare_frames(const struct io_config *c, const struct io_ops *ops, struct io *io, uint8_t *payload[],
         unsigned n, uint64_t first);
 
-/* Gives those of them that are of denied flows (base/denied.h) what they are denied for, and takes it from
- * the others. After all that fills payloads. */
+/* Writes what the ACL matches into frames that it is to drop, and removes it from the others. After
+ * everything else that fills payloads. */
 void prepare_denied(const struct io_config *c, uint8_t *payload[], unsigned n, uint64_t first);
 
-/* The same for one control frame, which has the packet size, is of flow 0, and is not denied. */
+/* The same for one control frame, which has the packet size, belongs to flow 0, and is not dropped. */
 void prepare_control(const struct io_config *c, const struct io_ops *ops, struct io *io, uint8_t *payload);
 
-/* Gives a stamped frame its UDP or TCP checksum, with --touch or where it needs one. */
+/* Writes the UDP or TCP checksum of a stamped frame, with --touch or if the headers require one. */
 void prepare_checksum(const struct io_config *c, const struct io_ops *ops, uint8_t *payload);
 
 #endif

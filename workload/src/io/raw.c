@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* AF_PACKET raw sockets: whole frames, made and parsed here. */
+/* AF_PACKET raw sockets: whole frames, created and parsed here. */
 #include "io/io.h"
 
 #include <arpa/inet.h>
@@ -19,13 +19,14 @@ struct io {
 	struct frame_match match;
 };
 
-/* What a kernel link hands over unsegmented can be longer than any frame: as much of it as can be told. */
+/* The greatest length that can be reported. A kernel link can pass unsegmented buffers that are longer than
+ * any frame. */
 #define LONGEST (UINT16_MAX - FRAME_FCS_BYTES - FRAME_VLAN_BYTES)
 
-/* Three checks for a tag and those of the other headers, then yes and no. */
+/* Three checks for a tag, the checks of the other headers, then accept and reject. */
 #define CODE_MAX (3 * (3 + FRAME_CHECKS_MAX) + 2)
 
-/* What does not compare equal jumps to the end, whose place is not known yet. */
+/* A mismatch jumps to the end, whose position is not known yet. */
 static void add_check(
         struct sock_filter *code, unsigned *n, uint16_t load, uint32_t offset, uint16_t mask, uint16_t value)
 {
@@ -34,7 +35,7 @@ static void add_check(
 	code[(*n)++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 0);
 }
 
-/* The kernel drops all but frames with our headers before they cost a copy. It has taken a tag off. */
+/* Lets the kernel drop other frames before they cost a copy. It has already removed a tag. */
 static bool attach_filter(int fd, const struct frame_ends *ends, uint16_t port)
 {
 	struct frame_header bare = {ends->header.ipv6, ends->header.tcp, 0};
@@ -44,8 +45,8 @@ static bool attach_filter(int fd, const struct frame_ends *ends, uint16_t port)
 	struct sock_fprog program = {.filter = code};
 
 	if (ends->header.vlan) {
-		/* PACKET_OUTGOING and PACKET_LOOPBACK alone have this bit: a socket for all kinds sees its
-		 * own. */
+		/* Only PACKET_OUTGOING and PACKET_LOOPBACK have this bit. A socket for all protocols receives
+		 * its own frames. */
 		add_check(code, &n, BPF_B, (uint32_t)(SKF_AD_OFF + SKF_AD_PKTTYPE), PACKET_OUTGOING, 0);
 		add_check(code, &n, BPF_B, (uint32_t)(SKF_AD_OFF + SKF_AD_VLAN_TAG_PRESENT), 0xff, 1);
 		add_check(
@@ -65,7 +66,7 @@ static bool attach_filter(int fd, const struct frame_ends *ends, uint16_t port)
 
 static bool bind_interface(struct sock *s, const struct io_config *c, char *err, size_t err_len)
 {
-	/* The kernel tells of a tag only those that listen to frames of all kinds. */
+	/* The kernel reports a tag only to sockets for all protocols. */
 	const uint16_t kind = c->ends.header.ipv6 ? ETH_P_IPV6 : ETH_P_IP;
 	const uint16_t protocol = c->ends.header.vlan ? ETH_P_ALL : kind;
 	struct sockaddr_ll link = {.sll_family = AF_PACKET, .sll_protocol = htons(protocol)};
@@ -74,7 +75,7 @@ static bool bind_interface(struct sock *s, const struct io_config *c, char *err,
 	link.sll_ifindex = packet_interface(c->interface, err, err_len);
 	if (!link.sll_ifindex)
 		return false;
-	/* Ours come back only to ETH_P_ALL sockets; asked for all the same, since kernels may change that. */
+	/* Only ETH_P_ALL sockets receive their own frames, but kernels may change that. */
 	setsockopt(s->fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof(on));
 	if (!attach_filter(s->fd, &c->ends, io_heard_port(c)) ||
 	        bind(s->fd, (struct sockaddr *)&link, sizeof(link)) < 0) {
@@ -140,7 +141,7 @@ static int raw_rx_poll(struct io *io, struct io_frame *frames, unsigned n)
 		size_t there = whole ? whole : rx->capacity;
 		struct io_frame *f = &frames[i];
 
-		if (vlan) { /* the filter has seen which it was */
+		if (vlan) { /* the filter has checked it */
 			l2 = frame_put_tag(l2, ETHERTYPE_VLAN, vlan);
 			length += FRAME_VLAN_BYTES;
 			whole += whole ? FRAME_VLAN_BYTES : 0;

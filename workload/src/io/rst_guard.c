@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Segments with fewer hops left are dropped without a word; ours have 64. */
+/* Segments with a lower TTL are dropped silently; ours have 64. */
 #define HOPS_MIN 255
 
 bool rst_guard_open(const struct io_config *c, int *fd, char *err, size_t err_len)
@@ -19,14 +19,15 @@ bool rst_guard_open(const struct io_config *c, int *fd, char *err, size_t err_le
 	const int hops = HOPS_MIN;
 
 	*fd = -1;
-	/* IPv6 is off on links that measure, and no address has a tag's network. */
+	/* IPv6 is off on measured links, and no address belongs to a tag's network. */
 	if (!h->tcp || h->ipv6 || h->vlan)
 		return true;
 	*fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (*fd >= 0 && setsockopt(*fd, IPPROTO_IP, IP_MINTTL, &hops, sizeof(hops)) == 0 &&
 	        bind(*fd, (const struct sockaddr *)&local, sizeof(local)) == 0 && listen(*fd, 1) == 0)
 		return true;
-	if (*fd >= 0 && errno == EADDRNOTAVAIL) { /* not this kernel's address: it is not asked */
+	if (*fd >= 0 &&
+	        errno == EADDRNOTAVAIL) { /* not an address of this kernel, which does not answer then */
 		close(*fd);
 		*fd = -1;
 		return true;

@@ -13,14 +13,15 @@
 
 #include "base/frame.h"
 
-/* A blocking call returns after this long, to look for a stop. */
+/* A blocking call returns after this time to check for a stop. */
 #define BLOCK_US 50000
-/* The kernel accounts a small datagram with the memory it really takes, about 768 bytes. */
+/* The kernel charges a small datagram with the memory it really uses, about 768 bytes. */
 #define TRUESIZE_OVERHEAD 768u
 #define BUFFER_MIN (4u << 20)
 #define CACHE_LINE 64u
 
-/* An odd number of cache lines apart: buffers a power of two apart would fight for the same cache sets. */
+/* Buffers are an odd number of cache lines apart: at a power of two they would compete for the same cache
+ * sets. */
 static size_t stride_for(size_t length)
 {
 	size_t lines = (length + CACHE_LINE - 1) / CACHE_LINE;
@@ -62,7 +63,7 @@ bool sock_init(struct sock *s, const struct io_config *c, size_t tx_length, char
 	tx->slots = rx->slots = c->burst;
 	tx->length = tx_length;
 	tx->stride = stride_for(tx_length);
-	rx->capacity = tx_length > 2048 ? tx_length : 2048; /* frames of others may be longer than ours */
+	rx->capacity = tx_length > 2048 ? tx_length : 2048; /* foreign frames may be longer than ours */
 	rx->stride = stride_for(rx->capacity);
 	tx->buffers = make_buffers(tx->stride, tx->slots);
 	rx->buffers = make_buffers(rx->stride, rx->slots);
@@ -189,7 +190,7 @@ bool sock_link_up(const struct sock *s)
 	if (!(request.ifr_flags & IFF_UP))
 		return false;
 	running = request.ifr_flags & IFF_RUNNING; /* shares its place with ifr_data */
-	/* The carrier itself: IFF_RUNNING follows it up to a second later. */
+	/* The carrier itself, which IFF_RUNNING follows up to a second later. */
 	request.ifr_data = (char *)&link;
 	if (ioctl(s->fd, SIOCETHTOOL, &request) == 0)
 		return link.data;
@@ -246,7 +247,7 @@ int sock_tx_send(struct sock *s, unsigned n)
 	return taken;
 }
 
-/* Whether the port is merely full (or, for UDP, an earlier frame found nobody listening yet). */
+/* Whether an error only means that the port is full. */
 static bool merely_full(int error)
 {
 	return error == EAGAIN || error == EWOULDBLOCK || error == ENOBUFS || error == EINTR;
@@ -273,7 +274,7 @@ int sock_send(struct sock *s, struct mmsghdr *messages, unsigned n)
 			taken += (unsigned)k;
 			continue;
 		}
-		/* The pending error of an earlier datagram; reading it has cleared it. */
+		/* This was the pending error of an earlier datagram; reading it has cleared it. */
 		if (errno == ECONNREFUSED && !retried) {
 			retried = true;
 			continue;
@@ -293,7 +294,7 @@ int sock_receive(struct sock *s, unsigned n)
 	if (n > rx->slots)
 		n = rx->slots;
 	if (!s->mmsg && s->prompt)
-		n = 1; /* one more call would only find out that the queue is empty */
+		n = 1; /* another call would only find the queue empty */
 	if (s->mmsg) {
 		got = recvmmsg(s->fd, rx->messages, n, s->flags | MSG_WAITFORONE | MSG_TRUNC, NULL);
 	} else {

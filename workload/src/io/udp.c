@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Connected UDP sockets: the kernel makes and removes the headers. */
+/* Connected UDP sockets: the kernel adds and removes the headers. */
 #include "io/io.h"
 
 #include <arpa/inet.h>
@@ -16,7 +16,7 @@ struct io {
 	struct sock sock;
 };
 
-/* The interface that has the address. */
+/* Finds the interface that has the address. */
 static bool find_interface(struct in_addr address, char name[IF_NAMESIZE])
 {
 	struct ifaddrs *all, *a;
@@ -31,7 +31,7 @@ static bool find_interface(struct in_addr address, char name[IF_NAMESIZE])
 		if (found)
 			snprintf(name, IF_NAMESIZE, "%s", a->ifa_name);
 	}
-	/* All of 127.0.0.0/8 is local, though only 127.0.0.1 is listed. */
+	/* All of 127.0.0.0/8 is local, but only 127.0.0.1 is listed. */
 	if (!found && ntohl(address.s_addr) >> 24 == 127)
 		found = snprintf(name, IF_NAMESIZE, "lo") > 0;
 	freeifaddrs(all);
@@ -118,7 +118,7 @@ static int udp_rx_poll(struct io *io, struct io_frame *frames, unsigned n)
 	return got;
 }
 
-/* The socket is connected: sending is enough to answer. The received buffers are sent as they are. */
+/* The socket is connected, so sending is answering. The received buffers are sent unchanged. */
 static int udp_rx_reflect(struct io *io, const bool *keep, unsigned n)
 {
 	struct sock_rx *rx = &io->sock.rx;

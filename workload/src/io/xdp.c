@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* AF_XDP sockets: whole frames through rings shared with the kernel, past its network stack.
+/* AF_XDP sockets: whole frames through rings shared with the kernel, bypassing its network stack.
  *
- * A received frame that is reflected is sent from its own chunk, which comes back by the completion ring as
- * any other does.
+ * A reflected frame is sent from its own chunk, which returns through the completion ring like any other.
  */
 #include "io/io.h"
 
@@ -16,9 +15,9 @@
 #include "base/frame.h"
 #include "io/xdp_port.h"
 
-/* A blocking call returns after this long, to look for a stop. */
+/* A blocking call returns after this time to check for a stop. */
 #define BLOCK_MS 50
-/* The longest wait at the end for frames that the kernel has not taken yet. */
+/* The longest wait, at the end, for frames that the kernel has not taken yet. */
 #define DRAIN_MS 500
 
 struct io {
@@ -47,14 +46,14 @@ static void give_back_to_fill(struct io *io, uint64_t address)
 {
 	uint32_t at;
 
-	/* As many places as there are such chunks: there is always one. */
+	/* The ring has as many places as there are such chunks, so one is always free. */
 	if (xsk_ring_prod__reserve(&io->port.fill, 1, &at) == 1) {
 		*xsk_ring_prod__fill_addr(&io->port.fill, at) = address - address % io->port.chunk_bytes;
 		xsk_ring_prod__submit(&io->port.fill, 1);
 	}
 }
 
-/* Takes back the chunks that have been sent. */
+/* Reclaims the chunks that have been sent. */
 static void reclaim(struct io *io)
 {
 	uint32_t at, n = xsk_ring_cons__peek(&io->port.completion, io->port.tx_ring, &at);
@@ -76,9 +75,9 @@ static uint32_t unsent(const struct io *io)
 	return *io->port.tx.producer - __atomic_load_n(io->port.tx.consumer, __ATOMIC_ACQUIRE);
 }
 
-/* Has the kernel send what is in the ring. A call sends only so many frames, so it is repeated while it gets
- * on. EBUSY says that a frame has been dropped on the way, which is what the receiver's accounts tell. False
- * with errno. */
+/* Makes the kernel send what is in the ring. A call sends a limited number of frames, so it is repeated while
+ * it makes progress. EBUSY means that a frame was dropped on the path, which the receiver's accounts show.
+ * Returns false with errno. */
 static bool kick(struct io *io)
 {
 	uint32_t before;
@@ -95,7 +94,7 @@ static bool kick(struct io *io)
 	return true;
 }
 
-/* What has been taken is sent, an end mark for one: on a busy machine the kernel frees its places late. */
+/* Sends what has been taken, such as an end mark: on a busy machine the kernel frees its places late. */
 static void drain(struct io *io)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
@@ -150,7 +149,7 @@ static unsigned xdp_tx_acquire(struct io *io, uint8_t *payload[], unsigned n)
 	return n;
 }
 
-/* Room for up to n frames in the ring; waits for some if it may. */
+/* Returns the room in the ring for up to n frames; waits for some if blocking. */
 static unsigned room(struct io *io, unsigned n)
 {
 	unsigned places = xsk_prod_nb_free(&io->port.tx, n);

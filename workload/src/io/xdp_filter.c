@@ -25,7 +25,7 @@
 #define LOAD(size, to, from, offset) DO(BPF_LDX | BPF_MEM | (size), to, from, offset, 0)
 #define CONTEXT(to, member) LOAD(BPF_W, to, BPF_REG_1, offsetof(struct xdp_md, member))
 
-/* Bounds, three instructions a check at most, the redirection, and the way past it. */
+/* Bounds, up to three instructions for each check, the redirection, and the path that passes. */
 #define CODE_MAX (5 + 3 * FRAME_CHECKS_MAX + 8)
 
 static int load_program(int map, const struct frame_ends *ends)
@@ -34,7 +34,7 @@ static int load_program(int map, const struct frame_ends *ends)
 	        CONTEXT(BPF_REG_2, rx_queue_index),
 	        DO(BPF_LD | BPF_IMM | BPF_DW, BPF_REG_1, BPF_PSEUDO_MAP_FD, 0, map),
 	        DO(0, 0, 0, 0, 0),
-	        MOVE_VALUE(BPF_REG_3, XDP_PASS), /* where no socket listens */
+	        MOVE_VALUE(BPF_REG_3, XDP_PASS), /* if no socket listens */
 	        DO(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_redirect_map),
 	        DO(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
 	        MOVE_VALUE(BPF_REG_0, XDP_PASS),
@@ -60,7 +60,7 @@ static int load_program(int map, const struct frame_ends *ends)
 		code[length++] =
 		        DO(BPF_JMP | BPF_JNE | BPF_K, BPF_REG_4, 0, 0, half ? htons(c->value) : c->value);
 	}
-	/* Now that it is known where it is: what does not match jumps to the last two. */
+	/* Resolves the jumps: a mismatch jumps to the last two instructions. */
 	for (unsigned i = 0; i < length; i++)
 		if (BPF_CLASS(code[i].code) == BPF_JMP)
 			code[i].off = (int16_t)(length - i - 1 + pass);

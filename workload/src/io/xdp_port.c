@@ -19,14 +19,14 @@
 #define XDP_OPTIONS_ZEROCOPY (1 << 0)
 #endif
 
-/* The kernel takes a power of two, of a page at most, and keeps this much in front of a received frame. */
+/* The kernel requires a power of two, at most a page, and reserves the headroom before a received frame. */
 #define CHUNK_BYTES 2048u
 #define CHUNK_BYTES_MAX 4096u
 #define HEADROOM_BYTES 256u
-/* A receiver that is off its CPU for a moment loses nothing. */
+/* Enough that a receiver loses nothing while it is off its CPU for a moment. */
 #define RX_CHUNKS_MIN 4096u
 #define QUEUE 0u
-/* The kernel lets go of a queue only some time after the process that held it has ended. */
+/* The kernel releases a queue some time after the process that held it has ended. */
 #define QUEUE_PATIENCE_NS 1000000000u
 #define QUEUE_LOOK_US 10000
 
@@ -58,7 +58,7 @@ static bool choose_sizes(struct xdp_port *p, const struct io_config *c, char *er
 	return false;
 }
 
-/* An ordinary socket on the interface, whose frames fit. */
+/* Opens an ordinary socket on the interface, and checks that the frames fit. */
 static bool open_control(struct xdp_port *p, const struct io_config *c, char *err, size_t err_len)
 {
 	struct sock *s = &p->control;
@@ -76,7 +76,8 @@ static bool open_control(struct xdp_port *p, const struct io_config *c, char *er
 	return sock_check_mtu(s->fd, s->interface, c, err, err_len);
 }
 
-/* An AF_XDP socket hears one queue: on an interface with several it would miss most frames. */
+/* Refuses an interface with several queues: an AF_XDP socket receives one queue and would miss most
+ * frames. */
 static bool has_one_queue(const struct xdp_port *p, char *err, size_t err_len)
 {
 	struct ethtool_channels channels = {.cmd = ETHTOOL_GCHANNELS};
@@ -148,7 +149,7 @@ static int take_queue(struct xdp_port *p, const struct xsk_socket_config *config
 	}
 }
 
-/* Zero copy where the driver has it: the kernel decides, and says so. */
+/* The kernel decides whether the driver can do zero copy, and reports it. */
 static bool open_socket(struct xdp_port *p, char *err, size_t err_len)
 {
 	const struct xsk_socket_config config = {
@@ -180,7 +181,8 @@ static bool open_socket(struct xdp_port *p, char *err, size_t err_len)
 	return false;
 }
 
-/* Chunks for sending get their headers and wait on the stack; all others wait for frames in the fill ring. */
+/* Writes headers into the chunks for sending and pushes them on the stack; all others wait for frames in the
+ * fill ring. */
 static bool hand_out_chunks(struct xdp_port *p, const struct io_config *c, char *err, size_t err_len)
 {
 	uint32_t at = 0;

@@ -155,7 +155,7 @@ static bool check_eal(const struct options *o, struct failure *f)
 	return false;
 }
 
-/* One way to send, and only the options that it has. */
+/* Checks that there is one back end, and that it and the application suit each other. */
 static bool check_backend(const struct options *o, struct failure *f)
 {
 	const unsigned flags = o->backend->flags;
@@ -180,7 +180,7 @@ static bool check_backend(const struct options *o, struct failure *f)
 	return false;
 }
 
-/* The length of a message, which --protocol bounds. */
+/* Checks the length of a message, which depends on --protocol. */
 static bool check_message(const struct options *o, struct failure *f)
 {
 	const bool datagram = o->protocol == PROTOCOL_UDP;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What --help and --options print. */
+/* Output of --help and --options. */
 #include "option/table.h"
 
 #include <ctype.h>
@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 
-/* A number's default; false if the row is about none. */
+/* Returns the default of a number; false if the row has none. */
 static bool default_number(const struct option_row *row, double *number)
 {
 	const void *field = (const char *)&OPTION_DEFAULTS + row->offset;
@@ -80,7 +80,7 @@ void options_help(FILE *out, const struct application *const apps[], const struc
 	}
 }
 
-/* What a number counts: "s", "us", "frames"; empty for N, a bare number. */
+/* Writes the unit of a number, such as "s", "us" or "frames"; empty for N, a plain number. */
 static void unit_of(const struct option_row *row, char *unit, size_t size)
 {
 	size_t length = 0;

@@ -12,7 +12,7 @@
 
 #define DPDK_PREFIX "dpdk-"
 
-/* Room for one sentence, with culprits cut to a readable length by the formats' %.60s. */
+/* Room for one sentence. The formats cut a culprit to a readable length by %.60s. */
 struct failure {
 	char *text;
 	size_t size;
@@ -68,7 +68,7 @@ static bool set_option(const struct option_row *row, const char *typed, const ch
 	return false;
 }
 
-/* --name, --name=value, --name value. Returns how many further arguments were used, or -1. */
+/* Parses --name, --name=value or --name value. Returns how many further arguments were used, or -1. */
 static int parse_long(struct options *o, const char *argument, const char *following, struct failure *f)
 {
 	size_t length = strcspn(argument + 2, "=");
@@ -88,7 +88,7 @@ static int parse_long(struct options *o, const char *argument, const char *follo
 	return set_option(row, argument, following, o, f) ? 1 : -1;
 }
 
-/* -x, -xVALUE, -x VALUE, and flags together: -mB. */
+/* Parses -x, -xVALUE, -x VALUE, or flags together: -mB. Returns as parse_long(). */
 static int parse_letters(struct options *o, const char *argument, const char *following, struct failure *f)
 {
 	for (const char *letter = argument + 1; *letter; letter++) {
@@ -207,7 +207,8 @@ static bool is_help(const char *argument)
 	return strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0;
 }
 
-/* --io names a back end, the prefix dpdk- does, and an interface does. */
+/* Returns the name of the back end: that of --io, or the one that the prefix dpdk- or an interface
+ * implies. */
 static const char *backend_name(const struct options *o)
 {
 	if (o->io_name)
@@ -219,7 +220,7 @@ static const char *backend_name(const struct options *o)
 	return o->xdp_interface ? "xdp" : "udp";
 }
 
-/* Chooses the back end and completes its config by what the application and other options say. */
+/* Chooses the back end, and completes its config from the application and the other options. */
 static void complete_io(struct options *o)
 {
 	const struct application *app = o->app;
@@ -278,7 +279,8 @@ static enum options_outcome parse_arguments(struct options *o, int argc, char **
 	return options_fit(o, f->text, f->size) ? OPTIONS_RUN : OPTIONS_BAD;
 }
 
-/* What the first argument asks for if it is no application with arguments. OPTIONS_BAD: nothing. */
+/* Returns what the first argument requests if it names no application with arguments; OPTIONS_BAD for
+ * nothing. */
 static enum options_outcome find_request(const char *argument)
 {
 	static const struct {
@@ -303,7 +305,7 @@ enum options_outcome options_parse(struct options *o, const struct application *
 	char names[128];
 
 	*o = OPTION_DEFAULTS;
-	if (find_app(apps, called, o)) /* by a link of that name */
+	if (find_app(apps, called, o)) /* called by a link of that name */
 		return parse_arguments(o, argc - 1, argv + 1, &f);
 	options_app_names(apps, names, sizeof(names));
 	if (argc < 2) {

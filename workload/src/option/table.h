@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The one table of options, and how a row reads its value; for this folder alone. */
+/* The table of options, and how a row reads its value; for this folder only. */
 #ifndef ICBENCH_OPTION_TABLE_H
 #define ICBENCH_OPTION_TABLE_H
 
@@ -31,7 +31,7 @@ struct option_row {
 	const char *name, *argument;
 	enum option_kind kind;
 	size_t offset;   /* of the field in struct options */
-	double min, max; /* both allowed */
+	double min, max; /* inclusive */
 	const char *help;
 };
 
@@ -43,10 +43,11 @@ extern const struct options OPTION_DEFAULTS;
 const struct option_row *option_by_name(const char *name, size_t length);
 const struct option_row *option_by_letter(char letter);
 
-/* Reads text into the row's field; false if it is no value for it. text is ignored for flags. */
+/* Stores the value of text in the row's field. Returns false if it is no value of the row. Ignores text for
+ * flags. */
 bool option_store(const struct option_row *row, const char *text, struct options *o);
 
-/* What the row would take: "a whole number from 1 to 5". */
+/* Writes what the row accepts, such as "a whole number from 1 to 5". */
 void option_expectation(const struct option_row *row, char *text, size_t size);
 
 #endif

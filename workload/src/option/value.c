@@ -7,14 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A plain decimal number with an optional k or M; false unless the whole text is one. */
+/* Parses a plain decimal number with an optional k or M. Returns false unless the whole text is one. */
 static bool parse_number(const char *text, bool suffix, double *value)
 {
 	char *end;
 
 	if (!isdigit((unsigned char)*text) && *text != '.')
 		return false;
-	if (text[strspn(text, "0123456789.eE+-kM")] != '\0') /* strtod also reads hexadecimal, inf and nan */
+	if (text[strspn(text, "0123456789.eE+-kM")] !=
+	        '\0') /* strtod() also accepts hexadecimal numbers, inf and nan */
 		return false;
 	errno = 0;
 	*value = strtod(text, &end);
@@ -25,7 +26,7 @@ static bool parse_number(const char *text, bool suffix, double *value)
 	return *end == '\0' && isfinite(*value);
 }
 
-/* A number up to the separator or the end of the text, within the row's bounds; moves on to where it ends. */
+/* Parses a number up to the separator or the end, within the row's bounds. Advances to where it ends. */
 static bool parse_part(
         const struct option_row *row, const char **text, char separator, bool suffix, double *value)
 {
@@ -182,7 +183,7 @@ static bool store_trace(const struct option_row *row, const char *text, struct o
 	return false;
 }
 
-/* :FIELD; moves on to where it ends. Addresses without one. */
+/* Parses an optional :FIELD and advances past it. The default is addresses. */
 static enum pattern_field take_field(const char **text)
 {
 	static const char *const FIELDS[] = {":addresses", ":ports", ":macs"};
@@ -227,7 +228,7 @@ static bool store_protocol(const struct option_row *row, const char *text, struc
 	return false;
 }
 
-/* Digits up to a separator or the end, as a number within bounds; moves on to where they end. */
+/* Parses digits as a number within bounds and advances past them. */
 static bool take_digits(const char **text, unsigned long least, unsigned long most, unsigned long *number)
 {
 	char *end;
@@ -312,7 +313,7 @@ bool option_store(const struct option_row *row, const char *text, struct options
 	return STORE[row->kind](row, text, o);
 }
 
-/* "'null' or 'NAME'": the back ends that are chosen by name. */
+/* Lists the back ends that can be chosen by name: "'null' or 'NAME'". */
 static void list_backends(char *text, size_t size)
 {
 	size_t length = 0;

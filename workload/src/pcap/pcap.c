@@ -18,7 +18,7 @@
 #define VERSION_MAJOR 2u
 #define VERSION_MINOR 4u
 #define LINK_ETHERNET 1u
-/* The upper bits of the link type can say that frames end with an FCS, and of how many 16-bit words. */
+/* The upper bits of the link type can state that frames end with an FCS, and its number of 16-bit words. */
 #define LINK_TYPE_MASK 0x03ffffffu
 #define LINK_FCS_PRESENT 0x04000000u
 #define LINK_FCS_SHIFT 28
@@ -102,7 +102,7 @@ static bool read_header(struct reader *r)
 	return true;
 }
 
-/* The record at `at`, which is frame `number`; *next is where the following begins. */
+/* Reads the record at `at`, which is frame `number`. *next is where the following one begins. */
 static bool read_record(const struct reader *r, size_t at, size_t number, struct pcap_frame *f, size_t *next)
 {
 	uint32_t fraction, fraction_end = r->nanoseconds ? 1000000000u : 1000000u, kept, length;
@@ -157,7 +157,8 @@ bool pcap_parse(struct pcap *p, const uint8_t *data, size_t size, char *err, siz
 	return true;
 }
 
-/* All of it, in a buffer of exactly its size (or one byte): a sanitizer then sees each byte too far. */
+/* Reads a whole file into a buffer of exactly its size (or one byte), so that sanitizers detect reads past
+ * its end. */
 static uint8_t *slurp(int fd, size_t *size, char *err, size_t err_len)
 {
 	size_t room = BUFFER_BYTES, used = 0;
@@ -219,7 +220,7 @@ void pcap_free(struct pcap *p)
 	*p = (struct pcap){0};
 }
 
-/* Writes what is buffered. What was written in part is taken back: readers want whole records. */
+/* Writes what is buffered. A partial write is undone, because readers expect whole records. */
 bool pcap_writer_flush(struct pcap_writer *w)
 {
 	size_t done = 0;
@@ -257,7 +258,7 @@ bool pcap_writer_open(struct pcap_writer *w, const char *path, uint32_t snap_byt
 		snprintf(err, err_len, "%.80s: %s", path, strerror(errno));
 		return false;
 	}
-	/* Room for a batch, and for the record that ends it. */
+	/* Room for a batch and the record that completes it. */
 	w->buffer = malloc(BUFFER_BYTES + RECORD_BYTES + snap_bytes);
 	if (w->buffer) {
 		memcpy(w->buffer, header, sizeof(header));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files of frames: classic pcap, read in all its four forms (two byte orders, microseconds or nanoseconds)
- * and written in nanoseconds. Nothing in a file is believed.
+/* Files of frames in classic pcap format. All its four forms are read (two byte orders, microseconds or
+ * nanoseconds); nanoseconds are written. The content of a file is not trusted.
  */
 #ifndef ICBENCH_PCAP_H
 #define ICBENCH_PCAP_H
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a file to be read may have at most. */
+/* The size limit of a file to be read. */
 #define PCAP_FILE_MAX ((size_t)1 << 30)
 
 struct pcap_frame {
@@ -24,10 +24,10 @@ struct pcap {
 	uint8_t *data;
 };
 
-/* Finds the frames in the content of a file, which must outlive them. False, and a sentence in err that
- * begins with the culprit, if it is no whole pcap file of whole Ethernet frames. */
+/* Finds the frames in the content of a file, which must outlive them. Returns false and a sentence in err,
+ * which begins with the culprit, if it is no complete pcap file of whole Ethernet frames. */
 bool pcap_parse(struct pcap *p, const uint8_t *data, size_t size, char *err, size_t err_len);
-/* The same with a file, which is read to its end; err names it. */
+/* The same for a file, which is read to its end; err names it. */
 bool pcap_read(struct pcap *p, const char *path, char *err, size_t err_len);
 void pcap_free(struct pcap *p);
 
@@ -39,14 +39,14 @@ struct pcap_writer {
 	uint64_t written; /* bytes of whole records in the file, header included */
 };
 
-/* Makes or empties the file; snap_bytes is the greatest number of bytes that add() is going to get. */
+/* Creates or truncates the file. snap_bytes is the largest `kept` of later frames. */
 bool pcap_writer_open(
         struct pcap_writer *w, const char *path, uint32_t snap_bytes, char *err, size_t err_len);
-/* A frame of which `kept` of `length` bytes are there. False with errno if the file takes no more: it then
- * ends with the last whole record. */
+/* Adds a frame, of which `kept` of `length` bytes are present. Returns false with errno if the file cannot
+ * grow; it then ends with the last whole record. */
 bool pcap_writer_add(
         struct pcap_writer *w, uint64_t time_ns, const uint8_t *bytes, uint32_t kept, uint32_t length);
-/* Hands over what is buffered: then a kill costs nothing of it. */
+/* Writes what is buffered, so that a kill loses nothing of it. */
 bool pcap_writer_flush(struct pcap_writer *w);
 bool pcap_writer_close(struct pcap_writer *w);
 

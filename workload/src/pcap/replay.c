@@ -36,7 +36,7 @@ void replay_start(struct replay *p, struct run *r, const struct pcap *file, uint
 	p->frame_cycles = r->o->rate_pps > 0 ? (long double)r->clock.hz / (long double)r->o->rate_pps : 0;
 }
 
-/* When a frame is due, with --timing. Times that go back mean "at once". */
+/* Returns when a frame is due with --timing. A time that goes backwards means at once. */
 static uint64_t own_time(const struct replay *p, size_t i)
 {
 	uint64_t first = p->file->frames[0].time_ns, time = p->file->frames[i].time_ns;
@@ -44,7 +44,7 @@ static uint64_t own_time(const struct replay *p, size_t i)
 	return p->start + (time > first ? clock_ns_to_cycles(&p->r->clock, (double)(time - first)) : 0);
 }
 
-/* How many frames from the next on are due at `now`, at most a burst, and since when the first is. */
+/* Returns how many frames, at most a burst, are due at `now`, and since when the first one is. */
 static unsigned due_by_own_times(const struct replay *p, uint64_t now, unsigned most, uint64_t *since)
 {
 	unsigned n = 0;
@@ -55,7 +55,7 @@ static unsigned due_by_own_times(const struct replay *p, uint64_t now, unsigned 
 	return n;
 }
 
-/* Frames that a burst may hold: up to the end of the file, and of --count. */
+/* Returns the size of the next burst, limited by the end of the file and --count. */
 static unsigned burst_size(const struct replay *p)
 {
 	const struct options *o = p->r->o;
@@ -66,7 +66,7 @@ static unsigned burst_size(const struct replay *p)
 	return left < o->io.burst ? (unsigned)left : o->io.burst;
 }
 
-/* How many frames to offer now. */
+/* Returns how many frames to offer now. */
 static unsigned due(struct replay *p, uint64_t now, uint64_t *since)
 {
 	unsigned n = burst_size(p);
@@ -76,7 +76,7 @@ static unsigned due(struct replay *p, uint64_t now, uint64_t *since)
 	if (p->r->o->timing)
 		return due_by_own_times(p, now, n, since);
 	if (p->frame_cycles > 0) {
-		/* No frame of the file is given up, however late. */
+		/* No frame of the file is given up, however late it is. */
 		*since = p->start + (uint64_t)(p->frame_cycles * (long double)p->offered);
 		return (int64_t)(now - *since) < 0 ? 0 : n;
 	}
@@ -99,7 +99,7 @@ static unsigned fill(struct replay *p, unsigned n)
 	return n;
 }
 
-/* On by n frames, and over the end of the file as often as --loop says. */
+/* Advances by n frames, and past the end of the file as often as --loop says. */
 static void advance(struct replay *p, unsigned n)
 {
 	const struct options *o = p->r->o;
@@ -126,7 +126,7 @@ static void yield_cpu(struct replay *p)
 bool replay_step(struct replay *p)
 {
 	const struct options *o = p->r->o;
-	/* What the port refuses at a rate is dropped, else it is offered again. */
+	/* At a rate, refused frames are dropped; otherwise they are offered again. */
 	bool insists = o->rate_pps <= 0 && !o->timing;
 	uint64_t now = clock_cycles(), since = now;
 	unsigned n = due(p, now, &since), gone;

@@ -1,38 +1,38 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The sending half of `replay`: the frames of a file, in order, at a rate or at their own times. */
+/* The sending half of `replay`: sends the frames of a file in order, at a rate or at their own times. */
 #ifndef ICBENCH_REPLAY_H
 #define ICBENCH_REPLAY_H
 
 #include "pcap/pcap.h"
 #include "run/run.h"
 
-/* Bytes of a frame that count against a port's largest frame: with FCS, but without the one VLAN tag that an
- * MTU leaves out. */
+/* Returns the bytes of a frame that count towards a port's largest frame: with FCS, without the one VLAN tag
+ * that an MTU does not count. */
 uint32_t replay_packet_size(const struct pcap_frame *f);
 
-/* The largest of all frames, by replay_packet_size(). */
+/* Returns the largest frame by replay_packet_size(). */
 const struct pcap_frame *replay_largest(const struct pcap *p);
 
 struct replay {
 	struct run *r;
 	const struct pcap *file;
-	size_t next;              /* frame of the file */
-	uint64_t passes;          /* through the file, that have been completed */
-	uint64_t start;           /* cycles: when it began; with --timing the current pass */
+	size_t next;              /* next frame of the file */
+	uint64_t passes;          /* complete passes through the file */
+	uint64_t start;           /* cycles: beginning; with --timing that of the current pass */
 	uint64_t offered;         /* frames since then */
-	long double frame_cycles; /* between two frames at --rate, 0 at the maximum */
+	long double frame_cycles; /* between two frames at --rate; 0: maximum */
 	uint64_t scheduled, sent, refused, tx_full, bytes, yields, lateness_max;
 	uint32_t since_yield;
 	bool done;
 };
 
-/* From `at` (cycles) on; the counters go on. */
+/* Starts at `at` (cycles). The counters continue. */
 void replay_start(struct replay *p, struct run *r, const struct pcap *file, uint64_t at);
 
-/* Offers what is due. False if nothing was, or nothing was taken. Ends with done. */
+/* Offers what is due. Returns whether any frame was taken. Sets `done` at the end. */
 bool replay_step(struct replay *p);
 
-/* scheduled sent refused tx_full bytes passes yields lateness_max_ns */
+/* Appends scheduled, sent, refused, tx_full, bytes, passes, yields and lateness_max_ns. */
 void replay_json(const struct replay *p, struct json *j);
 
 #endif

@@ -9,13 +9,14 @@
 
 const char *const PROTOCOL_NAMES[PROTOCOLS] = {"udp", "tcp", "resp", "memcached", "http"};
 
-/* A line without its CRLF; text is not terminated. */
+/* A line without its CRLF. The text is not terminated. */
 struct line {
 	const char *text;
 	size_t length;
 };
 
-/* The line that begins at `at`, which moves behind its CRLF. PART without one, BAD if none can come. */
+/* Reads the line at `at` and advances past its CRLF. PART if it is incomplete, BAD if it cannot become a
+ * line. */
 static enum answer_kind next_line(const uint8_t *data, size_t n, size_t *at, struct line *line)
 {
 	size_t left = n - *at < CODEC_HEAD_MAX ? n - *at : CODEC_HEAD_MAX;
@@ -37,7 +38,7 @@ static bool begins(const struct line *line, const char *with)
 	return line->length >= length && memcmp(line->text, with, length) == 0;
 }
 
-/* The digits of text as a number of bytes of a body. */
+/* Parses digits as the length of a body. */
 static bool parse_length(const char *text, size_t n, size_t *length)
 {
 	size_t value = 0;
@@ -53,7 +54,7 @@ static bool parse_length(const char *text, size_t n, size_t *length)
 	return value <= CODEC_BODY_MAX;
 }
 
-/* A body of that length at `at`, and what stands behind it. */
+/* Takes a body of that length at `at`, which `behind` has to follow. */
 static enum answer_kind take_body(
         const uint8_t *data, size_t n, size_t at, size_t length, const char *behind, struct answer *a)
 {
@@ -116,7 +117,7 @@ static enum answer_kind parse_memcached(const uint8_t *data, size_t n, struct an
 	return take_body(data, n, at, length, "\r\nEND\r\n", a);
 }
 
-/* The value of a header without the blanks overhead it. */
+/* Returns the value of a header without surrounding blanks. */
 static struct line header_value(const struct line *line, size_t name)
 {
 	struct line value = {line->text + name, line->length - name};
@@ -130,8 +131,8 @@ static struct line header_value(const struct line *line, size_t name)
 	return value;
 }
 
-/* Reads headers up to the empty line, and the body's length from Content-Length. BAD without one: a body in
- * chunks or up to the end of the connection is not what was asked for. */
+/* Reads headers up to the empty line, and the body's length from Content-Length. BAD without it: chunked
+ * bodies and those up to the end of the connection are not supported. */
 static enum answer_kind parse_http_headers(const uint8_t *data, size_t n, size_t *at, size_t *length)
 {
 	static const char LENGTH[] = "content-length:";

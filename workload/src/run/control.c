@@ -113,7 +113,7 @@ int control_init(bool supervised)
 	sigaction(SIGTERM, &action, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	if (supervised) {
-		sigfillset(&all); /* signals shall interrupt the working thread, not this one */
+		sigfillset(&all); /* signals must interrupt the working thread, not this one */
 		pthread_sigmask(SIG_SETMASK, &all, &old);
 		error = pthread_create(&thread, NULL, read_stdin, NULL);
 		pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -136,7 +136,7 @@ unsigned control_steps(void)
 
 bool control_counters_asked(void)
 {
-	/* A look costs nothing, taking it away would on every look. */
+	/* Loading is cheap; exchanging on every call would not be. */
 	return atomic_load_explicit(&counters_asked, memory_order_relaxed) &&
 	       atomic_exchange(&counters_asked, false);
 }
@@ -147,9 +147,9 @@ bool control_measure_asked(void)
 	       atomic_exchange(&measure_asked, false);
 }
 
-/* Asleep until there is something: who wakes up again and again beside a peer that polls keeps everybody else
- * off the CPU. Linux 6.18 gives a control group whose processes on one CPU poll and wake up each millisecond
- * all of that CPU, and other groups nothing for as long as it lasts. */
+/* Sleeps until the start. A process that wakes up periodically next to a polling peer keeps all other
+ * processes off the CPU: if processes of a control group poll and wake up every millisecond on one CPU, Linux
+ * 6.18 gives that group the whole CPU. */
 void control_wait_start(void)
 {
 	uint64_t ns;

@@ -16,7 +16,7 @@
 #include "base/frame.h"
 #include "run/run.h"
 
-/* Lines a hot loop may catch up with at a time, so that a reader that wakes up does not stall it. */
+/* Kept lines that a hot loop writes at a time, so that a reader that wakes up does not stall it. */
 #define CATCH_UP_LINES 4
 #define WAIT_MS 100
 
@@ -57,7 +57,7 @@ static void keep(struct output *e, const char *line, size_t length)
 	e->held_lines++;
 }
 
-/* One attempt to write the oldest kept line. False if it must wait longer. */
+/* Tries once to write the oldest kept line. Returns false if it must wait. */
 static bool write_oldest(struct output *e)
 {
 	const char *start = e->kept + e->kept_start;
@@ -69,7 +69,7 @@ static bool write_oldest(struct output *e)
 			e->broken = true;
 		return false;
 	}
-	/* Beyond PIPE_BUF a write can be partial: the rest goes first next time. */
+	/* A write of more than PIPE_BUF can be partial: the rest goes first next time. */
 	e->kept_start += (size_t)n;
 	return (size_t)n == length;
 }

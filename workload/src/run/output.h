@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Writes lines without ever making the data path wait for a reader.
+/* Writes lines without making the data path wait for a reader.
  *
- * A line that fits into the pipe leaves whole, in one non-blocking write; what does not fit is kept, in
- * order.
+ * A line that fits into the pipe is written whole, in one non-blocking write. Other lines are kept, in order.
  */
 #ifndef ICBENCH_OUTPUT_H
 #define ICBENCH_OUTPUT_H
@@ -12,7 +11,7 @@
 
 struct output {
 	int fd;
-	bool hold; /* keep every window line back until the end */
+	bool hold; /* keep all window lines until the end */
 	bool made_nonblocking;
 	bool broken; /* the reader is gone */
 	char *kept;  /* complete lines, oldest first */
@@ -23,14 +22,14 @@ struct output {
 /* Pipes and sockets become non-blocking until output_close(). */
 void output_init(struct output *e, int fd, bool hold);
 
-/* A line that may wait, newline included. */
+/* Writes a line, newline included, or keeps it. */
 void output_line(struct output *e, const char *line, size_t length);
 
-/* A line for which the caller can wait (hello, ready, summary), after all that was kept. *give_up, when it
- * becomes true (a signal handler's doing), ends the waiting. */
+/* Writes a line for which the caller can wait (hello, ready, summary), after all kept lines. *give_up, set by
+ * a signal handler, ends the wait. */
 void output_line_now(struct output *e, const char *line, size_t length, const volatile bool *give_up);
 
-/* Puts the descriptor back as it was and frees what was kept. */
+/* Restores the descriptor and frees the kept lines. */
 void output_close(struct output *e);
 
 #endif

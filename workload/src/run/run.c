@@ -18,10 +18,10 @@
 #define LINK_WAIT_NS UINT64_C(10000000000)
 #define ANNOUNCE_EVERY_S 30
 #define CONTROL_PATIENCE_NS UINT64_C(5000000)
-/* A sleep ends up to this late; the rest of the wait for a start time polls the clock. */
+/* In ns. A sleep can end this late, so the rest of the wait for the start polls the clock. */
 #define START_SPIN_NS UINT64_C(300000)
 
-/* Whether it announces itself, as receivers do: who captures sends nothing that nobody asked for. */
+/* Receivers send one frame so that the switch learns their MAC address; capture stays silent. */
 static bool announces(const struct options *o)
 {
 	return (o->app->round_trip || o->app->duplex || !o->app->sends) && !o->app->any_frame;
@@ -37,7 +37,7 @@ static void write_hello(struct run *r)
 	run_write_line(r);
 }
 
-/* True when the link is up; false when it did not come up in time or a stop was asked for. */
+/* Returns whether the link came up in time, before a stop. */
 static bool wait_for_link(struct run *r)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
@@ -63,7 +63,7 @@ static void sleep_until(uint64_t ns)
 	}
 }
 
-/* Returns the moment to start at (CLOCK_MONOTONIC), 0 for now. */
+/* Returns the start time (CLOCK_MONOTONIC); 0 for now. */
 static uint64_t await_start_line(struct run *r)
 {
 	uint64_t at = 0;
@@ -82,7 +82,7 @@ static bool set_start(struct run *r, uint64_t at)
 	if (at) {
 		uint64_t asked = clock_from_monotonic(&r->clock, at);
 
-		/* A moment that has passed would have to be caught up with: begin now instead. */
+		/* Catching up with a past moment is pointless: begin now. */
 		if ((int64_t)(asked - r->start) > 0)
 			r->start = asked;
 	}
@@ -178,11 +178,11 @@ static int run_opened(struct run *r)
 {
 	bool announced = false;
 
-	clock_calibrate(&r->clock); /* while the port was opened, most of its time has passed */
+	clock_calibrate(&r->clock); /* most of the calibration time passed while the port was opened */
 	write_hello(r);
 	if (!wait_for_link(r)) {
 		if (control_stopped())
-			return r->o->app->loop(r); /* ends at once, with a summary */
+			return r->o->app->loop(r); /* ends immediately with a summary */
 		fprintf(stderr,
 		        "icbench-workload %s: the link did not come up within %d s; is the other end "
 		        "there?\n",
@@ -195,7 +195,7 @@ static int run_opened(struct run *r)
 		if (r->error.call)
 			return EXIT_IO;
 	}
-	/* A blocking receiver does not poll, one without supervision is not told when frames come. */
+	/* A blocking receiver does not poll, and without supervision the start is unknown. */
 	if (!r->o->app->sends && r->o->supervised && !r->o->io.blocking)
 		r->awaited_ns = UINT64_MAX;
 	run_write_ready(r, true, announced);
@@ -203,7 +203,7 @@ static int run_opened(struct run *r)
 	return r->o->app->loop(r);
 }
 
-/* Says why the port could not be opened, and what it was that asked for so much. */
+/* Reports why the port could not be opened, and what required the packet size. */
 static int port_failed(const struct run *r, const char *err)
 {
 	fprintf(stderr, "icbench-workload %s: %s", r->o->app_name, err);

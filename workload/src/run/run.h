@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What every application has overhead its loop: port, clock, output, start and stop, control frames. */
+/* Everything outside the loop of an application: port, clock, output, start and stop, control frames. */
 #ifndef ICBENCH_RUN_H
 #define ICBENCH_RUN_H
 
@@ -22,7 +22,7 @@ enum exit_code {
 	EXIT_CLOCK = 6,
 };
 
-/* The port's state after an I/O error: errno and which call failed. */
+/* An I/O error: errno and the call that failed. */
 struct run_error {
 	int number;
 	const char *call;
@@ -30,62 +30,62 @@ struct run_error {
 
 struct run {
 	const struct options *o;
-	const struct io_ops *ops; /* NULL for a forwarder and for ask and echo: they open what they need */
+	const struct io_ops *ops; /* NULL for forwarders, ask and echo, which open what they need */
 	struct io *io;
 	struct clock clock;
 	struct output output;
 	struct json json;
 	struct run_error error;
-	const char *packet_size_reason; /* what asked for it, if not the command line; else NULL */
+	const char *packet_size_reason; /* what required it, if not the command line; else NULL */
 	uint64_t start;                 /* cycles: when window 0 begins */
 	uint64_t next_announce;         /* cycles */
-	uint64_t cpu_ns_before;         /* when the loop began */
+	uint64_t cpu_ns_before;         /* at the beginning of the loop */
 	uint64_t voluntary_before, involuntary_before;
-	uint64_t awaited_ns; /* a receiver's start while it may sleep until then; UINT64_MAX: not known yet */
+	uint64_t awaited_ns; /* start time until which a receiver may sleep; UINT64_MAX: not known yet */
 };
 
-/* Sets everything up, runs the application's loop, and ends; returns the program's exit code. */
+/* Sets everything up and runs the application's loop. Returns the program's exit code. */
 int run(struct options *o);
 
-/* hello, up to json_end_line(), for a port with these facts; then run_write_line(). */
+/* Begins the hello line for a port with these facts; run_write_line() ends it. */
 void run_begin_hello(struct run *r, const char *io_name, const struct io_facts *facts);
 void run_write_ready(struct run *r, bool link_up, bool announced);
 /* Ends the line in r->json and writes it, waiting for the reader. */
 void run_write_line(struct run *r);
-/* Begins to count CPU time and context switches for the summary. */
+/* Starts counting CPU time and context switches for the summary. */
 void run_begin_counting(struct run *r);
 
-/* Waits for the start line of a supervised run; sets r->start. False if told to stop first. */
+/* Waits for the start of a supervised run and sets r->start. Returns false on a stop. */
 bool run_wait_start(struct run *r);
-/* The same without the wait for a moment that is still to come: r->start can lie ahead. */
+/* The same without waiting for a future start time: r->start can be in the future. */
 bool run_learn_start(struct run *r);
-/* For receivers, whose polling begins with `ready`: r->start becomes the start line's time as soon as it is
- * known. True once it is. */
+/* For receivers, which poll from `ready` on: sets r->start as soon as the start line is known. Returns
+ * whether it is. */
 bool run_note_start(struct run *r);
 
 /* Sends one control frame with that sequence number: 0 announces, n > 0 is the end mark for n-1 frames.
- * Tries for a few milliseconds if the port is full. False if it could not be sent. */
+ * Retries for a few milliseconds if the port is full. Returns false if it could not be sent. */
 bool run_send_control(struct run *r, uint64_t sequence);
-/* The same with one attempt. */
+/* The same without retries. */
 bool run_offer_control(struct run *r, uint64_t sequence);
 
-/* Announces a receiver when it is time to (at the start and every 30 s). */
+/* Whether a receiver is due to announce itself (at the start and every 30 s). */
 static inline bool run_announce_due(const struct run *r, uint64_t now)
 {
 	return now >= r->next_announce;
 }
 void run_announce(struct run *r);
 
-/* Remembers a failed call; the loop then ends with reason "error". */
+/* Records a failed call; the loop then ends with the reason "error". */
 void run_failed(struct run *r, const char *call, int number);
 
-/* Why the loop ended, for the summary: `own` unless an error or a stop came first. */
+/* Returns why the loop ended: `own` unless an error or a stop came first. */
 const char *run_reason(const struct run *r, const char *own);
 
-/* Involuntary context switches of the calling thread so far. */
+/* Returns the involuntary context switches of the calling thread. */
 uint64_t run_involuntary_switches(void);
 
-/* Adds cpu_ns and context switches to a summary and writes it out, waiting for the reader. */
+/* Appends cpu_ns and context switches to a summary and writes it, waiting for the reader. */
 void run_finish_summary(struct run *r);
 
 #endif

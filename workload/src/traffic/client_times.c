@@ -37,7 +37,7 @@ void client_times_free(struct client_times *t)
 	t->due = NULL;
 }
 
-/* Requests of a window that were sent or should have been, and have no answer. */
+/* Returns the requests of a window that were sent or should have been sent, and have no answer. */
 static uint64_t missing(const struct client_times *t, uint16_t number, uint64_t answers)
 {
 	const struct window_tx *w = &t->due[number];
@@ -55,7 +55,8 @@ static struct client_rtt figures(const struct histogram *h, uint64_t unanswered)
 	return w;
 }
 
-/* The window's open histogram; NULL if it was closed long ago (such answers count in the run's alone). */
+/* Returns the window's open histogram; NULL if it has been closed. Such late answers count only in the
+ * histograms of the run. */
 static struct histogram *open_window(struct client_times *t, uint16_t number)
 {
 	unsigned i = number % CLIENT_OPEN_WINDOWS;
@@ -72,7 +73,7 @@ static struct histogram *open_window(struct client_times *t, uint16_t number)
 	return &t->open[i].rtt;
 }
 
-/* An answer cannot come before its frame was sent: a time in the future is a damaged stamp. */
+/* An answer cannot arrive before its frame was sent, so a time in the future is a damaged stamp. */
 static uint64_t elapsed_ns(const struct clock *clock, uint64_t from, uint64_t to)
 {
 	return (int64_t)(to - from) < 0 ? 0 : clock_cycles_to_ns(clock, to - from);

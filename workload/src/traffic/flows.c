@@ -25,7 +25,7 @@ void flows_take_run(struct flows *f, uint64_t first, unsigned n)
 {
 	struct pattern_place at = pattern_place(f->pattern, first);
 
-	/* Most often neighbours, which are written several at once. */
+	/* Usually consecutive flows, which the compiler can vectorize. */
 	if (!f->pattern->zipf && at.flow + n <= f->pattern->flows && n <= at.turn_left) {
 		uint64_t *next = f->next + at.flow;
 
@@ -47,7 +47,7 @@ bool flows_take_late(struct flows *f, uint64_t sequence)
 	return false;
 }
 
-/* Each flow, or each column of Zipf's law, lost that many frames. */
+/* Adds `each` lost frames to each flow, or to each column of Zipf's law. */
 static void lose_each(struct flows *f, uint64_t each)
 {
 	const struct flow_pattern *s = f->pattern;
@@ -62,7 +62,8 @@ static void lose_each(struct flows *f, uint64_t each)
 	}
 }
 
-/* Frames of one turn, or of whole ones: all flows have as many but for the rest of a division. */
+/* Counts n lost frames of one turn or of whole turns. All flows lost equally many, except for the
+ * remainder. */
 static void lose(struct flows *f, uint64_t first, uint64_t n)
 {
 	const struct flow_pattern *s = f->pattern;
@@ -89,7 +90,7 @@ void flows_note_lost(void *context, uint64_t first, uint64_t n)
 	lose(f, first + n - rest, rest);
 }
 
-/* The frames that a flow misses: of a denied one none. */
+/* Returns the lost frames of a flow; those that an ACL drops are not lost. */
 static uint64_t missed(const struct flows *f, uint32_t flow)
 {
 	const struct acl *d = f->acl;
@@ -97,7 +98,7 @@ static uint64_t missed(const struct flows *f, uint32_t flow)
 	return d->percent && acl_denies_place(d, flow % d->places) ? 0 : f->lost[flow];
 }
 
-/* The flows that lost most, in their order; returns how many of them there are. */
+/* Finds the flows that lost most, in order; returns their number. */
 static unsigned worst(const struct flows *f, uint32_t flows[FLOWS_NAMED])
 {
 	unsigned n = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What arrived of each flow: a frame is reordered if a later one of its own flow came before it (RFC 4737
- * within a flow), and one that never came is missed by its flow.
+/* Loss and reordering by flow. A frame is reordered if a later frame of its flow arrived before it (RFC 4737
+ * within a flow).
  */
 #ifndef ICBENCH_FLOWS_H
 #define ICBENCH_FLOWS_H
@@ -13,32 +13,33 @@
 
 struct json;
 
-/* Flows that the summary names. */
+/* The number of flows that the summary lists. */
 #define FLOWS_NAMED 16u
 #define FLOWS_EXACT (UINT64_C(1) << 16)
 
 struct flows {
 	const struct flow_pattern *pattern;
-	const struct acl *acl; /* the frames that it drops are not missing */
+	const struct acl *acl; /* frames that it drops are not lost */
 	uint64_t *next;        /* by flow: one more than the highest sequence number seen */
-	uint64_t *lost;        /* by flow */
+	uint64_t *lost;        /* lost frames by flow */
 };
 
-/* False if memory is short. pattern_flows_recur(). */
+/* For patterns with pattern_flows_recur(). Returns false if memory is short. */
 bool flows_init(struct flows *f, const struct flow_pattern *pattern, const struct acl *acl);
 void flows_free(struct flows *f);
 
-/* n frames have come, numbers first and on, later than all before. */
+/* n frames have arrived, with consecutive numbers from `first` on, later than all before. */
 void flows_take_run(struct flows *f, uint64_t first, unsigned n);
 
-/* The frame of that number came, behind one of a higher number. Whether one of its flow was such. */
+/* A frame has arrived after one with a higher number. Returns whether the later one was of the same flow. */
 bool flows_take_late(struct flows *f, uint64_t sequence);
 
-/* n frames from number `first` on never came. context: struct flows. Takes as long for any n beyond
- * FLOWS_EXACT; of so many the flows of Zipf's law get what they have in the long run. */
+/* n frames from number `first` on are lost; `context` is a struct flows. The time is bounded: above
+ * FLOWS_EXACT, the flows of Zipf's law get their long-term share. */
 void flows_note_lost(void *context, uint64_t first, uint64_t n);
 
-/* flows, lossy_flows (how many lost a frame), and worst_flows: [flow, frames] of those that lost most. */
+/* Appends flows, lossy_flows (the number of flows that lost a frame) and worst_flows: [flow, frames] of the
+ * flows that lost most. */
 void flows_json(const struct flows *f, struct json *j);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A high-dynamic-range histogram: constant relative error, constant time to record.
+/* A high-dynamic-range histogram with constant relative error and constant time to record.
  *
- * Values 0 to 2^41-1 (36 minutes in ns); larger ones count in the last bucket, while max stays exact.
- * With d digits a recorded value and the value its bucket stands for differ by at most 10^-d of the value.
+ * Values are 0 to 2^41-1 (36 minutes in ns). Larger ones count in the last bucket, while max stays exact.
+ * With d digits, a recorded value and the value of its bucket differ by at most 10^-d of the value.
  */
 #ifndef ICBENCH_HISTOGRAM_H
 #define ICBENCH_HISTOGRAM_H
@@ -24,7 +24,7 @@ struct histogram {
 	uint64_t *counts;
 };
 
-/* digits 1 to 5. false if memory is short. */
+/* digits is 1 to 5. Returns false if memory is short. */
 bool histogram_init(struct histogram *h, unsigned digits);
 void histogram_free(struct histogram *h);
 void histogram_reset(struct histogram *h);
@@ -32,7 +32,7 @@ void histogram_reset(struct histogram *h);
 static inline size_t histogram_bucket(const struct histogram *h, uint64_t value)
 {
 	uint64_t capped = value >> HISTOGRAM_VALUE_BITS ? (UINT64_C(1) << HISTOGRAM_VALUE_BITS) - 1 : value;
-	/* The position of the highest bit decides the shift; small values share the first, linear part. */
+	/* The highest bit determines the shift; small values share the first, linear part. */
 	unsigned top = 63u - (unsigned)__builtin_clzll(capped | UINT64_C(1) << h->half_bits);
 	unsigned shift = top - h->half_bits;
 
@@ -48,21 +48,21 @@ static inline void histogram_record(struct histogram *h, uint64_t value, uint64_
 	h->max = value > h->max ? value : h->max;
 }
 
-/* Adds all of other's samples; both must have the same digits. */
+/* Adds all samples of `other`, which must have the same digits. */
 void histogram_add(struct histogram *h, const struct histogram *other);
 
-/* The highest value that falls into the bucket. */
+/* Returns the highest value of a bucket. */
 uint64_t histogram_bucket_value(const struct histogram *h, size_t bucket);
 
-/* Mean of what was recorded, exact; 0 if nothing was. */
+/* Returns the exact mean of the recorded values; 0 if there are none. */
 double histogram_mean(const struct histogram *h);
 
-/* The value below or at which a share q (0 to 1) of the samples lies, of which `beyond` more than were
- * recorded lie above all of these. False if samples * (1 - q) < 10, since a percentile from fewer samples is
- * chance, and if it lies among those beyond. */
+/* Computes the smallest value that the share q (0 to 1) of the samples does not exceed, if `beyond` further
+ * samples exceed all recorded ones. Returns false if samples * (1 - q) < 10, because a percentile of fewer
+ * samples is random, and if the value is among the further samples. */
 bool histogram_quantile(const struct histogram *h, double q, uint64_t beyond, uint64_t *value);
 
-/* The same without the rule about few samples; 0 if nothing was recorded. */
+/* The same without the minimum number of samples; 0 if nothing was recorded. */
 uint64_t histogram_quantile_any(const struct histogram *h, double q);
 
 /* Appends the object KEY: count, min, mean, max, significant_digits and counts, pairs of value and number. */

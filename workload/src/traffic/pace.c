@@ -3,17 +3,17 @@
 
 #include <math.h>
 
-/* Far in the future, and still a positive distance of signed cycles. */
+/* Far in the future, but still a positive signed distance in cycles. */
 #define NEVER (UINT64_C(1) << 62)
 
 static void set_rate(struct pace *p, double rate)
 {
-	/* Rounded up: a burst due at the very end of a window must not come out a cycle before it. */
+	/* Rounded up, so that a burst due at the end of a window is not scheduled one cycle before it. */
 	long double step = nextafterl((long double)p->hz * p->burst / (long double)rate, INFINITY);
 
 	p->step = (uint64_t)step;
 	p->step_frac = (uint64_t)ldexpl(step - (long double)p->step, 64);
-	if (p->step == 0) /* faster than the clock ticks: as good as the maximum, but counted */
+	if (p->step == 0) /* faster than the clock: like the maximum, but counted */
 		p->step = 1;
 }
 

@@ -7,13 +7,13 @@
 #include <string.h>
 #include <time.h>
 
-/* After a poll that brought less than a burst, a counting receiver on a socket leaves the socket alone this
- * long: looking for each frame as it comes makes it fight with the sender's core for the queue's cache lines,
- * and the path then delivers a tenth less. Its buffer holds thousands of frames, and nothing here waits for
+/* After a poll that returned less than a burst, a counting receiver does not touch its socket for this time.
+ * Looking for each frame as it arrives makes it compete with the sender's core for the cache lines of the
+ * queue, and the path then delivers a tenth less. The buffer holds thousands of frames, and nobody waits for
  * an answer. */
 #define SOCKET_REST_NS 25000
-/* How long a receiver that shares its CPU sleeps between two looks before the start line: nothing comes yet,
- * and the processes behind it still have to start. */
+/* How long a receiver that shares its CPU sleeps between two polls before the start. No frames arrive yet,
+ * and the other processes still have to start. */
 #define START_REST_NS 1000000
 
 static bool is_server(const struct receive_loop *s)
@@ -75,7 +75,7 @@ static void write_end(struct receive_loop *s)
 	run_finish_summary(s->r);
 }
 
-/* --duration and --warmup end a receiver too, counted from its start. */
+/* Whether --warmup and --duration, counted from the start, are over. */
 static bool duration_over(struct run *r, uint64_t now)
 {
 	const struct options *o = r->o;
@@ -90,13 +90,13 @@ static uint64_t rest_cycles(const struct receive_loop *s)
 	const struct options *o = s->r->o;
 	bool polls_socket = o->backend->flags & IO_SHARED_QUEUE && !o->io.blocking;
 
-	/* With --yield the core is the sender's, too: resting on it would keep the sender waiting. */
+	/* With --yield the sender shares the core, and resting on it would delay the sender. */
 	return polls_socket && !is_server(s) && !o->yield_every
 	               ? clock_ns_to_cycles(&s->r->clock, SOCKET_REST_NS)
 	               : 0;
 }
 
-/* Returns the cycles that the rest was to take: what it took beyond them was not its own. */
+/* Returns the planned cycles of the rest. The time in excess of them was taken by others. */
 static uint64_t rest(uint64_t until)
 {
 	int64_t left = (int64_t)(until - clock_cycles());
@@ -106,8 +106,8 @@ static uint64_t rest(uint64_t until)
 	return left > 0 ? (uint64_t)left : 0;
 }
 
-/* Whether there is time for a sleep before the start line. Who polls as soon as it knows the line may keep
- * those from hearing of it that are told later: Linux 6.18 did so until all others had ended. */
+/* Whether there is time for a sleep before the start. A process that polls as soon as it knows the start line
+ * can keep later ones from receiving theirs: Linux 6.18 did so until all other processes had ended. */
 static bool may_sleep(struct run *r)
 {
 	uint64_t at;
@@ -122,7 +122,7 @@ static bool may_sleep(struct run *r)
 	return false;
 }
 
-/* Gives the CPU to others, for longer before the start line. Returns how many cycles they had. */
+/* Yields the CPU, or sleeps before the start. Returns the cycles that other processes had. */
 static uint64_t yield_cycles(struct run *r)
 {
 	const struct timespec pause = {.tv_nsec = START_REST_NS};
@@ -135,7 +135,7 @@ static uint64_t yield_cycles(struct run *r)
 	return clock_cycles() - before;
 }
 
-/* Ends a lap of the cycle account; what follows the end of the measurement is not counted. */
+/* Ends a lap of the cycle account. Laps after the end of the measurement are not counted. */
 static void lap(struct receive_loop *s, struct loop_meter *meter, uint64_t now, unsigned frames)
 {
 	struct loop_meter_cycles after = {0};

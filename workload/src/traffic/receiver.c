@@ -40,7 +40,7 @@ static void note_switches(struct receiver *rx)
 	rx->involuntary_before = involuntary;
 }
 
-/* Frames of a later window have begun to arrive. */
+/* Ends the current window: frames of a later one have begun to arrive. */
 static void advance_window(struct receiver *rx, uint16_t number)
 {
 	uint64_t began = clock_thread_ns();
@@ -56,14 +56,14 @@ static void advance_window(struct receiver *rx, uint16_t number)
 		rx->meter->excused += clock_ns_to_cycles(&rx->r->clock, (double)(clock_thread_ns() - began));
 }
 
-/* A stretch of frames of one window with ascending sequence numbers, accounted at once. */
+/* Consecutive frames of one window, counted at once. */
 struct run_length {
 	uint64_t tag, first, bytes;
 	unsigned n, at; /* `at`: index of the first within the burst */
 };
 
-/* Of several flows those frames are reordered alone that others of their flow have overtaken. A flow of one
- * frame has no others. */
+/* With several flows, a frame is reordered only if a later frame of its flow has overtaken it. Flows of one
+ * frame are never reordered. */
 static bool is_reordered(struct receiver *rx, enum tracker_verdict v, uint64_t sequence)
 {
 	if (rx->flows.pattern && v == TRACKER_NEW)
@@ -110,7 +110,7 @@ static void count_stretch(struct receiver *rx, const struct run_length *s, uint6
 		count_one(rx, w, s->first + i, verdicts ? &verdicts[s->at + i] : NULL);
 }
 
-/* With --touch: every byte and every checksum. */
+/* Checks every byte and every checksum, with --touch. */
 static bool intact(const struct receiver *rx, const struct io_frame *f, uint64_t tag, uint64_t sequence)
 {
 	const struct options *o = rx->r->o;
@@ -122,7 +122,7 @@ static bool intact(const struct receiver *rx, const struct io_frame *f, uint64_t
 	       (!f->l2 || frame_checksums_ok(f->l2, &o->io.ends.header));
 }
 
-/* Frames of denied flows among the first `end`. */
+/* Returns how many of the first `end` frames an ACL drops. */
 static uint64_t denied_before(const struct receiver *rx, uint64_t end)
 {
 	const struct options *o = rx->r->o;
@@ -134,8 +134,8 @@ static uint64_t denied_before(const struct receiver *rx, uint64_t end)
 	return walk.denied;
 }
 
-/* Whether it is longer than all that was sent: several datagrams that the path has put together (GRO) and not
- * parted again. Our buffer may hold its beginning alone. */
+/* Whether the frame is longer than any that was sent: the path has merged several datagrams (GRO) and not
+ * split them again. The buffer may hold only the beginning. */
 static bool is_joined(const struct receiver *rx, const struct io_frame *f)
 {
 	const uint8_t *payload = f->payload;
@@ -160,7 +160,7 @@ static void take_control(struct receiver *rx, uint64_t sequence)
 	rx->denied_due = denied_before(rx, sequence - 1);
 }
 
-/* What one burst is compared with, read once. */
+/* The expected properties of a burst, read once. */
 struct expectation {
 	uint64_t stream;
 	uint32_t longest; /* packet size */

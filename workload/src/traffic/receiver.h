@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The receiving half of an application: tells our frames from others, accounts them by window, knows when all
- * has come.
+/* The receiving half of an application: recognizes our frames, counts them by window, and knows when all have
+ * arrived.
  */
 #ifndef ICBENCH_RECEIVER_H
 #define ICBENCH_RECEIVER_H
@@ -16,30 +16,30 @@
 
 struct receiver;
 
-/* Called when frames of a later window begin to arrive: that window's counters, so far. */
+/* Called when frames of a later window begin to arrive, with the window's counters so far. */
 typedef void (*receiver_window)(void *context, uint16_t number, const struct window_rx *w);
 
 struct receiver {
 	struct run *r;
 	struct sequence_tracker *tracker;
-	struct flows flows;        /* where there are several */
+	struct flows flows;        /* with several flows */
 	struct window_rx *windows; /* WINDOW_COUNT of them; 0 is the warm-up */
-	uint64_t stream;           /* whose frames are counted, as frame_tag() has it */
-	uint32_t overhead;         /* bytes of a packet size that are no payload */
+	uint64_t stream;           /* of the frames to be counted, as frame_tag() returns it */
+	uint32_t overhead;         /* bytes of a packet size that are not payload */
 	struct frame_match match;  /* our headers */
 	uint64_t received;         /* distinct frames over all windows */
 	uint64_t foreign, late, corrupted;
-	uint64_t joined;         /* of the corrupted: several datagrams that arrived as one */
-	uint64_t denied_passed;  /* frames of denied flows that came, counted nowhere else */
+	uint64_t joined;         /* those of the corrupted that were several datagrams in one */
+	uint64_t denied_passed;  /* frames that an ACL should have dropped; in no other counter */
 	struct acl_walk dropped; /* by an ACL, up to tracker_next() */
-	uint64_t end_mark;       /* n > 0: the sender says it sent n-1 frames */
-	uint64_t denied_due;     /* of denied flows among these */
+	uint64_t end_mark;       /* n > 0: the sender has sent n-1 frames */
+	uint64_t denied_due;     /* frames of these that an ACL drops */
 	uint64_t deadline;       /* cycles; 0 until draining begins */
 	uint64_t involuntary_before;
-	uint16_t current, highest; /* the window of the newest frames; the highest seen */
-	const char *ended;         /* own reason for ending, once draining has begun */
+	uint16_t current, highest; /* the window of the latest frames; the highest window seen */
+	const char *ended;         /* reason for ending, once draining has begun; NULL: control_stop_reason */
 	receiver_window on_window; /* may be NULL */
-	struct loop_meter *meter;  /* of the loop that receives, or NULL */
+	struct loop_meter *meter;  /* of the receiving loop, or NULL */
 	void *context;
 };
 
@@ -49,25 +49,26 @@ enum receiver_verdict {
 	RECEIVER_AGAIN,    /* a further copy, or too late to tell */
 };
 
-/* False if memory is short. */
+/* Returns false if memory is short. */
 bool receiver_init(struct receiver *rx, struct run *r, receiver_window on_window, void *context);
 void receiver_free(struct receiver *rx);
 
-/* Accounts what one poll brought at time now (cycles); n may be 0. verdicts (n of them) may be NULL. */
+/* Counts the frames of one poll at time now (cycles); n may be 0. verdicts has n elements or is NULL. */
 void receiver_take(
         struct receiver *rx, const struct io_frame *frames, unsigned n, uint64_t now, uint8_t *verdicts);
 
-/* Whether to end: told to stop, duration over or end mark seen, and then everything here or the drain over.
- */
+/* Whether to end: after a stop, --duration or an end mark, once all frames have arrived or the drain is
+ * over. */
 bool receiver_done(struct receiver *rx, uint64_t now);
 
-/* Begins to drain at time now for that reason ("duration" ...; NULL: control_stop_reason's), once. */
+/* Begins to drain at time now, for that reason ("duration" ...; NULL: control_stop_reason). Has no effect the
+ * second time. */
 void receiver_begin_drain(struct receiver *rx, uint64_t now, const char *reason);
 
-/* Writes one window line's receiver keys. */
+/* Appends the receiver's keys of a window line. */
 void receiver_window_json(const struct receiver *rx, struct json *j, const struct window_rx *w);
 
-/* The receiver's counters of the summary. */
+/* Appends the receiver's keys of the summary. */
 void receiver_summary(struct receiver *rx, struct json *j);
 
 #endif

@@ -7,11 +7,10 @@
 
 #include "io/stream.h"
 
-/* Datagrams that are taken before the next look at what is to be sent. */
+/* Datagrams that are received before the next look at what is due. */
 #define AT_ONCE 64u
 
-/* The request that an answer belongs to; NULL for one that none waits for any more. Streams keep their order.
- */
+/* Returns the request of an answer; NULL if none waits for it. Streams keep their order. */
 static struct pending_request *request_of(
         struct request_client *a, struct request_connection *c, const struct answer *answer)
 {
@@ -23,8 +22,8 @@ static struct pending_request *request_of(
 	return request;
 }
 
-/* Whether the answer has the value: of an echo the request's bytes, else as many as were asked for, and those
- * of the first answer. */
+/* Whether the answer has the right value: an echo returns the bytes of the request; other answers have the
+ * requested length and the bytes of the first answer. */
 static bool is_right(
         struct request_client *a, const struct request_connection *c, const struct answer *answer)
 {
@@ -67,7 +66,7 @@ static void take(
 		c->head++;
 }
 
-/* Bytes that are no answer: says what they are. */
+/* Reports bytes that are no answer, and ends the run. */
 static void refuse(struct request_client *a, const uint8_t *data, size_t n)
 {
 	char text[41];
@@ -81,7 +80,7 @@ static void refuse(struct request_client *a, const uint8_t *data, size_t n)
 	run_failed(a->r, "answer", EPROTO);
 }
 
-/* Takes the whole answers out of what a connection has received. */
+/* Extracts complete answers from the received bytes of a connection. */
 static void take_all(struct request_client *a, struct request_connection *c, uint64_t now)
 {
 	const struct options *o = a->r->o;
@@ -116,7 +115,7 @@ void request_client_receive(struct request_client *a, struct request_connection 
 			return;
 		c->in_used += (size_t)n;
 		take_all(a, c, clock_cycles());
-		if (!request_is_udp(a)) /* what else is there comes with the next look */
+		if (!request_is_udp(a)) /* the rest is received next time */
 			return;
 	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a client of requests receives: to which request each answer belongs, and whether it is right. */
+/* Answers of a client of requests: which request each answer belongs to, and whether it is right. */
 #ifndef ICBENCH_REQUEST_ANSWERS_H
 #define ICBENCH_REQUEST_ANSWERS_H
 
@@ -13,13 +13,13 @@ static inline bool request_is_echo(const struct request_client *a)
 	return protocol_echoes(a->r->o->protocol);
 }
 
-/* Whether requests and answers may be lost, and come in any order. */
+/* Whether requests and answers can be lost or reordered. */
 static inline bool request_is_udp(const struct request_client *a)
 {
 	return a->r->o->protocol == PROTOCOL_UDP;
 }
 
-/* Takes in what a connection has received, without waiting. */
+/* Processes what a connection has received, without waiting. */
 void request_client_receive(struct request_client *a, struct request_connection *c);
 
 #endif

@@ -15,13 +15,13 @@
 #include "traffic/client_times.h"
 #include "traffic/request_answers.h"
 
-/* A request this late is given up, as one of a client of frames. */
+/* A request that is this late is given up, like a frame of a client. */
 #define BACKLOG_S 2.0
-/* A sleep ends up to this late: the rest of the wait for the next request polls. */
+/* In ns. A sleep can end this late, so the rest of the wait for the next request polls. */
 #define SPIN_NS 100000u
-/* An answer is polled for this long; who waits longer sleeps until it comes. */
+/* In ns. An answer is polled for this long; after that the client sleeps until it arrives. */
 #define PATIENCE_NS 10e6
-/* Requests that are sent before answers are looked for. */
+/* Requests that are sent before the next look for answers. */
 #define AT_ONCE 64u
 #define READ_BYTES 65536u
 #define EVENTS 64
@@ -93,7 +93,7 @@ void request_client_free(struct request_client *a)
 	histogram_free(&a->lateness);
 }
 
-/* Sends what is left of a connection's request. False if some is left still. */
+/* Sends the rest of a connection's request. Returns false if some of it is still left. */
 static bool flush(struct request_client *a, struct request_connection *c)
 {
 	long n;
@@ -108,7 +108,7 @@ static bool flush(struct request_client *a, struct request_connection *c)
 	return c->out_sent == a->request_length;
 }
 
-/* Makes room for one more request. A datagram that was lost makes room for the next one. */
+/* Makes room for one more request. A lost datagram makes room for the next one. */
 static bool has_room(struct request_client *a, struct request_connection *c)
 {
 	if (c->tail - c->head < REQUEST_DEPTH)
@@ -119,7 +119,7 @@ static bool has_room(struct request_client *a, struct request_connection *c)
 	return true;
 }
 
-/* Sends a request that was due at `intended`. False if the connection does not take it now. */
+/* Sends a request that was due at `intended`. Returns false if the connection does not take it now. */
 static bool offer(struct request_client *a, struct request_connection *c, uint64_t intended)
 {
 	uint64_t now;
@@ -149,7 +149,7 @@ static uint64_t unanswered(const struct request_client *a)
 	return a->sent - a->answered - a->wrong;
 }
 
-/* Takes in what has come. */
+/* Processes what has arrived. */
 static void poll_answers(struct request_client *a)
 {
 	struct epoll_event events[EVENTS];
@@ -166,7 +166,7 @@ static void poll_answers(struct request_client *a)
 		request_client_receive(a, events[i].data.ptr);
 }
 
-/* Sleeps until something comes, or until shortly before `until`, unless an answer is about to come. */
+/* Sleeps until an answer arrives or shortly before `until`, unless an answer is expected soon. */
 static void rest(struct request_client *a, uint64_t until)
 {
 	const struct clock *clock = &a->r->clock;
@@ -186,7 +186,7 @@ static void rest(struct request_client *a, uint64_t until)
 	ppoll(&ready, 1, &pause, NULL);
 }
 
-/* Each connection that has its answer asks again. */
+/* Sends the next request on each connection that has its answer. */
 static void send_again(struct request_client *a)
 {
 	for (unsigned i = 0; i < a->r->o->connections; i++) {
@@ -197,7 +197,7 @@ static void send_again(struct request_client *a)
 	}
 }
 
-/* Sends what is due, of what was intended before `end`. */
+/* Sends the requests that are due and were intended before `end`. */
 static void send_due(struct request_client *a, uint64_t end)
 {
 	struct pace_due due;
@@ -218,7 +218,7 @@ static void send_due(struct request_client *a, uint64_t end)
 	}
 }
 
-/* Whether requests of before `end` are still to be asked. */
+/* Whether requests intended before `end` are still to be sent. */
 static bool has_more(const struct request_client *a, uint64_t end)
 {
 	return !a->pace.unlimited && (int64_t)(a->pace.next - end) < 0;
@@ -244,7 +244,7 @@ void request_client_run(struct request_client *a)
 		poll_answers(a);
 		rest(a, has_more(a, end) ? a->pace.next : end);
 	}
-	/* What was due in a stall until now is still asked for, and late by all of it. */
+	/* Requests that became due in a stall are still sent, late by all of it. */
 	last = end + clock_ns_to_cycles(clock, o->drain_s * 1e9);
 	while (goes_on(a) && (int64_t)(clock_cycles() - last) < 0) {
 		if (!a->pace.unlimited)
@@ -252,10 +252,10 @@ void request_client_run(struct request_client *a)
 		poll_answers(a);
 		if (!unanswered(a) && !has_more(a, end))
 			break;
-		/* Nobody answers what has not been asked: a sleep would last to the end. */
+		/* A request that was not sent has no answer, so a sleep would last to the end. */
 		rest(a, has_more(a, end) ? a->pace.next : last);
 	}
-	/* Told to stop, or the server took no more: what was due is missing. */
+	/* After a stop, or if the server took no more, requests that were due are missing. */
 	while (has_more(a, end) && (int64_t)(clock_cycles() - a->pace.next) >= 0) {
 		a->not_offered++;
 		a->scheduled++;

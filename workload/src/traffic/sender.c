@@ -11,7 +11,7 @@
 #include "io/prepare.h"
 
 #define LATENESS_DIGITS 2
-/* Pauses before the second and the third end mark: long enough for a full queue to empty. */
+/* Pauses before the second and the third end mark, long enough for a full queue to drain. */
 static const long END_MARK_PAUSE_NS[] = {10000000, 40000000};
 
 bool sender_init(struct sender *s, struct run *r, double backlog_s, sender_window on_window, void *context)
@@ -21,7 +21,7 @@ bool sender_init(struct sender *s, struct run *r, double backlog_s, sender_windo
 
 	*s = (struct sender){.r = r, .full_turn = UINT64_MAX, .on_window = on_window, .context = context};
 	pace_init(&s->pace, r->clock.hz, o->rate_pps, o->io.burst, o->catch_up, backlog);
-	/* Not a cycle before the first window, as rounded by window_start(). */
+	/* Rounded up: not before the first window, whose start window_start() rounds. */
 	pace_follow(&s->pace, o->trace, o->trace_seconds,
 	        (uint64_t)ceill((long double)o->warmup_s * (long double)r->clock.hz));
 	return histogram_init(&s->lateness, LATENESS_DIGITS) &&
@@ -66,7 +66,7 @@ uint64_t sender_train(const struct options *o, uint16_t window)
 	        o->train_from * pow((double)o->train_to / o->train_from, step / (o->train_steps - 1.0)));
 }
 
-/* Ends the current window, which lasts until `end` (cycles), and starts counting anew. */
+/* Ends the current window, which lasts until `end` (cycles), and resets the counters. */
 static void close_window(struct sender *s, uint64_t end)
 {
 	const struct clock *clock = &s->r->clock;
@@ -91,11 +91,11 @@ static void close_window(struct sender *s, uint64_t end)
 		s->on_window(s->context, s->cursor.number, w);
 	}
 	*w = (struct window_tx){0};
-	/* What others took meanwhile, or a harness that does not read, stays a gap. */
+	/* Time that other processes took meanwhile, or that a reader made us wait, stays a gap. */
 	s->meter.excused += clock_ns_to_cycles(clock, (double)(clock_thread_ns() - began));
 }
 
-/* Moves to the window that `at` lies in. False if the run's last window has ended. */
+/* Enters the window of the moment `at`. Returns false if the last window has ended. */
 static bool enter_window(struct sender *s, uint64_t at)
 {
 	while (at >= s->cursor.end) {
@@ -234,8 +234,8 @@ static bool offer(struct sender *s, unsigned n, uint64_t intended)
 	return true;
 }
 
-/* Both bursts were due at absolute times, so what their latenesses differ by is the error of their spacing.
- */
+/* Both bursts were due at absolute times, so the difference of their latenesses is the error of their
+ * spacing. */
 static void note_lateness(struct sender *s, uint64_t ns)
 {
 	uint64_t before = s->last_lateness_ns;
@@ -246,7 +246,7 @@ static void note_lateness(struct sender *s, uint64_t ns)
 	s->last_lateness_ns = ns;
 }
 
-/* Frames this burst may still hold under --count. */
+/* Returns how many frames the next burst has, limited by --count and --train. */
 static unsigned burst_size(const struct sender *s)
 {
 	const struct options *o = s->r->o;
@@ -257,8 +257,8 @@ static unsigned burst_size(const struct sender *s)
 	return left > o->io.burst ? o->io.burst : (unsigned)left;
 }
 
-/* Gives up what is left of the burst that is due next, in the window it was due in. False if the run's last
- * window has ended. */
+/* Gives up the rest of the next burst, in the window in which it was due. Returns false if the last window
+ * has ended. */
 static bool give_up(struct sender *s)
 {
 	if (!enter_window(s, s->pace.next))
@@ -343,7 +343,7 @@ void sender_cut(struct sender *s)
 {
 	uint64_t now = clock_cycles();
 
-	/* Told to stop in the middle of a stall: what was due by now is missing. */
+	/* Stopped during a stall: what was due by now is missing. */
 	while (s->insists && !s->ended && sender_behind(s, now))
 		if (!give_up(s))
 			break;
@@ -352,8 +352,8 @@ void sender_cut(struct sender *s)
 	close_window(s, now < s->cursor.end ? now : s->cursor.end);
 }
 
-/* Tries for as long as a receiver would wait for frames: a switch that is kept off its CPU leaves its ring
- * full, and a receiver that gets no mark has to be told to stop. */
+/* Retries for as long as a receiver waits for frames. A switch that does not get its CPU leaves its ring
+ * full, and a receiver without an end mark has to be stopped. */
 static void first_end_mark(struct sender *s)
 {
 	const struct run *r = s->r;

@@ -8,9 +8,9 @@
 
 struct sequence_tracker {
 	uint64_t next;        /* next expected sequence number */
-	uint64_t retired;     /* sequence numbers below this have left the map (a multiple of 64) */
-	uint64_t gone;        /* of those, how many never came */
-	uint64_t prepared;    /* the map's words are clean for numbers up to here (a multiple of 64) */
+	uint64_t retired;     /* lower numbers have left the map (a multiple of 64) */
+	uint64_t gone;        /* those of them that never arrived */
+	uint64_t prepared;    /* the map is clean for numbers up to here (a multiple of 64) */
 	tracker_gone watcher; /* or NULL */
 	void *context;
 	uint64_t map[MAP_WORDS];
@@ -52,8 +52,8 @@ void tracker_watch(struct sequence_tracker *a, tracker_gone gone, void *context)
 	a->context = context;
 }
 
-/* Tells of the numbers from `first` (a multiple of 64) to `end` that have not come; those of words in a row
- * of which none came together. */
+/* Reports the missing numbers from `first` (a multiple of 64) to `end` to the watcher, consecutive empty
+ * words at once. */
 static void tell(struct sequence_tracker *a, uint64_t first, uint64_t end)
 {
 	uint64_t untold = first;
@@ -88,7 +88,7 @@ void tracker_finish(struct sequence_tracker *a, uint64_t end)
 		a->watcher(a->context, behind, end - behind);
 }
 
-/* Recycles the oldest words until the map reaches up to `end`; what is unset in them never came. */
+/* Recycles the oldest words until the map reaches `end`. Unset bits in them never arrived. */
 static void make_room(struct sequence_tracker *a, uint64_t end)
 {
 	uint64_t need = (end - a->prepared + 63) / 64;
@@ -96,7 +96,7 @@ static void make_room(struct sequence_tracker *a, uint64_t end)
 
 	if (a->watcher) {
 		tell(a, a->retired, behind);
-		if (need > words) /* a leap beyond the whole map: those never had a bit */
+		if (need > words) /* a leap larger than the map: those never had a bit */
 			a->watcher(a->context, behind, 64 * (need - words));
 	}
 	for (uint64_t i = 0; i < words; i++) {
@@ -157,7 +157,7 @@ uint64_t tracker_gaps(const struct sequence_tracker *a)
 {
 	uint64_t gaps = a->gone, at = a->retired;
 
-	if (at >= a->next) /* the last leap retired the words in front of `next` */
+	if (at >= a->next) /* the last leap has retired words up to and after `next` */
 		return gaps - (at - a->next);
 	for (; at + 64 <= a->next; at += 64)
 		gaps += 64 - (unsigned)__builtin_popcountll(a->map[at / 64 % MAP_WORDS]);
