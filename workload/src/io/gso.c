@@ -143,16 +143,6 @@ static struct io *gso_open(const struct io_config *c, char *err, size_t err_len)
 	return sock_io_open(sizeof(struct io), set_up, c, err, err_len);
 }
 
-static unsigned gso_tx_acquire(struct io *io, uint8_t *payload[], unsigned n)
-{
-	return sock_tx_lend(&io->sock, payload, n);
-}
-
-static void gso_tx_resize(struct io *io, unsigned i, uint32_t bytes)
-{
-	sock_tx_resize(&io->sock, i, bytes - FRAME_HEADER_BYTES);
-}
-
 static int gso_tx_commit(struct io *io, unsigned n)
 {
 	struct sock_tx *tx = &io->sock.tx;
@@ -240,10 +230,10 @@ const struct io_ops io_gso = {
         .close = sock_io_close,
         .facts = sock_io_facts,
         .link_up = sock_io_link_up,
-        .tx_acquire = gso_tx_acquire,
+        .tx_acquire = sock_io_tx_acquire,
         .tx_commit = gso_tx_commit,
         .rx_poll = gso_rx_poll,
         .rx_release = sock_io_rx_release,
         .rx_reflect = gso_rx_reflect,
-        .tx_resize = gso_tx_resize,
+        .tx_resize = udp_tx_resize,
 };

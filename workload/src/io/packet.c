@@ -70,16 +70,6 @@ static unsigned packet_port_tx_acquire(struct io *io, uint8_t *payload[], unsign
 	return n;
 }
 
-static void packet_port_tx_resize(struct io *io, unsigned i, uint32_t bytes)
-{
-	sock_tx_resize(&io->sock, i, bytes);
-}
-
-static int packet_port_tx_commit(struct io *io, unsigned n)
-{
-	return sock_tx_send(&io->sock, n);
-}
-
 static void put_tag_back(struct io_frame *f, const struct tpacket_auxdata *aux)
 {
 	uint16_t protocol = aux->tp_status & TP_STATUS_VLAN_TPID_VALID ? aux->tp_vlan_tpid : ETHERTYPE_VLAN;
@@ -142,10 +132,10 @@ const struct io_ops io_packet = {
         .facts = sock_io_facts,
         .link_up = sock_io_link_up,
         .tx_acquire = packet_port_tx_acquire,
-        .tx_commit = packet_port_tx_commit,
+        .tx_commit = sock_io_tx_commit,
         .rx_poll = packet_port_rx_poll,
         .rx_release = sock_io_rx_release,
         .rx_reflect = packet_port_rx_reflect,
-        .tx_resize = packet_port_tx_resize,
+        .tx_resize = sock_io_tx_resize,
         .missed = packet_port_missed,
 };

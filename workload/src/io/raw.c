@@ -118,16 +118,6 @@ static unsigned raw_tx_acquire(struct io *io, uint8_t *payload[], unsigned n)
 	return n;
 }
 
-static void raw_tx_resize(struct io *io, unsigned i, uint32_t bytes)
-{
-	sock_tx_resize(&io->sock, i, bytes);
-}
-
-static int raw_tx_commit(struct io *io, unsigned n)
-{
-	return sock_tx_send(&io->sock, n);
-}
-
 static int raw_rx_poll(struct io *io, struct io_frame *frames, unsigned n)
 {
 	struct sock_rx *rx = &io->sock.rx;
@@ -182,9 +172,9 @@ const struct io_ops io_raw = {
         .facts = sock_io_facts,
         .link_up = sock_io_link_up,
         .tx_acquire = raw_tx_acquire,
-        .tx_commit = raw_tx_commit,
+        .tx_commit = sock_io_tx_commit,
         .rx_poll = raw_rx_poll,
         .rx_release = sock_io_rx_release,
         .rx_reflect = raw_rx_reflect,
-        .tx_resize = raw_tx_resize,
+        .tx_resize = sock_io_tx_resize,
 };

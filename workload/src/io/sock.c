@@ -314,3 +314,18 @@ int sock_receive(struct sock *s, unsigned n)
 		return 0;
 	return got;
 }
+
+unsigned sock_io_tx_acquire(struct io *io, uint8_t *payload[], unsigned n)
+{
+	return sock_tx_lend((struct sock *)io, payload, n);
+}
+
+int sock_io_tx_commit(struct io *io, unsigned n)
+{
+	return sock_tx_send((struct sock *)io, n);
+}
+
+void sock_io_tx_resize(struct io *io, unsigned i, uint32_t bytes)
+{
+	sock_tx_resize((struct sock *)io, i, bytes);
+}

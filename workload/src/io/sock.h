@@ -59,6 +59,9 @@ void sock_io_facts(struct io *io, struct io_facts *facts);
 bool sock_io_link_up(struct io *io);
 /* Does nothing: received buffers stay with the socket. */
 void sock_io_rx_release(struct io *io);
+unsigned sock_io_tx_acquire(struct io *io, uint8_t *payload[], unsigned n);
+int sock_io_tx_commit(struct io *io, unsigned n);
+void sock_io_tx_resize(struct io *io, unsigned i, uint32_t bytes);
 
 /* Sets buffer sizes, and timeouts of blocking calls. */
 void sock_tune(struct sock *s, const struct io_config *c);

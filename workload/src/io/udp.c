@@ -12,10 +12,6 @@
 #include "io/sock.h"
 #include "io/udp.h"
 
-struct io {
-	struct sock sock;
-};
-
 /* Finds the interface that has the address. */
 static bool find_interface(struct in_addr address, char name[IF_NAMESIZE])
 {
@@ -83,28 +79,18 @@ bool udp_set_up(struct sock *s, const struct io_config *c, char *err, size_t err
 
 static struct io *udp_open(const struct io_config *c, char *err, size_t err_len)
 {
-	return sock_io_open(sizeof(struct io), udp_set_up, c, err, err_len);
+	return sock_io_open(sizeof(struct sock), udp_set_up, c, err, err_len);
 }
 
-static unsigned udp_tx_acquire(struct io *io, uint8_t *payload[], unsigned n)
+void udp_tx_resize(struct io *io, unsigned i, uint32_t bytes)
 {
-	return sock_tx_lend(&io->sock, payload, n);
+	sock_tx_resize((struct sock *)io, i, bytes - FRAME_HEADER_BYTES);
 }
 
-static void udp_tx_resize(struct io *io, unsigned i, uint32_t bytes)
+int udp_rx_poll(struct io *io, struct io_frame *frames, unsigned n)
 {
-	sock_tx_resize(&io->sock, i, bytes - FRAME_HEADER_BYTES);
-}
-
-static int udp_tx_commit(struct io *io, unsigned n)
-{
-	return sock_tx_send(&io->sock, n);
-}
-
-static int udp_rx_poll(struct io *io, struct io_frame *frames, unsigned n)
-{
-	struct sock_rx *rx = &io->sock.rx;
-	int got = sock_receive(&io->sock, n);
+	struct sock_rx *rx = &((struct sock *)io)->rx;
+	int got = sock_receive((struct sock *)io, n);
 
 	for (int i = 0; i < got; i++) {
 		size_t length = rx->messages[i].msg_len;
@@ -119,9 +105,9 @@ static int udp_rx_poll(struct io *io, struct io_frame *frames, unsigned n)
 }
 
 /* The socket is connected, so sending is answering. The received buffers are sent unchanged. */
-static int udp_rx_reflect(struct io *io, const bool *keep, unsigned n)
+int udp_rx_reflect(struct io *io, const bool *keep, unsigned n)
 {
-	struct sock_rx *rx = &io->sock.rx;
+	struct sock_rx *rx = &((struct sock *)io)->rx;
 	struct mmsghdr answers[IO_BURST_MAX];
 	struct iovec vectors[IO_BURST_MAX];
 	unsigned m = 0;
@@ -133,7 +119,7 @@ static int udp_rx_reflect(struct io *io, const bool *keep, unsigned n)
 		answers[m] = (struct mmsghdr){.msg_hdr = {.msg_iov = &vectors[m], .msg_iovlen = 1}};
 		m++;
 	}
-	return sock_send(&io->sock, answers, m);
+	return sock_send((struct sock *)io, answers, m);
 }
 
 const struct io_ops io_udp = {
@@ -143,8 +129,8 @@ const struct io_ops io_udp = {
         .close = sock_io_close,
         .facts = sock_io_facts,
         .link_up = sock_io_link_up,
-        .tx_acquire = udp_tx_acquire,
-        .tx_commit = udp_tx_commit,
+        .tx_acquire = sock_io_tx_acquire,
+        .tx_commit = sock_io_tx_commit,
         .rx_poll = udp_rx_poll,
         .rx_release = sock_io_rx_release,
         .rx_reflect = udp_rx_reflect,
