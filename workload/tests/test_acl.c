@@ -240,11 +240,12 @@ static void refusals(void)
 		const char *application, *option, *value, *more, *than, *words;
 	} REFUSED[] = {
 	        {"send", "--denied", "30:10:10000", "-b", "1", "--denied needs -R IF, -X IF or dpdk-send"},
-	        {"dpdk-recv", "--denied", "30:10:10000", "-b", "1",
-	                "sends no frames of its own: take --peer-"},
-	        {"dpdk-send", "--peer-denied", "30:10:10000", "-b", "1", "counts no frames: take --denied"},
-	        {"dpdk-client", "--denied", "30:10:10000", "-b", "1", "--denied has no place: take send"},
-	        {"dpdk-server", "--peer-denied", "30:10:10000", "-b", "1", "--peer-denied has no place"},
+	        {"dpdk-recv", "--denied", "30:10:10000", "-b", "1", "take --peer-denied"},
+	        {"dpdk-send", "--peer-denied", "30:10:10000", "-b", "1", "take --denied"},
+	        {"dpdk-client", "--denied", "30:10:10000", "-b", "1",
+	                "--denied does not apply to dpdk-client"},
+	        {"dpdk-server", "--peer-denied", "30:10:10000", "-b", "1",
+	                "--peer-denied does not apply to dpdk-server"},
 	        {"dpdk-send", "--denied", "30:10:10000", "--fault", "drop:5", "leave one of them out"},
 	        {"dpdk-send", "--denied", "30:10:icbench rule ", "-p", "81", "send at least 82 bytes"},
 	};

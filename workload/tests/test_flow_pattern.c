@@ -39,7 +39,7 @@ static void bad_sizes(void)
 
 	for (unsigned i = 0; i < sizeof(BAD) / sizeof(BAD[0]); i++) {
 		CHECK(parse3(&o, "--sizes", BAD[i], NULL) == OPTIONS_BAD);
-		CHECK_CONTAINS(err, "up to 1024 whole numbers from 64 to 9216 with commas between");
+		CHECK_CONTAINS(err, "up to 1024 whole numbers from 64 to 9216");
 	}
 	for (unsigned i = 0; i <= PATTERN_CYCLE_MAX; i++)
 		memcpy(many + 3 * i, "64,", 4);

@@ -29,7 +29,7 @@ static bool fits(const struct options *o, char *err, size_t err_len)
 
 	if (o->reorder_every == 1) {
 		snprintf(err, err_len,
-		        "--reorder 1 leaves no frame that another could be sent behind; take 2 or more");
+		        "--reorder 1 leaves no frame to send another one after; take 2 or more");
 		return false;
 	}
 	if (o->backend->flags & IO_EAL)

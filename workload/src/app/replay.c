@@ -39,7 +39,7 @@ static bool fits(const struct options *o, char *err, size_t err_len)
 {
 	if (o->timing && o->rate_pps > 0)
 		snprintf(err, err_len,
-		        "--timing keeps the frames' own times, so that -r has no place: leave one of them "
+		        "--timing keeps the frames' own times and excludes -r: leave one of them "
 		        "out");
 	else if (o->step && !o->supervised)
 		snprintf(err, err_len, "--step waits for lines 'go' on stdin: add --supervised");

@@ -34,7 +34,7 @@ static bool check_number(unsigned ports, char *err, size_t err_len)
 	if (ports % 2 == 0 && ports <= IO_PORTS_MAX)
 		return true;
 	return dpdk_fail(err, err_len,
-	        "EAL found %u ports: a forwarder needs pairs of them, at most %u ports; name them behind --, "
+	        "EAL found %u ports: a forwarder needs pairs of them, at most %u ports; name them after --, "
 	        "with --vdev or --allow",
 	        ports, IO_PORTS_MAX);
 }

@@ -71,7 +71,7 @@ static bool open_only_port(struct dpdk_port *port, const struct io_config *c, ch
 	ports = rte_eth_dev_count_avail();
 	if (ports != 1)
 		dpdk_fail(err, err_len,
-		        "EAL found %u ports: name exactly one behind --, with --vdev or --allow", ports);
+		        "EAL found %u ports: name exactly one after --, with --vdev or --allow", ports);
 	else if (dpdk_port_open(port, (uint16_t)rte_eth_find_next(0), NULL, c, err, err_len))
 		return true;
 	dpdk_eal_stop();

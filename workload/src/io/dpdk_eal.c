@@ -154,8 +154,8 @@ bool dpdk_eal_start(const struct io_config *c, char *err, size_t err_len)
 		argv[i + 1] = c->eal_argv[i];
 	argv[eal_argc + 1] = NULL;
 	if (c->await_socket && !(awaiting = take_device(eal_argc + 1, argv)))
-		return dpdk_fail(err, err_len,
-		        "--await waits with a virtual device: name one by %s behind --", DEVICE);
+		return dpdk_fail(
+		        err, err_len, "--await needs a virtual device: name one by %s after --", DEVICE);
 	/* A virtio-user port writes to its back end while it closes, even if that has ended. */
 	signal(SIGPIPE, SIG_IGN);
 	rte_openlog_stream(stderr);
@@ -164,8 +164,8 @@ bool dpdk_eal_start(const struct io_config *c, char *err, size_t err_len)
 		if (rte_errno == ENOMEM)
 			return dpdk_fail(err, err_len,
 			        "EAL found too little memory: reserve huge pages, or ask for less with -m "
-			        "behind --");
-		return dpdk_fail(err, err_len, "EAL did not start (%s): check the arguments behind --",
+			        "after --");
+		return dpdk_fail(err, err_len, "EAL did not start (%s): check the arguments after --",
 		        rte_strerror(rte_errno));
 	}
 	if (awaiting && !make_device(awaiting, c->await_socket, err, err_len)) {
@@ -182,7 +182,7 @@ bool dpdk_eal_start(const struct io_config *c, char *err, size_t err_len)
 		        "card (on Debian one of librte-net-*), and see the log above",
 		        device, pci_identifier(device, "vendor"), pci_identifier(device, "device"));
 	return dpdk_fail(err, err_len,
-	        "EAL found no port: name one behind --, for example --vdev=net_memif0,role=client, "
+	        "EAL found no port: name one after --, for example --vdev=net_memif0,role=client, "
 	        "and see the log above if one was named");
 }
 

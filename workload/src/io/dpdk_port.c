@@ -46,7 +46,7 @@ struct rte_mempool *dpdk_port_pool(
 
 	if (!pool)
 		dpdk_fail(err, err_len,
-		        "no memory for %u buffers of %u bytes (about %u MiB): give more with -m behind --, "
+		        "no memory for %u buffers of %u bytes (about %u MiB): give more with -m after --, "
 		        "or a smaller --ring "
 		        "or --burst",
 		        buffers, room, buffers * ((unsigned)room + 256) / (1u << 20) + 1);
@@ -201,7 +201,7 @@ static bool configure(struct dpdk_port *port, struct rte_mempool *shared, const 
 	most = RTE_MIN(info.max_rx_queues, info.max_tx_queues);
 	if (port->queues > most)
 		return dpdk_fail(err, err_len,
-		        "this %s has %u queue pairs, not %u: take as many, or give it more behind --",
+		        "this %s has %u queue pairs, not %u: take as many, or give it more after --",
 		        port->driver, most, port->queues);
 	ret = rte_eth_dev_configure(port->id, port->queues, port->queues, &conf);
 	if (ret)

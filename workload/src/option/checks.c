@@ -71,7 +71,7 @@ static bool check_header(const struct options *o, struct failure *f)
 	if (frame_is_plain(h))
 		return true;
 	if (!makes_frames(o->app))
-		snprintf(f->text, f->size, "--header has no place: %.40s makes no frames", o->app_name);
+		snprintf(f->text, f->size, "--header does not apply: %.40s makes no frames", o->app_name);
 	else if (!(o->backend->flags & IO_HEADERS))
 		snprintf(f->text, f->size,
 		        "--header needs -R IF or dpdk-%.40s: a UDP socket sends udp4 without a tag",
@@ -91,11 +91,10 @@ static bool check_acl_role(const struct options *o, const char *name, struct fai
 	const struct application *app = o->app;
 
 	if (!makes_frames(app) || app->round_trip)
-		snprintf(f->text, f->size, "--%s has no place: take send, recv or duplex, not %.40s", name,
+		snprintf(f->text, f->size, "--%s does not apply to %.40s: take send, recv or duplex", name,
 		        o->app_name);
 	else if (o->io.acl.percent && !app->sends)
-		snprintf(f->text, f->size, "%.40s sends no frames of its own: take --peer-denied",
-		        o->app_name);
+		snprintf(f->text, f->size, "%.40s does not send: take --peer-denied", o->app_name);
 	else if (o->io.peer_acl.percent && app->sends && !app->duplex)
 		snprintf(f->text, f->size, "%.40s counts no frames: take --denied", o->app_name);
 	else
@@ -134,7 +133,7 @@ static bool check_queues(const struct options *o, struct failure *f)
 	if (o->io.queues <= 1 || (o->backend->flags & IO_QUEUES && !o->app->forwards))
 		return true;
 	snprintf(f->text, f->size,
-	        "--queues %u has no place: %.40s has one queue; take dpdk-send, dpdk-recv, "
+	        "--queues %u does not apply: %.40s has one queue; take dpdk-send, dpdk-recv, "
 	        "dpdk-client, dpdk-server or dpdk-duplex",
 	        o->io.queues, o->app_name);
 	return false;
@@ -145,8 +144,8 @@ static bool check_eal(const struct options *o, struct failure *f)
 	const bool has_eal = o->backend->flags & IO_EAL;
 
 	if (o->io.await_socket && (!has_eal || o->app->forwards))
-		snprintf(f->text, f->size, "--await has no place: %.40s has no virtual device to wait with",
-		        o->app_name);
+		snprintf(
+		        f->text, f->size, "--await does not apply: %.40s has no virtual device", o->app_name);
 	else if (o->io.eal_argc && !has_eal)
 		snprintf(f->text, f->size, "EAL options ('%.60s') are for the dpdk- applications only",
 		        o->io.eal_argv[0]);

@@ -309,8 +309,8 @@ enum options_outcome options_parse(struct options *o, const struct application *
 		return parse_arguments(o, argc - 1, argv + 1, &f);
 	options_app_names(apps, names, sizeof(names));
 	if (argc < 2) {
-		snprintf(err, err_len, "an application is missing: %s, a dpdk- twin, pause or distance",
-		        names);
+		snprintf(err, err_len,
+		        "an application is missing: %s, one of these with dpdk-, pause or distance", names);
 		return OPTIONS_BAD;
 	}
 	outcome = find_request(argv[1]);
@@ -318,7 +318,8 @@ enum options_outcome options_parse(struct options *o, const struct application *
 		return outcome;
 	if (find_app(apps, argv[1], o))
 		return parse_arguments(o, argc - 2, argv + 2, &f);
-	snprintf(err, err_len, "unknown application '%.60s': choose %s, a dpdk- twin, pause or distance",
-	        argv[1], names);
+	snprintf(err, err_len,
+	        "unknown application '%.60s': choose %s, one of these with dpdk-, pause or distance", argv[1],
+	        names);
 	return OPTIONS_BAD;
 }

@@ -347,18 +347,18 @@ void option_expectation(const struct option_row *row, char *text, size_t size)
 		        row->min, row->max);
 		break;
 	case KIND_TRACE:
-		snprintf(text, size, "1 to %u rates from %.15g to %.15g with commas", TRACE_MAX, row->min,
-		        row->max);
+		snprintf(text, size, "1 to %u rates from %.15g to %.15g, separated by commas", TRACE_MAX,
+		        row->min, row->max);
 		break;
 	case KIND_FLOWS:
 		snprintf(text, size,
-		        "a whole number from %.15g to %.15g, behind it :addresses, :ports or :macs, and "
+		        "a whole number from %.15g to %.15g, followed by :addresses, :ports or :macs, and "
 		        ":zipf; or new",
 		        row->min, row->max);
 		break;
 	case KIND_HEADER:
 		snprintf(text, size,
-		        "udp4, tcp4, udp6 or tcp6, and +vlan%.15g to +vlan%.15g behind it or not", row->min,
+		        "udp4, tcp4, udp6 or tcp6, optionally followed by +vlan%.15g to +vlan%.15g", row->min,
 		        row->max);
 		break;
 	case KIND_ACL:
@@ -368,7 +368,7 @@ void option_expectation(const struct option_row *row, char *text, size_t size)
 		        row->min, row->max, ACL_PLACES_MAX);
 		break;
 	case KIND_SIZES:
-		snprintf(text, size, "up to %u whole numbers from %.15g to %.15g with commas between",
+		snprintf(text, size, "up to %u whole numbers from %.15g to %.15g, separated by commas",
 		        PATTERN_CYCLE_MAX, row->min, row->max);
 		break;
 	case KIND_TEXT:
