@@ -24,7 +24,7 @@ from pytest_icbench.driver.switch.common.kernel import (
 )
 from pytest_icbench.driver.switch.common.kernel import endpoint as veth_endpoint
 from pytest_icbench.driver.switch.common.kernel import release as kernel_release
-from pytest_icbench.driver.switch.common.ports import (
+from pytest_icbench.driver.switch.common.userspace_ports import (
     MEMIF,
     VHOST_USER,
     VHOST_USER_PACKED,

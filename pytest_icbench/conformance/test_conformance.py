@@ -13,8 +13,8 @@ import pytest
 pytest.importorskip("scapy", reason="Scapy is missing: pip install 'pytest-icbench[conformance]'")
 
 from pytest_icbench.api import Abilities, Icbench, abilities, builtin_switches, watched_launch
-from pytest_icbench.conformance import traffic as t
-from pytest_icbench.conformance.traffic import Traffic
+from pytest_icbench.conformance import delivery as t
+from pytest_icbench.conformance.delivery import Traffic
 
 #: All switches that groups stand for, and those that are selected by name alone.
 SWITCHES = ["all", *(name for name, driver in builtin_switches().items() if driver.by_name_only)]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from pytest_icbench.driver.application import registry as application_registry
 from pytest_icbench.driver.application.protocol import Application, Start
 from pytest_icbench.driver.function.protocol import Function
-from pytest_icbench.driver.node.attached.node import AttachedNode
+from pytest_icbench.driver.node.attached_node import AttachedNode
 from pytest_icbench.driver.node.protocol import Node, NodeFacts
 from pytest_icbench.driver.node.registry import node_kind
 from pytest_icbench.driver.switch.protocol import Needs, Switch

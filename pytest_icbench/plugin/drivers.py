@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pytest_icbench.driver.brought import by_name
+from pytest_icbench.driver.third_party import by_name
 from pytest_icbench.errors import UsageError
 from pytest_icbench.plugin.brought import brought_classes
 from pytest_icbench.plugin.usage import sentence_of

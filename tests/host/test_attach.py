@@ -15,7 +15,7 @@ import pytest
 
 import pytest_icbench
 from pytest_icbench.config.topology.reading import loads
-from pytest_icbench.driver.switch.attach.places import find_places
+from pytest_icbench.driver.switch.attach import find_places
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.process import run
 from pytest_icbench.host.recover import recover

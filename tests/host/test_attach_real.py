@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench.driver.node.oci.node import runtime
+from pytest_icbench.driver.node.oci import runtime
 from pytest_icbench.host.cgroup_layout import Layout
 from pytest_icbench.host.process import run
 from pytest_icbench.host.root import Root

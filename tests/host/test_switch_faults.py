@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from pytest_icbench.driver.switch import snabb
 from pytest_icbench.driver.switch.dpdk import basicfwd, dpdk_process, testpmd
-from pytest_icbench.driver.switch.ovs import switch as ovs
+from pytest_icbench.driver.switch.ovs import userspace_datapath as ovs
 from pytest_icbench.driver.switch.registry import builtin_switches
-from pytest_icbench.driver.switch.snabb import switch as snabb
-from pytest_icbench.driver.switch.vpp import switch as vpp
+from pytest_icbench.driver.switch.vpp import vpp_switch as vpp
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.cleanup import session_processes
 from pytest_icbench.host.process import Process, Spawner, run

@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 
 from pytest_icbench.driver.function.protocol import Function, FunctionSpec
 from pytest_icbench.driver.switch.common.daemon import Daemon
-from pytest_icbench.driver.switch.common.ports import VFIO, VHOST_USER, VHOST_USER_PACKED
+from pytest_icbench.driver.switch.common.userspace_ports import VFIO, VHOST_USER, VHOST_USER_PACKED
 from pytest_icbench.driver.switch.dpdk import dpdk_process
-from pytest_icbench.driver.switch.dpdk.telemetry import query, telemetry_socket
+from pytest_icbench.driver.switch.dpdk.dpdk_process import query, telemetry_socket
 from pytest_icbench.driver.workload.eal import eal_arguments, virtual_device
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession

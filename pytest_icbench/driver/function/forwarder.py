@@ -7,12 +7,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from pytest_icbench.driver.function.frames import frame, swapped
+from pytest_icbench.driver.function.proof import frame, swapped
 from pytest_icbench.driver.function.protocol import VETH, Ends, Function, FunctionSpec, Probe
 from pytest_icbench.driver.switch.common.daemon import Daemon
-from pytest_icbench.driver.switch.common.ports import MEMIF, VHOST_USER, VHOST_USER_PACKED
+from pytest_icbench.driver.switch.common.userspace_ports import MEMIF, VHOST_USER, VHOST_USER_PACKED
 from pytest_icbench.driver.switch.dpdk import dpdk_process
-from pytest_icbench.driver.switch.forwarder.process import Forwarder, mode_options
+from pytest_icbench.driver.switch.forwarder.forwarder_process import Forwarder, mode_options
 from pytest_icbench.driver.workload.eal import eal_arguments, virtual_device
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.driver.workload.version import workload_version

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pytest_icbench.driver.function import frames
+from pytest_icbench.driver.function import proof
 from pytest_icbench.driver.function.linux import LinuxFunction
 from pytest_icbench.driver.function.linux_parts import Parts
 from pytest_icbench.driver.function.protocol import VETH, Ends, Function, FunctionSpec, Probe, SetRate
@@ -93,10 +93,10 @@ class GatewayFunction(Function):
         seen_by_leader, seen_by_follower = cls.seen(function, ends)
         for place in sorted({*range(min(parts.rules, _LISTED_FRAMES)), parts.rules - 1}):
             says = f"has to be denied: rule {place + 1} of the inspection is for it"
-            forth = frames.frame(ends.leader, seen_by_leader, _FIRST_PORT + place, text=text(place))
-            back = frames.frame(ends.follower, seen_by_follower, _ANSWERED_PORT, text=text(place))
+            forth = proof.frame(ends.leader, seen_by_leader, _FIRST_PORT + place, text=text(place))
+            back = proof.frame(ends.follower, seen_by_follower, _ANSWERED_PORT, text=text(place))
             stages[0].append(Probe(True, forth, None, says))
-            stages[1].append(Probe(False, frames.numbered(back, _FIRST_PORT + place), None, says))
+            stages[1].append(Probe(False, proof.numbered(back, _FIRST_PORT + place), None, says))
         return stages
 
     @classmethod

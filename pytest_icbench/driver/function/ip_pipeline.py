@@ -1,22 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Functions in user space by tables: DPDK's example ip_pipeline routes, translates, denies and polices.
-
-One thread of it polls, another one waits for lines of its command line at a TCP port of the node.
-"""
+"""Functions in user space by tables: DPDK's example ip_pipeline routes, translates, filters and polices."""
 
 from __future__ import annotations
 
+import ipaddress
+import math
 import re
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from pytest_icbench.driver.function.dpdk_function import ROUTER_PORTS, DpdkFunction, check_ports
 from pytest_icbench.driver.function.linux import pool_of
-from pytest_icbench.driver.function.linux_parts import Parts
-from pytest_icbench.driver.function.pipeline_script import MOST_FLOWS, MOST_RULES, RING, Script, policed_bytes, script
-from pytest_icbench.driver.function.protocol import FunctionSpec, SetRate
+from pytest_icbench.driver.function.linux_parts import FCS_BYTES, FIRST_PORT, OWN_PORT, SOURCES, Parts
+from pytest_icbench.driver.function.protocol import Ends, FunctionSpec, SetRate
 from pytest_icbench.driver.function.word_function import WordFunction
 from pytest_icbench.driver.switch.common.daemon import Daemon
 from pytest_icbench.errors import ProvisionError, Unsupported
@@ -25,9 +24,27 @@ from pytest_icbench.host.net import links
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model import flows
+from pytest_icbench.model.endpoint import Address
 from pytest_icbench.model.function_facts import FunctionCounters
 from pytest_icbench.model.switch_traits import Kind
 
+#: Rules of an access list, and flows whose addresses are translated: each of these has a rule, and a port that no other
+#: rule has.
+MOST_RULES, MOST_FLOWS = 4096, 50_000
+#: The descriptors of a ring.
+RING = 256
+#: Its only pipeline; the command that has its name.
+NAME = "P"
+#: Where things lie in a buffer: behind DPDK's own 128 bytes, its headroom of 128 and the Ethernet header.
+_IP_AT, _KEY_AT, _TARGET_AT = 270, 278, 286
+#: Which bytes from the TTL on tell flows apart: the protocol with source and source port, or with both of the target.
+_BY_SOURCE, _BY_TARGET = "00FF0000FFFFFFFF00000000FFFF0000", "00FF000000000000FFFFFFFF0000FFFF"
+_UDP, _ETHERNET = 17, 14
+_FIRST_FLOW_PORT, _LAST_PORT = 1024, 65535
+#: A policer's burst: so many seconds of its rate, and at least so many bytes, which a proof's frames need.
+_BURST_S, _BURST_LEAST = 0.005, 16_000
+#: Output ports: to side a, to side b, and once more to side a. Two routes to one port would share their counter.
+_TO_A, _TO_B, _TO_FLOWS = 0, 1, 2
 _TOLERANCE = 0.02
 _PROMPT = b"pipeline> "
 _HOST, _PORT = "127.0.0.1", 8086
@@ -36,6 +53,192 @@ _PACKETS = re.compile(r"Packets: (\d+)")
 _ADDED = re.compile(r"Added (\d+) rules out of (\d+)\.")
 #: Where a frame has its UDP source port.
 _SOURCE_PORT_AT = 34
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """What makes a function.
+
+    Attributes:
+        lines: of ip_pipeline's command line, in their order.
+        files: rules by the name of the file that a line names, for which it has ``{directory}``.
+        taken: rules that frames of side a, and of side b, pass first.
+        routed: those that they pass last.
+    """
+
+    lines: tuple[str, ...]
+    files: Mapping[str, str] = field(default_factory=dict)
+    taken: tuple[str, str] = ("", "")
+    routed: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+
+
+def policed_bytes(pps: int, frame_bytes: float) -> tuple[int, int]:
+    """Returns a policer's bytes per second, and those of its burst, by the length of packets in their IPv4 header."""
+    rate = pps * (frame_bytes - _ETHERNET - FCS_BYTES)
+    return round(rate), max(_BURST_LEAST, math.ceil(rate * _BURST_S))
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A table of a row.
+
+    Attributes:
+        match: what it looks at, and the name of its actions.
+        actions: these.
+        rules: those of its own lines, with ``{forth}`` for the way to the next table.
+        file: those of a file, likewise.
+    """
+
+    match: str
+    actions: str
+    rules: tuple[str, ...] = ()
+    file: str = ""
+
+
+def script(
+    parts: Parts, ends: Ends, pool: Address, *, ports: Sequence[int], label: str | None, frame_bytes: float, node: int
+) -> Script:
+    """Returns the script.
+
+    Args:
+        pool: the address that sources are translated to.
+        ports: UDP ports from which side a sends, which stay as they are.
+        label: the case's flows.
+        frame_bytes: bytes of a frame with FCS, for a policer.
+        node: the NUMA node of its memory.
+    """
+    mapped = list(_mappings(ends, label, ports)) if parts.nat else []
+    listed = [_access_list(parts)] if parts.rules else []
+    first = _meter(parts.police_pps, frame_bytes) if parts.police_pps else _COUNTER
+    row_a = [first, *listed, *([_translation("src", pool.ip, mapped)] if parts.nat else [])]
+    row_b = [_COUNTER, *listed, *([_translation("dst", pool.ip, mapped)] if parts.nat else [])]
+    tables, second = [*row_a, *row_b], len(row_a)
+    route = len(tables)
+    nexts = [*range(1, second), route, *range(second + 1, route), route]
+    profiles = {table.match.split()[-1]: table.actions for table in tables} | {"route": _ROUTED}
+    files: dict[str, str] = {}
+    filled: list[str] = []
+    for place, (table, following) in enumerate(zip(tables, nexts, strict=True)):
+        rules = [rule.format(forth=f"fwd table {following}") for rule in table.rules]
+        if table.file:
+            files[f"rules{place}"] = table.file.format(forth=f"fwd table {following}")
+            rules.append(f"rule add bulk {{directory}}/rules{place}")
+        filled += [f"pipeline {NAME} table {place} {rule}" for rule in rules]
+    routes = _routes(ends)
+    lines = [
+        f"mempool BUFFERS buffer 2304 pool 8K cache 256 cpu {node}",
+        *(
+            f"link LINK{port} dev net_virtio_user{port} rxq 1 {RING} BUFFERS txq 1 {RING} promiscuous off"
+            for port in (0, 1)
+        ),
+        *(
+            f"table action profile {name} ipv4 offset {_IP_AT} fwd {actions}".rstrip()
+            for name, actions in profiles.items()
+        ),
+        f"pipeline {NAME} period 1 offset_port_id 0 cpu {node}",
+        *(f"pipeline {NAME} port in bsz 32 link LINK{port} rxq 0" for port in (0, 1)),
+        *(f"pipeline {NAME} port out bsz 1 link LINK{port} txq 0" for port in (0, 1, 0)),
+        *(f"pipeline {NAME} table match {table.match}" for table in tables),
+        f"pipeline {NAME} table match lpm ipv4 offset {_TARGET_AT} size 16 action route",
+        f"pipeline {NAME} port in 0 table 0",
+        f"pipeline {NAME} port in 1 table {second}",
+        *filled,
+        *(
+            f"pipeline {NAME} table {route} rule add match {target} action fwd port {port} encap ether {macs} ttl dec"
+            " stats"
+            for port, (target, macs) in routes.items()
+        ),
+        f"thread 1 pipeline {NAME} enable",
+    ]
+    to_a, to_b = (_TO_A, _TO_FLOWS), (_TO_B,)
+    return Script(
+        tuple(lines),
+        files,
+        (_reading(0, "array 0"), _reading(second, "array 0")),
+        (
+            tuple(_reading(route, routes[port][0]) for port in to_b),
+            tuple(_reading(route, routes[port][0]) for port in to_a),
+        ),
+    )
+
+
+_COUNTER = _Table(
+    f"array offset {_IP_AT} size 1 action count", "stats pkts", ("rule add match array 0 action {forth} stats",)
+)
+_ROUTED = "encap ether ttl drop stats none stats pkts"
+
+
+def _reading(table: int, match: str) -> str:
+    """Returns the line that reads a rule's counter."""
+    return f"pipeline {NAME} table {table} rule read stats match {match}"
+
+
+def _routes(ends: Ends) -> dict[int, tuple[str, str]]:
+    """Returns the routes by their output port: what they match, and the MAC addresses that frames leave with."""
+    inward = f"{ends.leader.mac} {ends.inner.mac}"
+    return {
+        _TO_A: (f"lpm ipv4 {ends.leader.ip} 32", inward),
+        _TO_FLOWS: (f"lpm ipv4 {SOURCES.replace('/', ' ')}", inward),
+        _TO_B: (f"lpm ipv4 {ends.follower.ip} 32", f"{ends.follower.mac} {ends.outer.mac}"),
+    }
+
+
+def _meter(pps: int, frame_bytes: float) -> _Table:
+    """Returns a table that counts frames, and drops what is beyond a rate."""
+    rate, burst = policed_bytes(pps, frame_bytes)
+    return _Table(
+        f"array offset {_IP_AT} size 1 action police",
+        "meter trtcm tc 1 stats none stats pkts",
+        (
+            f"meter profile 0 add trtcm cir {rate} pir {rate} cbs {burst} pbs {burst}",
+            "rule add match array 0 action {forth} meter tc0 meter 0 policer g g y drop r drop stats",
+        ),
+    )
+
+
+def _access_list(parts: Parts) -> _Table:
+    """Returns a table of rules for UDP ports."""
+    anywhere = "match acl priority 0 ipv4 0.0.0.0 0 0.0.0.0 0 0 65535"
+    rules = (
+        f"{anywhere} {FIRST_PORT + place} {FIRST_PORT + place} {_UDP} action"
+        f" {'fwd drop' if parts.denies(place) else '{forth}'}\n"
+        for place in range(parts.rules)
+    )
+    return _Table(
+        f"acl ipv4 offset {_IP_AT} size {MOST_RULES} action acl",
+        "",
+        ("rule add match default action {forth}",),
+        "".join(rules),
+    )
+
+
+def _mappings(ends: Ends, label: str | None, ports: Sequence[int]) -> Iterator[tuple[str, int, int]]:
+    """Yields address and port of side a, and the pool's port for them: its own one, for flows by address one each."""
+    own, count = {OWN_PORT, *ports}, flows.number(label)
+    by_port = flows.differ_by_port(label)
+    for port in sorted(own | set(range(_FIRST_FLOW_PORT, _FIRST_FLOW_PORT + count)) if by_port else own):
+        yield ends.leader.ip, port, port
+    if not (by_port or flows.differ_by_mac(label)):
+        first = ipaddress.ip_network(SOURCES).network_address
+        for number in range(1, count):
+            yield str(first + number), OWN_PORT, _LAST_PORT + 1 - number
+
+
+def _translation(way: str, pool: str, mapped: Sequence[tuple[str, int, int]]) -> _Table:
+    """Returns a table of translations, of frames of side a (``src``) or of side b (``dst``)."""
+    size = 1 << max(len(mapped) - 1, 1).bit_length()
+    rules = []
+    for address, port, own in mapped:
+        key, new = f"{address} 0.0.0.0 {port} 0", f"{pool} {own}"
+        if way == "dst":
+            key, new = f"0.0.0.0 {pool} 0 {own}", f"{address} {port}"
+        rules.append(f"match hash ipv4_5tuple {key} {_UDP} action {{forth}} nat ipv4 {new}\n")
+    mask = _BY_SOURCE if way == "src" else _BY_TARGET
+    return _Table(
+        f"hash ext key 16 mask {mask} offset {_KEY_AT} buckets {size} size {size} action nat{way}",
+        f"nat {way} proto udp",
+        file="".join(rules),
+    )
 
 
 class Console:

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pytest_icbench.driver.function.frames import TTL, frame, routed
 from pytest_icbench.driver.function.linux_parts import (
     FCS_BYTES,
     FIRST_PORT,
@@ -22,6 +21,7 @@ from pytest_icbench.driver.function.linux_parts import (
     shaper,
 )
 from pytest_icbench.driver.function.parts_function import PartsFunction
+from pytest_icbench.driver.function.proof import TTL, frame, routed
 from pytest_icbench.driver.function.protocol import VETH, Ends, FunctionSpec, Probe, SetRate
 from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported
 from pytest_icbench.host.changes import Changes

@@ -11,14 +11,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from pytest_icbench.driver.function.frames import frame, translated
 from pytest_icbench.driver.function.linux import pool_of
 from pytest_icbench.driver.function.linux_parts import OWN_PORT, POOL_PORTS, UNASKED_PORT, Parts
 from pytest_icbench.driver.function.parts_function import PartsFunction
+from pytest_icbench.driver.function.proof import frame, translated
 from pytest_icbench.driver.function.protocol import Ends, FunctionSpec, Probe, SetRate
-from pytest_icbench.driver.switch.common.ports import VHOST_USER, VHOST_USER_PACKED
+from pytest_icbench.driver.switch.common.userspace_ports import VHOST_USER, VHOST_USER_PACKED
 from pytest_icbench.driver.switch.ovs.daemons import find_installation
-from pytest_icbench.driver.switch.ovs.switch import OpenVSwitch
+from pytest_icbench.driver.switch.ovs.userspace_datapath import OpenVSwitch
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Address

@@ -18,10 +18,10 @@ from pytest_icbench.driver.function.linux_parts import FCS_BYTES, FIRST_PORT, PO
 from pytest_icbench.driver.function.protocol import VETH, Ends, FunctionSpec, SetRate
 from pytest_icbench.driver.function.word_function import WordFunction
 from pytest_icbench.driver.switch.common.daemon import Daemon
-from pytest_icbench.driver.switch.common.ports import MEMIF, check_socket_path, wait_for_sockets
+from pytest_icbench.driver.switch.common.userspace_ports import MEMIF, check_socket_path, wait_for_sockets
 from pytest_icbench.driver.switch.vpp import client as vpp_client
 from pytest_icbench.driver.switch.vpp import interfaces, program
-from pytest_icbench.driver.switch.vpp.config import Sockets, startup
+from pytest_icbench.driver.switch.vpp.program import Sockets, startup
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.net import offloads
 from pytest_icbench.host.session import HostSession

@@ -1,28 +1,179 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The life of a node in a container, whatever makes it: its start, its processes, its end."""
+"""Containers as nodes: what they may use, their root file system, and their life from start to end."""
 
 from __future__ import annotations
 
+import hashlib
 import os
+import shutil
+import stat
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 from pytest_icbench.driver.node.cgroups import SessionGroup
-from pytest_icbench.driver.node.confinement import NUMBERS, Device, environment, kept
 from pytest_icbench.driver.node.protocol import NodeFacts, NodeSpec
-from pytest_icbench.driver.node.rootfs import Skeleton, mount_point, skeleton
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.cgroup_layout import Layout
 from pytest_icbench.host.entering import can_enter, start_within
 from pytest_icbench.host.findings import Finding, Level
 from pytest_icbench.host.journal import process_start_time
-from pytest_icbench.host.process import Process
+from pytest_icbench.host.process import SESSION_VARIABLE, Process
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.candidate import WORKLOAD
 
+#: The capabilities that a workload needs. NET_BIND_SERVICE: UDP port 9, discard. NET_RAW: packet
+#: sockets (``raw``, ``net_af_packet``). NET_ADMIN: promiscuous mode, AF_XDP. BPF: loading AF_XDP's program. IPC_LOCK:
+#: locked and pinned memory (DPDK, VFIO, AF_XDP's frames) beyond the memlock limit. SYS_NICE: placing memory on a NUMA
+#: node.
+CAPABILITIES = ("net_bind_service", "net_raw", "net_admin", "bpf", "ipc_lock", "sys_nice")
+#: The numbers of the capabilities that nodes have, or can be given (linux/capability.h).
+NUMBERS: Mapping[str, int] = {
+    "chown": 0,
+    "dac_override": 1,
+    "dac_read_search": 2,
+    "fowner": 3,
+    "fsetid": 4,
+    "kill": 5,
+    "setgid": 6,
+    "setuid": 7,
+    "net_bind_service": 10,
+    "net_admin": 12,
+    "net_raw": 13,
+    "ipc_lock": 14,
+    "ipc_owner": 15,
+    "sys_module": 16,
+    "sys_rawio": 17,
+    "sys_chroot": 18,
+    "sys_ptrace": 19,
+    "sys_admin": 21,
+    "sys_nice": 23,
+    "sys_resource": 24,
+    "sys_time": 25,
+    "mknod": 27,
+    "perfmon": 38,
+    "bpf": 39,
+}
+#: The mount points of every container.
+_DIRECTORIES = ("usr", "proc", "sys", "dev", "etc", "tmp", "run")
+#: Symlinks into /usr if /usr is merged, else directories.
+_OUTER = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 #: The containers of this process that have not been stopped, by name.
 _started: dict[str, ContainerNode] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A device node of the host; ``kind`` is ``c`` for a character device, ``b`` for a block device."""
+
+    path: Path
+    kind: str
+    major: int
+    minor: int
+
+    @classmethod
+    def at(cls, path: Path) -> Device:
+        """Returns the device at a path. Raises ProvisionError if there is none."""
+        try:
+            status = path.stat()
+        except OSError as error:
+            raise ProvisionError(f"device {path} cannot be given to a container: {error.strerror}") from None
+        if not (stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode)):
+            raise ProvisionError(f"{path} cannot be given to a container: it is not a device")
+        kind = "c" if stat.S_ISCHR(status.st_mode) else "b"
+        return cls(path, kind, os.major(status.st_rdev), os.minor(status.st_rdev))
+
+
+#: The devices of a container's /dev that a workload may open.
+DEVICES = tuple(
+    Device(Path("/dev", name), "c", 1, minor)
+    for name, minor in (("null", 3), ("zero", 5), ("full", 7), ("random", 8), ("urandom", 9))
+)
+
+
+def kept(spec: NodeSpec) -> tuple[str, ...]:
+    """Returns the names of a node's capabilities. Raises ValueError for one that is not known."""
+    names = (*CAPABILITIES, *spec.capabilities)
+    unknown = [name for name in names if name not in NUMBERS]
+    if unknown:
+        raise ValueError(f"capability {unknown[0]} is not known")
+    return names
+
+
+def environment(session: str) -> Mapping[str, str]:
+    """Returns all variables of a process in a container. Args: session: the session's id, by which it is known."""
+    return {
+        SESSION_VARIABLE: session,
+        "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "HOME": "/tmp",
+        "LC_ALL": "C",
+    }
+
+
+def page_size(kib: int) -> str:
+    """Returns a huge page's size as cgroups name it: ``2MB``."""
+    return next(f"{kib // unit}{name}" for unit, name in ((1 << 20, "GB"), (1 << 10, "MB"), (1, "KB")) if kib >= unit)
+
+
+@dataclass(frozen=True, slots=True)
+class Skeleton:
+    """A root file system.
+
+    Attributes:
+        path: its directory, which is mounted read-only.
+        binds: host directories by the path at which every container sees them, read-only.
+    """
+
+    path: Path
+    binds: Mapping[Path, Path]
+
+
+def skeleton(session: HostSession, program: Path, image: Path | None = None) -> Skeleton:
+    """Returns the session's skeleton of an image, built at the first call. It is removed with the session's directory.
+
+    Args:
+        program: the workload. Its directory, which holds all its files, is bound if it is outside /usr. So are the
+            directories of the workloads that are compared with it.
+        image: the root directory from which programs and libraries are; None: this host's.
+    """
+    name = "rootfs" if image is None else f"rootfs-{hashlib.sha256(bytes(image)).hexdigest()[:8]}"
+    path, root = session.dir / name, image or Path("/")
+    binds = {Path("/usr"): root / "usr"}
+    for name in _DIRECTORIES:
+        (path / name).mkdir(parents=True, exist_ok=True)
+    for name in _OUTER:
+        outer, inner = root / name, path / name
+        if outer.is_symlink():
+            if not inner.is_symlink():
+                inner.symlink_to(outer.readlink())
+        elif outer.is_dir():
+            binds[Path("/", name)] = outer
+    if not (path / "etc/ld.so.cache").exists():
+        with suppress(OSError):  # lists libraries outside the default directories, such as /usr/local/lib
+            shutil.copyfile(root / "etc/ld.so.cache", path / "etc/ld.so.cache")
+    # Servers that drop root's rights, or are told to keep them, look their user up.
+    (path / "etc/passwd").write_text("root:x:0:0:root:/tmp:/usr/sbin/nologin\n", encoding="ascii")
+    (path / "etc/group").write_text("root:x:0:\n", encoding="ascii")
+    # NetPIPE looks the number of TCP up.
+    (path / "etc/protocols").write_text("ip 0 IP\ntcp 6 TCP\nudp 17 UDP\n", encoding="ascii")
+    programs = [program, *(path for name, path in session.binaries.items() if name.startswith(f"{WORKLOAD}:"))]
+    # The target of a symlink may be in another directory.
+    for directory in (parent for file in programs for parent in (file.parent, file.resolve().parent)):
+        if image is not None or not directory.is_relative_to("/usr"):
+            binds.setdefault(directory, directory)
+    for bind in binds:
+        if not bind.is_relative_to("/usr") or bind == Path("/usr"):
+            mount_point(path, bind)
+    return Skeleton(path, binds)
+
+
+def mount_point(root: Path, target: Path) -> None:
+    """Creates the directory on which ``target`` is mounted. Below /tmp and /run liblxc does, in the container."""
+    if not target.is_relative_to("/tmp") and not target.is_relative_to("/run"):
+        (root / target.relative_to("/")).mkdir(parents=True, exist_ok=True)
 
 
 class ContainerNode:

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pytest_icbench.driver.brought import by_name
 from pytest_icbench.driver.node.engine.docker import DockerNode
 from pytest_icbench.driver.node.engine.podman import PodmanNode
-from pytest_icbench.driver.node.lxc.node import LxcNode
+from pytest_icbench.driver.node.lxc import LxcNode
 from pytest_icbench.driver.node.netns import NetnsNode
-from pytest_icbench.driver.node.oci.node import OciNode
+from pytest_icbench.driver.node.oci import OciNode
 from pytest_icbench.driver.node.protocol import Node
+from pytest_icbench.driver.third_party import by_name
 from pytest_icbench.errors import UsageError
 from pytest_icbench.wording import suggestion
 

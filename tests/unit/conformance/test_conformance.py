@@ -11,8 +11,8 @@ import pytest
 from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 
-from pytest_icbench.conformance import traffic as t
-from pytest_icbench.conformance.traffic import Traffic
+from pytest_icbench.conformance import delivery as t
+from pytest_icbench.conformance.delivery import Traffic
 from pytest_icbench.driver.switch.abilities import Abilities, abilities
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.model.endpoint import Address

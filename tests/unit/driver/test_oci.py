@@ -11,12 +11,10 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.driver.node.confinement import Device, page_size
-from pytest_icbench.driver.node.oci import node as oci
-from pytest_icbench.driver.node.oci.config import bundle
-from pytest_icbench.driver.node.oci.node import OciNode, runtime
+from pytest_icbench.driver.node import oci
+from pytest_icbench.driver.node.container import Device, Skeleton, page_size
+from pytest_icbench.driver.node.oci import OciNode, bundle, runtime
 from pytest_icbench.driver.node.protocol import NodeSpec
-from pytest_icbench.driver.node.rootfs import Skeleton
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.cgroup_layout import Hierarchy, Layout
 from pytest_icbench.host.process import Spawner

@@ -11,11 +11,9 @@ import shutil
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
-from pytest_icbench.driver.node.container import check_host, finding, reap
-from pytest_icbench.driver.node.engine.command import Engine
-from pytest_icbench.driver.node.engine.node import EngineNode
-from pytest_icbench.driver.node.oci.node import runtime, version
-from pytest_icbench.driver.node.rootfs import Skeleton
+from pytest_icbench.driver.node.container import Skeleton, check_host, finding, reap
+from pytest_icbench.driver.node.engine.engine_node import Engine, EngineNode
+from pytest_icbench.driver.node.oci import runtime, version
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import entry_checks
 from pytest_icbench.host.cgroup_layout import Layout

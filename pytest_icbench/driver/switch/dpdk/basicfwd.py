@@ -7,7 +7,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pytest_icbench.driver.switch.common.ports import endpoint_of, serving_device, socket_path, wait_for_sockets
+from pytest_icbench.driver.switch.common.userspace_ports import (
+    endpoint_of,
+    serving_device,
+    socket_path,
+    wait_for_sockets,
+)
 from pytest_icbench.driver.switch.dpdk import dpdk_process
 from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, SwitchFacts, SwitchSpec
 from pytest_icbench.host.session import HostSession

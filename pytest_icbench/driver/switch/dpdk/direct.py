@@ -9,9 +9,9 @@ from typing import Literal
 
 from pytest_icbench.driver.switch.common import kernel
 from pytest_icbench.driver.switch.common.nic_uplink import NicEndpoint, NicUplink, only_attachment
-from pytest_icbench.driver.switch.common.ports import MEMIF, VHOST_USER, VHOST_USER_PACKED, socket_path
+from pytest_icbench.driver.switch.common.userspace_ports import MEMIF, VHOST_USER, VHOST_USER_PACKED, socket_path
 from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec
-from pytest_icbench.driver.switch.sriov.checks import vfio_devices
+from pytest_icbench.driver.switch.sriov import vfio_devices
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Address, Endpoint, Memif, Nic, Pci, VhostUser
 from pytest_icbench.model.path import FramePath

@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Switches that are one DPDK process: finding its binary, its EAL arguments, its start."""
+"""DPDK processes: their program, their EAL arguments, their start, and their telemetry."""
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
+import socket
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pytest_icbench.driver.switch.common.daemon import Daemon, DaemonSwitch
-from pytest_icbench.driver.switch.common.ports import MEMIF, VHOST_USER, VHOST_USER_PACKED
+from pytest_icbench.driver.switch.common.userspace_ports import MEMIF, VHOST_USER, VHOST_USER_PACKED
 from pytest_icbench.driver.switch.protocol import SwitchFacts, SwitchSpec
-from pytest_icbench.errors import NotStarted, Unsupported
+from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.traffic import MAX_FRAME_BYTES
 
@@ -20,6 +23,7 @@ _PROBE_S = 10.0
 
 #: How long a DPDK process may take to open its ports, in seconds, where other pollers share few cores with it.
 START_S = 15.0
+_TIMEOUT_S = 5.0
 
 
 def find_binary(
@@ -150,3 +154,26 @@ class PortForwarder(DaemonSwitch):
         return SwitchFacts(version=eal_version(session, binary, self.name), program=str(binary))
 
     def probe_api(self, session: HostSession, api: str) -> None: ...
+
+
+def telemetry_socket(runtime: Path) -> Path | None:
+    """Returns the socket of the process that has this ``RUNTIME_DIRECTORY``; None while there is none."""
+    sockets = sorted(path for path in runtime.glob("dpdk/*/dpdk_telemetry.v2*") if path.is_socket())
+    return sockets[0] if sockets else None
+
+
+def query(path: Path, *commands: str) -> list[Any]:
+    """Returns the answers to telemetry commands, in order. Raises ProvisionError if the process does not answer."""
+    answers = []
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
+            client.settimeout(_TIMEOUT_S)
+            client.connect(str(path))
+            greeting = json.loads(client.recv(65536))
+            size = int(greeting["max_output_len"])
+            for command in commands:
+                client.sendall(command.encode())
+                answers.append(json.loads(client.recv(size))[command.partition(",")[0]])
+    except (OSError, ValueError, KeyError) as error:
+        raise ProvisionError(f"the telemetry socket {path} does not answer ({error}): is its process alive?") from None
+    return answers

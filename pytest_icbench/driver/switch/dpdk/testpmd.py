@@ -13,9 +13,15 @@ from typing import ClassVar
 
 from pytest_icbench.driver.switch.common.cores import check_cores, in_blocks
 from pytest_icbench.driver.switch.common.daemon import Daemon
-from pytest_icbench.driver.switch.common.ports import MEMIF, endpoint_of, serving_device, socket_path, wait_for_sockets
+from pytest_icbench.driver.switch.common.userspace_ports import (
+    MEMIF,
+    endpoint_of,
+    serving_device,
+    socket_path,
+    wait_for_sockets,
+)
 from pytest_icbench.driver.switch.dpdk import dpdk_process
-from pytest_icbench.driver.switch.dpdk.telemetry import query, telemetry_socket
+from pytest_icbench.driver.switch.dpdk.dpdk_process import query, telemetry_socket
 from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, SwitchFacts, SwitchSpec
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.session import HostSession

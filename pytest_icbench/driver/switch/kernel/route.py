@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pytest_icbench.driver.switch.common import kernel
-from pytest_icbench.driver.switch.common.kernel_ports import KernelPath, port_of
+from pytest_icbench.driver.switch.common.kernel import KernelPath, port_of
 from pytest_icbench.driver.switch.protocol import Attachment, SwitchSpec
 from pytest_icbench.host.net import links, routes
 from pytest_icbench.model.endpoint import Endpoint

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pytest_icbench.driver.switch.common import kernel
-from pytest_icbench.driver.switch.common.kernel_ports import KernelPath, port_of
+from pytest_icbench.driver.switch.common.kernel import KernelPath, port_of
 from pytest_icbench.driver.switch.protocol import Attachment, SwitchFacts, SwitchSpec
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.net import bpf, links

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pytest_icbench.driver.node.protocol import NodeFacts
-from pytest_icbench.driver.switch.common.kernel_ports import KernelPath, port_of
+from pytest_icbench.driver.switch.common.kernel import KernelPath, port_of
 from pytest_icbench.driver.switch.kernel.linux_bridge import LinuxBridge
 from pytest_icbench.driver.switch.kernel.macvlan import Macvlan
 from pytest_icbench.driver.switch.kernel.route import Route

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from pytest_icbench.driver.switch.common.kernel_ports import OFFLOADS, KernelPath, port_of
+from pytest_icbench.driver.switch.common.kernel import OFFLOADS, KernelPath, port_of
 from pytest_icbench.driver.switch.protocol import Attachment, SwitchFacts, SwitchSpec
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.namespaces import entered

@@ -10,9 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pytest_icbench.driver.switch.common.kernel_ports import KernelPath, port_of
-from pytest_icbench.driver.switch.ovs.daemons import Installation, OvsDaemons, find_installation
-from pytest_icbench.driver.switch.ovs.output import parse_down
+from pytest_icbench.driver.switch.common.kernel import KernelPath, port_of
+from pytest_icbench.driver.switch.ovs.daemons import Installation, OvsDaemons, find_installation, parse_down
 from pytest_icbench.driver.switch.protocol import Attachment, SwitchFacts, SwitchSpec
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession

@@ -1,18 +1,30 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""VPP's interfaces: sockets that it serves, and interfaces of the kernel, by its plugins; and their queues."""
+"""VPP's interfaces: sockets, interfaces of the kernel, taps and the uplink; and their queues."""
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from pytest_icbench.driver.switch.common import kernel
-from pytest_icbench.driver.switch.common.kernel_ports import port_of
-from pytest_icbench.driver.switch.common.ports import MEMIF, VHOST_USER, VHOST_USER_PACKED, endpoint_of, socket_path
-from pytest_icbench.driver.switch.protocol import Attachment
+from pytest_icbench.driver.switch.common.kernel import port_of
+from pytest_icbench.driver.switch.common.nic_uplink import UPLINK, NicUplink
+from pytest_icbench.driver.switch.common.userspace_ports import (
+    MEMIF,
+    VHOST_USER,
+    VHOST_USER_PACKED,
+    endpoint_of,
+    socket_path,
+)
+from pytest_icbench.driver.switch.protocol import Attachment, SwitchSpec
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.net import offloads
+from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.traffic import MTU_ETHERNET_FRAME_BYTES
 
@@ -42,6 +54,8 @@ _TAP_RING = 1024
 #: The next number that is free.
 _ANY_TAP = 0xFFFFFFFF
 _POLLING = 1
+#: The devices with the kernel's module and option for each.
+_DEVICES = (("/dev/net/tun", "tun", "CONFIG_TUN"), ("/dev/vhost-net", "vhost_net", "CONFIG_VHOST_NET"))
 
 
 def create(client: VppClient, port: str, attachment: Attachment, *, queues: int, mtu: int) -> int:
@@ -161,3 +175,70 @@ def place(client: VppClient, interface: int, workers: Sequence[int], deadline: f
             )
         if queue.mode != _POLLING:
             client.call("sw_interface_set_rx_mode", sw_if_index=interface, queue_id_valid=False, mode=_POLLING)
+
+
+def probe() -> None:
+    """Raises Unsupported with the kernel's option if this kernel does not have what VPP's taps take."""
+    for path, module, option in _DEVICES:
+        kernel.probe_device(path, "port tap of vpp", module, option)
+
+
+def give(session: HostSession, pid: int, spec: SwitchSpec, netns: str, attachments: Sequence[Attachment]) -> None:
+    """Moves the taps that VPP has made into the nodes, and the threads that copy to the service CPUs.
+
+    The threads would all have the one CPU of VPP's main thread, or any.
+
+    Args:
+        pid: VPP's process.
+        netns: path of VPP's network namespace.
+
+    Raises ProvisionError.
+    """
+    kernel.move_ports(session, netns, attachments)
+    ends = [(attachment.interface, attachment.node.netns) for attachment in attachments]
+    offloads.apply(session, ends, kernel.UNFINISHED)
+    cpus = set(spec.service_cpus) - set(spec.worker_cpus)
+    for thread in _copying(pid):
+        with suppress(ProcessLookupError):
+            os.sched_setaffinity(thread, cpus)
+
+
+def _copying(pid: int) -> Iterator[int]:
+    """Returns the vhost threads of a process: its own since Linux 6.4, before and on request threads of the kernel."""
+    for task in (*Path(f"/proc/{pid}/task").glob("[0-9]*"), *Path("/proc").glob("[0-9]*")):
+        with suppress(OSError):
+            if (task / "comm").read_text(encoding="utf-8").strip() == f"vhost-{pid}":
+                yield int(task.name)
+
+
+class VppUplink:
+    """The NIC in VPP's network namespace.
+
+    Args:
+        netns: the namespace's path.
+
+    Attributes:
+        plugin: VPP's plugin that drives it.
+    """
+
+    def __init__(self, session: HostSession, spec: SwitchSpec, netns: str) -> None:
+        assert spec.uplink is not None
+        self._xdp = spec.uplink.via == "af_xdp"
+        self.plugin = PLUGINS["afxdp" if self._xdp else "afpacket"]
+        self._nic = NicUplink(session, spec.uplink, netns, mtu=spec.mtu)
+
+    def take(self) -> None:
+        """Takes the NIC. Raises ProvisionError."""
+        self._nic.take(promiscuous=True)
+
+    def create(self, client: VppClient) -> int:
+        """Makes the interface; returns its index. Raises ProvisionError, also if this VPP has no such plugin."""
+        other = "without +af_xdp" if self._xdp else "for AF_XDP (NIC+af_xdp)"
+        remedy = f"build it with the plugin, or name the NIC {other}"
+        index = kernel_interface(client, UPLINK, self.plugin, f"the uplink takes: {remedy}")
+        self._nic.await_carrier()
+        return index
+
+    def give_back(self) -> None:
+        """Gives the NIC back after VPP has ended. Idempotent. Raises ProvisionError with what is not as before."""
+        self._nic.give_back()

@@ -1,20 +1,84 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The program of VPP, and the release that it is of."""
+"""The program of VPP, its version, its sockets and its start-up configuration."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_icbench.driver.switch.dpdk import dpdk_process
 from pytest_icbench.driver.switch.vpp import client as vpp_client
-from pytest_icbench.driver.switch.vpp.output import linked_version
+from pytest_icbench.driver.switch.vpp.load import linked_version
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.session import HostSession
 
+#: Buffers of a NUMA node: for full rings on all ports of four pairs, and for frames under way.
+BUFFERS = 32768
+#: Bytes of a buffer's data; a longer frame takes several.
+BUFFER_BYTES = 2048
+#: Bytes of a buffer besides its data.
+_BUFFER_OVERHEAD_BYTES = 512
 _REMEDY = "build it from its source (docs/reference/switches.md says how) or install FD.io's packages"
 _PACKAGES = "/usr/bin/vpp"
 #: The first release whose vhost-user is a plugin and which has all the messages used here.
 _OLDEST = (24, 10)
+
+
+def hugepages_mib() -> int:
+    """Returns the huge pages of its buffers in MiB; no other memory of VPP is in huge pages."""
+    return -(-BUFFERS * (BUFFER_BYTES + _BUFFER_OVERHEAD_BYTES) // 2**20) + 4
+
+
+@dataclass(frozen=True, slots=True)
+class Sockets:
+    """The sockets and files of a VPP, all in one private directory."""
+
+    directory: Path
+
+    @property
+    def api(self) -> Path:
+        return self.directory / "api.sock"
+
+    @property
+    def stats(self) -> Path:
+        return self.directory / "stats.sock"
+
+    @property
+    def cli(self) -> Path:
+        return self.directory / "cli.sock"
+
+
+def startup(
+    sockets: Sockets,
+    *,
+    main_cpu: int,
+    worker_cpus: Sequence[int],
+    plugins: Collection[str],
+    hugepages: bool = True,
+    fragment: str = "",
+) -> str:
+    """Returns the text of ``startup.conf``.
+
+    Args:
+        main_cpu: CPU of the main thread, which sleeps until VPP is asked something.
+        worker_cpus: CPU of each worker, which polls; without any the main thread does all the work.
+        plugins: those to load; all others are off.
+        hugepages: whether its buffers are in huge pages.
+        fragment: the user's sections, appended as they are.
+    """
+    enabled = " ".join(f"plugin {plugin} {{ enable }}" for plugin in sorted(plugins))
+    workers = f" corelist-workers {','.join(map(str, worker_cpus))}" if worker_cpus else ""
+    pages = "default-hugepage" if hugepages else "default"
+    return f"""\
+unix {{ nodaemon nosyslog runtime-dir {sockets.directory} cli-listen {sockets.cli} }}
+socksvr {{ socket-name {sockets.api} }}
+statseg {{ socket-name {sockets.stats} size 32M page-size 4k }}
+memory {{ main-heap-size 512M main-heap-page-size 4k }}
+buffers {{ buffers-per-numa {BUFFERS} default data-size {BUFFER_BYTES} page-size {pages} }}
+cpu {{ main-core {main_cpu}{workers} }}
+plugins {{ plugin default {{ disable }} {enabled} }}
+{fragment}"""
 
 
 def find(session: HostSession, given: Path | None = None) -> Path:

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from pytest_icbench.driver.function import registry
-from pytest_icbench.driver.function.ip_pipeline import IpPipelineFunction, _take
+from pytest_icbench.driver.function.ip_pipeline import IpPipelineFunction, Script, _take, script
 from pytest_icbench.driver.function.linux import LinuxFunction, pool_of
 from pytest_icbench.driver.function.linux_parts import Parts
-from pytest_icbench.driver.function.pipeline_script import Script, script
 from pytest_icbench.driver.function.protocol import Ends, FunctionSpec
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.model.endpoint import Address, VhostUser

@@ -13,8 +13,7 @@ import pytest
 
 from pytest_icbench.driver.function import registry
 from pytest_icbench.driver.function.protocol import Ends
-from pytest_icbench.driver.function.suricata import SuricataFunction
-from pytest_icbench.driver.function.suricata_capture import copying, polling
+from pytest_icbench.driver.function.suricata import SuricataFunction, copying, polling
 from pytest_icbench.driver.function.suricata_engine import Program, configuration, rules
 from pytest_icbench.driver.node.protocol import NodeSpec
 from pytest_icbench.driver.workload.eal import eal_arguments

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.driver.function import frames, registry
+from pytest_icbench.driver.function import proof, registry
 from pytest_icbench.driver.function.protocol import Ends, FunctionSpec
-from pytest_icbench.driver.function.testpmd import TestpmdFunction, _options
+from pytest_icbench.driver.function.testpmd_function import TestpmdFunction, _options
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.model.endpoint import Address, VhostUser
 
@@ -46,7 +46,7 @@ def test_its_options_are_those_of_the_mode(function: str, mode: str, more: list[
 
 @pytest.mark.parametrize(
     ("function", "change"),
-    [("io", bytes), ("noisy9", bytes), ("macswap", frames.swapped), ("tupleswap", frames.turned)],
+    [("io", bytes), ("noisy9", bytes), ("macswap", proof.swapped), ("tupleswap", proof.turned)],
 )
 def test_frames_pass_as_the_mode_says(function: str, change: Any) -> None:
     forth, back = TestpmdFunction.proof(function, ENDS)

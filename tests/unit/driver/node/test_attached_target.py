@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench.driver.node.attached import target
-from pytest_icbench.driver.node.attached.target import Target, find
+from pytest_icbench.driver.node import attached_node
+from pytest_icbench.driver.node.attached_node import Target, find
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.model.existing import Existing
 
@@ -24,7 +24,7 @@ def program(path: Path, does: str) -> None:
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The only directory of programs. No namespace is entered: that takes root."""
     monkeypatch.setenv("PATH", f"{tmp_path}")
-    monkeypatch.setattr(target, "_target", lambda name, netns, pid: Target(name, netns, 7, pid))
+    monkeypatch.setattr(attached_node, "_target", lambda name, netns, pid: Target(name, netns, 7, pid))
     return tmp_path
 
 

@@ -12,10 +12,9 @@ import pytest
 
 from pytest_icbench.driver.node import cgroups
 from pytest_icbench.driver.node.cgroups import SessionGroup, end_groups, undo_subtree_control
-from pytest_icbench.driver.node.confinement import Device
-from pytest_icbench.driver.node.lxc.config import config
+from pytest_icbench.driver.node.container import Device, Skeleton
+from pytest_icbench.driver.node.lxc import config
 from pytest_icbench.driver.node.protocol import NodeSpec
-from pytest_icbench.driver.node.rootfs import Skeleton
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.cgroup_layout import Layout
 from pytest_icbench.host.root import Root

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.driver.switch.ovs.switch import OpenVSwitch
+from pytest_icbench.driver.switch.ovs.userspace_datapath import OpenVSwitch
 from tests.unit.recording_host import RecordingSession, attachments_of, program, spec_of
 
 VERSION = "ovs-vswitchd (Open vSwitch) 3.1.0\nDPDK 22.11.11\n"

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.driver.switch.ovs.switch import OpenVSwitch
+from pytest_icbench.driver.switch.ovs.userspace_datapath import OpenVSwitch
 from pytest_icbench.driver.switch.protocol import Busy
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.model.endpoint import VhostUser
@@ -172,7 +172,7 @@ def test_a_daemon_that_dies_is_told_with_its_log(session: Any, monkeypatch: pyte
 
     monkeypatch.setattr(session.spawner, "start", dies)
     monkeypatch.setattr(
-        "pytest_icbench.driver.switch.ovs.switch.parse_table",
+        "pytest_icbench.driver.switch.ovs.userspace_datapath.parse_table",
         lambda text: [{"dpdk_initialized": False, "iface_types": []}],
     )
     with pytest.raises(ProvisionError, match=r"(?s)ovs-vswitchd was killed by signal 6 \(Aborted\).*last words"):

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from pytest_icbench.driver.switch.ovs.output import (
+from pytest_icbench.driver.switch.ovs.daemons import (
     any_queue_disabled,
     parse_cycles,
     parse_drops,

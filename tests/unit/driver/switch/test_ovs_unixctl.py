@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.driver.switch.ovs.unixctl import ask, asked
+from pytest_icbench.driver.switch.ovs.daemons import ask, asked
 from pytest_icbench.errors import ProvisionError
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.driver.switch.snabb import switch as module
-from pytest_icbench.driver.switch.snabb.switch import Snabb
+from pytest_icbench.driver.switch import snabb as module
+from pytest_icbench.driver.switch.snabb import Snabb
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.model.endpoint import Address, VhostUser
 from tests.unit.recording_host import RecordingSession, attachments_of, program, spec_of

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.driver.switch.vpp.config import Sockets, startup
-from pytest_icbench.driver.switch.vpp.switch import Vpp
+from pytest_icbench.driver.switch.vpp.program import Sockets, startup
+from pytest_icbench.driver.switch.vpp.vpp_switch import Vpp
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.model.endpoint import Address, VhostUser
 from tests.unit.driver.switch.vpp_host import Client, client, session, start

@@ -9,8 +9,17 @@ import time
 import pytest
 
 from pytest_icbench.driver.switch.protocol import Batches
-from pytest_icbench.driver.switch.vpp.load import Load, Rounds, Sample, filled_rounds, running_ns
-from pytest_icbench.driver.switch.vpp.output import linked_version, parse_batches, parse_frames, parse_rounds
+from pytest_icbench.driver.switch.vpp.load import (
+    Load,
+    Rounds,
+    Sample,
+    filled_rounds,
+    linked_version,
+    parse_batches,
+    parse_frames,
+    parse_rounds,
+    running_ns,
+)
 from tests.unit.driver.switch.vpp_host import RUNTIME
 
 

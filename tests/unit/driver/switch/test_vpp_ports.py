@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.driver.switch.common import kernel, kernel_ports
-from pytest_icbench.driver.switch.vpp import switch as module
-from pytest_icbench.driver.switch.vpp import taps
-from pytest_icbench.driver.switch.vpp.switch import Vpp
+from pytest_icbench.driver.switch.common import kernel
+from pytest_icbench.driver.switch.vpp import interfaces
+from pytest_icbench.driver.switch.vpp import vpp_switch as module
+from pytest_icbench.driver.switch.vpp.vpp_switch import Vpp
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.net.links import End
 from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
@@ -60,7 +60,7 @@ def links(monkeypatch: pytest.MonkeyPatch) -> Links:
         monkeypatch.setattr(place, "links", made)
     for place in (kernel_ports, taps):
         monkeypatch.setattr(place, "offloads", made)
-    monkeypatch.setattr(kernel_ports, "entered", lambda netns: nullcontext())
+    monkeypatch.setattr(kernel, "entered", lambda netns: nullcontext())
     return made
 
 
@@ -135,7 +135,7 @@ def test_the_threads_that_copy_are_on_the_service_cpus(session: Any, links: Link
         assert process.stdout.readline() == "ready\n"
         worker = cpu + 1
         spec = spec_of(session.dir, service_cpus=(cpu, worker), worker_cpus=(worker,))
-        taps.give(session, process.pid, spec, "/run/netns/r1-vpp", [])
+        interfaces.give(session, process.pid, spec, "/run/netns/r1-vpp", [])
         assert os.sched_getaffinity(process.pid) == {cpu}
         process.communicate()
     assert os.sched_getaffinity(0) == here
@@ -146,7 +146,7 @@ def test_a_kernel_without_vhost_net_is_told_before_anything_starts(
 ) -> None:
     (tmp_path / "tun").touch()
     devices = [("tun", "tun", "CONFIG_TUN"), ("vhost-net", "vhost_net", "CONFIG_VHOST_NET")]
-    monkeypatch.setattr(taps, "_DEVICES", [(str(tmp_path / name), *rest) for name, *rest in devices])
+    monkeypatch.setattr(interfaces, "_DEVICES", [(str(tmp_path / name), *rest) for name, *rest in devices])
     monkeypatch.setattr("os.geteuid", lambda: 0)
     for port in Vpp.ports:
         if port != "tap":

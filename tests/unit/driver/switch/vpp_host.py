@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from pytest_icbench.driver.switch.vpp import client as vpp_client
-from pytest_icbench.driver.switch.vpp import switch as module
-from pytest_icbench.driver.switch.vpp.switch import Vpp
+from pytest_icbench.driver.switch.vpp import vpp_switch as module
+from pytest_icbench.driver.switch.vpp.vpp_switch import Vpp
 from pytest_icbench.errors import ProvisionError
 from tests.unit.recording_host import RecordingSession, attachments_of, program, spec_of
 

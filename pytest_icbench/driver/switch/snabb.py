@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from pytest_icbench.driver.switch.common.daemon import DaemonSwitch
-from pytest_icbench.driver.switch.common.ports import VHOST_USER, socket_path, wait_for_sockets
+from pytest_icbench.driver.switch.common.userspace_ports import VHOST_USER, socket_path, wait_for_sockets
 from pytest_icbench.driver.switch.dpdk import dpdk_process
 from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, SwitchFacts, SwitchSpec
 from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported

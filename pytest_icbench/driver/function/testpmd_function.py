@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import ClassVar
 
 from pytest_icbench.driver.function.dpdk_function import DpdkFunction, check_ports, port_statistics
-from pytest_icbench.driver.function.frames import frame, swapped, turned
+from pytest_icbench.driver.function.proof import frame, swapped, turned
 from pytest_icbench.driver.function.protocol import Ends, FunctionSpec, Probe
 from pytest_icbench.driver.switch.dpdk import dpdk_process
-from pytest_icbench.driver.switch.dpdk.telemetry import query, telemetry_socket
+from pytest_icbench.driver.switch.dpdk.dpdk_process import query, telemetry_socket
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model import flows

@@ -4,15 +4,24 @@
 from __future__ import annotations
 
 import os
+import platform
+import struct
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from pytest_icbench.driver.switch.common import vhost_events
 from pytest_icbench.driver.switch.common.daemon import Daemon
 from pytest_icbench.driver.switch.protocol import Attachment
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.model.endpoint import Endpoint, Memif, VhostUser
 
+#: What the thread is called: until DPDK 23.07, and since.
+_THREADS = ("vhost-events", "dpdk-vhost-evt")
+#: poll() as the kernel counts its calls, or ppoll() where the C library has only that. Both begin with list and length.
+_POLL = {"x86_64": 7, "aarch64": 73}
+_POLLFD = struct.Struct("ihh")
+#: How long the thread may take from its start to poll(), and how often that is asked, in seconds.
+_PATIENCE_S, _ASK_S = 0.05, 0.002
 VHOST_USER = "vhost-user"
 VHOST_USER_PACKED = "vhost-user-packed"
 MEMIF = "memif"
@@ -21,6 +30,56 @@ VFIO = "vfio"
 
 #: Longest path that a Unix socket's address holds, in bytes.
 SUN_PATH_MAX = 107
+
+
+def wake(pid: int) -> bool:
+    """Lets the vhost library of a process look at all its sockets now.
+
+    Returns whether it does. False where there is no such thread, or the kernel shows no calls of other processes: the
+    library looks by itself within a second.
+    """
+    deadline = time.monotonic() + _PATIENCE_S
+    try:
+        threads = [task for task in Path(f"/proc/{pid}/task").iterdir() if _name(task) in _THREADS]
+        while threads:
+            pipes = [pipe for task in threads if (pipe := _polled_pipe(pid, task)) is not None]
+            for pipe in pipes:
+                _write(Path(f"/proc/{pid}/fd/{pipe}"))
+            if pipes or time.monotonic() > deadline:
+                return bool(pipes)
+            time.sleep(_ASK_S)
+    except OSError:  # it ends, or the kernel does not show it
+        pass
+    return False
+
+
+def _name(task: Path) -> str:
+    return (task / "comm").read_text(encoding="utf-8").strip()
+
+
+def _polled_pipe(pid: int, task: Path) -> int | None:
+    """The pipe that a thread waits for in poll(), by its descriptor; None if it is not there."""
+    number, *words = (task / "syscall").read_text(encoding="utf-8").split()
+    if number != str(_POLL.get(platform.machine())):
+        return None
+    address, length = (int(word, 16) for word in words[:2])
+    with Path(f"/proc/{pid}/mem").open("rb", buffering=0) as memory:
+        memory.seek(address)
+        polled = memory.read(length * _POLLFD.size)
+    fds = [_POLLFD.unpack_from(polled, at)[0] for at in range(0, len(polled) - _POLLFD.size + 1, _POLLFD.size)]
+    return next((fd for fd in fds if fd >= 0 and _is_pipe(pid, fd)), None)
+
+
+def _is_pipe(pid: int, fd: int) -> bool:
+    return str(Path(f"/proc/{pid}/fd/{fd}").readlink()).startswith("pipe:")
+
+
+def _write(pipe: Path) -> None:
+    fd = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        os.write(fd, b"1")
+    finally:
+        os.close(fd)
 
 
 def socket_path(attachment: Attachment, stem: str = "p") -> Path:
@@ -70,4 +129,4 @@ def wait_for_sockets(paths: Sequence[Path], daemon: Daemon, *, timeout_s: float)
         failure=f"has not opened {', '.join(str(path) for path in paths)}",
         timeout_s=timeout_s,
     )
-    vhost_events.wake(daemon.process.pid)
+    wake(daemon.process.pid)

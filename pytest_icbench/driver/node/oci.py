@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A node as a container of an OCI runtime: its init is the workload's ``pause``, its processes enter its namespaces.
+"""Containers of an OCI runtime (runc, crun) as nodes, made from a bundle (OCI runtime specification 1.0).
 
-The runtime makes the container and leaves: there is no daemon, and no process of the runtime stays.
+The container's init is the workload's ``pause``. The runtime exits once it has made the container: there is no daemon.
 """
 
 from __future__ import annotations
@@ -9,15 +9,25 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, ClassVar
 
 from pytest_icbench.driver.node.cgroups import end_group
-from pytest_icbench.driver.node.confinement import Device, environment
-from pytest_icbench.driver.node.container import ContainerNode, check_host, finding, reap
-from pytest_icbench.driver.node.oci.config import bundle
-from pytest_icbench.driver.node.rootfs import Skeleton
+from pytest_icbench.driver.node.container import (
+    DEVICES,
+    ContainerNode,
+    Device,
+    Skeleton,
+    check_host,
+    environment,
+    finding,
+    kept,
+    page_size,
+    reap,
+)
+from pytest_icbench.driver.node.protocol import NodeSpec
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import entry_checks
 from pytest_icbench.host.cgroup_layout import Layout
@@ -26,13 +36,93 @@ from pytest_icbench.host.findings import Finding
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.process import run
 from pytest_icbench.host.resource.hugepages import sizes_kib
-from pytest_icbench.host.root import Root
+from pytest_icbench.host.root import Root, format_cpu_list
 from pytest_icbench.host.session import HostSession
 
 #: The runtimes, the preferred one first.
 RUNTIMES = ("crun", "runc")
 #: The time in seconds that a call of the runtime may take.
 TIMEOUT_S = 10.0
+
+
+def bundle(
+    spec: NodeSpec,
+    *,
+    command: Sequence[str],
+    env: Mapping[str, str],
+    cgroup: str,
+    skeleton: Skeleton,
+    devices: Sequence[Device],
+    hugepage_sizes_kib: Sequence[int] = (),
+) -> dict[str, Any]:
+    """Returns the data of ``config.json``.
+
+    Args:
+        command: the container's init.
+        cgroup: the container's group, absolute below each hierarchy's mount point.
+        devices: the device nodes of ``spec``.
+        hugepage_sizes_kib: the sizes of this host, barred for a node whose spec has no huge pages.
+    """
+    capabilities = [f"CAP_{name.upper()}" for name in kept(spec)]
+    return {
+        "ociVersion": "1.0.2",
+        "process": {
+            "user": {"uid": 0, "gid": 0},
+            "args": list(command),
+            "env": [f"{name}={value}" for name, value in env.items()],
+            "cwd": "/",
+            "capabilities": dict.fromkeys(("bounding", "effective", "permitted"), capabilities),
+        },
+        "root": {"path": str(skeleton.path), "readonly": True},
+        "hostname": spec.hostname or spec.name,
+        "mounts": _mounts(spec, skeleton),
+        "linux": {
+            "namespaces": [{"type": kind} for kind in ("pid", "network", "ipc", "uts", "mount", "cgroup")],
+            "cgroupsPath": cgroup,
+            "readonlyPaths": ["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs"],
+            "devices": [_node(device) for device in devices],
+            "resources": {
+                "cpu": {"cpus": format_cpu_list(spec.cpus)},
+                "devices": [
+                    {"allow": False, "access": "rwm"},
+                    *({"allow": True, **_identity(device), "access": "rw"} for device in (*DEVICES, *devices)),
+                ],
+                "hugepageLimits": [
+                    {"pageSize": page_size(kib), "limit": 0} for kib in (() if spec.hugepages else hugepage_sizes_kib)
+                ],
+            },
+        },
+    }
+
+
+def _mounts(spec: NodeSpec, skeleton: Skeleton) -> list[dict[str, Any]]:
+    return [
+        {"destination": "/proc", "type": "proc", "source": "proc", "options": ["nosuid", "noexec", "nodev"]},
+        _tmpfs("/dev", "mode=755", "size=64k", "strictatime", nodev=False),
+        {"destination": "/sys", "type": "sysfs", "source": "sysfs", "options": ["nosuid", "noexec", "nodev", "ro"]},
+        _tmpfs("/run", "mode=755", "size=16m"),
+        _tmpfs("/tmp", "mode=1777", "size=64m"),
+        *(_bind(source, path, "ro") for path, source in skeleton.binds.items()),
+        *(_bind(path, path, "ro") for path in spec.directories),
+        *(_bind(path, path, "rw") for path in spec.sockets),
+    ]
+
+
+def _tmpfs(path: str, *options: str, nodev: bool = True) -> dict[str, Any]:
+    flags = ["nosuid", *(["nodev"] if nodev else [])]
+    return {"destination": path, "type": "tmpfs", "source": "tmpfs", "options": [*flags, *options]}
+
+
+def _bind(source: Path, path: Path, access: str) -> dict[str, Any]:
+    return {"destination": str(path), "type": "bind", "source": str(source), "options": ["bind", access]}
+
+
+def _identity(device: Device) -> dict[str, Any]:
+    return {"type": device.kind, "major": device.major, "minor": device.minor}
+
+
+def _node(device: Device) -> dict[str, Any]:
+    return {"path": str(device.path), **_identity(device), "fileMode": 0o600, "uid": 0, "gid": 0}
 
 
 def runtime(layout: Layout) -> str:

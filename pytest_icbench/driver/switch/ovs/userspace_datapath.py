@@ -1,20 +1,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``ovs``: Open vSwitch's userspace datapath with DPDK, as a learning switch (the NORMAL action) over vhost-user."""
+"""``ovs``: Open vSwitch's userspace datapath with DPDK, as a learning switch (the NORMAL action).
+
+Its ports are vhost-user sockets, or reach containers of the kernel by AF_PACKET, AF_XDP or tap. Those need neither
+DPDK nor huge pages: a PMD thread polls ``afxdp``, the daemon's main thread serves the others.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import ClassVar
 
-from pytest_icbench.driver.switch.common import vhost_events
+from pytest_icbench.driver.switch.common import kernel, userspace_ports
 from pytest_icbench.driver.switch.common.cores import check_cores, share_queues
 from pytest_icbench.driver.switch.common.daemon import SAMPLE_S, DaemonSwitch
-from pytest_icbench.driver.switch.common.kernel import probe_netdev_api
-from pytest_icbench.driver.switch.common.kernel_ports import port_of
+from pytest_icbench.driver.switch.common.kernel import port_of, probe_netdev_api
 from pytest_icbench.driver.switch.common.nic_uplink import UPLINK, NicUplink
-from pytest_icbench.driver.switch.common.ports import (
+from pytest_icbench.driver.switch.common.userspace_ports import (
     VHOST_USER,
     VHOST_USER_PACKED,
     check_socket_path,
@@ -22,11 +26,10 @@ from pytest_icbench.driver.switch.common.ports import (
     socket_path,
 )
 from pytest_icbench.driver.switch.dpdk.dpdk_process import START_S
-from pytest_icbench.driver.switch.ovs import kernel_ports
-from pytest_icbench.driver.switch.ovs.daemons import OvsDaemons, find_installation
-from pytest_icbench.driver.switch.ovs.memory import memory_mib
-from pytest_icbench.driver.switch.ovs.output import (
+from pytest_icbench.driver.switch.ovs.daemons import (
+    OvsDaemons,
     any_queue_disabled,
+    find_installation,
     parse_cycles,
     parse_down,
     parse_drops,
@@ -42,9 +45,28 @@ from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
 from pytest_icbench.model.endpoint import Endpoint, VhostUser
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.switch_traits import Kind
-from pytest_icbench.model.traffic import MAX_FRAME_BYTES, carries_jumbo
+from pytest_icbench.model.traffic import MAX_FRAME_BYTES, MTU_ETHERNET_FRAME_BYTES, carries_jumbo
 from pytest_icbench.model.uplink import Uplink
 
+#: Huge pages in MiB: without ports, for a port's buffers (some 20,000) of the usual size, and for jumbo frames.
+#: OVS is given the sum as its limit. A pool for all ports, its default, takes 700 MiB where nothing stops it, and a
+#: second when the first endpoint connects.
+_BASE_MIB = 64
+_PORT_MIB = 72
+_JUMBO_PORT_MIB = 264
+#: What each further queue pair takes of a port's memory: its rings have 2048 + 2048 of the buffers.
+_QUEUE_PART = 5
+_AFXDP, _TAP = "afxdp", "tap"
+#: Open vSwitch's type of interface, by port kind.
+TYPES: Mapping[str, str] = MappingProxyType(
+    {"afpacket": "system", _AFXDP: "afxdp", "afxdp-nonpmd": "afxdp-nonpmd", _TAP: "tap"}
+)
+PORTS = tuple(TYPES)
+#: Greatest frame in bytes with FCS: AF_XDP keeps a frame in one buffer of 2 KiB, and the MTU of a tap that has moved is
+#: unknown to the daemon, which cuts what is longer.
+FRAME_BYTES: Mapping[str, int] = MappingProxyType(
+    dict.fromkeys((_AFXDP, "afxdp-nonpmd", _TAP), MTU_ETHERNET_FRAME_BYTES)
+)
 _BRIDGE = "br0"
 #: OVS serves the socket: an endpoint that comes is accepted at once.
 _SERVER = "dpdkvhostuser"
@@ -57,14 +79,51 @@ _UPLINK_RING = 2048
 _PACKETS = re.compile(r"n_packets=(\d+)")
 
 
+def memory_mib(ports: int, jumbo: bool, queues: int = 1) -> int:
+    """Returns the MiB for so many ports with so many queue pairs each."""
+    port_mib = _JUMBO_PORT_MIB if jumbo else _PORT_MIB
+    return _BASE_MIB + ports * (port_mib + (queues - 1) * port_mib // _QUEUE_PART)
+
+
+def polls(port: str) -> bool:
+    """Whether PMD threads poll ports of this kind."""
+    return port == _AFXDP
+
+
+def shows_link(port: str) -> bool:
+    """Whether the daemon sees the links of ports of this kind: a tap's is in its node."""
+    return port != _TAP
+
+
+def make_links(session: HostSession, spec: SwitchSpec, netns: str, attachments: Sequence[Attachment]) -> None:
+    """Makes a veth link for each attachment, with its far end in the daemon's namespace. Raises ProvisionError.
+
+    Taps are made by the daemon.
+    """
+    if spec.port != _TAP:
+        kernel.make_links(session, netns, attachments, mtu=spec.mtu)
+
+
+def options(port: str) -> list[str]:
+    """Returns the words of ovs-vsctl that an interface of a port kind has beside its type."""
+    return ["options:xdp-mode=generic"] if port.startswith(_AFXDP) else []
+
+
+def endpoints(session: HostSession, spec: SwitchSpec, netns: str, attachments: Sequence[Attachment]) -> list[Endpoint]:
+    """Gives each node its tap, if there are taps; returns the endpoints. Raises ProvisionError."""
+    if spec.port == _TAP:
+        kernel.move_ports(session, netns, attachments)
+    return [kernel.endpoint(attachment, port_of(attachment), spec.mtu) for attachment in attachments]
+
+
 class OpenVSwitch(DaemonSwitch):
     """A bridge with a PMD thread on each worker core."""
 
     name = "ovs"
     family = "dpdk"
-    ports = (VHOST_USER, VHOST_USER_PACKED, *kernel_ports.PORTS)
+    ports = (VHOST_USER, VHOST_USER_PACKED, *PORTS)
     queue_ports = (VHOST_USER, VHOST_USER_PACKED)
-    ports_by_name = ports_without_hugepages = kernel_ports.PORTS
+    ports_by_name = ports_without_hugepages = PORTS
     apis = ("dpdk", *SOCKET_APIS, *NETDEV_APIS)
     default_apis = ("dpdk",)
     default_cores = 1
@@ -72,7 +131,7 @@ class OpenVSwitch(DaemonSwitch):
     learns = True
     least_ageing_s = 15.0
     max_frame_bytes = MAX_FRAME_BYTES
-    port_frame_bytes = kernel_ports.FRAME_BYTES
+    port_frame_bytes = FRAME_BYTES
     max_pairs = None
     segments = True
     uplinks = ("kernel", "af_xdp", "vfio")
@@ -81,7 +140,7 @@ class OpenVSwitch(DaemonSwitch):
     @classmethod
     def port_apis(cls, port: str) -> tuple[str, ...]:
         """Returns DPDK for vhost-user, sockets and DPDK's drivers of interfaces for ports to the kernel."""
-        return (*SOCKET_APIS, *NETDEV_APIS) if port in kernel_ports.PORTS else ("dpdk",)
+        return (*SOCKET_APIS, *NETDEV_APIS) if port in PORTS else ("dpdk",)
 
     def __init__(self) -> None:
         self._daemons: OvsDaemons | None = None
@@ -116,9 +175,9 @@ class OpenVSwitch(DaemonSwitch):
         """Starts database and daemon, then adds bridge and ports. Raises ProvisionError with the log's tail."""
         installation = find_installation(session, spec.binary)
         check_socket_path(spec.work_dir / "vswitchd.ctl")  # the longest name of those that it makes
-        to_kernel = spec.port in kernel_ports.PORTS
-        self._polls = not to_kernel or kernel_ports.polls(spec.port)
-        self._shows_links = kernel_ports.shows_link(spec.port)
+        to_kernel = spec.port in PORTS
+        self._polls = not to_kernel or polls(spec.port)
+        self._shows_links = shows_link(spec.port)
         self._queues = spec.queues
         for attachment in () if to_kernel else attachments:
             socket_path(attachment)
@@ -159,7 +218,7 @@ class OpenVSwitch(DaemonSwitch):
 
         failure = "has not initialized DPDK" if dpdk else "has not told its types of port"
         daemons.switch.wait_until(ready, failure=failure, timeout_s=START_S)
-        for port_type in (kernel_ports.TYPES[port],) if port in kernel_ports.TYPES else (_SERVER, _CLIENT):
+        for port_type in (TYPES[port],) if port in TYPES else (_SERVER, _CLIENT):
             if port_type in types:
                 return port_type
         raise ProvisionError(f"this Open vSwitch has no {port} ports (it offers {', '.join(types)})")
@@ -175,9 +234,9 @@ class OpenVSwitch(DaemonSwitch):
         commands = ["add-br", _BRIDGE, "--", "set", "Bridge", _BRIDGE, "datapath_type=netdev"]
         endpoints: list[Endpoint] = []
         cores = share_queues(attachments, len(spec.worker_cpus), spec.queues)
-        to_kernel = spec.port in kernel_ports.PORTS
+        to_kernel = spec.port in PORTS
         if to_kernel:
-            kernel_ports.make_links(session, spec, daemons.netns, attachments)
+            make_links(session, spec, daemons.netns, attachments)
         for attachment in attachments:
             name = port_of(attachment) if to_kernel else socket_path(attachment).name
             self._ports.append((attachment.index, name))
@@ -186,7 +245,7 @@ class OpenVSwitch(DaemonSwitch):
             places = (f"{queue}:{spec.worker_cpus[at]}" for queue, at in enumerate(cores[attachment.index]))
             commands.append(f'other_config:pmd-rxq-affinity="{",".join(places)}"')
             if to_kernel:
-                commands += kernel_ports.options(spec.port)
+                commands += options(spec.port)
             else:
                 endpoints.append(_vhost_endpoint(spec.port, attachment, served=port_type == _CLIENT))
                 if port_type == _CLIENT:
@@ -200,7 +259,7 @@ class OpenVSwitch(DaemonSwitch):
         daemons.vsctl(*commands, timeout_s=int(START_S))
         daemons.check_ports(numbers)
         if port_type == _SERVER:
-            vhost_events.wake(daemons.switch.process.pid)
+            userspace_ports.wake(daemons.switch.process.pid)
         # They do the same as the one NORMAL flow of a bridge without a controller, but count by port: a vhost port that
         # OVS serves has no counters. The datapath's flows match on the port anyway.
         flows = [
@@ -212,7 +271,7 @@ class OpenVSwitch(DaemonSwitch):
         user_flows: Sequence[str] = spec.config.get("flows", ())
         self._has_user_flows = bool(user_flows)
         daemons.ofctl("add-flows", _BRIDGE, "-", text="\n".join([*flows, *user_flows]))
-        return kernel_ports.endpoints(session, spec, daemons.netns, attachments) if to_kernel else endpoints
+        return endpoints(session, spec, daemons.netns, attachments) if to_kernel else endpoints
 
     def add_flows(self, flows: Sequence[str]) -> None:
         """Adds flows of a network function, which take frames from the flows that count by port.

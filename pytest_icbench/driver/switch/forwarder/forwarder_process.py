@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_icbench.driver.switch.common import vhost_events
+from pytest_icbench.driver.switch.common import userspace_ports
 from pytest_icbench.driver.switch.common.daemon import Daemon
 from pytest_icbench.driver.switch.protocol import Busy, PortCounters
 from pytest_icbench.errors import ProvisionError
@@ -119,7 +119,7 @@ class Forwarder:
         """Waits until its ports are set up; returns its ``hello``. Raises ProvisionError with the log's tail."""
         hello = self._line("hello", timeout_s)
         self._line("ready", timeout_s)
-        vhost_events.wake(self.daemon.process.pid)
+        userspace_ports.wake(self.daemon.process.pid)
         return hello
 
     def counters(self) -> ForwarderCounters:

@@ -10,9 +10,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pytest_icbench.driver.switch.common.daemon import Daemon, DaemonSwitch
-from pytest_icbench.driver.switch.common.ports import MEMIF, VHOST_USER, VHOST_USER_PACKED, endpoint_of, serving_device
+from pytest_icbench.driver.switch.common.userspace_ports import (
+    MEMIF,
+    VHOST_USER,
+    VHOST_USER_PACKED,
+    endpoint_of,
+    serving_device,
+)
 from pytest_icbench.driver.switch.dpdk import dpdk_process
-from pytest_icbench.driver.switch.forwarder.process import MODE_HELP, Forwarder, mode_options
+from pytest_icbench.driver.switch.forwarder.forwarder_process import MODE_HELP, Forwarder, mode_options
 from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, SwitchFacts, SwitchSpec
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.driver.workload.version import workload_version

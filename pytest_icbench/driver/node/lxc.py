@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A node as an LXC application container: its init is the workload's ``pause``, its processes are attached.
+"""LXC application containers as nodes: their init is the workload's ``pause``, the other processes are attached.
 
-liblxc is imported only when a container is requested, because python-lxc is an optional dependency.
+liblxc is imported when the first container is requested, because python-lxc is an optional dependency.
 """
 
 from __future__ import annotations
@@ -10,21 +10,28 @@ import ctypes
 import itertools
 import os
 import resource
+import select
 import signal
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar
 
-from pytest_icbench.driver.node.confinement import Device, environment
-from pytest_icbench.driver.node.container import ContainerNode, reap
-from pytest_icbench.driver.node.lxc.config import config
-from pytest_icbench.driver.node.lxc.remains import end_container, ends
+from pytest_icbench.driver.node.cgroups import end_groups, kill_groups
+from pytest_icbench.driver.node.container import (
+    CAPABILITIES,
+    DEVICES,
+    ContainerNode,
+    Device,
+    Skeleton,
+    environment,
+    page_size,
+    reap,
+)
 from pytest_icbench.driver.node.protocol import NodeSpec
-from pytest_icbench.driver.node.rootfs import Skeleton
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import entry_checks
 from pytest_icbench.host.cgroup_layout import Layout
@@ -34,11 +41,171 @@ from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.process import Process
 from pytest_icbench.host.process_ends import refused_process
 from pytest_icbench.host.resource.hugepages import sizes_kib
-from pytest_icbench.host.root import Root
+from pytest_icbench.host.root import Root, format_cpu_list
 from pytest_icbench.host.session import HostSession
 
+#: The time in seconds that a container may take to end after its init was killed.
+STOP_TIMEOUT_S = 5.0
+_LOCKS = Path("/run/lxc/lock")
 #: The time in seconds that a container may take to start.
 START_TIMEOUT_S = 10.0
+
+
+def config(
+    spec: NodeSpec,
+    *,
+    layout: Layout,
+    group: str,
+    skeleton: Skeleton,
+    devices: Sequence[Device],
+    session: str,
+    log: Path,
+    hugepage_sizes_kib: Sequence[int] = (),
+) -> list[tuple[str, str]]:
+    """Returns keys and values in the order in which they are to be set.
+
+    Args:
+        group: the session's cgroup.
+        session: the session's id, for the environment of the container's init.
+        log: liblxc's log.
+        hugepage_sizes_kib: the sizes of this host, barred for a node whose spec has no huge pages.
+    """
+    return [
+        ("lxc.uts.name", spec.hostname or spec.name),
+        ("lxc.rootfs.path", str(skeleton.path)),
+        ("lxc.rootfs.options", "ro"),
+        # The container shares nothing of the host's network, not even the loopback.
+        ("lxc.net.0.type", "empty"),
+        ("lxc.console.path", "none"),
+        ("lxc.tty.max", "0"),
+        ("lxc.autodev", "1"),
+        # Capabilities and devices confine the container. A profile that is not loaded would prevent its start.
+        ("lxc.apparmor.profile", "unconfined"),
+        ("lxc.mount.auto", "proc:mixed sys:ro"),
+        *(("lxc.mount.entry", entry) for entry in _mounts(spec, skeleton, devices)),
+        *(("lxc.cap.keep", name) for name in (*CAPABILITIES, *spec.capabilities)),
+        ("lxc.environment", f"ICBENCH_SESSION={session}"),
+        ("lxc.log.file", str(log)),
+        ("lxc.log.level", "WARN"),
+        *_cgroups(spec, layout, group, devices),
+        *_huge_pages(layout, () if spec.hugepages else hugepage_sizes_kib),
+    ]
+
+
+def _huge_pages(layout: Layout, barred_kib: Iterable[int]) -> list[tuple[str, str]]:
+    """Returns limits of 0 for huge pages of these sizes, if the kernel has the controller."""
+    items = []
+    for kib in barred_kib:
+        key = layout.lxc_key("hugetlb", f"{page_size(kib)}.{'max' if layout.unified else 'limit_in_bytes'}")
+        if key is not None:
+            items.append((key, "0"))
+    return items
+
+
+def _mounts(spec: NodeSpec, skeleton: Skeleton, devices: Iterable[Device]) -> list[str]:
+    """Returns the mount entries in the format of fstab."""
+    entries = [
+        "tmpfs run tmpfs rw,nosuid,nodev,size=16m,mode=755 0 0",
+        "tmpfs tmp tmpfs rw,nosuid,nodev,size=64m,mode=1777 0 0",
+    ]
+    bound = {**skeleton.binds, **{path: path for path in spec.directories}}
+    entries += [_bind(source, path, "bind,ro,create=dir") for path, source in bound.items()]
+    entries += [_bind(path, path, "bind,rw,create=dir") for path in spec.sockets]
+    entries += [_bind(device.path, device.path, "bind,rw,create=file") for device in devices]
+    return entries
+
+
+def _bind(source: Path, path: Path, options: str) -> str:
+    """Returns the entry that mounts a directory of the host at a path, with fstab's escapes for blanks."""
+    there, here = (
+        str(each).replace("\\", "\\134").replace(" ", "\\040").replace("\t", "\\011") for each in (source, path)
+    )
+    return f"{there} {here.lstrip('/')} none {options} 0 0"
+
+
+def _cgroups(spec: NodeSpec, layout: Layout, group: str, devices: Iterable[Device]) -> list[tuple[str, str]]:
+    items = [
+        # All three are below the session's group: liblxc leaves its pivot behind, which is removed with that group.
+        ("lxc.cgroup.dir.container", f"{group}/{spec.name}"),
+        ("lxc.cgroup.dir.monitor", f"{group}/{spec.name}.monitor"),
+        ("lxc.cgroup.dir.monitor.pivot", group),
+    ]
+    settings = [("cpuset", "cpus", format_cpu_list(spec.cpus)), ("devices", "deny", "a")]
+    allowed = [*DEVICES, *devices]
+    settings += [("devices", "allow", f"{device.kind} {device.major}:{device.minor} rw") for device in allowed]
+    for controller, item, value in settings:
+        key = layout.lxc_key(controller, item)
+        if key is not None:
+            items.append((key, value))
+    return items
+
+
+def monitors(lxcpath: str, name: str, among: Iterable[int] | None = None) -> list[int]:
+    """Returns the pids of a container's monitors, known by the title that liblxc gives them.
+
+    Args:
+        among: the pids that can be theirs; None for those of all processes.
+    """
+    title = f"[lxc monitor] {lxcpath} {name}".encode()
+    if among is None:
+        among = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    pids = []
+    for pid in among:
+        with suppress(OSError):
+            if Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0 ") == title:
+                pids.append(pid)
+    return pids
+
+
+def ends(pid: int, timeout_s: float) -> bool:
+    """Returns whether a process, a child or not, ends in time."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except OSError:
+        return True
+    try:
+        poller = select.poll()
+        poller.register(descriptor, select.POLLIN)
+        return bool(poller.poll(timeout_s * 1000))
+    finally:
+        os.close(descriptor)
+
+
+def end_container(lxcpath: str, name: str, group: str, layout: Layout, root: Root, monitor: int | None = None) -> None:
+    """Ends a container in any state, and removes the files and cgroups that liblxc made for it. Idempotent.
+
+    Args:
+        lxcpath: the directory of liblxc's containers.
+        group: the session's cgroup.
+        monitor: the pid of its only monitor, of a container that came up; None if it has to be looked for.
+
+    Raises ProvisionError if a process or a cgroup remains.
+    """
+    inside, outside = f"{group}/{name}", f"{group}/{name}.monitor"
+    for _ in range(3):  # a monitor that is starting may not have made its init yet
+        watching = monitors(lxcpath, name, None if monitor is None else [monitor])
+        kill_groups(layout, root, [inside], STOP_TIMEOUT_S)
+        for pid in watching:
+            # A monitor removes its cgroups itself when its container ends.
+            if not ends(pid, 2.0):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+                ends(pid, STOP_TIMEOUT_S)
+        if not watching:
+            break
+    end_groups(layout, root, [inside, outside], STOP_TIMEOUT_S)
+    _remove_locks(Path(lxcpath), name)
+
+
+def _remove_locks(lxcpath: Path, name: str) -> None:
+    """Removes liblxc's lock of a container, and the directories above it that are empty."""
+    directory = _LOCKS / lxcpath.relative_to("/")
+    (directory / f".{name}").unlink(missing_ok=True)
+    with suppress(OSError):
+        while directory != _LOCKS.parent.parent:
+            with suppress(FileNotFoundError):  # liblxc, which makes the outermost first, was killed meanwhile
+                directory.rmdir()
+            directory = directory.parent
 
 
 def _imported() -> ModuleType:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pytest_icbench.driver.switch.common import kernel
 from pytest_icbench.driver.switch.common.daemon import Daemon
-from pytest_icbench.driver.switch.forwarder.switch import ForwarderSwitch
+from pytest_icbench.driver.switch.forwarder.forward import ForwarderSwitch
 from pytest_icbench.driver.switch.protocol import Attachment, Needs, SwitchFacts, SwitchSpec
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.driver.workload.version import workload_version

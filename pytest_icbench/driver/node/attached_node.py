@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Finds the process or namespace that a topology's ``container`` names. Asks only, and changes nothing."""
+"""Nodes in containers, pods and network namespaces that already run.
+
+Such a node sees the host's files, so the container needs none of this package. Its processes run in control groups of
+the session and are pinned by their affinity. The container's own processes stay as they are, and a CPU quota of the
+container does not limit what is measured.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +12,10 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
+from pytest_icbench.driver.node.netns import NetnsNode
+from pytest_icbench.driver.node.protocol import NodeFacts
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.journal import process_start_time
 from pytest_icbench.host.namespaces import entered
@@ -117,3 +125,23 @@ def _said(program: str, name: str, *arguments: str, kind: str | None = None) -> 
 
 
 _FIND: dict[str, Callable[[str], int]] = {"docker": _docker, "podman": _podman, "lxc": _lxc}
+
+
+class AttachedNode(NetnsNode):
+    """A node in a namespace that is there, see ``node.protocol.Node``. Its spec says which (``existing``)."""
+
+    kind: ClassVar[str] = "attached"
+
+    def start(self) -> NodeFacts:
+        """Starts a holder in the namespace. Raises ProvisionError if that is not there."""
+        if self.spec.existing is None:
+            raise ProvisionError(f"node {self.spec.name} has nothing to attach to: name it in a topology")
+        return super().start()
+
+    def _open(self) -> str:
+        """Returns the path of the namespace that is there."""
+        assert self.spec.existing is not None
+        return find(self.spec.existing).netns
+
+    def _close(self, netns: str) -> None:
+        """Leaves the namespace as it is."""

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from pytest_icbench.driver.function import frames
+from pytest_icbench.driver.function import proof
 from pytest_icbench.driver.function.linux import LinuxFunction, make_router, pool_of
 from pytest_icbench.driver.function.linux_parts import SOURCES, Parts, ruleset
 from pytest_icbench.driver.function.protocol import VETH, Ends, Function, FunctionSpec, Probe
@@ -99,8 +99,8 @@ class SubscribersFunction(Function):
             for stage, probes in zip(stages, whole, strict=True):
                 # The first of each: the first answer is to the first frame.
                 for probe in {probe.says: probe for probe in reversed(probes)}.values():
-                    expected = None if probe.expected is None else frames.numbered(probe.expected, len(stage))
-                    stage.append(replace(probe, frame=frames.numbered(probe.frame, len(stage)), expected=expected))
+                    expected = None if probe.expected is None else proof.numbered(probe.expected, len(stage))
+                    stage.append(replace(probe, frame=proof.numbered(probe.frame, len(stage)), expected=expected))
         return stages
 
     def probe(self, session: HostSession, function: str) -> FunctionFacts:

@@ -10,10 +10,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import ClassVar
 
-from pytest_icbench.driver.switch.common import kernel, kernel_ports
+from pytest_icbench.driver.switch.common import kernel
 from pytest_icbench.driver.switch.common.cores import check_cores, share_queues
 from pytest_icbench.driver.switch.common.daemon import SAMPLE_S, DaemonSwitch
-from pytest_icbench.driver.switch.common.ports import (
+from pytest_icbench.driver.switch.common.userspace_ports import (
     MEMIF,
     VHOST_USER,
     VHOST_USER_PACKED,
@@ -32,11 +32,10 @@ from pytest_icbench.driver.switch.protocol import (
     SwitchSpec,
 )
 from pytest_icbench.driver.switch.vpp import client as vpp_client
-from pytest_icbench.driver.switch.vpp import interfaces, program, taps
-from pytest_icbench.driver.switch.vpp.config import Sockets, hugepages_mib, startup
-from pytest_icbench.driver.switch.vpp.load import Load, Sample, running_ns
-from pytest_icbench.driver.switch.vpp.output import parse_batches, parse_frames, parse_rounds
-from pytest_icbench.driver.switch.vpp.uplink import VppUplink
+from pytest_icbench.driver.switch.vpp import interfaces, program
+from pytest_icbench.driver.switch.vpp.interfaces import VppUplink
+from pytest_icbench.driver.switch.vpp.load import Load, Sample, parse_batches, parse_frames, parse_rounds, running_ns
+from pytest_icbench.driver.switch.vpp.program import Sockets, hugepages_mib, startup
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.net import links
 from pytest_icbench.host.session import HostSession
@@ -124,7 +123,7 @@ class Vpp(DaemonSwitch):
     def probe_port(self, session: HostSession, port: str) -> None:
         """Raises Unsupported if the kernel lacks a device that ``port`` takes."""
         if port == interfaces.TAP:
-            taps.probe()
+            interfaces.probe()
 
     def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
         """Returns its resources. Raises Unsupported for more cores than receive queues.
@@ -158,7 +157,7 @@ class Vpp(DaemonSwitch):
         if to_kernel and self._netns is not None:
             self._links = attachments
             if spec.port != interfaces.TAP:
-                kernel_ports.make_links(session, self._netns, attachments, mtu=spec.mtu)
+                kernel.make_links(session, self._netns, attachments, mtu=spec.mtu)
         config = startup(
             sockets,
             main_cpu=main_cpu,
@@ -184,7 +183,7 @@ class Vpp(DaemonSwitch):
                     client, spec.port, attachment, queues=spec.queues, mtu=spec.mtu
                 )
             if spec.port == interfaces.TAP and self._netns is not None:
-                taps.give(session, self.daemon.process.pid, spec, self._netns, attachments)
+                interfaces.give(session, self.daemon.process.pid, spec, self._netns, attachments)
             if self._uplink is not None:
                 self._uplink_interface = self._uplink.create(client)
             self._join(client, attachments, spec.mode)
