@@ -10,13 +10,19 @@ import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from pytest_icbench.driver.function.dpdk_function import ROUTER_PORTS, DpdkFunction, check_ports
-from pytest_icbench.driver.function.linux import pool_of
-from pytest_icbench.driver.function.linux_parts import FCS_BYTES, FIRST_PORT, OWN_PORT, SOURCES, Parts
+from pytest_icbench.driver.function.grammar import (
+    FCS_BYTES,
+    FIRST_PORT,
+    OWN_PORT,
+    SOURCES,
+    Parts,
+    RouterFunction,
+    pool_of,
+)
+from pytest_icbench.driver.function.process_function import ROUTER_PORTS, DpdkFunction, check_ports
 from pytest_icbench.driver.function.protocol import Ends, FunctionSpec, SetRate
-from pytest_icbench.driver.function.word_function import WordFunction
 from pytest_icbench.driver.switch.common.daemon import Daemon
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.namespaces import entered
@@ -24,24 +30,22 @@ from pytest_icbench.host.net import links
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model import flows
-from pytest_icbench.model.endpoint import Address
 from pytest_icbench.model.function_facts import FunctionCounters
 from pytest_icbench.model.switch_traits import Kind
 
-#: Rules of an access list, and flows whose addresses are translated: each of these has a rule, and a port that no other
-#: rule has.
+#: Most rules of an access list, and most translated flows: each flow has its own rule and its own port.
 MOST_RULES, MOST_FLOWS = 4096, 50_000
 #: The descriptors of a ring.
 RING = 256
-#: Its only pipeline; the command that has its name.
+#: Name of its only pipeline.
 NAME = "P"
-#: Where things lie in a buffer: behind DPDK's own 128 bytes, its headroom of 128 and the Ethernet header.
+#: Offsets in a buffer, after DPDK's 128 bytes, a headroom of 128 bytes and the Ethernet header.
 _IP_AT, _KEY_AT, _TARGET_AT = 270, 278, 286
-#: Which bytes from the TTL on tell flows apart: the protocol with source and source port, or with both of the target.
+#: Masks of a flow's key, from the TTL on: protocol, source address and source port; or those of the destination.
 _BY_SOURCE, _BY_TARGET = "00FF0000FFFFFFFF00000000FFFF0000", "00FF000000000000FFFFFFFF0000FFFF"
 _UDP, _ETHERNET = 17, 14
 _FIRST_FLOW_PORT, _LAST_PORT = 1024, 65535
-#: A policer's burst: so many seconds of its rate, and at least so many bytes, which a proof's frames need.
+#: A policer's burst in seconds of its rate, and its least size in bytes, enough for a proof.
 _BURST_S, _BURST_LEAST = 0.005, 16_000
 #: Output ports: to side a, to side b, and once more to side a. Two routes to one port would share their counter.
 _TO_A, _TO_B, _TO_FLOWS = 0, 1, 2
@@ -51,19 +55,22 @@ _HOST, _PORT = "127.0.0.1", 8086
 _START_S, _ANSWER_S, _RETRY_S = 20.0, 10.0, 0.02
 _PACKETS = re.compile(r"Packets: (\d+)")
 _ADDED = re.compile(r"Added (\d+) rules out of (\d+)\.")
-#: Where a frame has its UDP source port.
+#: Offset of the UDP source port in a frame.
 _SOURCE_PORT_AT = 34
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """What makes a function.
+    """The lines that make a function: for each side a row of tables, which both end in one routing table.
+
+    The first table of a row counts or meters frames. An access list and a NAT follow, if there are any. ip_pipeline has
+    counters of rules only, so the dropped frames are those that came in less those that were routed.
 
     Attributes:
-        lines: of ip_pipeline's command line, in their order.
-        files: rules by the name of the file that a line names, for which it has ``{directory}``.
-        taken: rules that frames of side a, and of side b, pass first.
-        routed: those that they pass last.
+        lines: lines of ip_pipeline's command line, in order.
+        files: texts by file name; the lines name them below ``{directory}``.
+        taken: lines that read the first rule for frames of side a, and of side b.
+        routed: lines that read their last rules.
     """
 
     lines: tuple[str, ...]
@@ -73,7 +80,7 @@ class Script:
 
 
 def policed_bytes(pps: int, frame_bytes: float) -> tuple[int, int]:
-    """Returns a policer's bytes per second, and those of its burst, by the length of packets in their IPv4 header."""
+    """Returns a policer's bytes per second and burst in bytes. It counts the length in the IPv4 header."""
     rate = pps * (frame_bytes - _ETHERNET - FCS_BYTES)
     return round(rate), max(_BURST_LEAST, math.ceil(rate * _BURST_S))
 
@@ -83,10 +90,10 @@ class _Table:
     """A table of a row.
 
     Attributes:
-        match: what it looks at, and the name of its actions.
-        actions: these.
-        rules: those of its own lines, with ``{forth}`` for the way to the next table.
-        file: those of a file, likewise.
+        match: what it matches, and the name of its action profile.
+        actions: the actions of that profile.
+        rules: rules that are lines; ``{forth}`` stands for the action that leads to the next table.
+        file: rules of a file, likewise.
     """
 
     match: str
@@ -96,17 +103,17 @@ class _Table:
 
 
 def script(
-    parts: Parts, ends: Ends, pool: Address, *, ports: Sequence[int], label: str | None, frame_bytes: float, node: int
+    parts: Parts, ends: Ends, *, ports: Sequence[int], label: str | None, frame_bytes: float, node: int
 ) -> Script:
     """Returns the script.
 
     Args:
-        pool: the address that sources are translated to.
-        ports: UDP ports from which side a sends, which stay as they are.
+        ports: UDP source ports of side a that the NAT keeps.
         label: the case's flows.
         frame_bytes: bytes of a frame with FCS, for a policer.
         node: the NUMA node of its memory.
     """
+    pool = pool_of(ends)
     mapped = list(_mappings(ends, label, ports)) if parts.nat else []
     listed = [_access_list(parts)] if parts.rules else []
     first = _meter(parts.police_pps, frame_bytes) if parts.police_pps else _COUNTER
@@ -174,7 +181,7 @@ def _reading(table: int, match: str) -> str:
 
 
 def _routes(ends: Ends) -> dict[int, tuple[str, str]]:
-    """Returns the routes by their output port: what they match, and the MAC addresses that frames leave with."""
+    """Returns the routes by output port: what they match, and the MAC addresses of frames that leave."""
     inward = f"{ends.leader.mac} {ends.inner.mac}"
     return {
         _TO_A: (f"lpm ipv4 {ends.leader.ip} 32", inward),
@@ -184,7 +191,7 @@ def _routes(ends: Ends) -> dict[int, tuple[str, str]]:
 
 
 def _meter(pps: int, frame_bytes: float) -> _Table:
-    """Returns a table that counts frames, and drops what is beyond a rate."""
+    """Returns a table that counts frames and drops those above a rate."""
     rate, burst = policed_bytes(pps, frame_bytes)
     return _Table(
         f"array offset {_IP_AT} size 1 action police",
@@ -213,7 +220,7 @@ def _access_list(parts: Parts) -> _Table:
 
 
 def _mappings(ends: Ends, label: str | None, ports: Sequence[int]) -> Iterator[tuple[str, int, int]]:
-    """Yields address and port of side a, and the pool's port for them: its own one, for flows by address one each."""
+    """Yields address and port of a flow and its port at the pool: the same port, or one per address."""
     own, count = {OWN_PORT, *ports}, flows.number(label)
     by_port = flows.differ_by_port(label)
     for port in sorted(own | set(range(_FIRST_FLOW_PORT, _FIRST_FLOW_PORT + count)) if by_port else own):
@@ -225,7 +232,7 @@ def _mappings(ends: Ends, label: str | None, ports: Sequence[int]) -> Iterator[t
 
 
 def _translation(way: str, pool: str, mapped: Sequence[tuple[str, int, int]]) -> _Table:
-    """Returns a table of translations, of frames of side a (``src``) or of side b (``dst``)."""
+    """Returns the NAT table for frames of side a (``src``) or side b (``dst``)."""
     size = 1 << max(len(mapped) - 1, 1).bit_length()
     rules = []
     for address, port, own in mapped:
@@ -242,21 +249,20 @@ def _translation(way: str, pool: str, mapped: Sequence[tuple[str, int, int]]) ->
 
 
 class Console:
-    """The command line of a running ip_pipeline.
+    """The command line of a running ip_pipeline, at a TCP port of its node. One of its threads serves it.
 
     Args:
-        netns: path of the network namespace in which it listens.
-        daemon: its process.
+        netns: path of the node's network namespace.
 
     Raises ProvisionError if it does not answer.
     """
 
     def __init__(self, netns: str, daemon: Daemon) -> None:
         self._daemon = daemon
-        self._socket = self._connected(netns)
-        self._answer("its prompt", _START_S)
+        self._socket = self._connect(netns)
+        self._read_answer("its prompt", _START_S)
 
-    def _connected(self, netns: str) -> socket.socket:
+    def _connect(self, netns: str) -> socket.socket:
         deadline = time.monotonic() + _START_S
         while True:
             with entered(netns):
@@ -272,8 +278,8 @@ class Console:
             else:
                 return connection
 
-    def _answer(self, what: str, timeout_s: float) -> str:
-        """Returns what comes before the prompt."""
+    def _read_answer(self, what: str, timeout_s: float) -> str:
+        """Returns the text before the prompt."""
         text = b""
         deadline = time.monotonic() + timeout_s
         while not text.endswith(_PROMPT):
@@ -282,7 +288,7 @@ class Console:
                 came = self._socket.recv(65536)
             except TimeoutError:
                 self._daemon.check()
-                raise ProvisionError(self._daemon.late(f"has not told {what}", timeout_s)) from None
+                raise ProvisionError(self._daemon.late(f"has not sent {what}", timeout_s)) from None
             except OSError:
                 came = b""
             if not came:
@@ -291,27 +297,27 @@ class Console:
         return text.removesuffix(_PROMPT).decode(errors="replace").strip()
 
     def ask(self, line: str) -> str:
-        """Returns the answer to a line; most have none. Raises ProvisionError if it does not answer."""
+        """Returns the answer to a line, empty for most lines. Raises ProvisionError if there is none."""
         self._daemon.check()
         try:
             self._socket.sendall(f"{line}\n".encode())
         except OSError:
-            self._daemon.wait_until(lambda: False, failure="takes no lines and did not end", timeout_s=1.0)
-        return self._answer(f"the answer to '{line}'", _ANSWER_S)
+            self._daemon.wait_until(lambda: False, failure="accepts no lines and did not end", timeout_s=1.0)
+        return self._read_answer(f"the answer to '{line}'", _ANSWER_S)
 
-    def packets(self, line: str) -> int:
-        """Returns the frames that a rule has counted. Raises ProvisionError."""
+    def read_packets(self, line: str) -> int:
+        """Returns the frames counted by a rule. Raises ProvisionError."""
         answer = self.ask(line)
         match = _PACKETS.search(answer)
         if match is None:
-            raise ProvisionError(f"{self._daemon.name} does not tell its counters: {answer[:200]}")
+            raise ProvisionError(f"{self._daemon.name} does not report its counters: {answer[:200]}")
         return int(match[1])
 
     def close(self) -> None:
         self._socket.close()
 
 
-class IpPipelineFunction(WordFunction, DpdkFunction):
+class IpPipelineFunction(RouterFunction, DpdkFunction):
     """A pipeline of tables."""
 
     name = "ip_pipeline"
@@ -321,7 +327,7 @@ class IpPipelineFunction(WordFunction, DpdkFunction):
         f"parts joined by +, each once: route, nat, aclN (rules, to {MOST_RULES}) with denyP (percent), policeN"
         " (frames/s, 5k to 10M); with pipeline among them where l3fwd or ovs has the function, too"
     )
-    hugepages_mib = 256  # a table of routes of 64 MiB, access lists, translations, and its buffers
+    hugepages_mib = 256  # a routing table of 64 MiB, access lists, NAT tables and its buffers
     takes_binary = True
     ring = RING
     main_apart = True
@@ -333,36 +339,38 @@ class IpPipelineFunction(WordFunction, DpdkFunction):
         self._script = Script(())
 
     @classmethod
-    def able(cls, parts: Parts) -> bool:
+    def can_make(cls, parts: Parts) -> bool:
         if parts.firewall or parts.elements or parts.shape_bits or parts.sessions:
             return False
         return parts.rules <= MOST_RULES
 
     @classmethod
     def most_flows(cls, function: str) -> int | None:
-        return MOST_FLOWS if cls.parts_of(function).nat else None
+        return MOST_FLOWS if cls.parse_own(function).nat else None
+
+    @classmethod
+    def only_answers(cls, function: str) -> bool:  # noqa: ARG003 - as ``Function``
+        return False  # its translations are rules, which exist before any flow
 
     @classmethod
     def set_rate(cls, function: str, frame_bytes: float) -> SetRate | None:
-        pps = cls.parts_of(function).police_pps
+        pps = cls.parse_own(function).police_pps
         if not pps:
             return None
         rate, burst = policed_bytes(pps, frame_bytes)
         return SetRate(pps, _TOLERANCE, int(burst * pps / rate))
 
     def start(self, session: HostSession, spec: FunctionSpec) -> None:
-        """Starts it in the node and gives it its lines. Raises ProvisionError with its own words."""
-        parts = self.parts_of(spec.function)
+        """Starts it in the node and runs its lines. Raises ProvisionError with its message."""
+        parts = self.parse_own(spec.function)
         check_ports(spec, self.name)
-        _refuse(spec, parts)
-        assert spec.node_facts is not None
+        _check_traffic(spec, parts)
         directory = spec.directory
         directory.mkdir()
         (probes, _) = self.proof(spec.function, spec.ends)
         self._script = made = script(
             parts,
             spec.ends,
-            pool_of(spec.ends),
             ports=sorted({int.from_bytes(probe.frame[_SOURCE_PORT_AT : _SOURCE_PORT_AT + 2]) for probe in probes}),
             label=spec.flows,
             frame_bytes=max(spec.sizes, default=0),
@@ -370,24 +378,30 @@ class IpPipelineFunction(WordFunction, DpdkFunction):
         )
         for name, text in made.files.items():
             (directory / name).write_text(text, encoding="ascii")
-        links.set_up("lo", spec.node_facts.netns, arp=True)
+        links.set_up("lo", spec.netns, arp=True)
         daemon = self.start_process(session, spec, ["-h", _HOST, "-p", str(_PORT)])
-        self._console = console = Console(spec.node_facts.netns, daemon)
+        self._console = console = Console(spec.netns, daemon)
         *lines, last = (line.format(directory=directory) for line in made.lines)
         lines += [*spec.config.get("commands", ()), last]
         for line in lines:
-            _take(spec, line, console.ask(line))
-        self.started(session, {"lines": [*made.lines], "files": dict(made.files)})
+            _check_answer(spec, line, console.ask(line))
+        self.record_facts(session, {"lines": [*made.lines], "files": dict(made.files)})
 
     def counters(self) -> FunctionCounters:
-        """Returns what came in from both sides, and as denied what was not routed of it."""
+        """Returns the frames of both sides; those that were not routed are dropped ones."""
         spec, _ = self.live()
         console = self._console
         assert console is not None
-        routed = [sum(map(console.packets, rules)) for rules in self._script.routed]
-        taken = [console.packets(rule) for rule in self._script.taken]
-        counts: dict[str, Any] = {"taken": taken[0], "taken_back": taken[1], "given": routed[0]}
-        return FunctionCounters(spec.pair, denied=sum(taken) - sum(routed), hop=spec.hop, **counts)
+        routed = [sum(map(console.read_packets, rules)) for rules in self._script.routed]
+        taken = [console.read_packets(rule) for rule in self._script.taken]
+        return FunctionCounters(
+            spec.pair,
+            taken=taken[0],
+            given=routed[0],
+            taken_back=taken[1],
+            denied=sum(taken) - sum(routed),
+            hop=spec.hop,
+        )
 
     def stop(self) -> None:
         if self._console is not None:
@@ -395,16 +409,18 @@ class IpPipelineFunction(WordFunction, DpdkFunction):
         super().stop()
 
 
-def _refuse(spec: FunctionSpec, parts: Parts) -> None:
-    """Raises Unsupported for traffic with which it cannot do its work."""
+def _check_traffic(spec: FunctionSpec, parts: Parts) -> None:
+    """Raises Unsupported for traffic that it cannot handle."""
     if parts.police_pps and len(set(spec.sizes)) != 1:
-        raise Unsupported("ip_pipeline's policer counts bytes: take one packet size with it, not a mix")
+        raise Unsupported("ip_pipeline's policer counts bytes: choose one packet size, not a mix")
     if parts.nat and spec.flows == flows.NEW:
-        raise Unsupported("ip_pipeline has a rule for each flow that it translates, so none can be new: take a number")
+        raise Unsupported(
+            "ip_pipeline needs a rule for each translated flow, so flows cannot be new: choose a number of flows"
+        )
 
 
-def _take(spec: FunctionSpec, line: str, answer: str) -> None:
-    """Raises ProvisionError with the words with which a line was refused."""
+def _check_answer(spec: FunctionSpec, line: str, answer: str) -> None:
+    """Raises ProvisionError with the answer if a line was refused."""
     match = _ADDED.fullmatch(answer)
     if answer and (match is None or match[1] != match[2]):
         raise ProvisionError(f"{spec.label}: ip_pipeline refuses '{line}': {answer[:200]}")

@@ -1,23 +1,27 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Frames of a function's proof: UDP over IPv4, made and changed as a function should. Pure.
+"""Frames that prove a function: UDP over IPv4, made and changed as the function has to. Pure.
 
-Scapy, to which tests compare them, is not for the core: its licence is GPL.
+The tests compare them with Scapy, which the package itself does not import: its licence is GPL.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import struct
+from collections.abc import Callable
 
+from pytest_icbench.driver.function.protocol import Ends, Probe
 from pytest_icbench.model.endpoint import Address
 
 _ETHERNET, _IPV4, _UDP = 14, 20, 8
 _NUMBER_AT = _ETHERNET + 4
 _TTL_AT, _SUM_AT, _SOURCE_AT, _TARGET_AT = _ETHERNET + 8, _ETHERNET + 10, _ETHERNET + 12, _ETHERNET + 16
 _PROTOCOL_UDP = 17
-#: Bytes behind UDP, which fill the least Ethernet frame, and their text.
+#: Payload that fills the smallest Ethernet frame and marks a frame as one of a proof.
 _PAYLOAD = b"icbench function!!"
 TTL = 64
+#: Frames of a proof that match no rule, and the UDP port of the first one.
+FREE_FRAMES, FREE_PORT = 20, 1024
 
 
 def _mac(text: str) -> bytes:
@@ -25,7 +29,7 @@ def _mac(text: str) -> bytes:
 
 
 def _sum(data: bytes) -> int:
-    """Returns the Internet checksum of bytes of an even number (RFC 1071)."""
+    """Returns the Internet checksum (RFC 1071) of an even number of bytes."""
     total = sum(struct.unpack(f"!{len(data) // 2}H", data))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
@@ -33,12 +37,12 @@ def _sum(data: bytes) -> int:
 
 
 def frame(source: Address, target: Address, port: int, *, ttl: int = TTL, text: str = "") -> bytes:
-    """Returns a frame of 64 bytes and a text, without its FCS.
+    """Returns a frame of 64 bytes, without its FCS, followed by a text.
 
     Args:
         source, target: MAC and IP addresses of both ends, as the sender sees them.
-        port: UDP port that it is from and for.
-        text: of an even number of bytes, at its end.
+        port: UDP source and destination port.
+        text: an even number of bytes.
     """
     data = _PAYLOAD + text.encode()
     payload = struct.pack("!HHHH", port, port, _UDP + len(data), 0) + data
@@ -52,7 +56,7 @@ def frame(source: Address, target: Address, port: int, *, ttl: int = TTL, text: 
 
 
 def _summed(data: bytes) -> bytes:
-    """Returns a frame with the right checksums of IPv4 and UDP."""
+    """Returns a frame with correct checksums of IPv4 and UDP."""
     frame_bytes = bytearray(data)
     frame_bytes[_SUM_AT : _SUM_AT + 2] = b"\0\0"
     frame_bytes[_SUM_AT : _SUM_AT + 2] = struct.pack("!H", _sum(bytes(frame_bytes[_ETHERNET : _ETHERNET + _IPV4])))
@@ -70,7 +74,7 @@ def swapped(data: bytes) -> bytes:
 
 
 def turned(data: bytes) -> bytes:
-    """Returns a frame with its MAC and IP addresses and its UDP ports swapped; its checksums stay right."""
+    """Returns a frame with its MAC and IP addresses and its UDP ports swapped; its checksums stay correct."""
     ports = _ETHERNET + _IPV4
     ends = data[_TARGET_AT:ports] + data[_SOURCE_AT:_TARGET_AT]
     return swapped(data)[:_SOURCE_AT] + ends + data[ports + 2 : ports + 4] + data[ports : ports + 2] + data[ports + 4 :]
@@ -79,12 +83,12 @@ def turned(data: bytes) -> bytes:
 def routed(
     data: bytes, source: str, target: str, *, source_ip: str | None = None, target_ip: str | None = None, hops: int = 1
 ) -> bytes:
-    """Returns a frame as a router gives it out: MAC addresses rewritten, TTL less one, checksums right.
+    """Returns a frame as a router sends it: new MAC addresses, a lower TTL, correct checksums.
 
     Args:
-        source, target: its new MAC addresses.
-        source_ip, target_ip: its new IP addresses, where they are translated.
-        hops: routers in a row, each of which lowers the TTL by one.
+        source, target: new MAC addresses.
+        source_ip, target_ip: new IP addresses, where they are translated.
+        hops: routers in a row; each lowers the TTL by one.
     """
     frame_bytes = bytearray(_mac(target) + _mac(source) + data[12:])
     frame_bytes[_TTL_AT] -= hops
@@ -92,7 +96,7 @@ def routed(
 
 
 def translated(data: bytes, *, source_ip: str | None = None, target_ip: str | None = None) -> bytes:
-    """Returns a frame with other IP addresses, and the right checksums for them."""
+    """Returns a frame with other IP addresses and correct checksums."""
     frame_bytes = bytearray(data)
     for at, ip in ((_SOURCE_AT, source_ip), (_TARGET_AT, target_ip)):
         if ip is not None:
@@ -101,25 +105,25 @@ def translated(data: bytes, *, source_ip: str | None = None, target_ip: str | No
 
 
 def is_proof(data: bytes) -> bool:
-    """Whether a frame is one of a proof, changed or not: a kernel's answer to it is none."""
+    """Whether a frame belongs to a proof, changed or not. A kernel's answer to such a frame does not."""
     return data[_ETHERNET + 9 : _ETHERNET + 10] == bytes([_PROTOCOL_UDP]) and _PAYLOAD in data
 
 
 def number(data: bytes) -> int:
-    """Returns what tells a frame of a proof from the others, whatever a function has changed: its IPv4 identification.
+    """Returns the number of a frame within its proof: its IPv4 identification, which no function changes.
 
-    It is the UDP port that the frame is for, or that of ``numbered``.
+    It is the frame's UDP port unless ``numbered`` has set another one.
     """
     return int(struct.unpack_from("!H", data, _NUMBER_AT)[0])
 
 
 def numbered(data: bytes, identification: int) -> bytes:
-    """Returns a frame with another number, which its checksum has, too."""
+    """Returns a frame with another number and the checksum to it."""
     return _summed(data[:_NUMBER_AT] + struct.pack("!H", identification) + data[_NUMBER_AT + 2 :])
 
 
 def describe(data: bytes) -> str:
-    """Returns a frame in words: addresses, UDP ports and TTL, or its first bytes if it is no such frame."""
+    """Returns addresses, UDP ports and TTL of a frame as text; the first bytes of any other frame."""
     if len(data) < _ETHERNET + _IPV4 + _UDP or data[12:14] != b"\x08\x00" or data[_ETHERNET + 9] != _PROTOCOL_UDP:
         return f"{len(data)} bytes {data[:20].hex()}"
     source, target = (ipaddress.IPv4Address(data[at : at + 4]) for at in (_SOURCE_AT, _TARGET_AT))
@@ -127,3 +131,18 @@ def describe(data: bytes) -> str:
     macs = f"{data[6:12].hex(':')} > {data[:6].hex(':')}"
     right = "" if _summed(data) == data else ", wrong checksum"
     return f"{source}:{ports[0]} > {target}:{ports[1]}, {macs}, TTL {data[_TTL_AT]}{right}"
+
+
+def pass_both_ways(ends: Ends, change: Callable[[bytes], bytes], says: str) -> tuple[list[Probe], list[Probe]]:
+    """Returns the proof that frames pass in both directions, changed by ``change``.
+
+    Args:
+        says: what happens to a frame, as the end of the sentence "has to pass".
+    """
+
+    def probes(forth: bool) -> list[Probe]:
+        source, target = ends.towards(forth)
+        sent = [frame(source, target, FREE_PORT + number) for number in range(FREE_FRAMES)]
+        return [Probe(forth, data, change(data), f"has to pass {says}") for data in sent]
+
+    return probes(True), probes(False)

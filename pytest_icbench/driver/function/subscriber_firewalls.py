@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A firewall a subscriber: many routers of the kernel beside each other, each in a network namespace of its own.
+"""``subscribersN``: one firewall per subscriber, each a router of the kernel in its own network namespace.
 
-All are in one node, between its two ports. A frame of side a goes through the firewall of its source address, a frame
-of side b through that of its destination: flow k is the client of subscriber k + 1. Nothing else is between: a
-classifier (BPF) on either port picks the link, and a filter on each link leads back to the port.
+All firewalls are between the two ports of one node. A frame of side a passes the firewall of its source address, a
+frame of side b that of its destination: flow k is the client of subscriber k + 1. A BPF classifier on each port
+selects the link, and a filter on each link redirects frames back to the port.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from contextlib import suppress
 from dataclasses import replace
 
 from pytest_icbench.driver.function import proof
-from pytest_icbench.driver.function.linux import LinuxFunction, make_router, pool_of
-from pytest_icbench.driver.function.linux_parts import SOURCES, Parts, ruleset
-from pytest_icbench.driver.function.protocol import VETH, Ends, Function, FunctionSpec, Probe
+from pytest_icbench.driver.function.grammar import SOURCES, ParsedFunction, Parts, pool_of
+from pytest_icbench.driver.function.linux import LinuxFunction, make_router, ruleset
+from pytest_icbench.driver.function.protocol import VETH, Ends, FunctionSpec, Probe
 from pytest_icbench.errors import IcbenchError, ProvisionError
 from pytest_icbench.host.net import bpf, links
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.model.endpoint import Address, Veth
+from pytest_icbench.model.endpoint import Address
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
 from pytest_icbench.model.subscribers import MOST_SUBSCRIBERS, Subscribers
 
@@ -33,21 +33,12 @@ _LINKS = ("eth0", "eth1")
 _TOOL_S = 20.0
 
 
-def _parsed(function: str) -> Subscribers | None:
-    """Returns the subscribers of a name, each of whom has a firewall; None for another name."""
-    subscribers = Subscribers.of(function)
-    parts = None if subscribers is None else Parts.of(subscribers.each)
-    if parts is None or replace(parts, rules=0, elements=0, deny_percent=100, firewall=False) != Parts():
-        return None
-    return subscribers if parts.listed or (parts.firewall and parts.deny_percent == 100) else None
-
-
 def client(ends: Ends, number: int) -> Address:
-    """Returns the client of a subscriber, counted from 0: the address of that flow of side a."""
+    """Returns the address of a subscriber's client, counted from 0: the source of that flow of side a."""
     return replace(ends.leader, ip=str(_CLIENTS + number)) if number else ends.leader
 
 
-class SubscribersFunction(Function):
+class SubscribersFunction(ParsedFunction[Subscribers]):
     """Firewalls between the ports of one node, one for each subscriber."""
 
     name = "subscribers"
@@ -61,38 +52,34 @@ class SubscribersFunction(Function):
         self._spec: FunctionSpec | None = None
         self._netns = ""
         self._made: list[str] = []
-        self._facts = FunctionFacts(self.name)
         self._session: HostSession | None = None
 
     @classmethod
-    def has(cls, function: str) -> bool:
-        return _parsed(function) is not None
-
-    @classmethod
-    def _of(cls, function: str) -> Subscribers:
-        parsed = _parsed(function)
-        if parsed is None:
-            raise ProvisionError(f"{cls.name} has no function '{function}'; it has {cls.help}")
-        return parsed
+    def parse(cls, function: str) -> Subscribers | None:
+        subscribers = Subscribers.of(function)
+        parts = None if subscribers is None else Parts.parse(subscribers.each)
+        if parts is None or replace(parts, rules=0, elements=0, deny_percent=100, firewall=False) != Parts():
+            return None
+        return subscribers if parts.listed or (parts.firewall and parts.deny_percent == 100) else None
 
     @classmethod
     def memory_mib_of(cls, function: str) -> int:
-        """Returns that of all namespaces, links and rules: about a MiB each."""
-        return cls.memory_mib + cls._of(function).count
+        """Returns the memory of all namespaces, links and rules: about 1 MiB per subscriber."""
+        return cls.memory_mib + cls.parse_own(function).count
 
     @classmethod
     def seen(cls, function: str, ends: Ends) -> tuple[Address, Address]:
-        """Returns what each firewall shows: the sides' IP addresses behind its own MAC addresses."""
-        return LinuxFunction.seen(cls._of(function).each, ends)
+        """Returns the sides' IP addresses with the firewall's MAC addresses."""
+        return LinuxFunction.seen(cls.parse_own(function).each, ends)
 
     @classmethod
     def only_answers(cls, function: str) -> bool:
-        return LinuxFunction.only_answers(cls._of(function).each)
+        return LinuxFunction.only_answers(cls.parse_own(function).each)
 
     @classmethod
     def proof(cls, function: str, ends: Ends) -> Sequence[Sequence[Probe]]:
-        """Returns, for every subscriber, one frame of each kind that the proof of a single firewall has."""
-        asked = cls._of(function)
+        """Returns one frame per subscriber for each kind of frame in the proof of a single firewall."""
+        asked = cls.parse_own(function)
         stages: list[list[Probe]] = [[], []]
         for number in range(asked.count):
             whole = LinuxFunction.proof(asked.each, replace(ends, leader=client(ends, number)))
@@ -105,18 +92,16 @@ class SubscribersFunction(Function):
 
     def probe(self, session: HostSession, function: str) -> FunctionFacts:
         """Returns the versions of the kernel and of nft. Raises Unsupported with the package that is missing."""
-        return replace(LinuxFunction().probe(session, self._of(function).each), component=self.name)
+        return replace(LinuxFunction().probe(session, self.parse_own(function).each), component=self.name)
 
     def start(self, session: HostSession, spec: FunctionSpec) -> None:
         """Makes all firewalls. Raises ProvisionError with the number of the one that cannot be made."""
-        _, inner, outer = spec.with_ports()
-        if not isinstance(inner, Veth) or not isinstance(outer, Veth) or spec.node_facts is None:
-            raise ProvisionError(f"function {spec.function} needs kernel interfaces")
-        self._session, self._spec, self._netns = session, spec, spec.node_facts.netns
-        asked = self._of(spec.function)
+        inner, outer = spec.interfaces
+        self._session, self._spec, self._netns = session, spec, spec.netns
+        asked = self.parse_own(spec.function)
         count = asked.count
-        rules = ruleset(Parts.of(asked.each) or Parts(), pool_of(spec.ends), *_LINKS)
-        ports = ((inner.interface, _SOURCE_AT, _INWARD), (outer.interface, _TARGET_AT, _OUTWARD))
+        rules = ruleset(Parts.parse(asked.each) or Parts(), pool_of(spec.ends), *_LINKS)
+        ports = ((inner, _SOURCE_AT, _INWARD), (outer, _TARGET_AT, _OUTWARD))
         for number in range(count):
             try:
                 self._make(session, replace(spec.ends, leader=client(spec.ends, number)), number, rules)
@@ -131,10 +116,12 @@ class SubscribersFunction(Function):
         self._facts = replace(self.probe(session, spec.function), config={"nft": rules, "subscribers": count})
 
     def _make(self, session: HostSession, ends: Ends, number: int, rules: str) -> None:
-        """Makes the firewall of a subscriber, with a link to either side."""
+        """Makes the firewall of a subscriber, with a link to each side."""
         assert self._spec is not None
         assert self._spec.node_facts is not None
-        node = self._spec.node_facts.name.removeprefix(session.name(""))  # two rigs may be there at once
+        node = self._spec.node_facts.name.removeprefix(
+            session.name("")
+        )  # unique, because two rigs can exist at the same time
         netns = links.create_netns(session, f"{node}s{number}")
         self._made.append(netns)
         for first, name, address, neighbour in (
@@ -147,19 +134,16 @@ class SubscribersFunction(Function):
         make_router(netns, ends, *_LINKS)
         session.spawner.run(["nft", "-f", "-"], timeout_s=_TOOL_S, netns=netns, input=rules)
 
-    def facts(self) -> FunctionFacts:
-        return self._facts
-
-    def _ports(self) -> tuple[FunctionSpec, str, str]:
-        spec = self._spec
-        if spec is None or not isinstance(spec.inner, Veth) or not isinstance(spec.outer, Veth):
+    def _live(self) -> FunctionSpec:
+        if self._spec is None:
             raise ProvisionError("the function was not started")
-        return spec, spec.inner.interface, spec.outer.interface
+        return self._spec
 
     def check(self) -> None:
         """Raises ProvisionError if a port or a firewall's link is gone."""
-        spec, inner, outer = self._ports()
-        count = self._of(spec.function).count
+        spec = self._live()
+        inner, outer = spec.interfaces
+        count = self.parse_own(spec.function).count
         there = {name for name, _ in self._links()}
         for name in (inner, outer, *(f"s{first + k}" for k in range(count) for first in (_INWARD, _OUTWARD))):
             if name not in there:
@@ -172,8 +156,9 @@ class SubscribersFunction(Function):
 
     def counters(self) -> FunctionCounters:
         """Returns what its ports carried, and what each firewall gave to side b."""
-        spec, inner, outer = self._ports()
-        count = self._of(spec.function).count
+        spec = self._live()
+        inner, outer = spec.interfaces
+        count = self.parse_own(spec.function).count
         counted = dict(self._links())
         try:
             return FunctionCounters(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from pytest_icbench.driver.function.linux_parts import Parts
+from pytest_icbench.driver.function.grammar import Parts
 from pytest_icbench.driver.function.protocol import FunctionSpec
 from pytest_icbench.driver.switch.common.daemon import Daemon
 from pytest_icbench.driver.switch.dpdk.dpdk_process import find_binary

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from pytest_icbench.driver.function.dpdk_function import DpdkFunction, check_ports, port_statistics
-from pytest_icbench.driver.function.proof import frame, swapped, turned
+from pytest_icbench.driver.function.process_function import DpdkFunction, check_ports, port_statistics
+from pytest_icbench.driver.function.proof import pass_both_ways, swapped, turned
 from pytest_icbench.driver.function.protocol import Ends, FunctionSpec, Probe
 from pytest_icbench.driver.switch.dpdk import dpdk_process
 from pytest_icbench.driver.switch.dpdk.dpdk_process import query, telemetry_socket
@@ -20,12 +20,11 @@ from pytest_icbench.model.function_facts import FunctionCounters
 from pytest_icbench.model.switch_traits import Kind
 
 _PART = re.compile(r"io|macswap|tupleswap|noisy(?P<lookups>[1-9]\d{0,3})", re.ASCII)
-#: Its names for modes, where they are other ones.
+#: Forwarding modes whose names differ from the functions'.
 _MODES = {"tupleswap": "5tswap"}
 _BUFFERS = 4096
-#: Memory that it looks up if noisy, in MiB.
+#: Memory for the lookups of ``noisyN``, in MiB.
 _NOISY_MIB = 64
-_FRAMES, _FIRST_PORT = 20, 1024
 _UP = "UP"
 
 
@@ -35,7 +34,7 @@ class TestpmdFunction(DpdkFunction):
     __test__ = False  # no class of tests
     name = "testpmd"
     help = "io, macswap, tupleswap (MAC, IP and UDP ports), noisyN (N random reads and writes a frame, to 9999)"
-    hugepages_mib = 160  # its buffers and, if noisy, the memory that it looks up
+    hugepages_mib = 160  # its buffers and the memory for noisy lookups
     any_frame = True
     main_apart = True
     telemetry = True
@@ -47,7 +46,7 @@ class TestpmdFunction(DpdkFunction):
 
     @classmethod
     def program(cls, session: HostSession) -> Path:
-        """Returns Debian's. Raises Unsupported with the remedy."""
+        """Returns Debian's program. Raises Unsupported with the remedy."""
         remedy = "install it (Debian's package dpdk)"
         return dpdk_process.find_binary(session, cls.name, None, ["dpdk-testpmd"], remedy)
 
@@ -61,25 +60,18 @@ class TestpmdFunction(DpdkFunction):
 
     @classmethod
     def proof(cls, function: str, ends: Ends) -> Sequence[Sequence[Probe]]:
-        """Returns frames in both directions, which pass as they are or turned round."""
+        """Returns frames in both directions, which pass unchanged or with their addresses swapped."""
         change = {"macswap": swapped, "tupleswap": turned}.get(function, bytes)
         words = {"macswap": "with its MAC addresses swapped", "tupleswap": "with its addresses and ports swapped"}
-
-        def probes(forth: bool) -> list[Probe]:
-            source, target = (ends.leader, ends.follower) if forth else (ends.follower, ends.leader)
-            frames = [frame(source, target, _FIRST_PORT + number) for number in range(_FRAMES)]
-            says = f"has to pass {words.get(function, 'unchanged')}"
-            return [Probe(forth, data, change(data), says) for data in frames]
-
-        return probes(True), probes(False)
+        return pass_both_ways(ends, change, words.get(function, "unchanged"))
 
     def start(self, session: HostSession, spec: FunctionSpec) -> None:
         """Starts it in the node and waits until both ports are up. Raises ProvisionError with the log's tail."""
         check_ports(spec, self.name)
         if spec.function == "tupleswap" and flows.differ_by_port(spec.flows):
             raise Unsupported(
-                "tupleswap leads flows that differ by port to as many ports, of which a receiver hears one: let their"
-                " addresses differ"
+                "tupleswap sends flows that differ by port to as many ports, and a receiver listens on one: choose flows"
+                " that differ by address"
             )
         spec.directory.mkdir()
         self._runtime = spec.directory
@@ -87,7 +79,7 @@ class TestpmdFunction(DpdkFunction):
         # It ends at the end of its input, so it does not outlive a killed harness.
         daemon = self.start_process(session, spec, options)
         daemon.wait_until(self._ready, failure="does not see its ports up", timeout_s=2 * dpdk_process.START_S)
-        self.started(session, {"arguments": options})
+        self.record_facts(session, {"arguments": options})
 
     def _ready(self) -> bool:
         path = telemetry_socket(self._runtime)
@@ -95,12 +87,12 @@ class TestpmdFunction(DpdkFunction):
             return False
         try:
             links = query(path, *(f"/ethdev/link_status,{port}" for port in (0, 1)))
-        except ProvisionError:  # the socket is there before it listens
+        except ProvisionError:  # the socket exists before the process listens
             return False
         return all(link is not None and link.get("status") == _UP for link in links)
 
     def counters(self) -> FunctionCounters:
-        """Returns what its ports counted; nothing is denied."""
+        """Returns the ports' counters; nothing is dropped on purpose."""
         spec, _ = self.live()
         inner, outer = port_statistics(self._runtime, 2)
         taken, back = inner["ipackets"], outer["ipackets"]

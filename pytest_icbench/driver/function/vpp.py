@@ -13,10 +13,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pytest_icbench.driver.function.linux import pool_of
-from pytest_icbench.driver.function.linux_parts import FCS_BYTES, FIRST_PORT, POOL_PORTS, SOURCES, Parts
+from pytest_icbench.driver.function.grammar import (
+    FCS_BYTES,
+    FIRST_PORT,
+    SOURCES,
+    Parts,
+    RouterFunction,
+    pool_of,
+)
+from pytest_icbench.driver.function.process_function import ProcessFunction
 from pytest_icbench.driver.function.protocol import VETH, Ends, FunctionSpec, SetRate
-from pytest_icbench.driver.function.word_function import WordFunction
 from pytest_icbench.driver.switch.common.daemon import Daemon
 from pytest_icbench.driver.switch.common.userspace_ports import MEMIF, check_socket_path, wait_for_sockets
 from pytest_icbench.driver.switch.vpp import client as vpp_client
@@ -113,7 +119,7 @@ def commands(parts: Parts, ends: Ends, inner: str, outer: str, frame_bytes: floa
     return lines
 
 
-class VppFunction(WordFunction):
+class VppFunction(RouterFunction, ProcessFunction):
     """A VPP in a node, with two interfaces of the kernel (AF_PACKET) or two memifs."""
 
     name = "vpp"
@@ -129,15 +135,13 @@ class VppFunction(WordFunction):
     config_keys: ClassVar[Mapping[str, Kind]] = {"startup": "text", "commands": "texts"}
 
     def __init__(self) -> None:
-        self._spec: FunctionSpec | None = None
-        self._daemon: Daemon | None = None
+        super().__init__()
         self._client: vpp_client.VppClient | None = None
-        self._facts = FunctionFacts(self.name)
         self._indexes: tuple[int, int] = (0, 0)
         self._denying: tuple[int, Sequence[int]] | None = None
 
     @classmethod
-    def able(cls, parts: Parts) -> bool:
+    def can_make(cls, parts: Parts) -> bool:
         if parts.firewall or parts.elements or parts.shape_bits:
             return False
         return parts.rules <= _MOST_RULES and parts.sessions <= _MOST_SESSIONS
@@ -147,16 +151,8 @@ class VppFunction(WordFunction):
         return cls.ports if cls.word in function.split("+") else (MEMIF,)
 
     @classmethod
-    def most_flows(cls, function: str) -> int | None:
-        return POOL_PORTS if cls.parts_of(function).nat else None
-
-    @classmethod
-    def only_answers(cls, function: str) -> bool:
-        return cls.parts_of(function).nat
-
-    @classmethod
     def set_rate(cls, function: str, frame_bytes: float) -> SetRate | None:
-        pps = cls.parts_of(function).police_pps
+        pps = cls.parse_own(function).police_pps
         burst = int(_burst_bytes(pps, frame_bytes) / (frame_bytes - FCS_BYTES))
         return SetRate(pps, _TOLERANCE, burst) if pps else None
 
@@ -171,7 +167,7 @@ class VppFunction(WordFunction):
     def start(self, session: HostSession, spec: FunctionSpec) -> None:
         """Starts VPP in the node, makes its interfaces and the function. Raises ProvisionError with VPP's words."""
         node, inner, outer = spec.with_ports()
-        parts = self.parts_of(spec.function)
+        parts = self.parse_own(spec.function)
         if parts.police_pps and len(set(spec.sizes)) != 1:
             raise Unsupported("VPP's policer counts bytes: take one packet size with it, not a mix")
         self._spec = spec
@@ -242,29 +238,23 @@ class VppFunction(WordFunction):
             client.call("sw_interface_set_flags", sw_if_index=index, flags=_ADMIN_UP)
         return lines
 
-    def facts(self) -> FunctionFacts:
-        return self._facts
-
     def _live(self) -> tuple[FunctionSpec, vpp_client.VppClient]:
-        if self._spec is None or self._daemon is None or self._client is None:
+        spec, _ = self.live()
+        if self._client is None:
             raise ProvisionError("the function was not started")
-        self._daemon.check()
-        return self._spec, self._client
-
-    def check(self) -> None:
-        self._live()
+        return spec, self._client
 
     def forget(self) -> None:
         """Makes the NAT anew: VPP's command that clears its sessions loses its static mappings, too."""
         _, client = self._live()
-        lines = [line for line in self._facts.config["commands"] if line.startswith(_NAT_LINES)]
+        lines = [line for line in self.facts().config["commands"] if line.startswith(_NAT_LINES)]
         for line in (_NAT_OFF, *lines) if lines else ():
             client.command(line)
 
     def counters(self) -> FunctionCounters:
         """Returns what its interfaces carried, and what its rules, its policer and its table dropped."""
         spec, client = self._live()
-        parts = self.parts_of(spec.function)
+        parts = self.parse_own(spec.function)
         inner, outer = self._indexes
         stats = client.statistics()
         try:
@@ -294,8 +284,7 @@ class VppFunction(WordFunction):
     def stop(self) -> None:
         """Ends VPP; what it made ends with it."""
         client, self._client = self._client, None
-        if self._daemon is not None:
-            self._daemon.stop()
+        super().stop()
         if client is not None:
             client.close()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Functions that are one DPDK process between two ports: its program, its EAL arguments, its start."""
+"""Functions that are one process between two ports, of DPDK or not: its start, its state, its end."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def find_example(session: HostSession, name: str) -> Path:
 
 
 def check_ports(spec: FunctionSpec, name: str) -> None:
-    """Raises Unsupported for ports without an address of their own, and for frames that do not fit into a buffer."""
+    """Raises Unsupported for ports without a MAC address and for frames that do not fit into a buffer."""
     if not all(
         isinstance(port, Pci) or (isinstance(port, VhostUser) and port.role == "front-end")
         for port in (spec.inner, spec.outer)
@@ -41,7 +41,7 @@ def check_ports(spec: FunctionSpec, name: str) -> None:
 
 
 def eal_of_both(spec: FunctionSpec, ring: int) -> list[str]:
-    """Returns EAL's arguments for the inner and the outer port; ``check_ports`` comes before."""
+    """Returns EAL's arguments for the inner and the outer port, which ``check_ports`` has accepted."""
     _, inner, outer = spec.with_ports()
     eal = eal_arguments(inner, "dpdk", cpu=spec.cpu, ring=ring, jumbo=False)
     if isinstance(outer, Pci):
@@ -50,7 +50,7 @@ def eal_of_both(spec: FunctionSpec, ring: int) -> list[str]:
 
 
 def virtio_user_devices(spec: FunctionSpec, ring: int) -> list[str]:
-    """Returns the values of ``--vdev`` for the inner and the outer port; ``check_ports`` comes before."""
+    """Returns the values of ``--vdev`` for the inner and the outer port, which ``check_ports`` has accepted."""
     devices = []
     for number, port in enumerate((spec.inner, spec.outer)):
         assert isinstance(port, VhostUser)
@@ -59,23 +59,54 @@ def virtio_user_devices(spec: FunctionSpec, ring: int) -> list[str]:
 
 
 def port_statistics(runtime: Path, ports: int) -> list[Any]:
-    """Returns the counters of so many ports, in order. Raises ProvisionError if the process does not tell them."""
+    """Returns the counters of the first ``ports`` ports. Raises ProvisionError if the process does not report them."""
     path = telemetry_socket(runtime)
     if path is None:
-        raise ProvisionError("the function tells no counters: its telemetry socket is gone")
+        raise ProvisionError("the function reports no counters: its telemetry socket is gone")
     return query(path, *(f"/ethdev/stats,{port}" for port in range(ports)))
 
 
-#: Those of functions whose ports have addresses to which frames are sent.
+#: Port kinds of functions that receive frames at the MAC addresses of their own ports.
 ROUTER_PORTS = (VHOST_USER, VHOST_USER_PACKED, VFIO)
 
 
-class DpdkFunction(Function):
-    """A driver whose function is one DPDK process. It polls, and never gives its CPU away.
+class ProcessFunction(Function):
+    """A driver whose function is one process. Its ``start`` sets ``_spec`` and ``_daemon``."""
+
+    def __init__(self) -> None:
+        self._spec: FunctionSpec | None = None
+        self._daemon: Daemon | None = None
+
+    def live(self) -> tuple[FunctionSpec, Daemon]:
+        """Returns the request and the running process. Raises ProvisionError if it has died or was not started."""
+        if self._spec is None or self._daemon is None:
+            raise ProvisionError("the function was not started")
+        self._daemon.check()
+        return self._spec, self._daemon
+
+    def check(self) -> None:
+        self.live()
+
+    def counters(self) -> FunctionCounters:
+        """Returns only pair and hop: the process has no counters."""
+        spec, _ = self.live()
+        return FunctionCounters(spec.pair, hop=spec.hop)
+
+    def leave(self) -> None:
+        if self._daemon is not None:
+            self._daemon.leave()
+
+    def stop(self) -> None:
+        if self._daemon is not None:
+            self._daemon.stop()
+
+
+class DpdkFunction(ProcessFunction):
+    """A driver whose function is one DPDK process. It polls and never yields its CPU.
 
     Attributes:
         ring: descriptors of its rings.
-        main_apart: whether its main thread does not poll, so that another one does, on the same CPU.
+        main_apart: whether the main thread does not poll, so that a second thread polls on the same CPU.
         telemetry: whether EAL's telemetry socket is open.
     """
 
@@ -85,11 +116,6 @@ class DpdkFunction(Function):
     ring: ClassVar[int] = 256
     main_apart: ClassVar[bool] = False
     telemetry: ClassVar[bool] = False
-
-    def __init__(self) -> None:
-        self._spec: FunctionSpec | None = None
-        self._daemon: Daemon | None = None
-        self._facts = FunctionFacts(self.name)
 
     @classmethod
     def program(cls, session: HostSession) -> Path:
@@ -105,7 +131,7 @@ class DpdkFunction(Function):
         return FunctionFacts(self.name, f"DPDK {dpdk_process.eal_version(session, self.program(session), self.name)}")
 
     def start_process(self, session: HostSession, spec: FunctionSpec, options: Sequence[str]) -> Daemon:
-        """Starts the program in the node, with EAL's arguments for both ports and its own options behind them."""
+        """Starts the program in the node: EAL's arguments for both ports, then its own options."""
         node, _, _ = spec.with_ports()
         eal = eal_of_both(spec, self.ring)
         eal[eal.index("-m") + 1] = str(self.hugepages_mib)
@@ -125,33 +151,7 @@ class DpdkFunction(Function):
         self._daemon = daemon = Daemon(spec.label, node.spawn(argv, cpus=[spec.cpu], log=spec.log))
         return daemon
 
-    def started(self, session: HostSession, config: dict[str, Any]) -> None:
-        """Keeps the facts of the running function, with the configuration with which it was started."""
+    def record_facts(self, session: HostSession, config: dict[str, Any]) -> None:
+        """Records the facts of the running function, with the configuration with which it was started."""
         spec, _ = self.live()
         self._facts = FunctionFacts(self.name, self.probe(session, spec.function).version, config)
-
-    def live(self) -> tuple[FunctionSpec, Daemon]:
-        """Returns what it was asked for, and its process. Raises ProvisionError if it has died or was not started."""
-        if self._spec is None or self._daemon is None:
-            raise ProvisionError("the function was not started")
-        self._daemon.check()
-        return self._spec, self._daemon
-
-    def facts(self) -> FunctionFacts:
-        return self._facts
-
-    def check(self) -> None:
-        self.live()
-
-    def counters(self) -> FunctionCounters:
-        """Returns nothing but its place: it has no counters."""
-        spec, _ = self.live()
-        return FunctionCounters(spec.pair, hop=spec.hop)
-
-    def leave(self) -> None:
-        if self._daemon is not None:
-            self._daemon.leave()
-
-    def stop(self) -> None:
-        if self._daemon is not None:
-            self._daemon.stop()
