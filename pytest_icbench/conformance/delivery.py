@@ -33,13 +33,13 @@ _numbers = itertools.count(1)
 _strangers = itertools.count(1)
 
 
-def stranger() -> str:
+def unknown_mac() -> str:
     """Returns a MAC address that no switch has seen yet."""
     number = next(_strangers)
     return f"{_STRANGER}:{number >> 8 & 0xFF:02x}:{number & 0xFF:02x}"
 
 
-def _filled(head: Packet, packet_size: int) -> bytes:
+def _fill(head: Packet, packet_size: int) -> bytes:
     """Returns a unique frame of this packet size, which includes the FCS. Raises ValueError if it is too small."""
     length = packet_size - FCS_BYTES - len(head)
     if length < 0:
@@ -49,7 +49,7 @@ def _filled(head: Packet, packet_size: int) -> bytes:
     return bytes(head / Raw(pattern[:length]))
 
 
-def described(frame: bytes) -> str:
+def describe(frame: bytes) -> str:
     """Describes a frame for messages."""
     return f"{Ether(frame).summary()}, {len(frame) + FCS_BYTES} bytes"
 
@@ -59,7 +59,7 @@ def ethernet(source: str, destination: str, packet_size: int = 64, *, vlan: int 
     link = Ether(src=source, dst=destination, type=0x88B5)
     if vlan is not None:
         link = Ether(src=source, dst=destination) / Dot1Q(vlan=vlan, type=0x88B5)
-    return _filled(link, packet_size)
+    return _fill(link, packet_size)
 
 
 class RoutedAddress(Address):
@@ -80,24 +80,24 @@ def _ip(source: Address, destination: Address, **fields: Any) -> IP:
 
 def ipv4(source: Address, destination: Address, packet_size: int = 64, *, vlan: int | None = None) -> bytes:
     """Returns a frame with IPv4 and UDP, of at least 64 bytes, with a VLAN tag 68."""
-    return _filled(_link(source, destination, vlan) / _ip(source, destination) / UDP(), packet_size)
+    return _fill(_link(source, destination, vlan) / _ip(source, destination) / UDP(), packet_size)
 
 
 def ipv6(source: Address, destination: Address, packet_size: int = 84, *, vlan: int | None = None) -> bytes:
     """Returns a frame with IPv6 and UDP, of at least 84 bytes."""
-    return _filled(_link(source, destination, vlan) / IPv6(src="2001:2::1", dst="2001:2::2") / UDP(), packet_size)
+    return _fill(_link(source, destination, vlan) / IPv6(src="2001:2::1", dst="2001:2::2") / UDP(), packet_size)
 
 
-def kinds(source: Address, destination: Address) -> dict[str, bytes]:
+def unicast_frames(source: Address, destination: Address) -> dict[str, bytes]:
     """Returns one frame of every kind of unicast without a VLAN tag, by its name."""
     link = Ether(src=source.mac, dst=destination.mac)
     ip = _ip(source, destination)
     packets = {
         "IPv4, UDP": ipv4(source, destination),
         "IPv4, UDP, odd length": ipv4(source, destination, 111),
-        "IPv4, TCP SYN": _filled(link / ip / TCP(flags="S"), 128),
-        "IPv4, ICMP echo": _filled(link / ip / ICMP(), 128),
-        "IPv4, fragment": _filled(link / _ip(source, destination, frag=100, flags="MF", proto=17), 256),
+        "IPv4, TCP SYN": _fill(link / ip / TCP(flags="S"), 128),
+        "IPv4, ICMP echo": _fill(link / ip / ICMP(), 128),
+        "IPv4, fragment": _fill(link / _ip(source, destination, frag=100, flags="MF", proto=17), 256),
     }
     # A router checks the header.
     return packets if isinstance(destination, RoutedAddress) else packets | _frames_of_every_kind(source, destination)
@@ -107,25 +107,25 @@ def _frames_of_every_kind(source: Address, destination: Address) -> dict[str, by
     """Returns frames that are no IPv4 packets, or faulty ones, by their names."""
     link = Ether(src=source.mac, dst=destination.mac)
     return {
-        "IPv4, wrong checksum": _filled(link / _ip(source, destination, chksum=1) / UDP(chksum=1), 100),
+        "IPv4, wrong checksum": _fill(link / _ip(source, destination, chksum=1) / UDP(chksum=1), 100),
         "IPv6, UDP": ipv6(source, destination),
         "IPv6, UDP, long": ipv6(source, destination, 1518),
         "EtherType 0x88b5": ethernet(source.mac, destination.mac),
     }
 
 
-def tagged(source: Address, destination: Address) -> dict[str, bytes]:
+def tagged_frames(source: Address, destination: Address) -> dict[str, bytes]:
     """Returns one frame of every kind with a VLAN tag, by its name."""
     priority = Ether(src=source.mac, dst=destination.mac) / Dot1Q(vlan=0, prio=5)
     frames = {f"VLAN {vlan}, IPv4": ipv4(source, destination, 68, vlan=vlan) for vlan in VLANS if vlan}
     if not isinstance(destination, RoutedAddress):
         frames["VLAN 100, IPv6"] = ipv6(source, destination, 88, vlan=100)
     frames["VLAN 100, 1518 bytes and the tag"] = ipv4(source, destination, 1522, vlan=100)
-    frames["priority 5 without VLAN"] = _filled(priority / _ip(source, destination) / UDP(), 200)
+    frames["priority 5 without VLAN"] = _fill(priority / _ip(source, destination) / UDP(), 200)
     return frames
 
 
-def flow(source: Address, destination: Address, sizes: Sequence[int], count: int) -> list[bytes]:
+def flow_frames(source: Address, destination: Address, sizes: Sequence[int], count: int) -> list[bytes]:
     """Returns the frames of an IPv4 flow.
 
     Args:
@@ -133,7 +133,7 @@ def flow(source: Address, destination: Address, sizes: Sequence[int], count: int
         count: number of frames.
     """
     link = Ether(src=source.mac, dst=destination.mac)
-    models = [_filled(link / _ip(source, destination) / UDP(chksum=0), size) for size in sizes]
+    models = [_fill(link / _ip(source, destination) / UDP(chksum=0), size) for size in sizes]
     heads = [model[:HEADERS_BYTES] + next(_numbers).to_bytes(4) for model in models]
     return [heads[n % len(sizes)] + n.to_bytes(4) + models[n % len(sizes)][HEADERS_BYTES + 8 :] for n in range(count)]
 
@@ -156,7 +156,7 @@ def _as_sent(frame: bytes, hops: int) -> bytes:
     return frame[:_LINK_BYTES] + header + frame[_LINK_BYTES + len(header) :]
 
 
-class Traffic:
+class DeliveryChecker:
     """Sends frames through a switch and checks where they arrive.
 
     Attributes:
@@ -254,7 +254,7 @@ class Traffic:
         missing = sorted(there for there in destinations[lost[0]] if lost[0] not in delivered[there])
         raise AssertionError(
             f"{len(lost)} of {len(sent[sender])} frames from endpoint {sender} never arrived at endpoint {missing[0]},"
-            f" sent {_ATTEMPTS} times; the first: {described(lost[0])}"
+            f" sent {_ATTEMPTS} times; the first: {describe(lost[0])}"
         )
 
     def _allowed(self, sender: int, frame: bytes, to: set[int]) -> set[int]:
@@ -268,11 +268,11 @@ class Traffic:
         for index, frames in arrived.items():
             for frame, count in Counter(frames).items():
                 event = f"endpoint {index} got a frame"
-                assert frame in destinations, f"{event} that no endpoint sent (altered?): {described(frame)}"
+                assert frame in destinations, f"{event} that no endpoint sent (altered?): {describe(frame)}"
                 assert index in destinations[frame], (
-                    f"{event} that was for {sorted(destinations[frame])}: {described(frame)}"
+                    f"{event} that was for {sorted(destinations[frame])}: {describe(frame)}"
                 )
-                assert count == 1, f"{event} {count} times: {described(frame)}"
+                assert count == 1, f"{event} {count} times: {describe(frame)}"
 
     def deliver_in_order(self, sent: Mapping[int, Sequence[bytes]]) -> dict[int, list[bytes]]:
         """Sends flows of frames to the senders' peers. Fails if a frame arrives out of order or elsewhere.

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from pytest_icbench.driver.function.process_function import ProcessFunction
-from pytest_icbench.driver.function.proof import pass_both_ways, swapped
+from pytest_icbench.driver.function.proof import pass_both_ways, swap_macs
 from pytest_icbench.driver.function.protocol import VETH, Ends, FunctionSpec, Probe
 from pytest_icbench.driver.switch.common.daemon import Daemon
 from pytest_icbench.driver.switch.common.userspace_ports import MEMIF, VHOST_USER, VHOST_USER_PACKED
@@ -79,7 +79,7 @@ class ForwarderFunction(ProcessFunction):
         """Returns frames in both directions, which pass unchanged or with their MAC addresses swapped."""
         swaps = cls.readdresses(function, ends.hops)
         words = "with its MAC addresses swapped" if swaps else "unchanged"
-        return pass_both_ways(ends, swapped if swaps else bytes, words)
+        return pass_both_ways(ends, swap_macs if swaps else bytes, words)
 
     @classmethod
     def readdresses(cls, function: str, hops: int) -> bool:

@@ -17,7 +17,7 @@ from pytest_icbench.driver.function.grammar import ParsedFunction, Parts
 from pytest_icbench.driver.function.linux import LinuxFunction
 from pytest_icbench.driver.function.protocol import VETH, Ends, FunctionSpec, Probe, SetRate
 from pytest_icbench.driver.function.suricata import SuricataFunction
-from pytest_icbench.driver.function.suricata_engine import Engine, Program, rules, text
+from pytest_icbench.driver.function.suricata_engine import Engine, Program, rule_file, rule_text
 from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported
 from pytest_icbench.host.namespaces import entered
 from pytest_icbench.host.session import HostSession
@@ -80,10 +80,10 @@ class GatewayFunction(ParsedFunction[tuple[str, str]]):
         seen_by_leader, seen_by_follower = cls.seen(function, ends)
         for place in sorted({*range(min(parts.rules, _LISTED_FRAMES)), parts.rules - 1}):
             says = f"has to be denied: rule {place + 1} of the inspection is for it"
-            forth = proof.frame(ends.leader, seen_by_leader, _FIRST_PORT + place, text=text(place))
-            back = proof.frame(ends.follower, seen_by_follower, _ANSWERED_PORT, text=text(place))
+            forth = proof.frame(ends.leader, seen_by_leader, _FIRST_PORT + place, text=rule_text(place))
+            back = proof.frame(ends.follower, seen_by_follower, _ANSWERED_PORT, text=rule_text(place))
             stages[0].append(Probe(True, forth, None, says))
-            stages[1].append(Probe(False, proof.numbered(back, _FIRST_PORT + place), None, says))
+            stages[1].append(Probe(False, proof.set_number(back, _FIRST_PORT + place), None, says))
         return stages
 
     @classmethod
@@ -116,7 +116,7 @@ class GatewayFunction(ParsedFunction[tuple[str, str]]):
         self._router.start(session, replace(spec, function=router))
         queue = _queue(session, self._netns)
         nfq = {"nfq": {"mode": "accept", "fail-open": False}}
-        self._engine = engine = Engine(session, spec, nfq, ["-q", "0"], rules(parts))
+        self._engine = engine = Engine(session, spec, nfq, ["-q", "0"], rule_file(parts))
         engine.await_started()
         config: dict[str, Any] = {**self._router.facts().config, "queue": queue, **engine.config}
         self._facts = FunctionFacts(self.name, self.probe(session, spec.function).version, config)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Generic, Self, TypeVar
 
-from pytest_icbench.driver.function.proof import FREE_FRAMES, FREE_PORT, TTL, frame, routed
+from pytest_icbench.driver.function.proof import FREE_FRAMES, FREE_PORT, TTL, frame, route_frame
 from pytest_icbench.driver.function.protocol import Ends, Function, Probe
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.model.denial import Denial, denied_before
@@ -249,7 +249,7 @@ class RouterFunction(PartsFunction):
         ports += [(FIRST_PORT + place, parts.denies(place)) for place in listed]
         for port, denied in ports:
             sent = frame(ends.leader, seen_by_leader, port)
-            out = routed(sent, ends.outer.mac, ends.follower.mac, source_ip=pool, hops=ends.hops)
+            out = route_frame(sent, ends.outer.mac, ends.follower.mac, source_ip=pool, hops=ends.hops)
             forth.append(Probe(True, sent, None if denied else out, "has to be denied" if denied else to_b))
         for number in range(FREE_FRAMES if parts.firewall else 0):
             sent = frame(ends.follower, seen_by_follower, UNASKED_PORT + number)
@@ -257,6 +257,6 @@ class RouterFunction(PartsFunction):
         for number in range(FREE_FRAMES):
             sent = frame(ends.follower, seen_by_follower, FREE_PORT + number)
             target = ends.leader.ip if pool else None
-            out = routed(sent, ends.inner.mac, ends.leader.mac, target_ip=target, hops=ends.hops)
+            out = route_frame(sent, ends.inner.mac, ends.leader.mac, target_ip=target, hops=ends.hops)
             back.append(Probe(False, sent, out, f"has to reach {ends.leader.ip} {ttl}"))
         return forth, back

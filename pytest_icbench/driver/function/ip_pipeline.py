@@ -102,7 +102,7 @@ class _Table:
     file: str = ""
 
 
-def script(
+def write_script(
     parts: Parts, ends: Ends, *, ports: Sequence[int], label: str | None, frame_bytes: float, node: int
 ) -> Script:
     """Returns the script.
@@ -368,7 +368,7 @@ class IpPipelineFunction(RouterFunction, DpdkFunction):
         directory = spec.directory
         directory.mkdir()
         (probes, _) = self.proof(spec.function, spec.ends)
-        self._script = made = script(
+        self._script = made = write_script(
             parts,
             spec.ends,
             ports=sorted({int.from_bytes(probe.frame[_SOURCE_PORT_AT : _SOURCE_PORT_AT + 2]) for probe in probes}),

@@ -113,7 +113,7 @@ def ruleset(parts: Parts, pool: Address, inner: str, outer: str) -> str:
     return "\n".join([*lines, "}", ""]) if len(lines) > 2 else ""
 
 
-def accounts(inner: str, outer: str) -> str:
+def accounting_rules(inner: str, outer: str) -> str:
     """Returns the rules that count the workload's control frames from side a: in a chain data are counted without them.
 
     The window of a control frame, 65535, stands behind the UDP header and the stream. A frame is taken before the table
@@ -132,7 +132,7 @@ def accounts(inner: str, outer: str) -> str:
     return "\n".join([*lines, "}", ""])
 
 
-def shaper(parts: Parts, outer: str) -> list[list[str]]:
+def shaper_commands(parts: Parts, outer: str) -> list[list[str]]:
     """Returns the arguments of ``tc`` that make the shaper; none without one."""
     if not parts.shape_bits:
         return []
@@ -204,10 +204,10 @@ class LinuxFunction(RouterFunction):
         own = str(spec.config.get("nft", "")).rstrip("\n")
         rules = self._rules + (f"{own}\n" if own else "")  # nft wants a line to end
         make_router(self._netns, spec.ends, inner, outer)
-        counting = accounts(inner, outer) if spec.counts_control else ""
+        counting = accounting_rules(inner, outer) if spec.counts_control else ""
         if rules or counting:
             self._tool(["nft", "-f", "-"], rules + counting)
-        commands = shaper(parts, outer)
+        commands = shaper_commands(parts, outer)
         for arguments in commands:
             self._tool(["tc", *arguments])
         config: dict[str, Any] = {"nft": rules + counting, "tc": [" ".join(arguments) for arguments in commands]}

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from pytest_icbench.driver.function.grammar import OWN_PORT, UNASKED_PORT, Parts, PartsFunction, pool_of
-from pytest_icbench.driver.function.proof import frame, translated
+from pytest_icbench.driver.function.proof import frame, translate
 from pytest_icbench.driver.function.protocol import Ends, FunctionSpec, Probe, SetRate
 from pytest_icbench.driver.switch.common.userspace_ports import VHOST_USER, VHOST_USER_PACKED
 from pytest_icbench.driver.switch.ovs.daemons import find_installation
@@ -79,10 +79,10 @@ class OvsFunction(PartsFunction):
         for port in ports:
             sent = frame(ends.leader, ends.follower, port)
             forth.append(
-                Probe(True, sent, translated(sent, source_ip=pool), f"has to leave from {pool or 'its source'}")
+                Probe(True, sent, translate(sent, source_ip=pool), f"has to leave from {pool or 'its source'}")
             )
             sent = frame(ends.follower, leader, port)
-            out = translated(sent, target_ip=ends.leader.ip if pool else None)
+            out = translate(sent, target_ip=ends.leader.ip if pool else None)
             back.append(Probe(False, sent, out, f"has to reach {ends.leader.ip}"))
         if parts.stateful:
             for port in range(UNASKED_PORT, UNASKED_PORT + _FRAMES):

@@ -68,19 +68,20 @@ def _summed(data: bytes) -> bytes:
     return bytes(frame_bytes)
 
 
-def swapped(data: bytes) -> bytes:
+def swap_macs(data: bytes) -> bytes:
     """Returns a frame with its MAC addresses swapped."""
     return data[6:12] + data[:6] + data[12:]
 
 
-def turned(data: bytes) -> bytes:
+def swap_ends(data: bytes) -> bytes:
     """Returns a frame with its MAC and IP addresses and its UDP ports swapped; its checksums stay correct."""
-    ports = _ETHERNET + _IPV4
-    ends = data[_TARGET_AT:ports] + data[_SOURCE_AT:_TARGET_AT]
-    return swapped(data)[:_SOURCE_AT] + ends + data[ports + 2 : ports + 4] + data[ports : ports + 2] + data[ports + 4 :]
+    udp = _ETHERNET + _IPV4
+    addresses = data[_TARGET_AT:udp] + data[_SOURCE_AT:_TARGET_AT]
+    ports = data[udp + 2 : udp + 4] + data[udp : udp + 2]
+    return swap_macs(data)[:_SOURCE_AT] + addresses + ports + data[udp + 4 :]
 
 
-def routed(
+def route_frame(
     data: bytes, source: str, target: str, *, source_ip: str | None = None, target_ip: str | None = None, hops: int = 1
 ) -> bytes:
     """Returns a frame as a router sends it: new MAC addresses, a lower TTL, correct checksums.
@@ -92,10 +93,10 @@ def routed(
     """
     frame_bytes = bytearray(_mac(target) + _mac(source) + data[12:])
     frame_bytes[_TTL_AT] -= hops
-    return translated(bytes(frame_bytes), source_ip=source_ip, target_ip=target_ip)
+    return translate(bytes(frame_bytes), source_ip=source_ip, target_ip=target_ip)
 
 
-def translated(data: bytes, *, source_ip: str | None = None, target_ip: str | None = None) -> bytes:
+def translate(data: bytes, *, source_ip: str | None = None, target_ip: str | None = None) -> bytes:
     """Returns a frame with other IP addresses and correct checksums."""
     frame_bytes = bytearray(data)
     for at, ip in ((_SOURCE_AT, source_ip), (_TARGET_AT, target_ip)):
@@ -109,7 +110,7 @@ def is_proof(data: bytes) -> bool:
     return data[_ETHERNET + 9 : _ETHERNET + 10] == bytes([_PROTOCOL_UDP]) and _PAYLOAD in data
 
 
-def number(data: bytes) -> int:
+def frame_number(data: bytes) -> int:
     """Returns the number of a frame within its proof: its IPv4 identification, which no function changes.
 
     It is the frame's UDP port unless ``numbered`` has set another one.
@@ -117,7 +118,7 @@ def number(data: bytes) -> int:
     return int(struct.unpack_from("!H", data, _NUMBER_AT)[0])
 
 
-def numbered(data: bytes, identification: int) -> bytes:
+def set_number(data: bytes, identification: int) -> bytes:
     """Returns a frame with another number and the checksum to it."""
     return _summed(data[:_NUMBER_AT] + struct.pack("!H", identification) + data[_NUMBER_AT + 2 :])
 

@@ -86,8 +86,8 @@ class SubscribersFunction(ParsedFunction[Subscribers]):
             for stage, probes in zip(stages, whole, strict=True):
                 # The first of each: the first answer is to the first frame.
                 for probe in {probe.says: probe for probe in reversed(probes)}.values():
-                    expected = None if probe.expected is None else proof.numbered(probe.expected, len(stage))
-                    stage.append(replace(probe, frame=proof.numbered(probe.frame, len(stage)), expected=expected))
+                    expected = None if probe.expected is None else proof.set_number(probe.expected, len(stage))
+                    stage.append(replace(probe, frame=proof.set_number(probe.frame, len(stage)), expected=expected))
         return stages
 
     def probe(self, session: HostSession, function: str) -> FunctionFacts:

@@ -22,7 +22,7 @@ from pytest_icbench.driver.function.process_function import (
 )
 from pytest_icbench.driver.function.proof import frame, pass_both_ways
 from pytest_icbench.driver.function.protocol import VETH, Ends, FunctionSpec, Probe
-from pytest_icbench.driver.function.suricata_engine import NAME, TEXT, Engine, Program, rules, text
+from pytest_icbench.driver.function.suricata_engine import NAME, TEXT, Engine, Program, rule_file, rule_text
 from pytest_icbench.driver.switch.common.userspace_ports import VHOST_USER, VHOST_USER_PACKED
 from pytest_icbench.driver.workload.eal import eal_arguments
 from pytest_icbench.host.net import links, offloads
@@ -70,7 +70,7 @@ class KernelCapture(Capture):
         self._netns, self._interfaces = spec.netns, spec.interfaces
         # It gives frames out as they came in, with the checksum that a sender's kernel has left to its device.
         offloads.apply(session, spec.sides, {"checksum": "false"})
-        self.settings = copying(*self._interfaces)
+        self.settings = af_packet_settings(*self._interfaces)
         self._unseen = 0
 
     def prepare(self, engine: Engine) -> None:  # noqa: ARG002 - as ``Capture``
@@ -111,7 +111,7 @@ class DpdkCapture(Capture):
         self._cpu, self._runtime = spec.cpu, spec.directory
         _, inner, _ = spec.with_ports()
         eal = eal_arguments(inner, "dpdk", cpu=spec.cpu, ring=_RING, jumbo=False)[:-1]
-        self.settings = polling(eal, virtio_user_devices(spec, _RING), spec.mtu, drivers)
+        self.settings = dpdk_settings(eal, virtio_user_devices(spec, _RING), spec.mtu, drivers)
 
     def prepare(self, engine: Engine) -> None:
         """Leads all its threads to its CPU: Suricata wants one for each worker, so it was given all to choose from."""
@@ -135,7 +135,7 @@ class DpdkCapture(Capture):
         )
 
 
-def copying(inner: str, outer: str) -> dict[str, Any]:
+def af_packet_settings(inner: str, outer: str) -> dict[str, Any]:
     """Returns the settings with which it copies frames between two kernel interfaces. Pure."""
     common = {
         "threads": 1,
@@ -152,7 +152,7 @@ def copying(inner: str, outer: str) -> dict[str, Any]:
     return {"af-packet": interfaces}
 
 
-def polling(eal: Sequence[str], devices: Sequence[str], mtu: int, drivers: Path | None) -> dict[str, Any]:
+def dpdk_settings(eal: Sequence[str], devices: Sequence[str], mtu: int, drivers: Path | None) -> dict[str, Any]:
     """Returns the settings with which it copies frames between two DPDK ports. Pure.
 
     Args:
@@ -227,7 +227,7 @@ class SuricataFunction(PartsFunction, ProcessFunction):
         for forth, probes in zip((True, False), stages, strict=True):
             source, target = ends.towards(forth)
             for place in listed:
-                sent = frame(source, target, FIRST_PORT + place, text=text(place))
+                sent = frame(source, target, FIRST_PORT + place, text=rule_text(place))
                 denied = parts.denies(place)
                 says = f"has to {'be denied' if denied else 'pass unchanged'}: rule {place + 1} is for it"
                 probes.append(Probe(forth, sent, None if denied else sent, says))
@@ -255,7 +255,7 @@ class SuricataFunction(PartsFunction, ProcessFunction):
         else:
             check_ports(spec, "Suricata over DPDK")
             capture = DpdkCapture(spec, Program.find(session).drivers)
-        made = rules(self.parse_own(spec.function))
+        made = rule_file(self.parse_own(spec.function))
         engine = Engine(session, spec, capture.settings, capture.options, made)
         self._spec, self._daemon, self._engine, self._capture = spec, engine.daemon, engine, capture
         engine.await_started()

@@ -36,7 +36,7 @@ _STARTED = "Engine started"
 _PROTOCOL = "0.2"
 
 
-def text(place: int) -> str:
+def rule_text(place: int) -> str:
     """Returns what a rule looks for in the payload; none is part of another."""
     return f"{TEXT}{place:05d}"
 
@@ -128,11 +128,11 @@ def configuration(capture: Mapping[str, Any]) -> str:
     return f"%YAML 1.1\n---\n{json.dumps(settings, indent=1)}\n"
 
 
-def rules(parts: Parts) -> str:
+def rule_file(parts: Parts) -> str:
     """Returns the rules: those that deny drop what they find, the others alert. Pure."""
     lines = (
         f"{'drop' if parts.denies(place) else 'alert'} udp any any -> any any"
-        f' (msg:"rule {place}"; content:"{text(place)}"; sid:{place + 1};)'
+        f' (msg:"rule {place}"; content:"{rule_text(place)}"; sid:{place + 1};)'
         for place in range(parts.rules)
     )
     return "".join(f"{line}\n" for line in lines)
@@ -189,7 +189,7 @@ class Engine:
         """Returns the frames that it has seen, lost ones among them, and those that it blocked; 0 until it tells."""
         self.daemon.check()
         try:
-            answer = ask(self._socket, "dump-counters")
+            answer = query_socket(self._socket, "dump-counters")
         except (OSError, ValueError) as error:
             raise ProvisionError(
                 f"{self._spec.label} does not tell its counters: {error}{self.daemon.evidence()}"
@@ -201,7 +201,7 @@ class Engine:
         return {"seen": told["decoder"]["pkts"] + dropped, "blocked": told["ips"]["blocked"], "dropped": dropped}
 
 
-def ask(path: Path, command: str) -> dict[str, Any]:
+def query_socket(path: Path, command: str) -> dict[str, Any]:
     """Returns the answer to a command of Suricata's control socket. Raises OSError; ValueError if it is none."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(_ANSWER_S)

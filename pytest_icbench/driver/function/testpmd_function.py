@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from pytest_icbench.driver.function.process_function import DpdkFunction, check_ports, port_statistics
-from pytest_icbench.driver.function.proof import pass_both_ways, swapped, turned
+from pytest_icbench.driver.function.proof import pass_both_ways, swap_ends, swap_macs
 from pytest_icbench.driver.function.protocol import Ends, FunctionSpec, Probe
 from pytest_icbench.driver.switch.dpdk import dpdk_process
 from pytest_icbench.driver.switch.dpdk.dpdk_process import query, telemetry_socket
@@ -61,7 +61,7 @@ class TestpmdFunction(DpdkFunction):
     @classmethod
     def proof(cls, function: str, ends: Ends) -> Sequence[Sequence[Probe]]:
         """Returns frames in both directions, which pass unchanged or with their addresses swapped."""
-        change = {"macswap": swapped, "tupleswap": turned}.get(function, bytes)
+        change = {"macswap": swap_macs, "tupleswap": swap_ends}.get(function, bytes)
         words = {"macswap": "with its MAC addresses swapped", "tupleswap": "with its addresses and ports swapped"}
         return pass_both_ways(ends, change, words.get(function, "unchanged"))
 
@@ -70,8 +70,8 @@ class TestpmdFunction(DpdkFunction):
         check_ports(spec, self.name)
         if spec.function == "tupleswap" and flows.differ_by_port(spec.flows):
             raise Unsupported(
-                "tupleswap sends flows that differ by port to as many ports, and a receiver listens on one: choose flows"
-                " that differ by address"
+                "tupleswap sends flows that differ by port to as many ports, and a receiver listens on one: choose"
+                " flows that differ by address"
             )
         spec.directory.mkdir()
         self._runtime = spec.directory

@@ -24,10 +24,10 @@ from pytest_icbench.driver.function.grammar import (
 from pytest_icbench.driver.function.process_function import ProcessFunction
 from pytest_icbench.driver.function.protocol import VETH, Ends, FunctionSpec, SetRate
 from pytest_icbench.driver.switch.common.daemon import Daemon
-from pytest_icbench.driver.switch.common.userspace_ports import MEMIF, check_socket_path, wait_for_sockets
+from pytest_icbench.driver.switch.common.userspace_ports import MEMIF, wait_for_sockets
 from pytest_icbench.driver.switch.vpp import client as vpp_client
 from pytest_icbench.driver.switch.vpp import interfaces, program
-from pytest_icbench.driver.switch.vpp.program import Sockets, startup
+from pytest_icbench.driver.switch.vpp.program import VppFiles, startup_config
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.net import offloads
 from pytest_icbench.host.session import HostSession
@@ -158,11 +158,11 @@ class VppFunction(RouterFunction, ProcessFunction):
 
     @classmethod
     def directories(cls, session: HostSession) -> Sequence[Path]:
-        return (program.find(session).resolve().parent.parent,)
+        return (program.find_program(session).resolve().parent.parent,)
 
     def probe(self, session: HostSession, function: str) -> FunctionFacts:  # noqa: ARG002 - as ``Function``
         """Returns the version of VPP. Raises Unsupported without it, or without its Python binding."""
-        return FunctionFacts(self.name, f"VPP {program.version(program.find(session))}")
+        return FunctionFacts(self.name, f"VPP {program.read_version(program.find_program(session))}")
 
     def start(self, session: HostSession, spec: FunctionSpec) -> None:
         """Starts VPP in the node, makes its interfaces and the function. Raises ProvisionError with VPP's words."""
@@ -171,33 +171,27 @@ class VppFunction(RouterFunction, ProcessFunction):
         if parts.police_pps and len(set(spec.sizes)) != 1:
             raise Unsupported("VPP's policer counts bytes: take one packet size with it, not a mix")
         self._spec = spec
-        directory = spec.directory
-        sockets = Sockets(directory)
-        for path in (sockets.api, sockets.stats, sockets.cli):
-            check_socket_path(path)
-        directory.mkdir()
+        files = VppFiles.prepare(spec.directory)
         if isinstance(inner, Veth):
             # Its AF_PACKET takes frames as they are in memory, with the checksum that a sender leaves to its device.
             offloads.apply(session, spec.sides, {"checksum": "false"})
         port = interfaces.AF_PACKET if isinstance(inner, Veth) else MEMIF
         wanted = (("nat", parts.nat), ("acl", parts.rules), ("policer", parts.police_pps))
-        config = startup(
-            sockets,
+        config = startup_config(
+            files,
             main_cpu=spec.cpu,
             worker_cpus=(),
             plugins={interfaces.PLUGINS[port], *(f"{name}_plugin.so" for name, is_wanted in wanted if is_wanted)},
             hugepages=False,
             fragment=str(spec.config.get("startup", "")),
         )
-        file = directory / "startup.conf"
-        file.write_text(config, encoding="utf-8")
-        binary = program.find(session).resolve()
-        argv = ["sh", "-c", _NAMESPACE, "sh", str(directory), str(binary), "-c", str(file)]
+        binary = program.find_program(session).resolve()
+        argv = ["sh", "-c", _NAMESPACE, "sh", str(spec.directory), str(binary), "-c", files.write_config(config)]
         process = node.spawn(argv, cpus=[spec.cpu], log=spec.log)
         self._daemon = daemon = Daemon(spec.label, process)
-        wait_for_sockets([sockets.api, sockets.stats], daemon, timeout_s=_START_S)
+        wait_for_sockets([files.api, files.stats], daemon, timeout_s=_START_S)
         try:
-            self._client = client = vpp_client.VppClient(sockets.api, sockets.stats)
+            self._client = client = vpp_client.VppClient(files.api, files.stats)
             lines = self._set_up(client, spec, parts, (inner, outer))
         except ProvisionError as error:
             with suppress(ProvisionError):
@@ -294,7 +288,7 @@ def _interface(client: vpp_client.VppClient, port: Endpoint, number: int, mac: s
     if isinstance(port, Veth):
         needed = "its functions over veth take: build it with the plugin, or measure over memif"
         plugin = interfaces.PLUGINS[interfaces.AF_PACKET]
-        return interfaces.kernel_interface(client, port.interface, plugin, needed, mac)
+        return interfaces.create_kernel_interface(client, port.interface, plugin, needed, mac)
     if not isinstance(port, Memif):
         raise ProvisionError("VPP's functions need kernel interfaces or memifs")
-    return interfaces.memif(client, port.socket, number, serves=port.serves, mac=mac)
+    return interfaces.create_memif(client, port.socket, number, serves=port.serves, mac=mac)

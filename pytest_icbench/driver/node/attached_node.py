@@ -55,7 +55,7 @@ class Target:
         return self.pid is not None and process_start_time(self.pid) != self.start_time
 
 
-def find(existing: Existing) -> Target:
+def find_target(existing: Existing) -> Target:
     """Returns what is attached to. Raises ProvisionError with one sentence if it is not there or not running."""
     name = existing.container
     if existing.kind == "netns":
@@ -81,9 +81,9 @@ def _target(name: str, netns: str, pid: int | None) -> Target:
     return Target(name, netns, inode, pid, None if pid is None else process_start_time(pid))
 
 
-def _inspected(program: str, name: str, remedy: str) -> int:
+def _inspect(program: str, name: str, remedy: str) -> int:
     """Returns the first process of a container of Docker or Podman, which have one command line."""
-    said = _said(program, name, "container", "inspect", "--format", "{{.State.Status}} {{.State.Pid}}", name)
+    said = _query(program, name, "container", "inspect", "--format", "{{.State.Status}} {{.State.Pid}}", name)
     status, _, pid = said.strip().rpartition(" ")
     if status != "running" or not pid.isdecimal() or pid == "0":
         state = status or "in an unknown state"
@@ -92,21 +92,21 @@ def _inspected(program: str, name: str, remedy: str) -> int:
 
 
 def _docker(name: str) -> int:
-    return _inspected("docker", name, f"docker start {name}")
+    return _inspect("docker", name, f"docker start {name}")
 
 
 def _podman(name: str) -> int:
-    return _inspected("podman", name, f"podman start {name}")
+    return _inspect("podman", name, f"podman start {name}")
 
 
 def _lxc(name: str) -> int:
-    said = _said("lxc-info", name, "--name", name, "--pid", "--no-humanize", kind="lxc")
+    said = _query("lxc-info", name, "--name", name, "--pid", "--no-humanize", kind="lxc")
     if not (pid := said.strip()).isdecimal() or int(pid) < 1:
         raise ProvisionError(f"lxc:{name} is not running: lxc-start {name}, or name its process (pid:NUMBER)")
     return int(pid)
 
 
-def _said(program: str, name: str, *arguments: str, kind: str | None = None) -> str:
+def _query(program: str, name: str, *arguments: str, kind: str | None = None) -> str:
     """Returns what a program says. Raises ProvisionError with its last line."""
     kind = kind or program
     if shutil.which(program) is None:
@@ -141,7 +141,7 @@ class AttachedNode(NetnsNode):
     def _open(self) -> str:
         """Returns the path of the namespace that is there."""
         assert self.spec.existing is not None
-        return find(self.spec.existing).netns
+        return find_target(self.spec.existing).netns
 
     def _close(self, netns: str) -> None:
         """Leaves the namespace as it is."""

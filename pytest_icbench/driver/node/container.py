@@ -22,6 +22,7 @@ from pytest_icbench.host.entering import can_enter, start_within
 from pytest_icbench.host.findings import Finding, Level
 from pytest_icbench.host.journal import process_start_time
 from pytest_icbench.host.process import SESSION_VARIABLE, Process
+from pytest_icbench.host.resource.hugepages import sizes_kib
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.candidate import WORKLOAD
 
@@ -94,7 +95,7 @@ DEVICES = tuple(
 )
 
 
-def kept(spec: NodeSpec) -> tuple[str, ...]:
+def node_capabilities(spec: NodeSpec) -> tuple[str, ...]:
     """Returns the names of a node's capabilities. Raises ValueError for one that is not known."""
     names = (*CAPABILITIES, *spec.capabilities)
     unknown = [name for name in names if name not in NUMBERS]
@@ -103,7 +104,7 @@ def kept(spec: NodeSpec) -> tuple[str, ...]:
     return names
 
 
-def environment(session: str) -> Mapping[str, str]:
+def container_environment(session: str) -> Mapping[str, str]:
     """Returns all variables of a process in a container. Args: session: the session's id, by which it is known."""
     return {
         SESSION_VARIABLE: session,
@@ -113,7 +114,7 @@ def environment(session: str) -> Mapping[str, str]:
     }
 
 
-def page_size(kib: int) -> str:
+def format_page_size(kib: int) -> str:
     """Returns a huge page's size as cgroups name it: ``2MB``."""
     return next(f"{kib // unit}{name}" for unit, name in ((1 << 20, "GB"), (1 << 10, "MB"), (1, "KB")) if kib >= unit)
 
@@ -131,19 +132,49 @@ class Skeleton:
     binds: Mapping[Path, Path]
 
 
-def skeleton(session: HostSession, program: Path, image: Path | None = None) -> Skeleton:
-    """Returns the session's skeleton of an image, built at the first call. It is removed with the session's directory.
+@dataclass(frozen=True, slots=True)
+class HostAccess:
+    """What a container gets of the host.
+
+    Attributes:
+        skeleton: its root file system.
+        devices: the device nodes that it may open.
+        barred_pages_kib: sizes of huge pages that it may not use.
+    """
+
+    skeleton: Skeleton
+    devices: Sequence[Device] = ()
+    barred_pages_kib: Sequence[int] = ()
+
+
+def build_skeleton(session: HostSession, program: Path, image: Path | None = None) -> Skeleton:
+    """Returns the session's root file system of an image, built at the first call and removed with the session.
 
     Args:
-        program: the workload. Its directory, which holds all its files, is bound if it is outside /usr. So are the
-            directories of the workloads that are compared with it.
-        image: the root directory from which programs and libraries are; None: this host's.
+        program: the workload. The directory with its files is bound if it is outside /usr, and so are the directories
+            of the workloads that are compared with it.
+        image: the root directory of programs and libraries; None: this host's.
     """
     name = "rootfs" if image is None else f"rootfs-{hashlib.sha256(bytes(image)).hexdigest()[:8]}"
     path, root = session.dir / name, image or Path("/")
-    binds = {Path("/usr"): root / "usr"}
+    binds = {Path("/usr"): root / "usr", **_link_directories(path, root)}
+    _write_files(path, root)
+    programs = [program, *(path for name, path in session.binaries.items() if name.startswith(f"{WORKLOAD}:"))]
+    # The target of a symlink may be in another directory.
+    for directory in (parent for file in programs for parent in (file.parent, file.resolve().parent)):
+        if image is not None or not directory.is_relative_to("/usr"):
+            binds.setdefault(directory, directory)
+    for bind in binds:
+        if not bind.is_relative_to("/usr") or bind == Path("/usr"):
+            make_mount_point(path, bind)
+    return Skeleton(path, binds)
+
+
+def _link_directories(path: Path, root: Path) -> dict[Path, Path]:
+    """Creates mount points and symlinks of a root file system; returns the directories of ``root`` to be bound."""
     for name in _DIRECTORIES:
         (path / name).mkdir(parents=True, exist_ok=True)
+    binds: dict[Path, Path] = {}
     for name in _OUTER:
         outer, inner = root / name, path / name
         if outer.is_symlink():
@@ -151,6 +182,11 @@ def skeleton(session: HostSession, program: Path, image: Path | None = None) -> 
                 inner.symlink_to(outer.readlink())
         elif outer.is_dir():
             binds[Path("/", name)] = outer
+    return binds
+
+
+def _write_files(path: Path, root: Path) -> None:
+    """Writes the files of /etc that programs read."""
     if not (path / "etc/ld.so.cache").exists():
         with suppress(OSError):  # lists libraries outside the default directories, such as /usr/local/lib
             shutil.copyfile(root / "etc/ld.so.cache", path / "etc/ld.so.cache")
@@ -159,18 +195,9 @@ def skeleton(session: HostSession, program: Path, image: Path | None = None) -> 
     (path / "etc/group").write_text("root:x:0:\n", encoding="ascii")
     # NetPIPE looks the number of TCP up.
     (path / "etc/protocols").write_text("ip 0 IP\ntcp 6 TCP\nudp 17 UDP\n", encoding="ascii")
-    programs = [program, *(path for name, path in session.binaries.items() if name.startswith(f"{WORKLOAD}:"))]
-    # The target of a symlink may be in another directory.
-    for directory in (parent for file in programs for parent in (file.parent, file.resolve().parent)):
-        if image is not None or not directory.is_relative_to("/usr"):
-            binds.setdefault(directory, directory)
-    for bind in binds:
-        if not bind.is_relative_to("/usr") or bind == Path("/usr"):
-            mount_point(path, bind)
-    return Skeleton(path, binds)
 
 
-def mount_point(root: Path, target: Path) -> None:
+def make_mount_point(root: Path, target: Path) -> None:
     """Creates the directory on which ``target`` is mounted. Below /tmp and /run liblxc does, in the container."""
     if not target.is_relative_to("/tmp") and not target.is_relative_to("/run"):
         (root / target.relative_to("/")).mkdir(parents=True, exist_ok=True)
@@ -197,7 +224,7 @@ class ContainerNode:
         """Writes into the journal, before it is made, how the container is undone; returns the entry."""
         raise NotImplementedError
 
-    def create(self, frame: Skeleton, devices: Sequence[Device], command: Sequence[str]) -> tuple[int, int]:
+    def create(self, access: HostAccess, command: Sequence[str]) -> tuple[int, int]:
         """Makes the container; returns its init's pid, and when that began to start (``time.perf_counter_ns``).
 
         Raises ProvisionError.
@@ -212,9 +239,9 @@ class ContainerNode:
             argv,
             cpus=cpus,
             log=log,
-            env=environment(self.session.id),
+            env=container_environment(self.session.id),
             cgroups=[root.path(hierarchy.mount + path) for hierarchy, path in self.layout.groups_of(root, self._init)],
-            capabilities=[NUMBERS[name] for name in kept(self.spec)],
+            capabilities=[NUMBERS[name] for name in node_capabilities(self.spec)],
         )
 
     def end(self) -> None:
@@ -237,16 +264,17 @@ class ContainerNode:
         """
         session, spec = self.session, self.spec
         program = workload_path()
-        frame = skeleton(session, program, spec.image)
+        frame = build_skeleton(session, program, spec.image)
         for directory in (*spec.sockets, *spec.directories):
-            mount_point(frame.path, directory)
-        devices = [Device.at(path) for path in spec.devices]
+            make_mount_point(frame.path, directory)
+        barred = () if spec.hugepages else tuple(sizes_kib(session.root))
+        access = HostAccess(frame, [Device.at(path) for path in spec.devices], barred)
         self.path.mkdir(exist_ok=True)
         self.group = SessionGroup.of(session)
         self._entry = self.record()
         _started[spec.name] = self
         try:
-            self._init, prepared_ns = self.create(frame, devices, [str(program), "pause"])
+            self._init, prepared_ns = self.create(access, [str(program), "pause"])
             if spec.cpu is not None:
                 self.group.contract(spec.name, spec.cpu)
             self.group.unify_cpu()
@@ -305,14 +333,14 @@ class ContainerNode:
         self._processes.clear()
 
 
-def reap(name: str) -> None:
+def reap_container(name: str) -> None:
     """Kills and reaps what this process has started in a container, for the journal's undo."""
     node = _started.pop(name, None)
     if node is not None:
         node.reap()
 
 
-def finding(topic: str, tell: Callable[[], str], install: str) -> Finding:
+def probe_finding(topic: str, tell: Callable[[], str], install: str) -> Finding:
     """Returns what the doctor says of a kind of container: what ``tell`` returns, or why it cannot be used."""
     try:
         return Finding(Level.GOOD, topic, tell())

@@ -26,10 +26,10 @@ from pytest_icbench.driver.node.container import (
     DEVICES,
     ContainerNode,
     Device,
-    Skeleton,
-    environment,
-    page_size,
-    reap,
+    HostAccess,
+    container_environment,
+    format_page_size,
+    reap_container,
 )
 from pytest_icbench.driver.node.protocol import NodeSpec
 from pytest_icbench.errors import ProvisionError, Unsupported
@@ -40,7 +40,6 @@ from pytest_icbench.host.findings import Finding, Level
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.process import Process
 from pytest_icbench.host.process_ends import refused_process
-from pytest_icbench.host.resource.hugepages import sizes_kib
 from pytest_icbench.host.root import Root, format_cpu_list
 from pytest_icbench.host.session import HostSession
 
@@ -51,16 +50,8 @@ _LOCKS = Path("/run/lxc/lock")
 START_TIMEOUT_S = 10.0
 
 
-def config(
-    spec: NodeSpec,
-    *,
-    layout: Layout,
-    group: str,
-    skeleton: Skeleton,
-    devices: Sequence[Device],
-    session: str,
-    log: Path,
-    hugepage_sizes_kib: Sequence[int] = (),
+def container_config(
+    spec: NodeSpec, access: HostAccess, *, layout: Layout, group: str, session: str, log: Path
 ) -> list[tuple[str, str]]:
     """Returns keys and values in the order in which they are to be set.
 
@@ -68,11 +59,10 @@ def config(
         group: the session's cgroup.
         session: the session's id, for the environment of the container's init.
         log: liblxc's log.
-        hugepage_sizes_kib: the sizes of this host, barred for a node whose spec has no huge pages.
     """
     return [
         ("lxc.uts.name", spec.hostname or spec.name),
-        ("lxc.rootfs.path", str(skeleton.path)),
+        ("lxc.rootfs.path", str(access.skeleton.path)),
         ("lxc.rootfs.options", "ro"),
         # The container shares nothing of the host's network, not even the loopback.
         ("lxc.net.0.type", "empty"),
@@ -82,13 +72,13 @@ def config(
         # Capabilities and devices confine the container. A profile that is not loaded would prevent its start.
         ("lxc.apparmor.profile", "unconfined"),
         ("lxc.mount.auto", "proc:mixed sys:ro"),
-        *(("lxc.mount.entry", entry) for entry in _mounts(spec, skeleton, devices)),
+        *(("lxc.mount.entry", entry) for entry in _mounts(spec, access)),
         *(("lxc.cap.keep", name) for name in (*CAPABILITIES, *spec.capabilities)),
         ("lxc.environment", f"ICBENCH_SESSION={session}"),
         ("lxc.log.file", str(log)),
         ("lxc.log.level", "WARN"),
-        *_cgroups(spec, layout, group, devices),
-        *_huge_pages(layout, () if spec.hugepages else hugepage_sizes_kib),
+        *_cgroups(spec, layout, group, access.devices),
+        *_huge_pages(layout, access.barred_pages_kib),
     ]
 
 
@@ -96,22 +86,22 @@ def _huge_pages(layout: Layout, barred_kib: Iterable[int]) -> list[tuple[str, st
     """Returns limits of 0 for huge pages of these sizes, if the kernel has the controller."""
     items = []
     for kib in barred_kib:
-        key = layout.lxc_key("hugetlb", f"{page_size(kib)}.{'max' if layout.unified else 'limit_in_bytes'}")
+        key = layout.lxc_key("hugetlb", f"{format_page_size(kib)}.{'max' if layout.unified else 'limit_in_bytes'}")
         if key is not None:
             items.append((key, "0"))
     return items
 
 
-def _mounts(spec: NodeSpec, skeleton: Skeleton, devices: Iterable[Device]) -> list[str]:
+def _mounts(spec: NodeSpec, access: HostAccess) -> list[str]:
     """Returns the mount entries in the format of fstab."""
     entries = [
         "tmpfs run tmpfs rw,nosuid,nodev,size=16m,mode=755 0 0",
         "tmpfs tmp tmpfs rw,nosuid,nodev,size=64m,mode=1777 0 0",
     ]
-    bound = {**skeleton.binds, **{path: path for path in spec.directories}}
+    bound = {**access.skeleton.binds, **{path: path for path in spec.directories}}
     entries += [_bind(source, path, "bind,ro,create=dir") for path, source in bound.items()]
     entries += [_bind(path, path, "bind,rw,create=dir") for path in spec.sockets]
-    entries += [_bind(device.path, device.path, "bind,rw,create=file") for device in devices]
+    entries += [_bind(device.path, device.path, "bind,rw,create=file") for device in access.devices]
     return entries
 
 
@@ -140,7 +130,7 @@ def _cgroups(spec: NodeSpec, layout: Layout, group: str, devices: Iterable[Devic
     return items
 
 
-def monitors(lxcpath: str, name: str, among: Iterable[int] | None = None) -> list[int]:
+def find_monitors(lxcpath: str, name: str, among: Iterable[int] | None = None) -> list[int]:
     """Returns the pids of a container's monitors, known by the title that liblxc gives them.
 
     Args:
@@ -157,7 +147,7 @@ def monitors(lxcpath: str, name: str, among: Iterable[int] | None = None) -> lis
     return pids
 
 
-def ends(pid: int, timeout_s: float) -> bool:
+def await_end(pid: int, timeout_s: float) -> bool:
     """Returns whether a process, a child or not, ends in time."""
     try:
         descriptor = os.pidfd_open(pid)
@@ -183,14 +173,14 @@ def end_container(lxcpath: str, name: str, group: str, layout: Layout, root: Roo
     """
     inside, outside = f"{group}/{name}", f"{group}/{name}.monitor"
     for _ in range(3):  # a monitor that is starting may not have made its init yet
-        watching = monitors(lxcpath, name, None if monitor is None else [monitor])
+        watching = find_monitors(lxcpath, name, None if monitor is None else [monitor])
         kill_groups(layout, root, [inside], STOP_TIMEOUT_S)
         for pid in watching:
             # A monitor removes its cgroups itself when its container ends.
-            if not ends(pid, 2.0):
+            if not await_end(pid, 2.0):
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-                ends(pid, STOP_TIMEOUT_S)
+                await_end(pid, STOP_TIMEOUT_S)
         if not watching:
             break
     end_groups(layout, root, [inside, outside], STOP_TIMEOUT_S)
@@ -208,27 +198,17 @@ def _remove_locks(lxcpath: Path, name: str) -> None:
             directory = directory.parent
 
 
-def _imported() -> ModuleType:
-    """Imports python-lxc. Raises ImportError."""
-    import lxc
-
-    return lxc  # type: ignore[no-any-return]
-
-
 def load() -> ModuleType:
     """Imports python-lxc. Raises Unsupported with the remedy if it is not installed."""
     try:
-        return _imported()
+        import lxc
+
+        return lxc  # type: ignore[no-any-return]
     except ImportError as error:
         raise Unsupported(
             f"LXC containers need python-lxc ({error}): pip install 'pytest-icbench[lxc]' (needs lxc-dev),"
             " or use --icbench-node netns"
         ) from None
-
-
-def version() -> str:
-    """Returns the version of liblxc. Raises ImportError if python-lxc is not installed."""
-    return str(_imported().version)
 
 
 def _close_all_but(file: Path) -> None:
@@ -243,7 +223,7 @@ def _close_all_but(file: Path) -> None:
         os.closerange(before + 1, after)
 
 
-def _start(container: Any, command: tuple[str, ...], log: Path) -> str | None:
+def _start_container(container: Any, command: tuple[str, ...], log: Path) -> str | None:
     """Starts a configured container from a separate process. Returns the failure, None if it runs.
 
     liblxc moves the caller of ``start`` into the monitor's cgroups. It would take this process out of its cgroups and
@@ -270,14 +250,14 @@ def _start(container: Any, command: tuple[str, ...], log: Path) -> str | None:
                 code = 0
         finally:
             os._exit(code)
-    if not ends(pid, START_TIMEOUT_S):
+    if not await_end(pid, START_TIMEOUT_S):
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
         return f"did not start within {START_TIMEOUT_S:g} s"
     return None if os.waitpid(pid, 0)[1] == 0 else "did not start"
 
 
-def _forking(function: Callable[..., int], *args: Any, **keywords: Any) -> int:
+def _call_forking(function: Callable[..., int], *args: Any, **keywords: Any) -> int:
     """Calls C code that forks, between the calls that CPython requires of the parent.
 
     python-lxc makes only the child's call (``PyOS_AfterFork_Child``), which aborts from Python 3.13 on without the
@@ -290,7 +270,7 @@ def _forking(function: Callable[..., int], *args: Any, **keywords: Any) -> int:
         ctypes.pythonapi.PyOS_AfterFork_Parent()
 
 
-def _enter(job: tuple[Sequence[str], Sequence[int], Any]) -> int:
+def _execute(job: tuple[Sequence[str], Sequence[int], Any]) -> int:
     """Executes a command in the attached child, after the fork. Nothing here may wait for another thread.
 
     Args:
@@ -332,16 +312,14 @@ class LxcNode(ContainerNode):
     def findings() -> Iterator[Finding]:
         """Implements ``Node.findings``."""
         try:
-            installed = version()
-        except ImportError as error:
+            yield Finding(Level.GOOD, "LXC", f"version {load().version}")
+        except Unsupported as error:
             yield Finding(
                 Level.MISSING,
                 "LXC",
-                f"python-lxc cannot be imported ({error})",
+                f"python-lxc cannot be imported ({error.__context__})",
                 "apt install lxc lxc-dev && pip install lxc, or use --icbench-node netns",
             )
-        else:
-            yield Finding(Level.GOOD, "LXC", f"version {installed}")
 
     @staticmethod
     def treatment() -> dict[str, Any]:
@@ -363,27 +341,20 @@ class LxcNode(ContainerNode):
         """Returns the version of liblxc."""
         return {"lxc": str(self._lxc.version)}
 
-    def create(self, frame: Skeleton, devices: Sequence[Device], command: Sequence[str]) -> tuple[int, int]:
+    def create(self, access: HostAccess, command: Sequence[str]) -> tuple[int, int]:
         """See ``ContainerNode``. Raises ProvisionError with the end of liblxc's log."""
         spec = self.spec
         self._container = container = self._lxc.Container(spec.name, str(self.path))
         container.clear_config()
-        items = config(
-            spec,
-            layout=self.layout,
-            group=self.group.name,
-            skeleton=frame,
-            devices=devices,
-            session=self.session.id,
-            log=self.log,
-            hugepage_sizes_kib=sizes_kib(self.session.root),
+        items = container_config(
+            spec, access, layout=self.layout, group=self.group.name, session=self.session.id, log=self.log
         )
         for key, value in items:
             # A liblxc built without AppArmor does not know its key and does not need it.
             if not container.append_config_item(key, value) and not key.startswith("lxc.apparmor."):
                 raise ProvisionError(f"container {spec.name} cannot be configured: liblxc refuses {key} = {value}")
         prepared_ns = time.perf_counter_ns()
-        failure = _start(container, tuple(command), self.log)
+        failure = _start_container(container, tuple(command), self.log)
         init = -1 if failure else int(container.init_pid)
         if init <= 0:
             raise ProvisionError(f"container {spec.name} {failure or 'ended at once'}{self._log_tail()}")
@@ -408,16 +379,18 @@ class LxcNode(ContainerNode):
         out_read, out_write = os.pipe2(os.O_CLOEXEC)
         sink = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            pid = _forking(
+            pid = _call_forking(
                 self._container.attach,
-                _enter,
+                _execute,
                 (argv, tuple(cpus), self._lxc.attach_run_command),
                 stdin=in_read,
                 stdout=out_write,
                 stderr=sink,
                 initial_cwd="/",
                 env_policy=self._lxc.LXC_ATTACH_CLEAR_ENV,
-                extra_env_vars=tuple(f"{name}={value}" for name, value in environment(self.session.id).items()),
+                extra_env_vars=tuple(
+                    f"{name}={value}" for name, value in container_environment(self.session.id).items()
+                ),
             )
         finally:
             for descriptor in (in_read, out_write, sink):
@@ -439,7 +412,7 @@ class LxcNode(ContainerNode):
 
 def undo_container(lxcpath: str, name: str, group: str) -> None:
     """Ends a container that its session has not ended."""
-    reap(name)
+    reap_container(name)
     root = Root()
     end_container(lxcpath, name, group, Layout.read(root), root)
 

@@ -11,6 +11,7 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,13 +20,14 @@ from pytest_icbench.driver.node.container import (
     DEVICES,
     ContainerNode,
     Device,
+    HostAccess,
     Skeleton,
     check_host,
-    environment,
-    finding,
-    kept,
-    page_size,
-    reap,
+    container_environment,
+    format_page_size,
+    node_capabilities,
+    probe_finding,
+    reap_container,
 )
 from pytest_icbench.driver.node.protocol import NodeSpec
 from pytest_icbench.errors import ProvisionError, Unsupported
@@ -35,7 +37,6 @@ from pytest_icbench.host.cleanup import remove_tree
 from pytest_icbench.host.findings import Finding
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.process import run
-from pytest_icbench.host.resource.hugepages import sizes_kib
 from pytest_icbench.host.root import Root, format_cpu_list
 from pytest_icbench.host.session import HostSession
 
@@ -45,25 +46,16 @@ RUNTIMES = ("crun", "runc")
 TIMEOUT_S = 10.0
 
 
-def bundle(
-    spec: NodeSpec,
-    *,
-    command: Sequence[str],
-    env: Mapping[str, str],
-    cgroup: str,
-    skeleton: Skeleton,
-    devices: Sequence[Device],
-    hugepage_sizes_kib: Sequence[int] = (),
+def bundle_config(
+    spec: NodeSpec, access: HostAccess, *, command: Sequence[str], env: Mapping[str, str], cgroup: str
 ) -> dict[str, Any]:
     """Returns the data of ``config.json``.
 
     Args:
         command: the container's init.
         cgroup: the container's group, absolute below each hierarchy's mount point.
-        devices: the device nodes of ``spec``.
-        hugepage_sizes_kib: the sizes of this host, barred for a node whose spec has no huge pages.
     """
-    capabilities = [f"CAP_{name.upper()}" for name in kept(spec)]
+    capabilities = [f"CAP_{name.upper()}" for name in node_capabilities(spec)]
     return {
         "ociVersion": "1.0.2",
         "process": {
@@ -73,23 +65,21 @@ def bundle(
             "cwd": "/",
             "capabilities": dict.fromkeys(("bounding", "effective", "permitted"), capabilities),
         },
-        "root": {"path": str(skeleton.path), "readonly": True},
+        "root": {"path": str(access.skeleton.path), "readonly": True},
         "hostname": spec.hostname or spec.name,
-        "mounts": _mounts(spec, skeleton),
+        "mounts": _mounts(spec, access.skeleton),
         "linux": {
             "namespaces": [{"type": kind} for kind in ("pid", "network", "ipc", "uts", "mount", "cgroup")],
             "cgroupsPath": cgroup,
             "readonlyPaths": ["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs"],
-            "devices": [_node(device) for device in devices],
+            "devices": [_node(device) for device in access.devices],
             "resources": {
                 "cpu": {"cpus": format_cpu_list(spec.cpus)},
                 "devices": [
                     {"allow": False, "access": "rwm"},
-                    *({"allow": True, **_identity(device), "access": "rw"} for device in (*DEVICES, *devices)),
+                    *({"allow": True, **_identity(device), "access": "rw"} for device in (*DEVICES, *access.devices)),
                 ],
-                "hugepageLimits": [
-                    {"pageSize": page_size(kib), "limit": 0} for kib in (() if spec.hugepages else hugepage_sizes_kib)
-                ],
+                "hugepageLimits": [{"pageSize": format_page_size(kib), "limit": 0} for kib in access.barred_pages_kib],
             },
         },
     }
@@ -125,7 +115,7 @@ def _node(device: Device) -> dict[str, Any]:
     return {"path": str(device.path), **_identity(device), "fileMode": 0o600, "uid": 0, "gid": 0}
 
 
-def runtime(layout: Layout) -> str:
+def find_runtime(layout: Layout) -> str:
     """Returns the runtime's program. Raises Unsupported if there is none that knows this host's cgroups."""
     known = [name for name in RUNTIMES if shutil.which(name)]
     if not known:
@@ -146,18 +136,18 @@ class OciNode(ContainerNode):
     def probe(session: HostSession) -> None:
         """Implements ``Node.probe``."""
         layout = Layout.read(session.root)
-        runtime(layout)
+        find_runtime(layout)
         check_host(layout, "OCI")
 
     @staticmethod
     def findings() -> Iterator[Finding]:
         """Implements ``Node.findings``."""
-        yield finding("OCI", lambda: version(runtime(Layout.read(Root()))), "apt install runc")
+        yield probe_finding("OCI", lambda: read_version(find_runtime(Layout.read(Root()))), "apt install runc")
 
     @staticmethod
     def treatment() -> dict[str, Any]:
         """Implements ``Node.treatment``."""
-        return {"oci": version(runtime(Layout.read(Root())))}
+        return {"oci": read_version(find_runtime(Layout.read(Root())))}
 
     def record(self) -> int:
         """See ``ContainerNode``."""
@@ -172,18 +162,16 @@ class OciNode(ContainerNode):
         """The control groups as the runtime joins them."""
         return self.group.layout.joined()
 
-    def create(self, frame: Skeleton, devices: Sequence[Device], command: Sequence[str]) -> tuple[int, int]:
+    def create(self, access: HostAccess, command: Sequence[str]) -> tuple[int, int]:
         """See ``ContainerNode``. Raises ProvisionError with the runtime's words."""
         spec, layout = self.spec, self.layout
-        self._runtime = runtime(layout)
-        config = bundle(
+        self._runtime = find_runtime(layout)
+        config = bundle_config(
             spec,
+            access if layout.holding("hugetlb") else replace(access, barred_pages_kib=()),
             command=command,
-            env=environment(self.session.id),
+            env=container_environment(self.session.id),
             cgroup=layout.absolute(self.group.member(spec.name)),
-            skeleton=frame,
-            devices=devices,
-            hugepage_sizes_kib=sizes_kib(self.session.root) if layout.holding("hugetlb") else (),
         )
         directory = self.path / spec.name
         directory.mkdir(exist_ok=True)
@@ -230,7 +218,7 @@ class OciNode(ContainerNode):
             path.unlink(missing_ok=True)
 
 
-def version(program: str) -> str:
+def read_version(program: str) -> str:
     """Returns name and version of a runtime: ``runc 1.1.5``. Raises ProvisionError."""
     words = run([program, "--version"], timeout_s=TIMEOUT_S).stdout.split()
     return f"{program} {words[2]}" if len(words) > 2 else program
@@ -238,7 +226,7 @@ def version(program: str) -> str:
 
 def undo_container(name: str, group: str) -> None:
     """Ends a container that its session has not ended."""
-    reap(name)
+    reap_container(name)
     root = Root()
     end_group(Layout.read(root), root, f"{group}/{name}")
 

@@ -43,17 +43,17 @@ def precede(session: HostSession) -> list[str]:
         hierarchy = groups.layout.holding("cpu")
         if hierarchy is None:
             raise ProvisionError(_NO_CONTROLLER)
-        _bring_along(session, groups, hierarchy)  # first: pollers that lead would starve it
+        _weigh_harness(session, groups, hierarchy)  # first: pollers that lead would starve it
         groups.lead(hierarchy)
     except (OSError, ProvisionError) as error:
         why = (error.strerror if isinstance(error, OSError) else None) or str(error)
         session.precedence = f"none: {why}"
         return [f"pollers do not run before other processes: {why}"]
-    session.precedence = words(session.root, hierarchy)
+    session.precedence = describe_weight(session.root, hierarchy)
     return []
 
 
-def _bring_along(session: HostSession, groups: SessionGroup, hierarchy: Hierarchy) -> None:
+def _weigh_harness(session: HostSession, groups: SessionGroup, hierarchy: Hierarchy) -> None:
     """Moves this process into a group of its own. Raises ProvisionError and OSError."""
     name, above = session.name("harness"), dict(groups.layout.groups_of(session.root, os.getpid()))
     session.journal.record("harness", name=name, back=above.get(hierarchy, "/"))
@@ -63,7 +63,7 @@ def _bring_along(session: HostSession, groups: SessionGroup, hierarchy: Hierarch
     (path / "cgroup.procs").write_text(str(os.getpid()), encoding="ascii")
 
 
-def words(root: Root, hierarchy: Hierarchy) -> str:
+def describe_weight(root: Root, hierarchy: Hierarchy) -> str:
     """Returns what is set, and the group outside of which it does not count: ``cpu.weight 10000 within /a.slice``."""
     name, greatest = GREATEST[hierarchy.unified]
     # v2 has the file in every group but the host's root; v1 has the other one in that alone.
@@ -86,7 +86,7 @@ def findings(root: Root) -> Iterator[Finding]:
     elif _read_only(root.path(hierarchy.top)):
         why, remedy = f"{hierarchy.top} is read-only", "mount it writable"
     else:
-        told = words(root, hierarchy)
+        told = describe_weight(root, hierarchy)
         _, inner, group = told.partition(" within ")
         others = f"other processes within {group}; those outside of it take their part" if inner else "all others"
         yield Finding(Level.NOTE if inner else Level.GOOD, "precedence", f"pollers run before {others} ({told})")

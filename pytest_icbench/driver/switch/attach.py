@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from pytest_icbench.driver.node.attached_node import Target, find
+from pytest_icbench.driver.node.attached_node import Target, find_target
 from pytest_icbench.driver.switch.common import kernel
 from pytest_icbench.driver.switch.common.userspace_ports import MEMIF, SUN_PATH_MAX, VHOST_USER, VHOST_USER_PACKED
-from pytest_icbench.driver.switch.protocol import Attachment, PortCounters, SwitchFacts, SwitchSpec
+from pytest_icbench.driver.switch.protocol import Attachment, SwitchFacts, SwitchSpec
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.net import present
 from pytest_icbench.host.net.present import Interface, Way, interfaces, way
@@ -30,7 +30,7 @@ _INTERFACE_APIS = ("udp", "udp-mmsg", "udp-gso", "raw", "raw-mmsg")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ResolvedEndpoint:
     """The place of an endpoint.
 
     Attributes:
@@ -48,7 +48,9 @@ class Place:
     way: Way | None = None
 
 
-def find_places(ends: Sequence[tuple[Existing, Address]], *, port: str, raw: bool, mtu: int, root: Root) -> list[Place]:
+def resolve_endpoints(
+    ends: Sequence[tuple[Existing, Address]], *, port: str, raw: bool, mtu: int, root: Root
+) -> list[ResolvedEndpoint]:
     """Returns the places of a case's endpoints, by index.
 
     Args:
@@ -59,15 +61,15 @@ def find_places(ends: Sequence[tuple[Existing, Address]], *, port: str, raw: boo
 
     Raises ProvisionError with one sentence.
     """
-    places = [_place(existing, address, port, mtu, root) for existing, address in ends]
+    places = [_resolve(existing, address, port, mtu, root) for existing, address in ends]
     if port != INTERFACE:
         return places
-    _check_apart(places)
+    _check_namespaces(places)
     path = FramePath.over(places)
-    return [_led(place, places[path.peer(index)], raw) for index, place in enumerate(places)]
+    return [_add_way(place, places[path.peer(index)], raw) for index, place in enumerate(places)]
 
 
-def _place(existing: Existing, address: Address, port: str, mtu: int, root: Root) -> Place:
+def _resolve(existing: Existing, address: Address, port: str, mtu: int, root: Root) -> ResolvedEndpoint:
     name = existing.container
     given = "socket" if existing.socket is not None else "pci" if existing.pci is not None else "interface"
     wanted = "interface" if port == INTERFACE else "pci" if port == VFIO else "socket"
@@ -76,13 +78,13 @@ def _place(existing: Existing, address: Address, port: str, mtu: int, root: Root
         raise ProvisionError(f"{name}: the topology gives it {given}, not {wanted}: take --icbench-port {ports}")
     if given != wanted:
         raise ProvisionError(f"{name}: port {port} needs {wanted} in the topology: add it")
-    target = find(existing)
+    target = find_target(existing)
     if existing.socket is not None:
-        return Place(existing, target, address, socket=_socket(target, existing.socket))
+        return ResolvedEndpoint(existing, target, address, socket=_find_socket(target, existing.socket))
     if existing.pci is not None:
         _check_function(name, existing.pci, root)
-        return Place(existing, target, address)
-    interface = _interface(existing, target)
+        return ResolvedEndpoint(existing, target, address)
+    interface = _find_interface(existing, target)
     addresses = [item for item in interface.addresses if existing.ip in (None, item[0])]
     if not addresses:
         has = ", ".join(ip for ip, _ in interface.addresses)
@@ -94,10 +96,10 @@ def _place(existing: Existing, address: Address, port: str, mtu: int, root: Root
             f" --icbench-packet-size up to {interface.mtu + 18}"
         )
     ip, prefix = addresses[0]
-    return Place(existing, target, Address(ip, interface.mac, prefix), interface)
+    return ResolvedEndpoint(existing, target, Address(ip, interface.mac, prefix), interface)
 
 
-def _interface(existing: Existing, target: Target) -> Interface:
+def _find_interface(existing: Existing, target: Target) -> Interface:
     """Returns the interface that is named, or the only one that is up and has an address."""
     name, known = existing.container, interfaces(target.netns)
     names = ", ".join(interface.name for interface in known) or "none but loopback"
@@ -121,7 +123,7 @@ def _interface(existing: Existing, target: Target) -> Interface:
     raise ProvisionError(f"{name}: there is no interface {existing.interface}; it has {names}")
 
 
-def _socket(target: Target, path: str) -> Path:
+def _find_socket(target: Target, path: str) -> Path:
     """Returns a socket's path on this host. Raises ProvisionError if nothing serves there."""
     full = Path(f"{target.root}{path}") if target.pid is not None else Path(path)
     try:
@@ -151,7 +153,7 @@ def _check_function(name: str, pci: str, root: Root) -> None:
         )
 
 
-def _check_apart(places: Sequence[Place]) -> None:
+def _check_namespaces(places: Sequence[ResolvedEndpoint]) -> None:
     """Raises ProvisionError if both ends of a pair are in one namespace: their frames would never leave it."""
     for a, b in FramePath.over(places).by_pair(places):
         if a.target.inode == b.target.inode:
@@ -161,7 +163,7 @@ def _check_apart(places: Sequence[Place]) -> None:
             )
 
 
-def _led(place: Place, peer: Place, raw: bool) -> Place:
+def _add_way(place: ResolvedEndpoint, peer: ResolvedEndpoint, raw: bool) -> ResolvedEndpoint:
     """Returns a place with the way to its peer. Raises ProvisionError if there is none, or none for such frames."""
     assert place.interface is not None
     name, there = place.existing.container, peer.existing.container
@@ -180,7 +182,7 @@ def _led(place: Place, peer: Place, raw: bool) -> Place:
             f"{name}: its way to {there} ({peer.address.ip}) is through the router {route.gateway}, where raw frames do"
             " not go: take --icbench-api udp or udp-mmsg"
         )
-    return Place(place.existing, place.target, place.address, place.interface, way=route)
+    return ResolvedEndpoint(place.existing, place.target, place.address, place.interface, way=route)
 
 
 class Attach(kernel.KernelSwitch):
@@ -194,8 +196,8 @@ class Attach(kernel.KernelSwitch):
     segments = False
 
     def __init__(self) -> None:
-        self._places: list[Place] = []
-        self._strangers: list[tuple[Place, tuple[str, ...]]] = []
+        self._places: list[ResolvedEndpoint] = []
+        self._strangers: list[tuple[ResolvedEndpoint, tuple[str, ...]]] = []
 
     @classmethod
     def port_apis(cls, port: str) -> tuple[str, ...]:
@@ -204,7 +206,7 @@ class Attach(kernel.KernelSwitch):
 
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
         """Returns the kernel's release: what is there is looked at with the topology."""
-        return SwitchFacts(version=kernel.release())
+        return SwitchFacts(version=kernel.kernel_release())
 
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
         """Returns the endpoints as they are. Raises ProvisionError if one is not there, or not as it has to be."""
@@ -212,7 +214,7 @@ class Attach(kernel.KernelSwitch):
         ends = [(attachment.existing, attachment.address) for attachment in attachments if attachment.existing]
         if len(ends) < len(attachments):
             raise ProvisionError(f"{ATTACH} has an endpoint without a container that runs already")
-        self._places = find_places(ends, port=spec.port, raw=False, mtu=spec.mtu, root=session.root)
+        self._places = resolve_endpoints(ends, port=spec.port, raw=False, mtu=spec.mtu, root=session.root)
         if spec.port == INTERFACE:
             self._mark_neighbours(session)
         return [self._endpoint(place, spec) for place in self._places]
@@ -231,7 +233,7 @@ class Attach(kernel.KernelSwitch):
                 self._strangers.append((place, strangers))
 
     @staticmethod
-    def _endpoint(place: Place, spec: SwitchSpec) -> Endpoint:
+    def _endpoint(place: ResolvedEndpoint, spec: SwitchSpec) -> Endpoint:
         if place.interface is not None:
             return Veth(place.address, place.interface.name, None, spec.mtu)
         if place.socket is None:
@@ -246,17 +248,13 @@ class Attach(kernel.KernelSwitch):
         interfaces = {
             place.existing.container: place.interface.name for place in self._places if place.interface is not None
         }
-        return SwitchFacts(version=kernel.release(), config=interfaces)
+        return SwitchFacts(version=kernel.kernel_release(), config=interfaces)
 
     def check(self) -> None:
         """Raises ProvisionError if a container has ended."""
         for place in self._places:
             if place.target.has_ended:
                 raise ProvisionError(f"{place.existing.container} has ended during the run: start it, and run again")
-
-    def counters(self) -> list[PortCounters] | None:
-        """Returns None: the interfaces also count what is not the measurement's."""
-        return None
 
     def stop(self) -> None:
         """Takes back the neighbours that the kernel has learned. Everything else is as it was."""

@@ -22,7 +22,8 @@ from pytest_icbench.model.switch_facts import Batches as Batches
 from pytest_icbench.model.switch_facts import Busy as Busy
 from pytest_icbench.model.switch_facts import PortCounters as PortCounters
 from pytest_icbench.model.switch_facts import SwitchFacts as SwitchFacts
-from pytest_icbench.model.switch_traits import SwitchTraits
+from pytest_icbench.model.switch_traits import Reach, SwitchTraits
+from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.model.uplink import Uplink
 
 #: Name of an endpoint's interface in its node.
@@ -112,11 +113,14 @@ class Needs:
 class Switch(SwitchTraits, Protocol):
     """A driver. Its class attributes are those of ``SwitchTraits``."""
 
+    _facts: SwitchFacts = SwitchFacts()
+
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
         """Returns version and program. Changes nothing. Raises Unsupported with the reason and the remedy."""
 
     def probe_api(self, session: HostSession, api: str) -> None:
         """Raises Unsupported if this host lacks what one of ``apis`` needs, such as a DPDK driver. Changes nothing."""
+        return
 
     def probe_port(self, session: HostSession, port: str) -> None:
         """Raises Unsupported if this host lacks what one of ``ports`` needs; most need nothing. Changes nothing."""
@@ -157,9 +161,11 @@ class Switch(SwitchTraits, Protocol):
 
     def facts(self) -> SwitchFacts:
         """Returns the version and the configuration with which it was started."""
+        return self._facts
 
     def check(self) -> None:
         """Raises ProvisionError with the log's tail if the switch is no longer alive."""
+        return
 
     def fault(self) -> str | None:
         """Returns why frames may not pass: the switch's configuration with the remedy, or who stopped it; else None."""
@@ -170,10 +176,12 @@ class Switch(SwitchTraits, Protocol):
         raise ProvisionError(f"{self.name} keeps the addresses that it has learned")
 
     def counters(self) -> list[PortCounters] | None:
-        """Returns the counters of each attachment's port, None if the switch has none."""
+        """Returns the counters of each attachment's port; None if the switch has none."""
+        return None
 
     def busy(self) -> Busy | None:
-        """Returns how busy its workers have been so far, None if that is not known."""
+        """Returns the busy time or cycles of its workers so far; None if unknown."""
+        return None
 
     def batches(self) -> Batches | None:
         """Returns frames and calls that handled them, None if the switch does not count them."""
@@ -191,9 +199,53 @@ class Switch(SwitchTraits, Protocol):
         return None
 
     def pause(self) -> None:
-        """Stops its pollers from using a CPU (SIGSTOP, freezer); a no-op for a kernel switch."""
+        """Stops its pollers from using a CPU (SIGSTOP, freezer); a switch without pollers does nothing."""
+        return
 
-    def resume(self) -> None: ...
+    def resume(self) -> None:
+        """Lets its pollers continue."""
+        return
 
     def stop(self) -> None:
         """Ends the switch and removes what it made. Idempotent, bounded in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardingBehaviour:
+    """The declared behaviour of a switch: the class attributes of ``Switch`` of the same names.
+
+    Attributes:
+        jumbo: whether frames above 1518 bytes pass.
+    """
+
+    learns: bool
+    broadcast: Reach
+    unknown_unicast: Reach
+    vlan: bool
+    filters: bool
+    asks_first: bool
+    jumbo: bool
+    least_ageing_s: float | None
+    hops: int | None
+
+
+def read_behaviour(driver: type[Switch], mode: str | None = None) -> ForwardingBehaviour:
+    """Returns what a driver declares for one of its modes.
+
+    Args:
+        mode: None for the natural one.
+    """
+    wire = mode is not None and mode in driver.wire_modes
+    learns = driver.learns and not wire
+    reach: Reach = "all" if learns else "peer"
+    return ForwardingBehaviour(
+        learns=learns,
+        broadcast=reach if wire or driver.broadcast is None else driver.broadcast,
+        unknown_unicast=reach if wire or driver.unknown_unicast is None else driver.unknown_unicast,
+        vlan=driver.vlan,
+        filters=driver.filters,
+        asks_first=driver.asks_first,
+        jumbo=Traffic(driver.max_frame_bytes).jumbo,
+        least_ageing_s=driver.least_ageing_s if learns else None,
+        hops=driver.hops,
+    )

@@ -16,13 +16,12 @@ from typing import ClassVar
 from pytest_icbench.driver.switch.common.daemon import DaemonSwitch
 from pytest_icbench.driver.switch.common.userspace_ports import VHOST_USER, socket_path, wait_for_sockets
 from pytest_icbench.driver.switch.dpdk import dpdk_process
-from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, SwitchFacts, SwitchSpec
+from pytest_icbench.driver.switch.protocol import Attachment, Needs, PortCounters, SwitchFacts, SwitchSpec
 from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Endpoint, VhostUser
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.switch_traits import Kind
-from pytest_icbench.model.traffic import MAX_FRAME_BYTES
 
 _PROGRAM = Path(__file__).with_name("snabb_switch.lua")
 _REMEDY = "build it from its source (docs/reference/switches.md says how)"
@@ -64,22 +63,15 @@ class Snabb(DaemonSwitch):
     """A process of one thread. A bridge joins all ports; the mode ``wire`` joins the two ports of each pair."""
 
     name = "snabb"
-    family = "dpdk"
     ports = (VHOST_USER,)
-    apis = ("dpdk",)
-    default_apis = ("dpdk",)
-    default_cores = 1
     scalable = False
     learns = True
     least_ageing_s = _MAC_TIMEOUT_S
-    max_frame_bytes = MAX_FRAME_BYTES
-    max_pairs = None
     modes = (_WIRE,)
     config_keys: ClassVar[Mapping[str, Kind]] = {"mac_timeout_s": "number"}
     wire_modes = (_WIRE,)
 
     def __init__(self) -> None:
-        self._facts = SwitchFacts()
         self._mac_timeout_s = _MAC_TIMEOUT_S
         self._state = Path()
         self._links: list[tuple[int, str, str]] = []
@@ -99,8 +91,6 @@ class Snabb(DaemonSwitch):
             )
         return SwitchFacts(version=version, program=str(binary))
 
-    def probe_api(self, session: HostSession, api: str) -> None: ...
-
     def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
         """Returns huge pages for full links of all ports; each packet has room for the largest frame."""
         packets, step = 0, _FIRST_STEP
@@ -119,17 +109,13 @@ class Snabb(DaemonSwitch):
         base.mkdir()
         argv = ["sh", "-c", _NAMESPACE, "sh", str(base), str(spec.work_dir), str(binary), *arguments]
         self.daemon = dpdk_process.start_daemon(
-            session, spec, self.name, argv, cpus=spec.worker_cpus[:1], mount_ns=True
+            session, spec, self.name, argv, dpdk_process.DaemonOptions(cpus=spec.worker_cpus[:1], mount_ns=True)
         )
         self._state = base / "snabb" / str(self.daemon.process.pid) / "links"
         self._links = _links([attachment.index for attachment in attachments], mode)
         self._facts = SwitchFacts(version=_version(session, binary), config={"argv": arguments})
         wait_for_sockets(sockets, self.daemon, timeout_s=_START_S)
         return [VhostUser(attachment.address, str(path)) for attachment, path in zip(attachments, sockets, strict=True)]
-
-    def facts(self) -> SwitchFacts:
-        """Returns its version and the command line."""
-        return self._facts
 
     def set_ageing(self, seconds: float) -> None:
         """Raises ProvisionError for a time shorter than that with which it was started, which stays."""
@@ -159,10 +145,6 @@ class Snabb(DaemonSwitch):
         except (OSError, struct.error) as error:
             raise ProvisionError(f"snabb's counter {path} cannot be read: {error}") from None
         return int(value)
-
-    def busy(self) -> Busy | None:
-        """Returns None: Snabb does not report it."""
-        return None
 
 
 def _links(indexes: Sequence[int], mode: str) -> list[tuple[int, str, str]]:

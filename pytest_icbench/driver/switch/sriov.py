@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pytest_icbench.driver.switch.common import kernel
 from pytest_icbench.driver.switch.common.userspace_ports import VFIO
-from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec
+from pytest_icbench.driver.switch.protocol import Attachment, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import facts
 from pytest_icbench.host.changes import Changes
@@ -46,21 +46,23 @@ class Card:
     interface: str
 
 
-def card(session: HostSession) -> Card:
+def find_card(session: HostSession) -> Card:
     """Returns the PF that the user named. Raises Unsupported if there is none, or it has no VFs or no interface."""
     root = session.root
     if session.pf is None:
-        raise Unsupported(f"sriov needs a card: name its PF by {_OPTION}, {_candidates(root)}")
+        raise Unsupported(f"sriov needs a card: name its PF by {_OPTION}, {_describe_cards(root)}")
     address = pci.find(root, session.pf)
     if address is None:
-        raise Unsupported(f"{_OPTION}: there is no network interface or PCI function {session.pf}: {_candidates(root)}")
+        raise Unsupported(
+            f"{_OPTION}: there is no network interface or PCI function {session.pf}: {_describe_cards(root)}"
+        )
     name = f"PF {session.pf}" if session.pf == address else f"PF {session.pf} ({address})"
     parent = pci.physical_function(root, address)
     if parent is not None:
         raise Unsupported(f"{_OPTION}: {session.pf} is itself a virtual function: name its PF {parent}")
     total = pci.total_vfs(root, address)
     if total is None:
-        raise Unsupported(f"{_OPTION}: {session.pf} ({address}) has no SR-IOV: {_candidates(root)}")
+        raise Unsupported(f"{_OPTION}: {session.pf} ({address}) has no SR-IOV: {_describe_cards(root)}")
     if total == 0:
         raise Unsupported(f"{name} offers no VFs: enable SR-IOV in its firmware (set-up menu or its maker's tool)")
     names = pci.interfaces(root, address)
@@ -71,7 +73,7 @@ def card(session: HostSession) -> Card:
     return Card(address, session.pf if session.pf in names else names[0])
 
 
-def _candidates(root: Root) -> str:
+def _describe_cards(root: Root) -> str:
     known = pci.physical_functions(root)
     if not known:
         return "but no card of this host offers VFs"
@@ -82,7 +84,7 @@ def _candidates(root: Root) -> str:
     return "this host has " + ", ".join(words)
 
 
-def vfio(root: Root) -> None:
+def check_vfio(root: Root) -> None:
     """Raises Unsupported where no function can be given to a container."""
     if not pci.has_iommu(root):
         words = " ".join(facts.iommu_parameters(root))
@@ -98,7 +100,7 @@ def vfio(root: Root) -> None:
             )
 
 
-def vf_driver(root: Root, card: str) -> str:
+def find_vf_driver(root: Root, card: str) -> str:
     """Returns the module that drives a card's VFs. Raises Unsupported if this kernel has none."""
     vendor = (root.read_int(pci.path(card, "vendor")) or 0) & 0xFFFFFFFF
     text = root.read(pci.path(card, "sriov_vf_device")) or "0"
@@ -113,7 +115,7 @@ def vf_driver(root: Root, card: str) -> str:
     return module
 
 
-def choose(root: Root, pf: Card, count: int) -> list[int]:
+def choose_vfs(root: Root, pf: Card, count: int) -> list[int]:
     """Returns the indexes of all unused VFs; empty if the card has no VFs and they may be made.
 
     Args:
@@ -138,14 +140,14 @@ def choose(root: Root, pf: Card, count: int) -> list[int]:
         return free
     if root.exists(f"/sys/class/net/{pf.interface}/master"):
         master = root.link(f"/sys/class/net/{pf.interface}/master")
-        raise Unsupported(_in_use(pf, f"is a port of {master}", count))
+        raise Unsupported(_describe_use(pf, f"is a port of {master}", count))
     held = vf.addresses(pf.interface) if root.live else []
     if held:
-        raise Unsupported(_in_use(pf, f"has the host's address {held[0]}", count))
+        raise Unsupported(_describe_use(pf, f"has the host's address {held[0]}", count))
     return []
 
 
-def assign(root: Root, pf: Card, names: Sequence[str | None], free: Sequence[int]) -> list[int]:
+def assign_vfs(root: Root, pf: Card, names: Sequence[str | None], free: Sequence[int]) -> list[int]:
     """Returns the index of a VF for each endpoint.
 
     Args:
@@ -173,7 +175,7 @@ def assign(root: Root, pf: Card, names: Sequence[str | None], free: Sequence[int
     return [next(rest) if index is None else index for index in chosen]
 
 
-def _in_use(pf: Card, state: str, count: int) -> str:
+def _describe_use(pf: Card, state: str, count: int) -> str:
     return (
         f"PF {pf.interface} is in use: it {state}, and making VFs can interrupt its link: name another PF, or make"
         f" them yourself (echo {count} > /sys/class/net/{pf.interface}/device/sriov_numvfs)"
@@ -257,7 +259,6 @@ class Sriov(Switch):
         self._interface = ""
         self._port = VFIO
         self._driver = ""
-        self._facts = SwitchFacts()
 
     @classmethod
     def port_apis(cls, port: str) -> tuple[str, ...]:
@@ -266,20 +267,20 @@ class Sriov(Switch):
 
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
         """Returns the PF driver's version. Raises Unsupported without a card that has VFs and an interface."""
-        card = card(session)
+        card = find_card(session)
         return SwitchFacts(version=ethtool.driver_version(card.interface) if session.root.live else None)
 
     def probe_api(self, session: HostSession, api: str) -> None:
         """Raises Unsupported without an IOMMU and VFIO for DPDK, or without the VFs' driver for the others."""
         if api == "dpdk":
-            vfio(session.root)
+            check_vfio(session.root)
         else:
-            vf_driver(session.root, card(session).pci)
+            find_vf_driver(session.root, find_card(session).pci)
             kernel.probe_netdev_api(api)
 
     def probe_pairs(self, session: HostSession, pairs: int) -> None:
         """Raises Unsupported if the card has too few unused VFs, or may not be changed."""
-        choose(session.root, card(session), len(FramePath(pairs).endpoints))
+        choose_vfs(session.root, find_card(session), len(FramePath(pairs).endpoints))
 
     def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
         return Needs()
@@ -292,10 +293,10 @@ class Sriov(Switch):
         self._changes = changes = Changes(session)
         self._port, root = spec.port, session.root
         try:
-            card = card(session)
+            card = find_card(session)
             self._interface = card.interface
             _check_uplink(spec.uplink, card.interface)
-            existing = choose(root, card, len(addresses))
+            existing = choose_vfs(root, card, len(addresses))
             self._driver = self._load_driver(changes, card.pci)
         except Unsupported as error:  # the card has changed since the case was planned
             raise ProvisionError(str(error)) from None
@@ -304,13 +305,13 @@ class Sriov(Switch):
         if not existing:
             with suppress(Unsupported, ProvisionError):  # the kernel has no driver for them
                 # Also for DPDK: udev loads the VFs' driver as soon as there are VFs, though it may not bind them.
-                modules.expect(changes, [vf_driver(root, card.pci)])
+                modules.expect(changes, [find_vf_driver(root, card.pci)])
             pci.create_vfs(changes, card.pci, len(addresses))
         functions = pci.virtual_functions(root, card.pci)
         names = [name for name, _ in spec.functions]
         names += [None] * (len(addresses) - len(names))  # ports of network functions
         try:
-            self._indexes = assign(root, card, names, existing or range(len(functions)))
+            self._indexes = assign_vfs(root, card, names, existing or range(len(functions)))
         except Unsupported as error:  # VFs that were just made have names only now
             raise ProvisionError(str(error)) from None
         self._functions = [functions[index] for index in self._indexes]
@@ -330,7 +331,7 @@ class Sriov(Switch):
                 "vfs": self._functions,
                 "created": not existing,
                 "carrier": carrier,
-                "settings": _told(taken[0]),
+                "settings": _common_settings(taken[0]),
             },
         )
         if spec.port == VF:
@@ -344,10 +345,10 @@ class Sriov(Switch):
     def _load_driver(self, changes: Changes, card: str) -> str:
         """Loads what a port kind needs; returns the name of the VFs' driver."""
         if self._port == VFIO:
-            vfio(changes.root)
+            check_vfio(changes.root)
             names = ["vfio_iommu_type1", "vfio-pci"]
         else:
-            names = [vf_driver(changes.root, card)]
+            names = [find_vf_driver(changes.root, card)]
         modules.load(changes, names)
         return next(iter(modules.pci_drivers(changes.root, names[-1])), names[-1])
 
@@ -416,10 +417,6 @@ class Sriov(Switch):
         links.set_mtu(attachment.interface, mtu, attachment.node.netns)
         links.set_up(attachment.interface, attachment.node.netns)
 
-    def facts(self) -> SwitchFacts:
-        """Returns the PF's driver and firmware, its VFs and how they were set up."""
-        return self._facts
-
     def check(self) -> None:
         """Raises ProvisionError if a VF has gone or has another driver."""
         assert self._changes is not None
@@ -435,25 +432,12 @@ class Sriov(Switch):
     def counters(self) -> list[PortCounters] | None:
         """Returns the counters of the nodes' interfaces; for DPDK those of the PF's driver, None if that has none."""
         if self._port == VF:
-            return [
-                kernel.port_counters(
-                    attachment.index, links.statistics(attachment.interface, attachment.node.netns), at_endpoint=True
-                )
-                for attachment in self._attached
-            ]
+            return kernel.endpoint_counters(self._attached)
         statistics = vf.statistics(self._interface)
         vf_counters = [statistics.get(index, {}) for index in self._indexes]
         if not any(value for counters in vf_counters for value in counters.values()):
             return None
         return [kernel.port_counters(index, counted, at_endpoint=True) for index, counted in enumerate(vf_counters)]
-
-    def busy(self) -> Busy | None:
-        return None
-
-    def pause(self) -> None:
-        """Does nothing: the card works only when there are frames."""
-
-    def resume(self) -> None: ...
 
     def stop(self) -> None:
         """Gives the card back as it was. Raises ProvisionError with what could not be."""
@@ -463,7 +447,7 @@ class Sriov(Switch):
             self._changes.undo(f"PF {self._interface}")
 
 
-def _told(settings: vf.Settings) -> dict[str, object]:
+def _common_settings(settings: vf.Settings) -> dict[str, object]:
     """Returns the settings of all VFs as a result keeps them."""
     return {key: value for key, value in asdict(settings).items() if key != "vlan"} | {"mac": "of each endpoint"}
 

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
-from pytest_icbench.driver.node.container import Skeleton, check_host, finding, reap
+from pytest_icbench.driver.node.container import Skeleton, check_host, probe_finding, reap_container
 from pytest_icbench.driver.node.engine.engine_node import Engine, EngineNode
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import entry_checks
@@ -31,7 +31,7 @@ _PENDING_S, _REMOVAL_S = 1.0, 20.0
 _importing = threading.Lock()
 
 
-def endpoint() -> str:
+def find_socket() -> str:
     """Returns the socket of the daemon that the user's environment and context name. Raises Unsupported."""
     if not shutil.which(_PROGRAM):
         raise Unsupported(f"Docker is not installed: {_INSTALL}, or {_OTHERS}")
@@ -44,9 +44,9 @@ def endpoint() -> str:
     return told
 
 
-def daemon() -> tuple[str, dict[str, Any]]:
+def query_daemon() -> tuple[str, dict[str, Any]]:
     """Returns the daemon's socket and what it says of itself. Raises Unsupported if it cannot be used."""
-    host = endpoint()
+    host = find_socket()
     done = Engine(_PROGRAM, ("--host", host)).run("info", "--format", "{{json .}}")
     try:
         told = json.loads(done.out)
@@ -73,23 +73,23 @@ class DockerNode(EngineNode):
     def probe(session: HostSession) -> None:
         """Implements ``Node.probe``."""
         check_host(Layout.read(session.root), "Docker's")
-        daemon()
+        query_daemon()
 
     @staticmethod
     def findings() -> Iterator[Finding]:
         """Implements ``Node.findings``."""
-        yield finding("Docker", lambda: f"docker {daemon()[1]['ServerVersion']}", _INSTALL)
+        yield probe_finding("Docker", lambda: f"docker {query_daemon()[1]['ServerVersion']}", _INSTALL)
 
     @staticmethod
     def treatment() -> dict[str, Any]:
         """Implements ``Node.treatment``."""
-        _, told = daemon()
+        _, told = query_daemon()
         return {"docker": f"docker {told['ServerVersion']}", "oci": str(told.get("DefaultRuntime"))}
 
     def record(self) -> int:
         """See ``ContainerNode``. Raises ProvisionError if the daemon is gone."""
         try:
-            self._host, self._daemon = daemon()
+            self._host, self._daemon = query_daemon()
         except Unsupported as error:
             raise ProvisionError(f"container {self.spec.name}: {error}") from None
         journal, image = self.session.journal, self.group.name
@@ -106,13 +106,13 @@ class DockerNode(EngineNode):
         """See ``EngineNode``."""
         return Engine(_PROGRAM, ("--host", self._host), self.session.spawner.environment())
 
-    def files(self, frame: Skeleton) -> Sequence[str]:
+    def files(self, skeleton: Skeleton) -> Sequence[str]:
         """See ``EngineNode``. Imports the session's image at the first call."""
         image, archive = self.group.name, self.path / "rootfs.tar"
         with _importing:
             if not archive.exists():
                 with tarfile.open(archive, "w") as tar:
-                    tar.add(frame.path, ".")
+                    tar.add(skeleton.path, ".")
                 try:
                     self.engine().call("import", str(archive), image)
                 except ProvisionError:
@@ -124,10 +124,10 @@ class DockerNode(EngineNode):
 
     def remove(self) -> None:
         """See ``EngineNode``."""
-        _removed(self.engine(), "rm", "--force", "--volumes", self.spec.name)
+        _remove(self.engine(), "rm", "--force", "--volumes", self.spec.name)
 
 
-def _removed(engine: Engine, *arguments: str, pending_s: float = 0.0) -> None:
+def _remove(engine: Engine, *arguments: str, pending_s: float = 0.0) -> None:
     """Removes something that may be gone, or only about to come. Raises ProvisionError if it remains.
 
     Args:
@@ -147,13 +147,13 @@ def _removed(engine: Engine, *arguments: str, pending_s: float = 0.0) -> None:
 
 def undo_container(name: str, host: str) -> None:
     """Removes a container that its session has not removed."""
-    reap(name)
-    _removed(Engine(_PROGRAM, ("--host", host)), "rm", "--force", "--volumes", name, pending_s=_PENDING_S)
+    reap_container(name)
+    _remove(Engine(_PROGRAM, ("--host", host)), "rm", "--force", "--volumes", name, pending_s=_PENDING_S)
 
 
 def undo_image(name: str, host: str) -> None:
     """Removes a session's image."""
-    _removed(Engine(_PROGRAM, ("--host", host)), "rmi", name, pending_s=_PENDING_S)
+    _remove(Engine(_PROGRAM, ("--host", host)), "rmi", name, pending_s=_PENDING_S)
 
 
 _HOST = entry_checks.matching(r"unix:///[^\x00]+")

@@ -14,13 +14,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pytest_icbench.driver.node.cgroups import end_groups
-from pytest_icbench.driver.node.container import ContainerNode, Device, Skeleton, environment, page_size
+from pytest_icbench.driver.node.container import (
+    ContainerNode,
+    Device,
+    HostAccess,
+    Skeleton,
+    container_environment,
+    format_page_size,
+)
 from pytest_icbench.driver.node.protocol import NodeSpec
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.cgroup_layout import Layout
 from pytest_icbench.host.journal import process_start_time
 from pytest_icbench.host.process import SESSION_VARIABLE, run
-from pytest_icbench.host.resource.hugepages import sizes_kib
 from pytest_icbench.host.root import format_cpu_list
 
 #: The time in seconds that a call of an engine may take.
@@ -116,7 +122,7 @@ class EngineNode(ContainerNode):
         """Returns the engine. Raises ProvisionError if it is gone."""
         raise NotImplementedError
 
-    def files(self, frame: Skeleton) -> Sequence[str]:
+    def files(self, skeleton: Skeleton) -> Sequence[str]:
         """Returns the last words of ``create`` before the container's command: its root file system, the group above.
 
         Raises ProvisionError.
@@ -128,22 +134,22 @@ class EngineNode(ContainerNode):
         """The control groups as the engine's runtime joins them."""
         return self.group.layout.joined()
 
-    def create(self, frame: Skeleton, devices: Sequence[Device], command: Sequence[str]) -> tuple[int, int]:
+    def create(self, access: HostAccess, command: Sequence[str]) -> tuple[int, int]:
         """See ``ContainerNode``. Raises ProvisionError with the engine's words."""
-        spec, engine, env = self.spec, self.engine(), environment(self.session.id)
+        spec, engine, env = self.spec, self.engine(), container_environment(self.session.id)
         try:
-            binds = {**frame.binds, **{path: path for path in spec.directories}}
-            options = container(spec, env=env, binds=binds, devices=devices)
-            self.id = engine.call("create", *options, *self.files(frame), *command)
+            binds = {**access.skeleton.binds, **{path: path for path in spec.directories}}
+            options = container_options(spec, env=env, binds=binds, devices=access.devices)
+            self.id = engine.call("create", *options, *self.files(access.skeleton), *command)
             prepared_ns = time.perf_counter_ns()
             engine.call("start", spec.name)
             init = int(engine.call("inspect", "--format", "{{.State.Pid}}", spec.name))
         except (ProvisionError, ValueError) as error:
             raise ProvisionError(f"container {spec.name}: {error}") from None
-        self._place(init)
+        self._place(init, access.barred_pages_kib)
         return init, prepared_ns
 
-    def _place(self, init: int) -> None:
+    def _place(self, init: int, barred_kib: Sequence[int]) -> None:
         """Takes note of the container's groups. Raises ProvisionError if its init is not a process of this host."""
         root, name = self.session.root, self.spec.name
         if not self._runs_here(init):
@@ -154,10 +160,10 @@ class EngineNode(ContainerNode):
         if leading in groups:
             self.group.place(name, os.path.relpath(groups[leading], leading.base or "/"))
         pages = layout.holding("hugetlb")
-        if pages in groups and not self.spec.hugepages:  # engines have no option for it
+        if pages in groups:  # engines have no option for it
             limit = "max" if pages.unified else "limit_in_bytes"
-            for kib in sizes_kib(root):
-                path = root.path(f"{pages.mount}{groups[pages]}/hugetlb.{page_size(kib)}.{limit}")
+            for kib in barred_kib:
+                path = root.path(f"{pages.mount}{groups[pages]}/hugetlb.{format_page_size(kib)}.{limit}")
                 _limit(path)
 
     def _runs_here(self, init: int) -> bool:

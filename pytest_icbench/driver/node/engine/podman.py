@@ -11,9 +11,9 @@ import shutil
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
-from pytest_icbench.driver.node.container import Skeleton, check_host, finding, reap
+from pytest_icbench.driver.node.container import Skeleton, check_host, probe_finding, reap_container
 from pytest_icbench.driver.node.engine.engine_node import Engine, EngineNode
-from pytest_icbench.driver.node.oci import runtime, version
+from pytest_icbench.driver.node.oci import find_runtime, read_version
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import entry_checks
 from pytest_icbench.host.cgroup_layout import Layout
@@ -40,7 +40,7 @@ class PodmanNode(EngineNode):
         if not shutil.which(_PROGRAM):
             raise Unsupported(f"Podman is not installed: {_INSTALL}, or use --icbench-node oci or lxc")
         layout = Layout.read(session.root)
-        runtime(layout)
+        find_runtime(layout)
         check_host(layout, "Podman's")
 
     @staticmethod
@@ -49,14 +49,14 @@ class PodmanNode(EngineNode):
 
         def tell() -> str:
             PodmanNode.probe(HostSession.probing())
-            return version(_PROGRAM)
+            return read_version(_PROGRAM)
 
-        yield finding("Podman", tell, _INSTALL)
+        yield probe_finding("Podman", tell, _INSTALL)
 
     @staticmethod
     def treatment() -> dict[str, Any]:
         """Implements ``Node.treatment``."""
-        return {"podman": version(_PROGRAM), "oci": version(runtime(Layout.read(Root())))}
+        return {"podman": read_version(_PROGRAM), "oci": read_version(find_runtime(Layout.read(Root())))}
 
     def record(self) -> int:
         """See ``ContainerNode``."""
@@ -64,7 +64,7 @@ class PodmanNode(EngineNode):
 
     def facts(self) -> dict[str, str]:
         """Returns the name of the runtime."""
-        return {"runtime": runtime(self.layout)}
+        return {"runtime": find_runtime(self.layout)}
 
     def engine(self) -> Engine:
         """See ``EngineNode``."""
@@ -73,15 +73,15 @@ class PodmanNode(EngineNode):
         options = (
             *("--root", f"{self.path}/root", "--runroot", f"{self.path}/run", "--tmpdir", f"{self.path}/tmp"),
             *("--storage-driver", "vfs", "--cgroup-manager", "cgroupfs"),
-            *("--runtime", runtime(self.layout), "--runtime-flag", f"root={self.path}/state"),
+            *("--runtime", find_runtime(self.layout), "--runtime-flag", f"root={self.path}/state"),
         )
         return Engine(_PROGRAM, options, {"CONTAINERS_CONF": str(settings), **self.session.spawner.environment()})
 
-    def files(self, frame: Skeleton) -> Sequence[str]:
+    def files(self, skeleton: Skeleton) -> Sequence[str]:
         """See ``EngineNode``."""
         group = self.layout.absolute(self.group.name)
         options = ("--read-only-tmpfs=false", "--no-hosts")
-        return (*options, "--cgroup-parent", group, "--rootfs", str(frame.path))
+        return (*options, "--cgroup-parent", group, "--rootfs", str(skeleton.path))
 
     def remove(self) -> None:
         """See ``EngineNode``."""
@@ -102,7 +102,7 @@ def undo_container(name: str) -> None:
     Its other processes carry the session, its groups are below the session's and its files in the session's directory:
     they go with those.
     """
-    reap(name)
+    reap_container(name)
 
 
 UNDO_KINDS = {"podman": UndoKind(undo_container, checks={"name": entry_checks.name})}

@@ -42,7 +42,7 @@ def share_queues(attachments: Sequence[Attachment], cores: int, queues: int) -> 
     }
 
 
-def in_blocks(ports: int, cores: int) -> list[int]:
+def divide_ports(ports: int, cores: int) -> list[int]:
     """Returns the number of the core for each port, where neighbouring ports share a core.
 
     If the ports do not divide evenly, the last cores have one more each.

@@ -60,7 +60,7 @@ def probe_links(*kinds: str) -> str:
         kinds: a kind that stands upon another link comes behind ``veth``.
     """
     if os.geteuid() != 0:
-        return release()
+        return kernel_release()
     from pyroute2 import IPRoute
     from pyroute2.netlink.exceptions import NetlinkError
 
@@ -82,7 +82,7 @@ def probe_links(*kinds: str) -> str:
                 f"this kernel cannot make links of kind {kind} ({reason}): load its module (modprobe {kind}) or use a"
                 f" kernel that has it ({_KERNEL_OPTIONS[kind]}), as the guest of `make test-paths` does"
             ) from None
-    return release()
+    return kernel_release()
 
 
 def probe_device(path: str, user: str, module: str, option: str) -> None:
@@ -149,7 +149,7 @@ def node_end(attachment: Attachment) -> links.End:
     return links.End(attachment.interface, attachment.node.netns, attachment.address, neighbours)
 
 
-def endpoint(attachment: Attachment, host_interface: str | None, mtu: int) -> Veth:
+def veth_endpoint(attachment: Attachment, host_interface: str | None, mtu: int) -> Veth:
     """Returns the endpoint at ``node_end``; ``mtu`` is that of layer 3, in bytes."""
     return Veth(address=attachment.address, interface=attachment.interface, host_interface=host_interface, mtu=mtu)
 
@@ -162,7 +162,7 @@ def remove_ends(attachments: Sequence[Attachment]) -> None:
             links.remove_link(attachment.interface, attachment.node.netns)
 
 
-def softirq(session: HostSession | None, cpus: Sequence[int]) -> Busy | None:
+def softirq_time(session: HostSession | None, cpus: Sequence[int]) -> Busy | None:
     """Returns the time that these CPUs have spent in soft interrupts and ksoftirqd since boot (proc(5), /proc/stat).
 
     A frame crosses the kernel's links in a soft interrupt of the CPU that sent it, so on CPUs of pinned endpoints this
@@ -191,6 +191,14 @@ def port_counters(index: int, statistics: Mapping[str, int], *, at_endpoint: boo
         rx_dropped=statistics.get(f"{rx}_dropped"),
         tx_dropped=statistics.get(f"{tx}_dropped"),
     )
+
+
+def endpoint_counters(attachments: Sequence[Attachment]) -> list[PortCounters]:
+    """Returns the counters of the nodes' interfaces as those of the switch's ports at their other ends."""
+    return [
+        port_counters(item.index, links.statistics(item.interface, item.node.netns), at_endpoint=True)
+        for item in attachments
+    ]
 
 
 class KernelSwitch(Switch):
@@ -222,29 +230,24 @@ class KernelSwitch(Switch):
 
     def busy(self) -> Busy | None:
         """Returns the time of the kernel's network work on the endpoints' CPUs."""
-        return softirq(self.session, self.cpus)
-
-    def pause(self) -> None:
-        """Does nothing: the kernel works only when there are frames."""
-
-    def resume(self) -> None: ...
+        return softirq_time(self.session, self.cpus)
 
 
-def release() -> str:
+def kernel_release() -> str:
     """Returns the running kernel's release, which is the version of its switches."""
     return os.uname().release
 
 
-def port_of(attachment: Attachment) -> str:
+def port_name(attachment: Attachment) -> str:
     """Returns the name of an attachment's port in the path's namespace."""
     return f"p{attachment.index}"
 
 
-def make_links(session: HostSession, netns: str, attachments: Sequence[Attachment], *, mtu: int) -> None:
+def create_links(session: HostSession, netns: str, attachments: Sequence[Attachment], *, mtu: int) -> None:
     """Makes a veth link for each attachment, with its port in a userspace switch's namespace. Raises ProvisionError."""
     for attachment in attachments:
         end = node_end(attachment)
-        links.create_pair(session, end, links.End(port_of(attachment), netns), mtu=mtu)
+        links.create_pair(session, end, links.End(port_name(attachment), netns), mtu=mtu)
         offloads.apply(session, [(end.name, attachment.node.netns)], UNFINISHED)
 
 
@@ -254,7 +257,7 @@ def move_ports(session: HostSession, netns: str, attachments: Sequence[Attachmen
         end = node_end(attachment)
         with entered(netns):
             links.move(
-                session, port_of(attachment), attachment.node.netns, end.name, end.address, neighbours=end.neighbours
+                session, port_name(attachment), attachment.node.netns, end.name, end.address, neighbours=end.neighbours
             )
 
 
@@ -280,7 +283,6 @@ class KernelPath(KernelSwitch):
     def __init__(self) -> None:
         self._netns: str | None = None
         self._attached: list[Attachment] = []
-        self._facts = SwitchFacts()
 
     @property
     def netns(self) -> str:
@@ -301,14 +303,14 @@ class KernelPath(KernelSwitch):
         for attachment in attachments:
             self._attached.append(attachment)
             if self.veth_ports:
-                port = links.End(port_of(attachment), self.netns_of(attachment))
+                port = links.End(port_name(attachment), self.netns_of(attachment))
                 links.create_pair(session, self.node_end(attachment), port, mtu=spec.mtu)
         endpoints = self.join(spec, attachments)
         places = [(attachment.interface, attachment.node.netns) for attachment in attachments]
         if self.veth_ports:
-            places += [(port_of(attachment), self.netns_of(attachment)) for attachment in attachments]
+            places += [(port_name(attachment), self.netns_of(attachment)) for attachment in attachments]
         offloads.apply(session, places, settings)
-        self._facts = SwitchFacts(version=release(), config=self.told(spec, settings, attachments[0]))
+        self._facts = SwitchFacts(version=kernel_release(), config=self.told(spec, settings, attachments[0]))
         return endpoints
 
     def make_namespaces(self, session: HostSession, spec: SwitchSpec) -> None:
@@ -329,26 +331,22 @@ class KernelPath(KernelSwitch):
 
     def endpoints(self, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
         """Returns the endpoints of ports ``pN``, or of links in the nodes whose far end has no name."""
-        ports = [port_of(attachment) if self.veth_ports else None for attachment in attachments]
-        return [endpoint(attachment, port, spec.mtu) for attachment, port in zip(attachments, ports, strict=True)]
+        ports = [port_name(attachment) if self.veth_ports else None for attachment in attachments]
+        return [veth_endpoint(attachment, port, spec.mtu) for attachment, port in zip(attachments, ports, strict=True)]
 
     def told(self, spec: SwitchSpec, settings: Mapping[str, str], first: Attachment) -> Mapping[str, Any]:
         """Returns the configuration for results: the mode, and the offloads in force."""
         in_force: dict[str, Any] = {"endpoint": offloads.read(first.interface, first.node.netns)}
         if self.veth_ports:
-            in_force["port"] = offloads.read(port_of(first), self.netns_of(first))
+            in_force["port"] = offloads.read(port_name(first), self.netns_of(first))
         rest = {key: settings[key] for key in (offloads.THREADED, offloads.RPS) if key in settings}
         return {"mode": spec.mode or "default", OFFLOADS: {**in_force, **rest}}
-
-    def facts(self) -> SwitchFacts:
-        """Returns the kernel's release, the mode and the offloads in force."""
-        return self._facts
 
     def check(self) -> None:
         """Raises ProvisionError if a port is gone."""
         for attachment in self._attached if self.veth_ports else ():
-            if not links.exists(port_of(attachment), self.netns_of(attachment)):
-                raise ProvisionError(f"the port {port_of(attachment)} of {self.name} is gone: it was removed")
+            if not links.exists(port_name(attachment), self.netns_of(attachment)):
+                raise ProvisionError(f"the port {port_name(attachment)} of {self.name} is gone: it was removed")
 
     @property
     def counts_at_ports(self) -> bool:
@@ -356,15 +354,12 @@ class KernelPath(KernelSwitch):
         return self.veth_ports
 
     def counters(self) -> list[PortCounters] | None:
-        """Returns the counters of the ports, or those of the endpoints as a port would count."""
-        ports = self.counts_at_ports
-        places = [
-            (port_of(attachment), self.netns_of(attachment)) if ports else (attachment.interface, attachment.node.netns)
-            for attachment in self._attached
-        ]
+        """Returns the counters of the ports, or those of the endpoints if frames do not pass the ports."""
+        if not self.counts_at_ports:
+            return endpoint_counters(self._attached)
         return [
-            port_counters(attachment.index, links.statistics(*place), at_endpoint=not ports)
-            for attachment, place in zip(self._attached, places, strict=True)
+            port_counters(item.index, links.statistics(port_name(item), self.netns_of(item)), at_endpoint=False)
+            for item in self._attached
         ]
 
     def stop(self) -> None:

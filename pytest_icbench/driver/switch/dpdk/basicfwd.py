@@ -14,7 +14,7 @@ from pytest_icbench.driver.switch.common.userspace_ports import (
     wait_for_sockets,
 )
 from pytest_icbench.driver.switch.dpdk import dpdk_process
-from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, SwitchFacts, SwitchSpec
+from pytest_icbench.driver.switch.protocol import Attachment, Needs, SwitchFacts, SwitchSpec
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.path import FramePath
@@ -29,9 +29,6 @@ class BasicFwd(dpdk_process.PortForwarder):
 
     name = "basicfwd"
     scalable = False
-
-    def __init__(self) -> None:
-        self._facts = SwitchFacts()
 
     def binary(self, session: HostSession, given: Path | None) -> Path:
         installed = Path(sys.executable).parent / "icbench-basicfwd"
@@ -61,14 +58,3 @@ class BasicFwd(dpdk_process.PortForwarder):
         sockets = [socket_path(attachment) for attachment in attachments]
         wait_for_sockets(sockets, self.daemon, timeout_s=dpdk_process.START_S)
         return [endpoint_of(spec.port, attachment) for attachment in attachments]
-
-    def facts(self) -> SwitchFacts:
-        """Returns DPDK's version and the command line."""
-        return self._facts
-
-    def counters(self) -> list[PortCounters] | None:
-        """Returns None: it has none."""
-        return None
-
-    def busy(self) -> Busy | None:
-        return None

@@ -10,7 +10,7 @@ from typing import Literal
 from pytest_icbench.driver.switch.common import kernel
 from pytest_icbench.driver.switch.common.nic_uplink import NicEndpoint, NicUplink, only_attachment
 from pytest_icbench.driver.switch.common.userspace_ports import MEMIF, VHOST_USER, VHOST_USER_PACKED, socket_path
-from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec
+from pytest_icbench.driver.switch.protocol import Attachment, Needs, Switch, SwitchFacts, SwitchSpec
 from pytest_icbench.driver.switch.sriov import vfio_devices
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Address, Endpoint, Memif, Nic, Pci, VhostUser
@@ -43,8 +43,6 @@ class Direct(Switch):
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
         """Returns no version: the host can lack nothing."""
         return SwitchFacts()
-
-    def probe_api(self, session: HostSession, api: str) -> None: ...
 
     def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
         return Needs()
@@ -79,20 +77,6 @@ class Direct(Switch):
 
     def facts(self) -> SwitchFacts:
         return SwitchFacts()
-
-    def check(self) -> None:
-        """Does nothing: there is no process that could die."""
-
-    def counters(self) -> list[PortCounters] | None:
-        return None
-
-    def busy(self) -> Busy | None:
-        return None
-
-    def pause(self) -> None:
-        """Does nothing: no switch runs."""
-
-    def resume(self) -> None: ...
 
     def stop(self) -> None:
         """Gives the NIC back."""

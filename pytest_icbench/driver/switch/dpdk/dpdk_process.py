@@ -8,6 +8,7 @@ import re
 import shutil
 import socket
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,11 @@ from pytest_icbench.driver.switch.common.userspace_ports import MEMIF, VHOST_USE
 from pytest_icbench.driver.switch.protocol import SwitchFacts, SwitchSpec
 from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.model.traffic import MAX_FRAME_BYTES
 
 _VERSION = re.compile(r"RTE Version: '([^']+)'")
 _PROBE_S = 10.0
 
-#: How long a DPDK process may take to open its ports, in seconds, where other pollers share few cores with it.
+#: Seconds within which a DPDK process has to open its ports, also if other pollers share its cores.
 START_S = 15.0
 _TIMEOUT_S = 5.0
 
@@ -32,12 +32,12 @@ def find_binary(
     """Returns the user's binary, else the first candidate that exists.
 
     Args:
-        name: the switch's, as ``--icbench-binary`` has it.
-        given: the user's binary; None for the session's, if it has one.
+        name: name of the switch in ``--icbench-binary``.
+        given: the user's binary; None: the session's, if it has one.
         candidates: names on PATH, or paths.
-        remedy: for the message if there is none.
+        remedy: how to install it, for the message.
 
-    Raises Unsupported with ``remedy``, or with the user's path if it is no program.
+    Raises Unsupported with ``remedy``, or with the user's path if it is not a program.
     """
     given = given or session.binaries.get(name)
     if given is not None:
@@ -55,7 +55,7 @@ def find_binary(
 def eal_version(session: HostSession, binary: Path, name: str) -> str:
     """Returns the version of DPDK in a program.
 
-    Raises Unsupported if it is no DPDK program, ProvisionError if it is one perhaps but was killed or hangs.
+    Raises Unsupported if it is not a DPDK program, ProvisionError if it hangs or is killed.
     """
     try:
         shown = session.spawner.run([binary, "-v", "--help"], timeout_s=_PROBE_S, check=False)
@@ -70,7 +70,7 @@ def eal_version(session: HostSession, binary: Path, name: str) -> str:
 
 
 def eal_arguments(*, main_cpus: Sequence[int], worker_cpus: Sequence[int], hugepages_mib: int) -> list[str]:
-    """Returns EAL's arguments: lcore 0 is the main one, on any of ``main_cpus``, then each worker has one lcore."""
+    """Returns EAL's arguments: lcore 0 is the main lcore on any of ``main_cpus``, each worker CPU has one lcore."""
     cpus = ",".join(map(str, main_cpus))
     lcores = [f"0@({cpus})", *(f"{lcore}@{cpu}" for lcore, cpu in enumerate(worker_cpus, start=1))]
     return [
@@ -88,8 +88,27 @@ def eal_arguments(*, main_cpus: Sequence[int], worker_cpus: Sequence[int], hugep
 
 
 def runtime_directory(spec: SwitchSpec) -> Path:
-    """Returns the directory for what EAL would put into /var/run/dpdk."""
+    """Returns the directory that replaces /var/run/dpdk for EAL."""
     return spec.work_dir / "eal"
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonOptions:
+    """The environment of a switch's process.
+
+    Attributes:
+        netns: path of its network namespace; None: the host's.
+        env: additional environment variables.
+        cpus: its affinity; None: service and worker CPUs. EAL's control threads then use the CPUs of no lcore.
+        pipes: whether its standard input and output are pipes.
+        mount_ns: whether it gets its own mount namespace.
+    """
+
+    netns: str | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    cpus: Sequence[int] | None = None
+    pipes: bool = False
+    mount_ns: bool = False
 
 
 def start_daemon(
@@ -97,55 +116,35 @@ def start_daemon(
     spec: SwitchSpec,
     name: str,
     argv: Sequence[str | Path],
-    *,
-    netns: str | None = None,
-    env: Mapping[str, str] | None = None,
-    cpus: Sequence[int] | None = None,
-    pipes: bool = False,
-    mount_ns: bool = False,
+    options: DaemonOptions = DaemonOptions(),
 ) -> Daemon:
-    """Starts the process with its files in the work directory.
-
-    Args:
-        netns: path of its network namespace; None for the host's.
-        env: further variables of its environment.
-        cpus: its affinity; None for service and worker CPUs: EAL's control threads then use those that are no lcore's.
-        pipes: whether its standard input and output are pipes.
-        mount_ns: whether it gets its own mount namespace.
-
-    Raises ProvisionError.
-    """
+    """Starts the process with its files in the work directory. Raises ProvisionError."""
     runtime = runtime_directory(spec)
     runtime.mkdir(parents=True, exist_ok=True)
     process = session.spawner.start(
         argv,
         log=spec.work_dir / f"{name}.log",
-        cpus=sorted({*spec.service_cpus, *spec.worker_cpus}) if cpus is None else cpus,
-        netns=netns,
-        # Without it EAL makes and leaves a directory in /var/run/dpdk, even with --in-memory.
-        env={"RUNTIME_DIRECTORY": str(runtime), **(env or {})},
-        pipes=pipes,
+        cpus=sorted({*spec.service_cpus, *spec.worker_cpus}) if options.cpus is None else options.cpus,
+        netns=options.netns,
+        # Without it EAL creates a directory in /var/run/dpdk and leaves it there, even with --in-memory.
+        env={"RUNTIME_DIRECTORY": str(runtime), **options.env},
+        pipes=options.pipes,
         cwd=spec.work_dir,
-        mount_ns=mount_ns,
+        mount_ns=options.mount_ns,
     )
     return Daemon(name, process)
 
 
 class PortForwarder(DaemonSwitch):
-    """A driver whose switch is a DPDK application that joins the two ports of each pair."""
+    """A driver whose switch is a DPDK application that connects the two ports of each pair."""
 
-    family = "dpdk"
     ports = (VHOST_USER, VHOST_USER_PACKED, MEMIF)
-    apis = ("dpdk",)
-    default_apis = ("dpdk",)
-    default_cores = 1
     learns = False
-    max_frame_bytes = MAX_FRAME_BYTES
     max_pairs = 16  # RTE_MAX_ETHPORTS is 32
     segments = True
 
     def binary(self, session: HostSession, given: Path | None) -> Path:
-        """Returns its program, the user's if one is given. Raises Unsupported."""
+        """Returns its program, the user's one if given. Raises Unsupported."""
         raise NotImplementedError
 
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
@@ -153,11 +152,9 @@ class PortForwarder(DaemonSwitch):
         binary = self.binary(session, spec_binary)
         return SwitchFacts(version=eal_version(session, binary, self.name), program=str(binary))
 
-    def probe_api(self, session: HostSession, api: str) -> None: ...
-
 
 def telemetry_socket(runtime: Path) -> Path | None:
-    """Returns the socket of the process that has this ``RUNTIME_DIRECTORY``; None while there is none."""
+    """Returns the telemetry socket of the process with this ``RUNTIME_DIRECTORY``; None if there is none."""
     sockets = sorted(path for path in runtime.glob("dpdk/*/dpdk_telemetry.v2*") if path.is_socket())
     return sockets[0] if sockets else None
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from pytest_icbench.driver.switch.common.cores import check_cores, in_blocks
+from pytest_icbench.driver.switch.common.cores import check_cores, divide_ports
 from pytest_icbench.driver.switch.common.daemon import Daemon
 from pytest_icbench.driver.switch.common.userspace_ports import (
     MEMIF,
@@ -67,7 +67,6 @@ class TestPmd(dpdk_process.PortForwarder):
         self._memif = False
         self._queues = 1
         self._prompts = False
-        self._facts = SwitchFacts()
 
     def binary(self, session: HostSession, given: Path | None) -> Path:
         remedy = "install it (Debian's package dpdk)"
@@ -98,7 +97,8 @@ class TestPmd(dpdk_process.PortForwarder):
         self._prompts = stdbuf is not None
         # Its prompt waits on the pipe and ends at the end of file, so it does not outlive a killed harness.
         line_by_line = [stdbuf, "-oL"] if stdbuf else []
-        self.daemon = dpdk_process.start_daemon(session, spec, self.name, [*line_by_line, *argv], pipes=True)
+        options = dpdk_process.DaemonOptions(pipes=True)
+        self.daemon = dpdk_process.start_daemon(session, spec, self.name, [*line_by_line, *argv], options)
         self._runtime = dpdk_process.runtime_directory(spec)
         self._facts = SwitchFacts(
             version=dpdk_process.eal_version(session, binary, self.name), config={"argv": argv[1:]}
@@ -130,10 +130,6 @@ class TestPmd(dpdk_process.PortForwarder):
             *([f"--burst={spec.config['burst']}"] if "burst" in spec.config else []),
             *spec.config.get("arguments", ()),
         ]
-
-    def facts(self) -> SwitchFacts:
-        """Returns DPDK's version and the command line."""
-        return self._facts
 
     def live(self) -> Daemon:
         """Returns the running process. Its output has been read, so that it never waits for the harness."""
@@ -226,7 +222,7 @@ class TestPmd(dpdk_process.PortForwarder):
 
     def _cores(self) -> list[int]:
         """Returns the CPU of each stream: testpmd goes through all ports, queue by queue, and deals out blocks."""
-        return [self._cpus[at] for at in in_blocks(len(self._indexes) * self._queues, len(self._cpus))]
+        return [self._cpus[at] for at in divide_ports(len(self._indexes) * self._queues, len(self._cpus))]
 
     def _forwarding(self) -> bytes | None:
         """Returns its prompt's statistics of forwarding; None if it does not answer, or once has not answered.

@@ -39,10 +39,8 @@ _JUMBO_DELAY_QUEUE = 4096
 class ForwarderSwitch(DaemonSwitch):
     """The common part of the forwarder's drivers."""
 
-    default_cores = 1
     scalable = False
     learns = False
-    max_frame_bytes = MAX_FRAME_BYTES
     max_pairs = 16  # the forwarder has 32 ports
     by_name_only = True
     segments = True
@@ -51,7 +49,6 @@ class ForwarderSwitch(DaemonSwitch):
     def __init__(self) -> None:
         self.forwarder: Forwarder | None = None
         self._indexes: list[int] = []
-        self._facts = SwitchFacts()
 
     @classmethod
     def has_mode(cls, mode: str) -> bool:
@@ -75,10 +72,6 @@ class ForwarderSwitch(DaemonSwitch):
         version = ", ".join(str(hello[name]) for name in ("version", "dpdk") if hello[name])
         self._facts = SwitchFacts(version=version, config={"argv": list(daemon.process.argv[1:])})
 
-    def facts(self) -> SwitchFacts:
-        """Returns the workload's version, DPDK's where it is used, and the command line."""
-        return self._facts
-
     def _live(self) -> Forwarder:
         self.live()
         assert self.forwarder is not None  # made with the daemon
@@ -97,10 +90,7 @@ class Forward(ForwarderSwitch):
     """One process on one core, for all pairs in both directions."""
 
     name = "forward"
-    family = "dpdk"
     ports = (VHOST_USER, VHOST_USER_PACKED, MEMIF)
-    apis = ("dpdk",)
-    default_apis = ("dpdk",)
 
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
         """Returns the versions of the workload and its DPDK. Raises Unsupported without either."""
@@ -115,8 +105,6 @@ class Forward(ForwarderSwitch):
         program = str(spec_binary or workload_path())
         return SwitchFacts(version=f"{version.workload}, DPDK {version.dpdk}", program=program)
 
-    def probe_api(self, session: HostSession, api: str) -> None: ...
-
     def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
         """Returns the resources, which are the same for every mode."""
         return Needs(hugepages_mib=_BASE_MIB + pairs * _PAIR_MIB, pollers=1)
@@ -124,7 +112,7 @@ class Forward(ForwarderSwitch):
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
         """Starts it; the order of its devices makes the pairs. Raises ProvisionError with the log's tail."""
         argv = self._argv(spec, attachments)
-        daemon = dpdk_process.start_daemon(session, spec, self.name, argv, pipes=True)
+        daemon = dpdk_process.start_daemon(session, spec, self.name, argv, dpdk_process.DaemonOptions(pipes=True))
         self.run(daemon, attachments)
         return [endpoint_of(spec.port, attachment) for attachment in attachments]
 

@@ -73,7 +73,8 @@ class ForwardRaw(ForwarderSwitch):
         )
         self.run(Daemon(self.name, process), attachments)
         return [
-            kernel.endpoint(attachment, port, spec.mtu) for attachment, port in zip(attachments, ports, strict=True)
+            kernel.veth_endpoint(attachment, port, spec.mtu)
+            for attachment, port in zip(attachments, ports, strict=True)
         ]
 
     def stop(self) -> None:

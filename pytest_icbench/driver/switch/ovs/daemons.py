@@ -44,17 +44,17 @@ _SCHEMAS = ("/usr/share/openvswitch", "/usr/local/share/openvswitch")
 _TOOL_S = 10
 
 
-def ask(path: Path, command: str, *arguments: str, timeout_s: float) -> str:
+def send_request(path: Path, command: str, *arguments: str, timeout_s: float) -> str:
     """Returns the answer of the daemon that listens on a control socket (``--unixctl``), by its JSON-RPC.
 
     Raises ProvisionError if it refuses the command, with its reason, if it is gone, or if it takes longer than that.
     """
-    with asked(path, command, *arguments, timeout_s=timeout_s) as answer:
+    with open_request(path, command, *arguments, timeout_s=timeout_s) as answer:
         return answer()
 
 
 @contextmanager
-def asked(path: Path, command: str, *arguments: str, timeout_s: float) -> Iterator[Callable[[], str]]:
+def open_request(path: Path, command: str, *arguments: str, timeout_s: float) -> Iterator[Callable[[], str]]:
     """Asks as ``ask`` does, and yields the call that waits for the answer. Errors are those of ``ask``."""
     deadline = time.monotonic() + timeout_s
     request = json.dumps({"id": 0, "method": command, "params": list(arguments)}).encode()
@@ -171,7 +171,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def polling_cores(text: str) -> dict[str, int]:
+def parse_polling_cores(text: str) -> dict[str, int]:
     """Returns the core that polls each port's first queue, from ``ovs-appctl dpif-netdev/pmd-rxq-show``."""
     cores: dict[str, int] = {}
     core = -1
@@ -183,7 +183,7 @@ def polling_cores(text: str) -> dict[str, int]:
     return cores
 
 
-def any_queue_disabled(text: str, queues: int = 1) -> bool:
+def find_disabled_queue(text: str, queues: int = 1) -> bool:
     """Whether one of so many queues a port is not yet enabled by its endpoint, or missing.
 
     From ``ovs-appctl dpif-netdev/pmd-rxq-show``.
@@ -339,9 +339,8 @@ class OvsDaemons:
     def _start(
         self, name: str, argv: Sequence[str | Path], netns: str | None, cpus: Sequence[int] | None = None
     ) -> Daemon:
-        return dpdk_process.start_daemon(
-            self._session, self.spec, name, argv, netns=netns, env=self._env, cpus=cpus or self.spec.service_cpus
-        )
+        options = dpdk_process.DaemonOptions(netns, self._env, cpus or self.spec.service_cpus)
+        return dpdk_process.start_daemon(self._session, self.spec, name, argv, options)
 
     @property
     def netns(self) -> str:
@@ -381,7 +380,7 @@ class OvsDaemons:
     def appctl(self, *arguments: str, timeout_s: float = 0.0) -> str:
         """Returns the private daemon's answer, as to ``ovs-appctl``. Raises ProvisionError with the daemon's log."""
         with self._explained():
-            return ask(self._ctl, *arguments, timeout_s=timeout_s or self.patience_s)
+            return send_request(self._ctl, *arguments, timeout_s=timeout_s or self.patience_s)
 
     def revalidate(self) -> None:
         """Has the datapath's counts of running flows reach OpenFlow's now.
@@ -391,17 +390,17 @@ class OvsDaemons:
         Raises ProvisionError with the daemon's log.
         """
         with self._explained():
-            ask(self._ctl, "revalidator/pause", timeout_s=self.patience_s)
+            send_request(self._ctl, "revalidator/pause", timeout_s=self.patience_s)
             resumed = False
             try:
-                with asked(self._ctl, "revalidator/wait", timeout_s=self.patience_s) as answer:
+                with open_request(self._ctl, "revalidator/wait", timeout_s=self.patience_s) as answer:
                     # Once only: the daemon hangs on a second resume.
                     resumed = True
-                    ask(self._ctl, "revalidator/resume", timeout_s=self.patience_s)
+                    send_request(self._ctl, "revalidator/resume", timeout_s=self.patience_s)
                     answer()
             finally:
                 if not resumed:
-                    ask(self._ctl, "revalidator/resume", timeout_s=self.patience_s)
+                    send_request(self._ctl, "revalidator/resume", timeout_s=self.patience_s)
 
     def ofctl(self, command: str, bridge: str, *arguments: str, text: str | None = None) -> str:
         """Returns the output of ``ovs-ofctl`` on a bridge, in OpenFlow 1.4.

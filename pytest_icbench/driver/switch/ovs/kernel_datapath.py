@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pytest_icbench.driver.switch.common.kernel import KernelPath, port_of
+from pytest_icbench.driver.switch.common.kernel import KernelPath, port_name
 from pytest_icbench.driver.switch.ovs.daemons import Installation, OvsDaemons, find_installation, parse_down
 from pytest_icbench.driver.switch.protocol import Attachment, SwitchFacts, SwitchSpec
 from pytest_icbench.errors import ProvisionError, Unsupported
@@ -74,11 +74,11 @@ class OvsKernel(KernelPath):
             self._bridges.append(bridge := f"br{segment}")
             commands += ["--", "add-br", bridge, "--", "set", "Bridge", bridge, "datapath_type=system"]
         for attachment in attachments:
-            name, bridge = port_of(attachment), f"br{attachment.segment or 0}"
+            name, bridge = port_name(attachment), f"br{attachment.segment or 0}"
             commands += ["--", "add-port", bridge, name, "--", "set", "Interface", name]
             commands.append(f"ofport_request={attachment.index + 1}")
         self.daemons.vsctl(*commands[1:], timeout_s=_START_S)
-        self.daemons.check_ports({port_of(attachment): attachment.index + 1 for attachment in attachments})
+        self.daemons.check_ports({port_name(attachment): attachment.index + 1 for attachment in attachments})
         return self.endpoints(spec, attachments)
 
     @property

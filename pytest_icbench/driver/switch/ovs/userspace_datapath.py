@@ -16,7 +16,7 @@ from typing import ClassVar
 from pytest_icbench.driver.switch.common import kernel, userspace_ports
 from pytest_icbench.driver.switch.common.cores import check_cores, share_queues
 from pytest_icbench.driver.switch.common.daemon import SAMPLE_S, DaemonSwitch
-from pytest_icbench.driver.switch.common.kernel import port_of, probe_netdev_api
+from pytest_icbench.driver.switch.common.kernel import port_name, probe_netdev_api
 from pytest_icbench.driver.switch.common.nic_uplink import UPLINK, NicUplink
 from pytest_icbench.driver.switch.common.userspace_ports import (
     VHOST_USER,
@@ -28,14 +28,14 @@ from pytest_icbench.driver.switch.common.userspace_ports import (
 from pytest_icbench.driver.switch.dpdk.dpdk_process import START_S
 from pytest_icbench.driver.switch.ovs.daemons import (
     OvsDaemons,
-    any_queue_disabled,
+    find_disabled_queue,
     find_installation,
     parse_cycles,
     parse_down,
     parse_drops,
     parse_flows,
+    parse_polling_cores,
     parse_table,
-    polling_cores,
 )
 from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, SwitchFacts, SwitchSpec
 from pytest_icbench.driver.workload.eal import netdev
@@ -45,7 +45,7 @@ from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
 from pytest_icbench.model.endpoint import Endpoint, VhostUser
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.switch_traits import Kind
-from pytest_icbench.model.traffic import MAX_FRAME_BYTES, MTU_ETHERNET_FRAME_BYTES, carries_jumbo
+from pytest_icbench.model.traffic import MTU_ETHERNET_FRAME_BYTES, carries_jumbo
 from pytest_icbench.model.uplink import Uplink
 
 #: Huge pages in MiB: without ports, for a port's buffers (some 20,000) of the usual size, and for jumbo frames.
@@ -58,13 +58,13 @@ _JUMBO_PORT_MIB = 264
 _QUEUE_PART = 5
 _AFXDP, _TAP = "afxdp", "tap"
 #: Open vSwitch's type of interface, by port kind.
-TYPES: Mapping[str, str] = MappingProxyType(
+_KERNEL_TYPES: Mapping[str, str] = MappingProxyType(
     {"afpacket": "system", _AFXDP: "afxdp", "afxdp-nonpmd": "afxdp-nonpmd", _TAP: "tap"}
 )
-PORTS = tuple(TYPES)
+_KERNEL_PORTS = tuple(_KERNEL_TYPES)
 #: Greatest frame in bytes with FCS: AF_XDP keeps a frame in one buffer of 2 KiB, and the MTU of a tap that has moved is
 #: unknown to the daemon, which cuts what is longer.
-FRAME_BYTES: Mapping[str, int] = MappingProxyType(
+_FRAME_BYTES: Mapping[str, int] = MappingProxyType(
     dict.fromkeys((_AFXDP, "afxdp-nonpmd", _TAP), MTU_ETHERNET_FRAME_BYTES)
 )
 _BRIDGE = "br0"
@@ -85,54 +85,18 @@ def memory_mib(ports: int, jumbo: bool, queues: int = 1) -> int:
     return _BASE_MIB + ports * (port_mib + (queues - 1) * port_mib // _QUEUE_PART)
 
 
-def polls(port: str) -> bool:
-    """Whether PMD threads poll ports of this kind."""
-    return port == _AFXDP
-
-
-def shows_link(port: str) -> bool:
-    """Whether the daemon sees the links of ports of this kind: a tap's is in its node."""
-    return port != _TAP
-
-
-def make_links(session: HostSession, spec: SwitchSpec, netns: str, attachments: Sequence[Attachment]) -> None:
-    """Makes a veth link for each attachment, with its far end in the daemon's namespace. Raises ProvisionError.
-
-    Taps are made by the daemon.
-    """
-    if spec.port != _TAP:
-        kernel.make_links(session, netns, attachments, mtu=spec.mtu)
-
-
-def options(port: str) -> list[str]:
-    """Returns the words of ovs-vsctl that an interface of a port kind has beside its type."""
-    return ["options:xdp-mode=generic"] if port.startswith(_AFXDP) else []
-
-
-def endpoints(session: HostSession, spec: SwitchSpec, netns: str, attachments: Sequence[Attachment]) -> list[Endpoint]:
-    """Gives each node its tap, if there are taps; returns the endpoints. Raises ProvisionError."""
-    if spec.port == _TAP:
-        kernel.move_ports(session, netns, attachments)
-    return [kernel.endpoint(attachment, port_of(attachment), spec.mtu) for attachment in attachments]
-
-
 class OpenVSwitch(DaemonSwitch):
     """A bridge with a PMD thread on each worker core."""
 
     name = "ovs"
-    family = "dpdk"
-    ports = (VHOST_USER, VHOST_USER_PACKED, *PORTS)
+    ports = (VHOST_USER, VHOST_USER_PACKED, *_KERNEL_PORTS)
     queue_ports = (VHOST_USER, VHOST_USER_PACKED)
-    ports_by_name = ports_without_hugepages = PORTS
+    ports_by_name = ports_without_hugepages = _KERNEL_PORTS
     apis = ("dpdk", *SOCKET_APIS, *NETDEV_APIS)
-    default_apis = ("dpdk",)
-    default_cores = 1
     scalable = True
     learns = True
     least_ageing_s = 15.0
-    max_frame_bytes = MAX_FRAME_BYTES
-    port_frame_bytes = FRAME_BYTES
-    max_pairs = None
+    port_frame_bytes = _FRAME_BYTES
     segments = True
     uplinks = ("kernel", "af_xdp", "vfio")
     config_keys: ClassVar[Mapping[str, Kind]] = {"other_config": "table", "flows": "texts"}
@@ -140,7 +104,7 @@ class OpenVSwitch(DaemonSwitch):
     @classmethod
     def port_apis(cls, port: str) -> tuple[str, ...]:
         """Returns DPDK for vhost-user, sockets and DPDK's drivers of interfaces for ports to the kernel."""
-        return (*SOCKET_APIS, *NETDEV_APIS) if port in PORTS else ("dpdk",)
+        return (*SOCKET_APIS, *NETDEV_APIS) if port in _KERNEL_PORTS else ("dpdk",)
 
     def __init__(self) -> None:
         self._daemons: OvsDaemons | None = None
@@ -150,7 +114,6 @@ class OpenVSwitch(DaemonSwitch):
         self._has_user_flows = False
         self._queues = 1
         self._polls = self._shows_links = True
-        self._facts = SwitchFacts()
 
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
         """Returns the versions of the daemon and its DPDK. Raises Unsupported if a file or DPDK is missing."""
@@ -175,9 +138,9 @@ class OpenVSwitch(DaemonSwitch):
         """Starts database and daemon, then adds bridge and ports. Raises ProvisionError with the log's tail."""
         installation = find_installation(session, spec.binary)
         check_socket_path(spec.work_dir / "vswitchd.ctl")  # the longest name of those that it makes
-        to_kernel = spec.port in PORTS
-        self._polls = not to_kernel or polls(spec.port)
-        self._shows_links = shows_link(spec.port)
+        to_kernel = spec.port in _KERNEL_PORTS
+        self._polls = not to_kernel or spec.port == _AFXDP
+        self._shows_links = spec.port != _TAP  # a tap's link is in its node
         self._queues = spec.queues
         for attachment in () if to_kernel else attachments:
             socket_path(attachment)
@@ -218,7 +181,7 @@ class OpenVSwitch(DaemonSwitch):
 
         failure = "has not initialized DPDK" if dpdk else "has not told its types of port"
         daemons.switch.wait_until(ready, failure=failure, timeout_s=START_S)
-        for port_type in (TYPES[port],) if port in TYPES else (_SERVER, _CLIENT):
+        for port_type in (_KERNEL_TYPES[port],) if port in _KERNEL_TYPES else (_SERVER, _CLIENT):
             if port_type in types:
                 return port_type
         raise ProvisionError(f"this Open vSwitch has no {port} ports (it offers {', '.join(types)})")
@@ -234,22 +197,22 @@ class OpenVSwitch(DaemonSwitch):
         commands = ["add-br", _BRIDGE, "--", "set", "Bridge", _BRIDGE, "datapath_type=netdev"]
         endpoints: list[Endpoint] = []
         cores = share_queues(attachments, len(spec.worker_cpus), spec.queues)
-        to_kernel = spec.port in PORTS
-        if to_kernel:
-            make_links(session, spec, daemons.netns, attachments)
+        to_kernel = spec.port in _KERNEL_PORTS
+        if to_kernel and spec.port != _TAP:  # the daemon makes taps
+            kernel.create_links(session, daemons.netns, attachments, mtu=spec.mtu)
         for attachment in attachments:
-            name = port_of(attachment) if to_kernel else socket_path(attachment).name
+            name = port_name(attachment) if to_kernel else socket_path(attachment).name
             self._ports.append((attachment.index, name))
             commands += ["--", "add-port", _BRIDGE, name, "--", "set", "Interface", name, f"type={port_type}"]
             commands += [f"mtu_request={spec.mtu}", f"ofport_request={attachment.index + 1}"]
             places = (f"{queue}:{spec.worker_cpus[at]}" for queue, at in enumerate(cores[attachment.index]))
             commands.append(f'other_config:pmd-rxq-affinity="{",".join(places)}"')
-            if to_kernel:
-                commands += options(spec.port)
-            else:
-                endpoints.append(_vhost_endpoint(spec.port, attachment, served=port_type == _CLIENT))
-                if port_type == _CLIENT:
-                    commands.append(f"options:vhost-server-path={_quoted(str(socket_path(attachment)))}")
+            commands += _port_options(port_type, attachment)
+            endpoints.append(
+                kernel.veth_endpoint(attachment, name, spec.mtu)
+                if to_kernel
+                else _vhost_endpoint(spec.port, attachment, served=port_type == _CLIENT)
+            )
         numbers = {name: index + 1 for index, name in self._ports}
         if spec.uplink is not None:
             numbers[UPLINK] = _UPLINK_PORT
@@ -271,7 +234,9 @@ class OpenVSwitch(DaemonSwitch):
         user_flows: Sequence[str] = spec.config.get("flows", ())
         self._has_user_flows = bool(user_flows)
         daemons.ofctl("add-flows", _BRIDGE, "-", text="\n".join([*flows, *user_flows]))
-        return endpoints(session, spec, daemons.netns, attachments) if to_kernel else endpoints
+        if spec.port == _TAP:
+            kernel.move_ports(session, daemons.netns, attachments)
+        return endpoints
 
     def add_flows(self, flows: Sequence[str]) -> None:
         """Adds flows of a network function, which take frames from the flows that count by port.
@@ -289,10 +254,6 @@ class OpenVSwitch(DaemonSwitch):
         """Returns the packets of the flows with a cookie, up to date. Raises ProvisionError."""
         self.daemons.revalidate()
         return sum(map(int, _PACKETS.findall(self.ofctl("dump-flows", f"cookie={cookie}/-1"))))
-
-    def facts(self) -> SwitchFacts:
-        """Returns the versions of Open vSwitch and DPDK, ``other_config``, and the type of the ports."""
-        return self._facts
 
     @property
     def daemons(self) -> OvsDaemons:
@@ -329,12 +290,12 @@ class OpenVSwitch(DaemonSwitch):
             if parse_down(daemons.ofctl("dump-ports-desc", _BRIDGE)) & ports:
                 return False
             shown = daemons.appctl("dpif-netdev/pmd-rxq-show")
-            return not any_queue_disabled(shown, self._queues)
+            return not find_disabled_queue(shown, self._queues)
 
         daemons.switch.wait_until(up, failure="has not taken over every port's queues", timeout_s=patience_s)
         if not self._polls:
             return
-        cores = polling_cores(shown)
+        cores = parse_polling_cores(shown)
         if idle := [name for _, name in self._ports if name not in cores]:
             raise ProvisionError(
                 f"Open vSwitch polls the port {idle[0]} on no core: leave other_config's pmd-cpu-mask out"
@@ -383,6 +344,13 @@ def _action(attachment: Attachment, attachments: Sequence[Attachment]) -> str:
         return "NORMAL"
     others = (item for item in attachments if item.segment == attachment.segment and item.index != attachment.index)
     return ",".join(f"output:{item.index + 1}" for item in others)
+
+
+def _port_options(port_type: str, attachment: Attachment) -> list[str]:
+    """Returns words of ovs-vsctl for the options of a port."""
+    if port_type == _CLIENT:
+        return [f"options:vhost-server-path={_quoted(str(socket_path(attachment)))}"]
+    return ["options:xdp-mode=generic"] if port_type.startswith(_AFXDP) else []
 
 
 def _vhost_endpoint(port: str, attachment: Attachment, *, served: bool) -> Endpoint:

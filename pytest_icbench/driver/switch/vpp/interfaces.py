@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from pytest_icbench.driver.switch.common import kernel
-from pytest_icbench.driver.switch.common.kernel import port_of
+from pytest_icbench.driver.switch.common.kernel import port_name
 from pytest_icbench.driver.switch.common.nic_uplink import UPLINK, NicUplink
 from pytest_icbench.driver.switch.common.userspace_ports import (
     MEMIF,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 AF_PACKET, _AF_XDP, TAP = "afpacket", "afxdp", "tap"
 #: Kinds of port that are links to containers of the kernel.
-TO_KERNEL = (AF_PACKET, _AF_XDP, TAP)
+KERNEL_PORTS = (AF_PACKET, _AF_XDP, TAP)
 #: VPP's plugin for each kind of port.
 PLUGINS: Mapping[str, str] = MappingProxyType(
     {
@@ -58,22 +58,22 @@ _POLLING = 1
 _DEVICES = (("/dev/net/tun", "tun", "CONFIG_TUN"), ("/dev/vhost-net", "vhost_net", "CONFIG_VHOST_NET"))
 
 
-def create(client: VppClient, port: str, attachment: Attachment, *, queues: int, mtu: int) -> int:
+def create_port(client: VppClient, port: str, attachment: Attachment, *, queues: int, mtu: int) -> int:
     """Makes a port; returns the index of its interface. Raises ProvisionError."""
-    if port in TO_KERNEL:
+    if port in KERNEL_PORTS:
         needed = f"port {port} takes: build it with the plugin, or choose another port (--icbench-port)"
         if port == TAP:
-            return _tap(client, port_of(attachment), needed, mtu)
-        return kernel_interface(client, port_of(attachment), PLUGINS[port], needed)
+            return _create_tap(client, port_name(attachment), needed, mtu)
+        return create_kernel_interface(client, port_name(attachment), PLUGINS[port], needed)
     path = str(socket_path(attachment))
     if port == MEMIF:
-        return memif(client, path, attachment.index + 1, queues=queues)
+        return create_memif(client, path, attachment.index + 1, queues=queues)
     packed = port == VHOST_USER_PACKED
     reply = client.call("create_vhost_user_if_v2", is_server=True, sock_filename=path, enable_packed=packed)
     return int(reply.sw_if_index)
 
 
-def memif(
+def create_memif(
     client: VppClient, path: str, number: int, *, queues: int = 1, serves: bool = True, mac: str | None = None
 ) -> int:
     """Makes an end of a memif, whose socket it serves or connects to; returns its index. Raises ProvisionError.
@@ -88,7 +88,7 @@ def memif(
     return int(client.call("memif_create_v2", **role, **address, id=0, socket_id=number).sw_if_index)
 
 
-def kernel_interface(client: VppClient, name: str, plugin: str, needed: str, mac: str | None = None) -> int:
+def create_kernel_interface(client: VppClient, name: str, plugin: str, needed: str, mac: str | None = None) -> int:
     """Makes an interface of one of the kernel's; returns its index. Raises ProvisionError.
 
     Args:
@@ -97,7 +97,7 @@ def kernel_interface(client: VppClient, name: str, plugin: str, needed: str, mac
     """
     xdp = plugin == PLUGINS[_AF_XDP]
     message = "af_xdp_create_v3" if xdp else "af_packet_create_v3"
-    _check_known(client, message, plugin, needed)
+    _check_plugin(client, message, plugin, needed)
     if xdp:
         rings = {"rxq_num": 1, "rxq_size": _XDP_RING, "txq_size": _XDP_RING}
         return int(client.call(message, host_if=name, name=name, **rings, mode=0, flags=0).sw_if_index)
@@ -114,13 +114,13 @@ def kernel_interface(client: VppClient, name: str, plugin: str, needed: str, mac
     return int(reply.sw_if_index)
 
 
-def _tap(client: VppClient, name: str, needed: str, mtu: int) -> int:
+def _create_tap(client: VppClient, name: str, needed: str, mtu: int) -> int:
     """Makes a tap device in VPP's namespace; returns the index of its interface. Raises ProvisionError.
 
     Without flags VPP leaves no checksum and no segmentation to the device, and neither does the kernel.
     """
     message = "tap_create_v3"
-    _check_known(client, message, PLUGINS[TAP], needed)
+    _check_plugin(client, message, PLUGINS[TAP], needed)
     reply = client.call(
         message,
         id=_ANY_TAP,
@@ -138,19 +138,21 @@ def _tap(client: VppClient, name: str, needed: str, mtu: int) -> int:
     return int(reply.sw_if_index)
 
 
-def _check_known(client: VppClient, message: str, plugin: str, needed: str) -> None:
+def _check_plugin(client: VppClient, message: str, plugin: str, needed: str) -> None:
     if not client.knows(message):
         raise ProvisionError(f"this vpp has no plugin {plugin}, which {needed}")
 
 
-def endpoint(port: str, attachment: Attachment, mtu: int) -> Endpoint:
+def port_endpoint(port: str, attachment: Attachment, mtu: int) -> Endpoint:
     """Returns the endpoint at a port."""
-    if port in TO_KERNEL:
-        return kernel.endpoint(attachment, port_of(attachment), mtu)
+    if port in KERNEL_PORTS:
+        return kernel.veth_endpoint(attachment, port_name(attachment), mtu)
     return endpoint_of(port, attachment)
 
 
-def place(client: VppClient, interface: int, workers: Sequence[int], deadline: float, interface_name: str) -> None:
+def place_queues(
+    client: VppClient, interface: int, workers: Sequence[int], deadline: float, interface_name: str
+) -> None:
     """Makes workers poll an interface's queues, once it has as many. Raises ProvisionError at the deadline.
 
     Args:
@@ -177,13 +179,13 @@ def place(client: VppClient, interface: int, workers: Sequence[int], deadline: f
             client.call("sw_interface_set_rx_mode", sw_if_index=interface, queue_id_valid=False, mode=_POLLING)
 
 
-def probe() -> None:
+def probe_taps() -> None:
     """Raises Unsupported with the kernel's option if this kernel does not have what VPP's taps take."""
     for path, module, option in _DEVICES:
         kernel.probe_device(path, "port tap of vpp", module, option)
 
 
-def give(session: HostSession, pid: int, spec: SwitchSpec, netns: str, attachments: Sequence[Attachment]) -> None:
+def move_taps(session: HostSession, pid: int, spec: SwitchSpec, netns: str, attachments: Sequence[Attachment]) -> None:
     """Moves the taps that VPP has made into the nodes, and the threads that copy to the service CPUs.
 
     The threads would all have the one CPU of VPP's main thread, or any.
@@ -198,12 +200,12 @@ def give(session: HostSession, pid: int, spec: SwitchSpec, netns: str, attachmen
     ends = [(attachment.interface, attachment.node.netns) for attachment in attachments]
     offloads.apply(session, ends, kernel.UNFINISHED)
     cpus = set(spec.service_cpus) - set(spec.worker_cpus)
-    for thread in _copying(pid):
+    for thread in _vhost_threads(pid):
         with suppress(ProcessLookupError):
             os.sched_setaffinity(thread, cpus)
 
 
-def _copying(pid: int) -> Iterator[int]:
+def _vhost_threads(pid: int) -> Iterator[int]:
     """Returns the vhost threads of a process: its own since Linux 6.4, before and on request threads of the kernel."""
     for task in (*Path(f"/proc/{pid}/task").glob("[0-9]*"), *Path("/proc").glob("[0-9]*")):
         with suppress(OSError):
@@ -235,7 +237,7 @@ class VppUplink:
         """Makes the interface; returns its index. Raises ProvisionError, also if this VPP has no such plugin."""
         other = "without +af_xdp" if self._xdp else "for AF_XDP (NIC+af_xdp)"
         remedy = f"build it with the plugin, or name the NIC {other}"
-        index = kernel_interface(client, UPLINK, self.plugin, f"the uplink takes: {remedy}")
+        index = create_kernel_interface(client, UPLINK, self.plugin, f"the uplink takes: {remedy}")
         self._nic.await_carrier()
         return index
 

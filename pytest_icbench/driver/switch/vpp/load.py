@@ -97,7 +97,7 @@ def filled_rounds(loops: int, dispatches: int, ports: int) -> float:
     return float(loops * (1 - (1 - share) ** ports))
 
 
-def running_ns(pid: int) -> dict[str, int]:
+def read_run_times(pid: int) -> dict[str, int]:
     """Returns the time of each thread of a process on a CPU, by name; empty where the kernel does not keep it."""
     run_ns = {}
     for task in Path(f"/proc/{pid}/task").glob("*"):

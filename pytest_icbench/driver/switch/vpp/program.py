@@ -6,7 +6,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
+from pytest_icbench.driver.switch.common.userspace_ports import check_socket_path
 from pytest_icbench.driver.switch.dpdk import dpdk_process
 from pytest_icbench.driver.switch.vpp import client as vpp_client
 from pytest_icbench.driver.switch.vpp.load import linked_version
@@ -31,10 +33,19 @@ def hugepages_mib() -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Sockets:
+class VppFiles:
     """The sockets and files of a VPP, all in one private directory."""
 
     directory: Path
+
+    @classmethod
+    def prepare(cls, directory: Path) -> Self:
+        """Creates the directory. Raises ProvisionError if a socket's path is too long for an address."""
+        files = cls(directory)
+        for path in (files.api, files.stats, files.cli):
+            check_socket_path(path)
+        directory.mkdir()
+        return files
 
     @property
     def api(self) -> Path:
@@ -48,9 +59,15 @@ class Sockets:
     def cli(self) -> Path:
         return self.directory / "cli.sock"
 
+    def write_config(self, text: str) -> str:
+        """Writes ``startup.conf``; returns its path."""
+        path = self.directory / "startup.conf"
+        path.write_text(text, encoding="utf-8")
+        return str(path)
 
-def startup(
-    sockets: Sockets,
+
+def startup_config(
+    files: VppFiles,
     *,
     main_cpu: int,
     worker_cpus: Sequence[int],
@@ -61,19 +78,19 @@ def startup(
     """Returns the text of ``startup.conf``.
 
     Args:
-        main_cpu: CPU of the main thread, which sleeps until VPP is asked something.
-        worker_cpus: CPU of each worker, which polls; without any the main thread does all the work.
-        plugins: those to load; all others are off.
+        main_cpu: CPU of the main thread, which sleeps until VPP gets a request.
+        worker_cpus: CPU of each polling worker; without workers the main thread does all the work.
+        plugins: plugins to load; all others are disabled.
         hugepages: whether its buffers are in huge pages.
-        fragment: the user's sections, appended as they are.
+        fragment: the user's sections, appended unchanged.
     """
     enabled = " ".join(f"plugin {plugin} {{ enable }}" for plugin in sorted(plugins))
     workers = f" corelist-workers {','.join(map(str, worker_cpus))}" if worker_cpus else ""
     pages = "default-hugepage" if hugepages else "default"
     return f"""\
-unix {{ nodaemon nosyslog runtime-dir {sockets.directory} cli-listen {sockets.cli} }}
-socksvr {{ socket-name {sockets.api} }}
-statseg {{ socket-name {sockets.stats} size 32M page-size 4k }}
+unix {{ nodaemon nosyslog runtime-dir {files.directory} cli-listen {files.cli} }}
+socksvr {{ socket-name {files.api} }}
+statseg {{ socket-name {files.stats} size 32M page-size 4k }}
 memory {{ main-heap-size 512M main-heap-page-size 4k }}
 buffers {{ buffers-per-numa {BUFFERS} default data-size {BUFFER_BYTES} page-size {pages} }}
 cpu {{ main-core {main_cpu}{workers} }}
@@ -81,12 +98,12 @@ plugins {{ plugin default {{ disable }} {enabled} }}
 {fragment}"""
 
 
-def find(session: HostSession, given: Path | None = None) -> Path:
+def find_program(session: HostSession, given: Path | None = None) -> Path:
     """Returns the user's binary, else that on PATH or of FD.io's packages. Raises Unsupported with the remedy."""
     return dpdk_process.find_binary(session, "vpp", given, ["vpp", _PACKAGES], _REMEDY)
 
 
-def version(binary: Path) -> str:
+def read_version(binary: Path) -> str:
     """Returns the version of the libraries that it is linked with.
 
     Raises Unsupported if it is no VPP or too old, and without the Python binding.

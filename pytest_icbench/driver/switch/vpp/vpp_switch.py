@@ -17,7 +17,6 @@ from pytest_icbench.driver.switch.common.userspace_ports import (
     MEMIF,
     VHOST_USER,
     VHOST_USER_PACKED,
-    check_socket_path,
     socket_path,
     wait_for_sockets,
 )
@@ -34,8 +33,15 @@ from pytest_icbench.driver.switch.protocol import (
 from pytest_icbench.driver.switch.vpp import client as vpp_client
 from pytest_icbench.driver.switch.vpp import interfaces, program
 from pytest_icbench.driver.switch.vpp.interfaces import VppUplink
-from pytest_icbench.driver.switch.vpp.load import Load, Sample, parse_batches, parse_frames, parse_rounds, running_ns
-from pytest_icbench.driver.switch.vpp.program import Sockets, hugepages_mib, startup
+from pytest_icbench.driver.switch.vpp.load import (
+    Load,
+    Sample,
+    parse_batches,
+    parse_frames,
+    parse_rounds,
+    read_run_times,
+)
+from pytest_icbench.driver.switch.vpp.program import VppFiles, hugepages_mib, startup_config
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.net import links
 from pytest_icbench.host.session import HostSession
@@ -43,7 +49,6 @@ from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.switch_traits import Kind
-from pytest_icbench.model.traffic import MAX_FRAME_BYTES
 from pytest_icbench.wording import counted
 
 _START_S = 20.0
@@ -70,19 +75,14 @@ class Vpp(DaemonSwitch):
     """A bridge domain over all ports; the mode ``xconnect`` joins the two ports of each pair."""
 
     name = "vpp"
-    family = "dpdk"
-    ports = (VHOST_USER, VHOST_USER_PACKED, MEMIF, *interfaces.TO_KERNEL)
+    ports = (VHOST_USER, VHOST_USER_PACKED, MEMIF, *interfaces.KERNEL_PORTS)
     queue_ports = (VHOST_USER, VHOST_USER_PACKED, MEMIF)
-    ports_by_name = ports_without_hugepages = interfaces.TO_KERNEL
+    ports_by_name = ports_without_hugepages = interfaces.KERNEL_PORTS
     port_frame_bytes = interfaces.FRAME_BYTES
     apis = ("dpdk", *SOCKET_APIS, *NETDEV_APIS)
-    default_apis = ("dpdk",)
-    default_cores = 1
     scalable = True
     learns = True
     least_ageing_s = 60.0
-    max_frame_bytes = MAX_FRAME_BYTES
-    max_pairs = None
     modes = (_XCONNECT,)
     config_keys: ClassVar[Mapping[str, Kind]] = {"startup": "text", "commands": "texts"}
     wire_modes = (_XCONNECT,)
@@ -92,7 +92,7 @@ class Vpp(DaemonSwitch):
     @classmethod
     def port_apis(cls, port: str) -> tuple[str, ...]:
         """Returns sockets and DPDK's drivers of interfaces for ports to the kernel, DPDK for all others."""
-        return (*SOCKET_APIS, *NETDEV_APIS) if port in interfaces.TO_KERNEL else ("dpdk",)
+        return (*SOCKET_APIS, *NETDEV_APIS) if port in interfaces.KERNEL_PORTS else ("dpdk",)
 
     def __init__(self) -> None:
         self._session: HostSession | None = None
@@ -102,7 +102,6 @@ class Vpp(DaemonSwitch):
         self._uplink: VppUplink | None = None
         self._uplink_interface: int | None = None
         self._client: vpp_client.VppClient | None = None
-        self._facts = SwitchFacts()
         self._worker_cpus: Sequence[int] = ()
         self._interfaces: dict[int, int] = {}
         self._workers_by_queue: dict[int, tuple[int, ...]] = {}
@@ -113,8 +112,8 @@ class Vpp(DaemonSwitch):
 
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
         """Returns the binary and its version. Raises Unsupported, also without the Python binding."""
-        binary = program.find(session, spec_binary)
-        return SwitchFacts(version=program.version(binary), program=str(binary))
+        binary = program.find_program(session, spec_binary)
+        return SwitchFacts(version=program.read_version(binary), program=str(binary))
 
     def probe_api(self, session: HostSession, api: str) -> None:
         """Raises Unsupported if ``api`` lacks its DPDK driver or kernel socket."""
@@ -123,7 +122,7 @@ class Vpp(DaemonSwitch):
     def probe_port(self, session: HostSession, port: str) -> None:
         """Raises Unsupported if the kernel lacks a device that ``port`` takes."""
         if port == interfaces.TAP:
-            interfaces.probe()
+            interfaces.probe_taps()
 
     def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
         """Returns its resources. Raises Unsupported for more cores than receive queues.
@@ -139,60 +138,66 @@ class Vpp(DaemonSwitch):
 
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
         """Starts it, makes the ports and joins them. Raises ProvisionError with the log's tail."""
-        binary = program.find(session, spec.binary)
+        binary = program.find_program(session, spec.binary)
         main_cpu = _main_cpu(spec)
-        directory = spec.work_dir / "vpp"
-        sockets = Sockets(directory)
-        for path in (sockets.api, sockets.stats, sockets.cli):
-            check_socket_path(path)
-        to_kernel = spec.port in interfaces.TO_KERNEL
+        to_kernel = spec.port in interfaces.KERNEL_PORTS
         paths = [] if to_kernel else [socket_path(attachment) for attachment in attachments]
-        directory.mkdir()
+        files = VppFiles.prepare(spec.work_dir / "vpp")
         self._session = session
-        if to_kernel or spec.uplink is not None:
-            self._netns = links.create_netns(session, f"{spec.name}-vpp")
-        if spec.uplink is not None and self._netns is not None:
-            self._uplink = VppUplink(session, spec, self._netns)
-            self._uplink.take()
-        if to_kernel and self._netns is not None:
-            self._links = attachments
-            if spec.port != interfaces.TAP:
-                kernel.make_links(session, self._netns, attachments, mtu=spec.mtu)
-        config = startup(
-            sockets,
+        self._prepare_network(session, spec, attachments)
+        config = startup_config(
+            files,
             main_cpu=main_cpu,
             worker_cpus=spec.worker_cpus,
             plugins={interfaces.PLUGINS[spec.port], *(() if self._uplink is None else (self._uplink.plugin,))},
             hugepages=not to_kernel or self._uplink is not None,
             fragment=spec.config.get("startup", ""),
         )
-        file = directory / "startup.conf"
-        file.write_text(config, encoding="utf-8")
         self._worker_cpus = spec.worker_cpus
         self._workers_by_queue = share_queues(attachments, len(spec.worker_cpus), spec.queues)
-        argv = ["sh", "-c", _NAMESPACE, "sh", str(binary), "-c", str(file)]
-        self.daemon = dpdk_process.start_daemon(session, spec, self.name, argv, netns=self._netns, mount_ns=True)
-        wait_for_sockets([sockets.api, sockets.stats], self.daemon, timeout_s=_START_S)
+        argv = ["sh", "-c", _NAMESPACE, "sh", str(binary), "-c", files.write_config(config)]
+        options = dpdk_process.DaemonOptions(netns=self._netns, mount_ns=True)
+        self.daemon = dpdk_process.start_daemon(session, spec, self.name, argv, options)
+        wait_for_sockets([files.api, files.stats], self.daemon, timeout_s=_START_S)
         with self._naming_death():
-            self._client = client = vpp_client.VppClient(sockets.api, sockets.stats)
+            self._client = client = vpp_client.VppClient(files.api, files.stats)
             self._facts = SwitchFacts(
                 version=str(client.call("show_version").version), config={"startup": config, "variant": spec.mode}
             )
-            for attachment in attachments:
-                self._interfaces[attachment.index] = interfaces.create(
-                    client, spec.port, attachment, queues=spec.queues, mtu=spec.mtu
-                )
-            if spec.port == interfaces.TAP and self._netns is not None:
-                interfaces.give(session, self.daemon.process.pid, spec, self._netns, attachments)
-            if self._uplink is not None:
-                self._uplink_interface = self._uplink.create(client)
+            self._create_ports(client, spec, attachments)
             self._join(client, attachments, spec.mode)
             for interface in self._all_interfaces():
                 client.call("sw_interface_set_flags", sw_if_index=interface, flags=_ADMIN_UP)
             for command in spec.config.get("commands", ()):
                 client.command(command)
         wait_for_sockets(paths, self.daemon, timeout_s=_START_S)
-        return [interfaces.endpoint(spec.port, attachment, spec.mtu) for attachment in attachments]
+        return [interfaces.port_endpoint(spec.port, attachment, spec.mtu) for attachment in attachments]
+
+    def _prepare_network(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> None:
+        """Creates VPP's network namespace, if it needs one, with the uplink and the veth links in it."""
+        to_kernel = spec.port in interfaces.KERNEL_PORTS
+        if not to_kernel and spec.uplink is None:
+            return
+        self._netns = netns = links.create_netns(session, f"{spec.name}-vpp")
+        if spec.uplink is not None:
+            self._uplink = VppUplink(session, spec, netns)
+            self._uplink.take()
+        if to_kernel:
+            self._links = attachments
+            if spec.port != interfaces.TAP:
+                kernel.create_links(session, netns, attachments, mtu=spec.mtu)
+
+    def _create_ports(self, client: vpp_client.VppClient, spec: SwitchSpec, attachments: Sequence[Attachment]) -> None:
+        """Creates VPP's interfaces for all attachments and the uplink."""
+        assert self._session is not None
+        for attachment in attachments:
+            self._interfaces[attachment.index] = interfaces.create_port(
+                client, spec.port, attachment, queues=spec.queues, mtu=spec.mtu
+            )
+        if spec.port == interfaces.TAP and self._netns is not None:
+            interfaces.move_taps(self._session, self.live().process.pid, spec, self._netns, attachments)
+        if self._uplink is not None:
+            self._uplink_interface = self._uplink.create(client)
 
     def _join(self, client: vpp_client.VppClient, attachments: Sequence[Attachment], mode: str | None) -> None:
         if mode == _XCONNECT:
@@ -262,19 +267,15 @@ class Vpp(DaemonSwitch):
         deadline = time.monotonic() + _CONNECT_S
         for index, interface in self._interfaces.items():
             workers = self._workers_by_queue[index]
-            interfaces.place(client, interface, workers, deadline, f"the port of endpoint {index}")
+            interfaces.place_queues(client, interface, workers, deadline, f"the port of endpoint {index}")
             self._assigned[index] = self._worker_cpus[workers[0]]
         if self._uplink_interface is not None:
             worker = len(self._interfaces) % len(self._worker_cpus)
-            interfaces.place(client, self._uplink_interface, (worker,), deadline, "the uplink")
+            interfaces.place_queues(client, self._uplink_interface, (worker,), deadline, "the uplink")
 
     def assignment(self) -> Mapping[int, int] | None:
         """Returns the CPU that polls each port, by index, in the last launch: queues come and go with endpoints."""
         return self._assigned or None
-
-    def facts(self) -> SwitchFacts:
-        """Returns the version that VPP reports, and its start-up configuration."""
-        return self._facts
 
     def _live(self) -> vpp_client.VppClient:
         self.live()
@@ -324,7 +325,9 @@ class Vpp(DaemonSwitch):
         # Kept for `batches`, which is called next: VPP stops its workers while it answers.
         self._runtime = client.command(_RUNTIME, SAMPLE_S)
         rounds = parse_rounds(self._runtime, _ENTRANCE)
-        return Sample(time.monotonic_ns(), rounds, running_ns(self.daemon.process.pid), self._ports_with_frames(client))
+        return Sample(
+            time.monotonic_ns(), rounds, read_run_times(self.daemon.process.pid), self._ports_with_frames(client)
+        )
 
     def _ports_with_frames(self, client: vpp_client.VppClient) -> dict[str, int]:
         """Returns how many queues each worker has of ports that brought more than stray frames since the last call."""

@@ -46,7 +46,7 @@ def test_its_proof_is_the_routers_and_frames_of_both_sides_that_the_inspection_d
         assert len(denied) == 10 + 1
         assert all((probe.expected, probe.forth) == (None, forth) for probe in denied)
         assert all(b"icbench rule 00" in probe.frame for probe in denied)
-        numbers = [proof.number(probe.frame) for probe in whole]
+        numbers = [proof.frame_number(probe.frame) for probe in whole]
         assert len(set(numbers)) == len(numbers), "so that a message names the right one"
     assert GatewayFunction.seen("nat+inspect", ENDS) == LinuxFunction.seen("nat", ENDS)
     assert GatewayFunction.only_answers("nat+inspect")

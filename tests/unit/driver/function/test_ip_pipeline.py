@@ -9,11 +9,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pytest_icbench.driver.function.linux_parts import Parts
 
 from pytest_icbench.driver.function import registry
-from pytest_icbench.driver.function.ip_pipeline import IpPipelineFunction, Script, _take, script
+from pytest_icbench.driver.function.ip_pipeline import IpPipelineFunction, Script, _take, write_script
 from pytest_icbench.driver.function.linux import LinuxFunction, pool_of
-from pytest_icbench.driver.function.linux_parts import Parts
 from pytest_icbench.driver.function.protocol import Ends, FunctionSpec
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.model.endpoint import Address, VhostUser
@@ -30,7 +30,7 @@ def made(function: str, *, label: str | None = None, frame_bytes: float = 64) ->
     parts = Parts.of(function)
     assert parts is not None
     pool = pool_of(ENDS)
-    return script(parts, ENDS, pool, ports=(1024, 1025), label=label, frame_bytes=frame_bytes, node=0)
+    return write_script(parts, ENDS, pool, ports=(1024, 1025), label=label, frame_bytes=frame_bytes, node=0)
 
 
 def tables(found: Script) -> list[str]:

@@ -6,10 +6,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pytest_icbench.driver.function.linux_parts import FIRST_PORT, Parts, ruleset, shaper
 
 from pytest_icbench.driver.function import proof
 from pytest_icbench.driver.function.linux import LinuxFunction, pool_of
-from pytest_icbench.driver.function.linux_parts import FIRST_PORT, Parts, ruleset, shaper
 from pytest_icbench.driver.function.ovs import OvsFunction
 from pytest_icbench.driver.function.protocol import Ends
 from pytest_icbench.model.endpoint import Address
@@ -99,7 +99,7 @@ def test_a_router_and_a_nat_are_proven_by_what_scapy_would_see() -> None:
 
 def test_the_last_rule_is_in_the_proof_and_the_denied_share_is_seen() -> None:
     forth, _ = LinuxFunction.proof("acl1000+deny30", ENDS)
-    denied = [proof.number(probe.frame) for probe in forth if probe.expected is None]
+    denied = [proof.frame_number(probe.frame) for probe in forth if probe.expected is None]
     assert (len(forth), len(denied), denied[-1]) == (121, 31, FIRST_PORT + 999)
 
 

@@ -46,7 +46,7 @@ def test_its_options_are_those_of_the_mode(function: str, mode: str, more: list[
 
 @pytest.mark.parametrize(
     ("function", "change"),
-    [("io", bytes), ("noisy9", bytes), ("macswap", proof.swapped), ("tupleswap", proof.turned)],
+    [("io", bytes), ("noisy9", bytes), ("macswap", proof.swap_macs), ("tupleswap", proof.swap_ends)],
 )
 def test_frames_pass_as_the_mode_says(function: str, change: Any) -> None:
     forth, back = TestpmdFunction.proof(function, ENDS)

@@ -145,15 +145,15 @@ def test_too_few_functions(tmp_path: Path) -> None:
     # One is up, one is given to somebody: two are left.
     assert "4 ports take 4 VFs, and of the 4 that somebody made on PF ens1f0 only 2 are unused" in refusal(other, 4)
     given: Any = other
-    assert sriov.choose(other.root, sriov.card(given), 2) == [1, 3]
+    assert sriov.choose_vfs(other.root, sriov.find_card(given), 2) == [1, 3]
 
 
 def test_functions_that_a_topology_names(tmp_path: Path) -> None:
     session: Any = on(tmp_path, "pci/x710", "ens1f0")
-    card = sriov.card(session)
+    card = sriov.find_card(session)
 
     def assigned(*names: str | None) -> list[int]:
-        return sriov.assign(session.root, card, names, [1, 3])
+        return sriov.assign_vfs(session.root, card, names, [1, 3])
 
     assert assigned(None, None) == [1, 3]
     assert assigned("0000:3b:02.3", None) == [3, 1]

@@ -18,7 +18,7 @@ from pytest_icbench.driver.switch.vpp.load import (
     parse_batches,
     parse_frames,
     parse_rounds,
-    running_ns,
+    read_run_times,
 )
 from tests.unit.driver.switch.vpp_host import RUNTIME
 
@@ -71,8 +71,8 @@ def test_running_time_is_the_kernels() -> None:
         try:
             deadline, seen = time.monotonic() + 30, 0
             while seen < 20_000_000 and time.monotonic() < deadline:
-                seen = running_ns(busy.pid).get("sh", 0)
+                seen = read_run_times(busy.pid).get("sh", 0)
         finally:
             busy.kill()
     assert seen >= 20_000_000
-    assert running_ns(0) == {}
+    assert read_run_times(0) == {}

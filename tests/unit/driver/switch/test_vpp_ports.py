@@ -56,9 +56,9 @@ class Links:
 @pytest.fixture
 def links(monkeypatch: pytest.MonkeyPatch) -> Links:
     made = Links()
-    for place in (module, kernel_ports, kernel):
+    for place in (module, kernel):
         monkeypatch.setattr(place, "links", made)
-    for place in (kernel_ports, taps):
+    for place in (kernel, interfaces):
         monkeypatch.setattr(place, "offloads", made)
     monkeypatch.setattr(kernel, "entered", lambda netns: nullcontext())
     return made
@@ -135,7 +135,7 @@ def test_the_threads_that_copy_are_on_the_service_cpus(session: Any, links: Link
         assert process.stdout.readline() == "ready\n"
         worker = cpu + 1
         spec = spec_of(session.dir, service_cpus=(cpu, worker), worker_cpus=(worker,))
-        interfaces.give(session, process.pid, spec, "/run/netns/r1-vpp", [])
+        interfaces.move_taps(session, process.pid, spec, "/run/netns/r1-vpp", [])
         assert os.sched_getaffinity(process.pid) == {cpu}
         process.communicate()
     assert os.sched_getaffinity(0) == here
