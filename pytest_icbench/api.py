@@ -15,14 +15,14 @@ from pytest_icbench.driver.node.protocol import Node, NodeFacts, NodeSpec
 from pytest_icbench.driver.switch.common.daemon import Daemon, DaemonSwitch
 from pytest_icbench.driver.switch.common.kernel import (
     KernelSwitch,
+    kernel_release,
     node_end,
     port_counters,
     probe_links,
     probe_netdev_api,
     remove_ends,
+    veth_endpoint,
 )
-from pytest_icbench.driver.switch.common.kernel import endpoint as veth_endpoint
-from pytest_icbench.driver.switch.common.kernel import release as kernel_release
 from pytest_icbench.driver.switch.common.userspace_ports import (
     MEMIF,
     VHOST_USER,

@@ -307,6 +307,7 @@ class Function(Protocol):
 
     def await_started(self) -> None:
         """Waits until it works, so that several functions can start at the same time. Raises as ``start`` does."""
+        return
 
     def facts(self) -> FunctionFacts:
         """Returns the version and the configuration with which it was started."""
@@ -317,6 +318,7 @@ class Function(Protocol):
 
     def forget(self) -> None:
         """Removes all sessions, because proofs and launches start with an empty table. Raises ProvisionError."""
+        return
 
     def counters(self) -> FunctionCounters:
         """Returns its counters. Raises ProvisionError if it does not answer."""
@@ -324,6 +326,7 @@ class Function(Protocol):
 
     def leave(self) -> None:
         """Asks its process to end without waiting, so that several functions can end at the same time."""
+        return
 
     def stop(self) -> None:
         """Ends it before its node ends. Idempotent, bounded in time."""

@@ -7,12 +7,14 @@ import signal
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from typing import ClassVar
 
 from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.limits import refused_memory
 from pytest_icbench.host.process import Process
 from pytest_icbench.host.process_ends import exit_sentence, stopped_sentence
+from pytest_icbench.model.case import Family
 from pytest_icbench.model.traffic import MAX_FRAME_BYTES
 
 #: Seconds within which a switch has to report how busy it is. No endpoint is read in that time.
@@ -109,12 +111,12 @@ class DaemonSwitch(Switch):
     ``start`` of the driver sets ``daemon``. Its ``stop`` also removes whatever else it has created.
     """
 
-    family = "dpdk"
-    apis = ("dpdk",)
-    default_apis = ("dpdk",)
+    family: ClassVar[Family] = "dpdk"
+    apis: ClassVar[tuple[str, ...]] = ("dpdk",)
+    default_apis: ClassVar[tuple[str, ...]] = ("dpdk",)
     default_cores = 1
     max_frame_bytes = MAX_FRAME_BYTES
-    max_pairs = None
+    max_pairs: ClassVar[int | None] = None
 
     daemon: Daemon | None = None
 

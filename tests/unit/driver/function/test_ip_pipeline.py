@@ -9,11 +9,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from pytest_icbench.driver.function.linux_parts import Parts
 
 from pytest_icbench.driver.function import registry
-from pytest_icbench.driver.function.ip_pipeline import IpPipelineFunction, Script, _take, write_script
-from pytest_icbench.driver.function.linux import LinuxFunction, pool_of
+from pytest_icbench.driver.function.grammar import Parts
+from pytest_icbench.driver.function.ip_pipeline import IpPipelineFunction, Script, _check_answer, write_script
+from pytest_icbench.driver.function.linux import LinuxFunction
 from pytest_icbench.driver.function.protocol import Ends, FunctionSpec
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.model.endpoint import Address, VhostUser
@@ -27,10 +27,9 @@ SPEC = FunctionSpec(
 
 
 def made(function: str, *, label: str | None = None, frame_bytes: float = 64) -> Script:
-    parts = Parts.of(function)
+    parts = Parts.parse(function)
     assert parts is not None
-    pool = pool_of(ENDS)
-    return write_script(parts, ENDS, pool, ports=(1024, 1025), label=label, frame_bytes=frame_bytes, node=0)
+    return write_script(parts, ENDS, ports=(1024, 1025), label=label, frame_bytes=frame_bytes, node=0)
 
 
 def tables(found: Script) -> list[str]:
@@ -165,10 +164,10 @@ def test_what_it_cannot_do_is_refused_before_anything_starts(axes: dict[str, Any
 
 def test_a_line_that_it_refuses_is_told_in_its_words() -> None:
     for answer in ("", "Added 10 rules out of 10."):
-        _take(SPEC, "x", answer)
+        _check_answer(SPEC, "x", answer)
     for answer in ('Command "pipeline" failed.', "Added 9 rules out of 10."):
         with pytest.raises(ProvisionError, match=f"^function nat of pair 3: ip_pipeline refuses 'x': {answer}"):
-            _take(SPEC, "x", answer)
+            _check_answer(SPEC, "x", answer)
 
 
 def test_where_it_is_missing_the_remedy_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from pytest_icbench.driver.function import registry
-from pytest_icbench.driver.function.dpdk_function import check_ports, eal_of_both
 from pytest_icbench.driver.function.l3fwd import L3fwdFunction, routes
 from pytest_icbench.driver.function.linux import LinuxFunction
+from pytest_icbench.driver.function.process_function import check_ports, eal_of_both
 from pytest_icbench.driver.function.protocol import Ends, FunctionSpec
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.model.endpoint import Address, Pci, VhostUser

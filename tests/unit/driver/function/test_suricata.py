@@ -53,13 +53,13 @@ def session(path: Path | None, said: str = "") -> Any:
     ],
 )
 def test_a_function_is_rules_and_the_share_that_denies(function: str, known: tuple[int, int] | None) -> None:
-    parts = SuricataFunction.parts(function)
+    parts = SuricataFunction.parse(function)
     assert (parts and (parts.rules, parts.deny_percent)) == known
     assert SuricataFunction.has(function) is (known is not None)
 
 
 def test_each_rule_finds_the_payload_of_one_frame_of_the_proof_and_no_other() -> None:
-    parts = SuricataFunction.parts("inspect300+deny30")
+    parts = SuricataFunction.parse("inspect300+deny30")
     assert parts is not None
     texts = [line.split('content:"')[1].split('"')[0].encode() for line in rule_file(parts).splitlines()]
     drops = [line.startswith("drop ") for line in rule_file(parts).splitlines()]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.driver.switch.vpp.program import Sockets, startup_config
+from pytest_icbench.driver.switch.vpp.program import VppFiles, startup_config
 from pytest_icbench.driver.switch.vpp.vpp_switch import Vpp
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.model.endpoint import Address, VhostUser
@@ -35,7 +35,7 @@ def test_everything_is_private(session: Any) -> None:
 
 
 def test_start_up_text() -> None:
-    sockets = Sockets(Path("/r"))
+    sockets = VppFiles(Path("/r"))
     text = startup_config(sockets, main_cpu=0, worker_cpus=(2, 5), plugins={"memif_plugin.so"}, fragment="l2fib { x }")
     assert "cpu { main-core 0 corelist-workers 2,5 }" in text
     assert "plugins { plugin default { disable } plugin memif_plugin.so { enable } }" in text
