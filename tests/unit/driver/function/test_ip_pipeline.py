@@ -153,8 +153,8 @@ def test_a_policer_counts_the_bytes_of_ip_packets(pps: int, frame_bytes: int, ra
     [
         ({"outer": VhostUser(ENDS.outer, "/run/b", "back-end")}, "ip_pipeline needs virtio-user ports"),
         ({"mtu": 9000}, "ip_pipeline takes frames up to 1518 bytes"),
-        ({"function": "police20k", "sizes": (64, 570)}, "policer counts bytes: take one packet size with it"),
-        ({"flows": "new"}, "a rule for each flow that it translates, so none can be new: take a number"),
+        ({"function": "police20k", "sizes": (64, 570)}, "policer counts bytes"),
+        ({"flows": "new"}, "flows cannot be new"),
     ],
 )
 def test_what_it_cannot_do_is_refused_before_anything_starts(axes: dict[str, Any], words: str) -> None:

@@ -63,7 +63,7 @@ def test_frames_pass_as_the_mode_says(function: str, change: Any) -> None:
             "needs virtio-user ports, with MAC addresses of their own: measure over a switch",
         ),
         ({"mtu": 9000}, "takes frames up to 1518 bytes"),
-        ({"flows": "10:ports"}, "leads flows that differ by port to as many ports"),
+        ({"flows": "10:ports"}, "tupleswap sends flows that differ by port"),
     ],
 )
 def test_what_it_cannot_do_is_refused_before_anything_starts(axes: dict[str, Any], words: str) -> None:

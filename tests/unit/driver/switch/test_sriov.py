@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_icbench.driver.switch import sriov
+from pytest_icbench.driver.switch.common import kernel
 from pytest_icbench.driver.switch.sriov import Sriov
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.net import vf
@@ -87,6 +88,7 @@ def net(monkeypatch: pytest.MonkeyPatch, reacting: type[CardRoot]) -> RecordingN
     found = RecordingNet()
     for module in ("vf", "links", "ethtool"):
         monkeypatch.setattr(sriov, module, found)
+    monkeypatch.setattr(kernel, "links", found)
     return found
 
 
