@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_icbench.driver.application.protocol import Application, Ask, Program, Start, Wrong
+from pytest_icbench.driver.application.protocol import Application, ProcessSpec, Program, ProofFailed, SendRequest
 from pytest_icbench.driver.node.netns import NetnsNode
 from pytest_icbench.driver.node.protocol import Node, NodeFacts, NodeSpec
 from pytest_icbench.driver.switch.common.daemon import Daemon, DaemonSwitch
@@ -134,13 +134,13 @@ __all__ = [  # noqa: RUF022 - grouped by use
     "FILES",
     "Application",
     "ApplicationLoad",
-    "Ask",
+    "SendRequest",
     "Bounds",
     "ClientFigures",
     "Program",
     "Question",
-    "Start",
-    "Wrong",
+    "ProcessSpec",
+    "ProofFailed",
     # Switches of the kernel
     "KernelSwitch",
     "NETDEV_APIS",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What other packages bring beside the built-in drivers of a kind, each by a name of its own."""
+"""Third-party drivers next to the built-in ones of a kind, each with a unique name."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from pytest_icbench.errors import UsageError
 T = TypeVar("T")
 
 
-def by_name(
-    builtin: Iterable[type[T]], brought: Iterable[type[T]], *, hook: str, plural: str, attribute: str = "name"
+def index_by_name(
+    builtin: Iterable[type[T]], third_party: Iterable[type[T]], *, hook: str, plural: str, attribute: str = "name"
 ) -> dict[str, type[T]]:
     """Returns the classes by name, built-in ones first. Raises UsageError if two have the same name.
 
     Args:
-        hook: the hook that brought them, the beginning of the message.
-        plural: the word for several of them.
+        hook: the hook that provided them, for the message.
+        plural: the plural of the kind, for the message.
         attribute: the attribute with the name.
     """
     known: dict[str, type[T]] = {getattr(cls, attribute): cls for cls in builtin}
-    for cls in brought:
+    for cls in third_party:
         name = getattr(cls, attribute)
         if known.setdefault(name, cls) is not cls:
             raise UsageError(

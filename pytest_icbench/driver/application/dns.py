@@ -8,7 +8,14 @@ import struct
 from collections.abc import Mapping
 from typing import ClassVar
 
-from pytest_icbench.driver.application.protocol import Application, Ask, Program, Start, Wrong, unreadable
+from pytest_icbench.driver.application.protocol import (
+    Application,
+    ProcessSpec,
+    Program,
+    ProofFailed,
+    SendRequest,
+    unreadable,
+)
 from pytest_icbench.model.application import ApplicationLoad, Bounds, ClientFigures
 from pytest_icbench.model.rig import FILES, Question
 
@@ -40,36 +47,36 @@ class Dns(Application):
         super().__init__(load, versions)
         self._own = 0
 
-    def serve(self, address: str) -> Start:
+    def serve(self, address: str) -> ProcessSpec:
         self._own = 0
         # With any name, root's too, it calls setgroups(2), for which nodes have no right; it would tell syslog alone.
         identity = ("--keep-in-foreground", "--user=", "--group=", "--log-facility=-")
         files = ("--conf-file=/dev/null", "--pid-file=")
         names = ("--no-resolv", "--no-hosts", f"--address=/test/{_ADDRESS}")
         where = (f"--port={self.port}", f"--listen-address={address}", "--bind-interfaces")
-        return Start(("dnsmasq", *identity, *files, *names, *where))
+        return ProcessSpec(("dnsmasq", *identity, *files, *names, *where))
 
-    def drive(self, address: str, *, seconds: float, operations: int) -> Start:
+    def drive(self, address: str, *, seconds: float, operations: int) -> ProcessSpec:
         many = str(self.load.connections)
         argv = ("dnsperf", "-s", address, "-p", str(self.port), "-d", f"{FILES}/queries", "-l", f"{seconds:.0f}")
-        return Start((*argv, "-c", many, "-q", many, "-T", "1"), {"queries": f"{_NAME} A\n"})
+        return ProcessSpec((*argv, "-c", many, "-q", many, "-T", "1"), {"queries": f"{_NAME} A\n"})
 
-    def prepare(self, ask: Ask) -> tuple[str, ...]:
+    def prepare(self, ask: SendRequest) -> tuple[str, ...]:
         self._own += 1
         answer = ask(Question(self.port, _query(_NAME, _A, _IN), via="udp")).encode("latin-1")
         address = bytes(map(int, _ADDRESS.split(".")))
         if answer[:2] != _ID.to_bytes(2, "big") or not answer.endswith(b"\x00\x04" + address):
-            raise Wrong(
+            raise ProofFailed(
                 f"the server at port {self.port} answered the query for {_NAME} with {answer[:40]!r}, not with"
                 f" {_ADDRESS}: it is no dnsmasq, or answers wrongly"
             )
         return (f"the address of {_NAME} is the one configured", "dnsperf found no other answer code than NOERROR")
 
-    def served(self, ask: Ask) -> float | None:
+    def count_served(self, ask: SendRequest) -> float | None:
         answer = ask(Question(self.port, _query("hits.bind", _TXT, _CHAOS), via="udp")).encode("latin-1")
         count = _COUNT.search(answer)
         if count is None or count[1][0] != len(count[2]):
-            raise Wrong(
+            raise ProofFailed(
                 f"the server at port {self.port} answered the query for hits.bind with {answer[:40]!r}: it is no"
                 f" dnsmasq"
             )

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import ClassVar
 
-from pytest_icbench.driver.application.protocol import Application, Ask, Program, Start, unreadable
+from pytest_icbench.driver.application.protocol import Application, ProcessSpec, Program, SendRequest, unreadable
 from pytest_icbench.model.application import ApplicationLoad, Bounds, ClientFigures, Unit
 
 _REMEDY = "apt install netperf (Debian 12 has it in non-free)"
@@ -40,16 +40,16 @@ class _Omni(Application):
     #: What netperf is asked for, each a number.
     keys: ClassVar[tuple[str, ...]]
 
-    def serve(self, address: str) -> Start:
+    def serve(self, address: str) -> ProcessSpec:
         # Without -f the work, and its CPU time, would be a child's.
-        return Start(("netserver", "-D", "-f", "-L", address, "-p", str(self.port)))
+        return ProcessSpec(("netserver", "-D", "-f", "-L", address, "-p", str(self.port)))
 
-    def _start(self, address: str, test: str, length: str, *options: str) -> Start:
+    def _start(self, address: str, test: str, length: str, *options: str) -> ProcessSpec:
         argv = ("netperf", "-H", address, "-p", str(self.port), "-t", test, "-l", length, "-f", "k", "-P", "0", "--")
         # The second -H is for netserver's socket of the data, which would be bound to every address.
-        return Start((*argv, "-k", ",".join((*self.keys, _UNITS)), "-H", address, *options))
+        return ProcessSpec((*argv, "-k", ",".join((*self.keys, _UNITS)), "-H", address, *options))
 
-    def _told(self, output: str) -> dict[str, float]:
+    def _parse_numbers(self, output: str) -> dict[str, float]:
         """Returns the numbers by key. Raises Wrong if one is missing."""
         told = {key: float(text) for key, text in _LINE.findall(output)}
         for key in self.keys:
@@ -81,15 +81,15 @@ class Netperf(_Omni):
         super().__init__(load, versions)
         self.counted = load.mode == "tcp_crr"
 
-    def drive(self, address: str, *, seconds: float, operations: int) -> Start:
+    def drive(self, address: str, *, seconds: float, operations: int) -> ProcessSpec:
         size, length = self.load.message_bytes, f"-{operations}" if self.counted else f"{seconds:.0f}"
         return self._start(address, self.load.mode.upper(), length, "-r", f"{size},{size}")
 
-    def prepare(self, ask: Ask) -> tuple[str, ...]:
+    def prepare(self, ask: SendRequest) -> tuple[str, ...]:
         return ("netperf's two ends waited for each message whole",)
 
     def parse(self, output: str, operations: int) -> ClientFigures:
-        told = self._told(output)
+        told = self._parse_numbers(output)
         answers, rate = self._messages(told, "LOCAL_BYTES_RECVD"), told["TRANSACTION_RATE"]
         mean, p50, p90, p99, most = (told[key] * 1e3 or None for key in self.keys[-5:])
         return ClientFigures(
@@ -105,9 +105,9 @@ class Netperf(_Omni):
             retransmits=_retransmits(told),
         )
 
-    def relayed(self, output: str) -> float | None:
+    def read_relayed_count(self, output: str) -> float | None:
         """Returns the answers that netserver sent."""
-        return float(self._messages(self._told(output), "REMOTE_BYTES_SENT"))
+        return float(self._messages(self._parse_numbers(output), "REMOTE_BYTES_SENT"))
 
     def tolerance(self, figures: ClientFigures) -> float:
         """The answer that was under way at the end."""
@@ -140,7 +140,7 @@ class NetperfStream(_Omni):
         _RETRANSMITS,
     )
 
-    def drive(self, address: str, *, seconds: float, operations: int) -> Start:
+    def drive(self, address: str, *, seconds: float, operations: int) -> ProcessSpec:
         size, options = self.load.message_bytes, []
         if self.load.mode == "udp":
             size = size or _DATAGRAM
@@ -150,7 +150,7 @@ class NetperfStream(_Omni):
         return self._start(address, f"{self.load.mode}_stream".upper(), f"{seconds:.0f}", *options)
 
     def parse(self, output: str, operations: int) -> ClientFigures:
-        told = self._told(output)
+        told = self._parse_numbers(output)
         counted, rate = "LOCAL_BYTES_SENT", "LOCAL_SEND_THROUGHPUT"
         if self.load.mode == "udp":
             counted, rate = "REMOTE_BYTES_RECVD", "REMOTE_RECV_THROUGHPUT"
@@ -162,9 +162,9 @@ class NetperfStream(_Omni):
             retransmits=_retransmits(told),
         )
 
-    def relayed(self, output: str) -> float | None:
+    def read_relayed_count(self, output: str) -> float | None:
         """Returns the megabits that netserver received."""
-        return self._told(output)["REMOTE_BYTES_RECVD"] * 8 / _MEGABIT
+        return self._parse_numbers(output)["REMOTE_BYTES_RECVD"] * 8 / _MEGABIT
 
     def tolerance(self, figures: ClientFigures) -> float:
         """A send that the end of the time cut short, and that netperf does not count."""

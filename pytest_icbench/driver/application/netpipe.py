@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from typing import ClassVar
 
-from pytest_icbench.driver.application.protocol import Application, Ask, Program, Start, unreadable
+from pytest_icbench.driver.application.protocol import Application, ProcessSpec, Program, SendRequest, unreadable
 from pytest_icbench.model.application import Bounds, ClientFigures
 
 _PACKAGE = "netpipe-tcp"
@@ -38,14 +38,14 @@ class NetPipe(Application):
         size = str(self.load.message_bytes)
         return ("-P", str(self.port), "-l", size, "-u", size, "-p", "0", "-o", "/dev/null")
 
-    def serve(self, address: str) -> Start:
-        return Start(("NPtcp", *self._common))
+    def serve(self, address: str) -> ProcessSpec:
+        return ProcessSpec(("NPtcp", *self._common))
 
-    def drive(self, address: str, *, seconds: float, operations: int) -> Start:
+    def drive(self, address: str, *, seconds: float, operations: int) -> ProcessSpec:
         # Figures are on its standard error.
-        return Start(("sh", "-c", 'exec NPtcp "$@" 2>&1', "sh", "-h", address, *self._common))
+        return ProcessSpec(("sh", "-c", 'exec NPtcp "$@" 2>&1', "sh", "-h", address, *self._common))
 
-    def prepare(self, ask: Ask) -> tuple[str, ...]:
+    def prepare(self, ask: SendRequest) -> tuple[str, ...]:
         return ("NetPIPE's two ends agreed on sizes and repeats, and waited for each message whole",)
 
     def parse(self, output: str, operations: int) -> ClientFigures:

@@ -8,7 +8,15 @@ import json
 import re
 from typing import ClassVar
 
-from pytest_icbench.driver.application.protocol import Application, Ask, Program, Start, Wrong, number, unreadable
+from pytest_icbench.driver.application.protocol import (
+    Application,
+    ProcessSpec,
+    Program,
+    ProofFailed,
+    SendRequest,
+    number,
+    unreadable,
+)
 from pytest_icbench.model.application import Bounds, ClientFigures
 from pytest_icbench.model.rig import FILES, Question
 
@@ -69,31 +77,31 @@ class _Http(Application):
             _BODY: self._body,
         }
 
-    def _get(self, ask: Ask, path: str) -> tuple[str, str]:
+    def _get(self, ask: SendRequest, path: str) -> tuple[str, str]:
         request = f"GET /{path} HTTP/1.1\r\nHost: icbench\r\nConnection: close\r\n\r\n"
         answer = ask(Question(self.port, request, via="tls" if self._scheme == "https" else "tcp"))
         head, _, body = answer.partition("\r\n\r\n")
         if not head.startswith("HTTP/1.1 200 "):
-            raise Wrong(
+            raise ProofFailed(
                 f"the server at port {self.port} answered GET /{path} with {answer[:40]!r}, not with HTTP/1.1 200"
             )
         return head, body
 
-    def prepare(self, ask: Ask) -> tuple[str, ...]:
+    def prepare(self, ask: SendRequest) -> tuple[str, ...]:
         _, body = self._get(ask, _BODY)
         sums = [hashlib.sha256(text.encode("latin-1")).hexdigest() for text in (body, self._body)]
         if sums[0] != sums[1]:
-            raise Wrong(
+            raise ProofFailed(
                 f"the server at port {self.port} answered with {len(body)} bytes whose SHA-256 is {sums[0][:12]}…, not"
                 f" with the {len(self._body)} of the file, {sums[1][:12]}…"
             )
         return ("the SHA-256 of the body is the file's",)
 
-    def served(self, ask: Ask) -> float | None:
+    def count_served(self, ask: SendRequest) -> float | None:
         _, body = self._get(ask, "status")
         match = re.search(r"^\s*\d+ \d+ (\d+)\s*$", body, re.MULTILINE)
         if match is None:
-            raise Wrong(f"the server at port {self.port} gives {body[:40]!r} for its status")
+            raise ProofFailed(f"the server at port {self.port} gives {body[:40]!r} for its status")
         return float(match[1])
 
     def tolerance(self, figures: ClientFigures) -> float:
@@ -109,13 +117,13 @@ class Nginx(_Http):
     client: ClassVar[Program] = Program("wrk", "wrk", ("-v",), r"wrk (?:debian/)?(\S+)")
     port: ClassVar[int] = 8080
 
-    def serve(self, address: str) -> Start:
-        return Start(("nginx", "-p", FILES, "-c", f"{FILES}/nginx.conf"), self._configuration(address))
+    def serve(self, address: str) -> ProcessSpec:
+        return ProcessSpec(("nginx", "-p", FILES, "-c", f"{FILES}/nginx.conf"), self._configuration(address))
 
-    def drive(self, address: str, *, seconds: float, operations: int) -> Start:
+    def drive(self, address: str, *, seconds: float, operations: int) -> ProcessSpec:
         argv = ("wrk", "-t", "1", "-c", str(self.load.connections), "-d", f"{seconds:.0f}s")
         url = f"http://{address}:{self.port}/{_BODY}"
-        return Start((*argv, "-s", f"{FILES}/report.lua", url), {"report.lua": _REPORT})
+        return ProcessSpec((*argv, "-s", f"{FILES}/report.lua", url), {"report.lua": _REPORT})
 
     def parse(self, output: str, operations: int) -> ClientFigures:
         line = next((line for line in output.splitlines() if line.startswith('{"requests"')), "")
@@ -149,14 +157,14 @@ class Tls(_Http):
     first_operations: ClassVar[int] = 50
     _scheme: ClassVar[str] = "https"
 
-    def serve(self, address: str) -> Start:
+    def serve(self, address: str) -> ProcessSpec:
         certificate = f"ssl_certificate {FILES}/certificate.pem; ssl_certificate_key {FILES}/key.pem;"
         line = f"{_MAKE_CERTIFICATE} && exec nginx -p {FILES} -c {FILES}/nginx.conf"
-        return Start(("sh", "-c", line), {"request.conf": _REQUEST, **self._configuration(address, certificate)})
+        return ProcessSpec(("sh", "-c", line), {"request.conf": _REQUEST, **self._configuration(address, certificate)})
 
-    def drive(self, address: str, *, seconds: float, operations: int) -> Start:
+    def drive(self, address: str, *, seconds: float, operations: int) -> ProcessSpec:
         argv = ("ab", "-q", "-n", str(operations), "-c", str(self.load.connections))
-        return Start((*argv, f"https://{address}:{self.port}/{_BODY}"))
+        return ProcessSpec((*argv, f"https://{address}:{self.port}/{_BODY}"))
 
     def parse(self, output: str, operations: int) -> ClientFigures:
         wanted = {

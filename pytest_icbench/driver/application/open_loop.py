@@ -12,7 +12,14 @@ from typing import ClassVar
 
 from pytest_icbench.driver.application.memcached import Memcached
 from pytest_icbench.driver.application.nginx import Nginx
-from pytest_icbench.driver.application.protocol import Application, Ask, Program, Start, Wrong, unreadable
+from pytest_icbench.driver.application.protocol import (
+    Application,
+    ProcessSpec,
+    Program,
+    ProofFailed,
+    SendRequest,
+    unreadable,
+)
 from pytest_icbench.driver.application.redis import Redis
 from pytest_icbench.driver.workload.asked import parse_asked
 from pytest_icbench.driver.workload.executable import NAME
@@ -38,11 +45,11 @@ class OpenLoop(Application):
     protocol: ClassVar[str]
     key: ClassVar[str] = "icbench"
 
-    def drive(self, address: str, *, seconds: float, operations: int) -> Start:
+    def drive(self, address: str, *, seconds: float, operations: int) -> ProcessSpec:
         argv = [LOCAL_WORKLOAD, "ask", address, "--port", str(self.port), "--protocol", self.protocol]
         argv += ["--key", self.key, "--message", str(self.load.message_bytes), "--rate", str(self.load.rate)]
         argv += ["--connections", str(self.load.connections), "--duration", f"{seconds:g}", "--drain", str(_DRAIN_S)]
-        return Start(tuple(argv))
+        return ProcessSpec(tuple(argv))
 
     def parse(self, output: str, operations: int) -> ClientFigures:
         line = next((line for line in output.splitlines() if '"role":"ask"' in line), "")
@@ -73,19 +80,21 @@ class _Echo(OpenLoop):
     server: ClassVar[Program] = _WORKLOAD
     port: ClassVar[int] = 7007
 
-    def serve(self, address: str) -> Start:
+    def serve(self, address: str) -> ProcessSpec:
         argv = (LOCAL_WORKLOAD, "echo", address, "--port", str(self.port), "--protocol", self.protocol)
-        return Start((*argv, "--message", str(self.load.message_bytes)))
+        return ProcessSpec((*argv, "--message", str(self.load.message_bytes)))
 
-    def prepare(self, ask: Ask) -> tuple[str, ...]:
-        self.served(ask)
+    def prepare(self, ask: SendRequest) -> tuple[str, ...]:
+        self.count_served(ask)
         return ("the answer is the request, byte by byte",)
 
-    def served(self, ask: Ask) -> float | None:
+    def count_served(self, ask: SendRequest) -> float | None:
         answer = ask(Question(self.port, "stats\n", via="udp" if self.transport == "udp" else "tcp"))
         match = re.fullmatch(r"answered (\d+)\n", answer)
         if match is None:
-            raise Wrong(f"the server at port {self.port} answered stats with {answer[:40]!r}: it is no echo of icbench")
+            raise ProofFailed(
+                f"the server at port {self.port} answered stats with {answer[:40]!r}: it is no echo of icbench"
+            )
         return float(match[1])
 
 
@@ -124,7 +133,7 @@ class MemcachedOpen(OpenLoop, Memcached):
     summary: ClassVar[str] = "memcached asked get at a fixed rate by the workload"
     protocol: ClassVar[str] = "memcached"
 
-    def prepare(self, ask: Ask) -> tuple[str, ...]:
+    def prepare(self, ask: SendRequest) -> tuple[str, ...]:
         self.write_and_read_back(ask, "x" * self.load.message_bytes)
         return ("the value read back is the one written",)
 

@@ -39,7 +39,7 @@ class Program:
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class ProcessSpec:
     """A process to start. ``FILES`` in arguments and contents stands for the directory with its files.
 
     Attributes:
@@ -51,7 +51,7 @@ class Start:
     files: Mapping[str, str] = field(default_factory=dict)
 
 
-class Ask(Protocol):
+class SendRequest(Protocol):
     """Asks a server over the path, from the client's node, and returns its answer (latin-1).
 
     Raises WorkloadError if the server does not answer in time.
@@ -60,7 +60,7 @@ class Ask(Protocol):
     def __call__(self, question: Question) -> str: ...
 
 
-class Wrong(WorkloadError):
+class ProofFailed(WorkloadError):
     """A server that speaks another protocol or answers wrongly, or output that cannot be read. One sentence."""
 
 
@@ -104,16 +104,16 @@ class Application(ABC):
         self.load = load
         self.versions = versions or {}
 
-    def named(self, program: Program) -> str:
+    def describe_program(self, program: Program) -> str:
         """Returns a program's name with its version, if that is known."""
         return f"{program.name} {self.versions.get(program.name, '')}".rstrip()
 
     @abstractmethod
-    def serve(self, address: str) -> Start:
+    def serve(self, address: str) -> ProcessSpec:
         """Returns the server, which listens on ``address`` alone and stays in the foreground."""
 
     @abstractmethod
-    def drive(self, address: str, *, seconds: float, operations: int) -> Start:
+    def drive(self, address: str, *, seconds: float, operations: int) -> ProcessSpec:
         """Returns the client of the server at ``address``.
 
         Args:
@@ -129,28 +129,28 @@ class Application(ABC):
             operations: what a ``counted`` client was asked for.
         """
 
-    def prepare(self, ask: Ask) -> tuple[str, ...]:
+    def prepare(self, ask: SendRequest) -> tuple[str, ...]:
         """Checks that the server answers rightly before the load; returns what was checked, in words. Raises Wrong."""
         return ()
 
-    def expect(self, ask: Ask, request: str, wanted: str) -> None:
+    def expect(self, ask: SendRequest, request: str, wanted: str) -> None:
         """Asks the server in its own words. Raises Wrong unless it answers ``wanted``."""
         answer = ask(Question(self.port, request, length=len(wanted)))
         if answer != wanted:
-            raise Wrong(
+            raise ProofFailed(
                 f"the server at port {self.port} answered {request.split()[0]} with {answer[:40]!r}, not"
                 f" {wanted[:40]!r}: it is no {self.server.name}, or answers wrongly"
             )
 
-    def served(self, ask: Ask) -> float | None:
+    def count_served(self, ask: SendRequest) -> float | None:
         """Returns the server's own count of operations since it started; None if it cannot be asked. Raises Wrong."""
         return None
 
-    def told(self, output: str) -> float | None:
+    def read_server_count(self, output: str) -> float | None:
         """Returns the server's count from its output after its end; None if it says none. Raises Wrong."""
         return None
 
-    def relayed(self, output: str) -> float | None:
+    def read_relayed_count(self, output: str) -> float | None:
         """Returns the server's count as its client has it, from the client's output; None without one. Raises Wrong."""
         return None
 
@@ -164,11 +164,11 @@ def number(text: str, what: str, program: Program) -> float:
     try:
         return float(text)
     except ValueError:
-        raise Wrong(f"{program.name} wrote {text[:40]!r} for its {what}, which is no number") from None
+        raise ProofFailed(f"{program.name} wrote {text[:40]!r} for its {what}, which is no number") from None
 
 
-def unreadable(program: Program, wanted: str, output: str) -> Wrong:
+def unreadable(program: Program, wanted: str, output: str) -> ProofFailed:
     """Returns the error for output in which ``wanted`` is missing."""
     line = next((line.strip() for line in reversed(output.splitlines()) if line.strip()), "")
     ending = f"; its last line is {line[:80]!r}" if line else "; it wrote nothing"
-    return Wrong(f"the output of {program.name} has no {wanted}{ending}")
+    return ProofFailed(f"the output of {program.name} has no {wanted}{ending}")

@@ -67,9 +67,9 @@ class GatewayFunction(ParsedFunction[tuple[str, str]]):
         return rest, inspected[0]
 
     @classmethod
-    def seen(cls, function: str, ends: Ends) -> tuple[Address, Address]:
+    def visible_addresses(cls, function: str, ends: Ends) -> tuple[Address, Address]:
         """Returns the addresses that the router shows."""
-        return LinuxFunction.seen(cls.parse_own(function)[0], ends)
+        return LinuxFunction.visible_addresses(cls.parse_own(function)[0], ends)
 
     @classmethod
     def proof(cls, function: str, ends: Ends) -> Sequence[Sequence[Probe]]:
@@ -77,7 +77,7 @@ class GatewayFunction(ParsedFunction[tuple[str, str]]):
         router, inspected = cls.parse_own(function)
         parts = SuricataFunction.parse_own(inspected)
         stages = [list(stage) for stage in LinuxFunction.proof(router, ends)]
-        seen_by_leader, seen_by_follower = cls.seen(function, ends)
+        seen_by_leader, seen_by_follower = cls.visible_addresses(function, ends)
         for place in sorted({*range(min(parts.rules, _LISTED_FRAMES)), parts.rules - 1}):
             says = f"has to be denied: rule {place + 1} of the inspection is for it"
             forth = proof.frame(ends.leader, seen_by_leader, _FIRST_PORT + place, text=rule_text(place))

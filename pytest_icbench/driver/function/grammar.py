@@ -228,7 +228,7 @@ class RouterFunction(PartsFunction):
         return parts if parts is not None and cls.can_make(parts) else None
 
     @classmethod
-    def seen(cls, function: str, ends: Ends) -> tuple[Address, Address]:
+    def visible_addresses(cls, function: str, ends: Ends) -> tuple[Address, Address]:
         """Returns the sides' IP addresses, or the pool's, behind the function's own MAC addresses."""
         leader = pool_of(ends).ip if cls.parse_own(function).nat else ends.leader.ip
         prefix = ends.leader.prefix
@@ -239,7 +239,7 @@ class RouterFunction(PartsFunction):
         """Returns frames of side a to ports within and without the access list, then side b's answers to them."""
         parts = cls.parse_own(function)
         pool = pool_of(ends).ip if parts.nat else None
-        seen_by_leader, seen_by_follower = cls.seen(function, ends)
+        seen_by_leader, seen_by_follower = cls.visible_addresses(function, ends)
         ttl = f"with TTL {TTL - ends.hops} and new MAC addresses"
         to_b = f"has to leave from {pool or ends.leader.ip} {ttl}"
         forth: list[Probe] = []

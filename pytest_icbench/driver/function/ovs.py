@@ -61,7 +61,7 @@ class OvsFunction(PartsFunction):
         return parts if parts in able else None
 
     @classmethod
-    def seen(cls, function: str, ends: Ends) -> tuple[Address, Address]:
+    def visible_addresses(cls, function: str, ends: Ends) -> tuple[Address, Address]:
         """Returns the other side as it is, but side a behind the pool's IP address where that is translated."""
         if not cls.parse_own(function).nat:
             return ends.follower, ends.leader
@@ -72,7 +72,7 @@ class OvsFunction(PartsFunction):
         """Returns frames of side a, then the answers to them, and frames that nobody asked for."""
         parts = cls.parse_own(function)
         pool = pool_of(ends).ip if parts.nat else None
-        _, leader = cls.seen(function, ends)
+        _, leader = cls.visible_addresses(function, ends)
         ports = range(_FIRST_PORT, _FIRST_PORT + _FRAMES)
         forth: list[Probe] = []
         back: list[Probe] = []

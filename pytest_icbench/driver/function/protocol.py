@@ -63,11 +63,11 @@ class Ends:
         """
         forth: list[Ends] = []
         for ends in row:
-            leader = component.seen(function, forth[-1])[1] if forth else ends.leader
+            leader = component.visible_addresses(function, forth[-1])[1] if forth else ends.leader
             forth.append(replace(ends, leader=leader))
         back: list[Ends] = []
         for ends in reversed(forth):
-            follower = component.seen(function, back[-1])[0] if back else ends.follower
+            follower = component.visible_addresses(function, back[-1])[0] if back else ends.follower
             back.append(replace(ends, follower=follower))
         return back[::-1]
 
@@ -241,7 +241,7 @@ class Function(Protocol):
         return cls.memory_mib
 
     @classmethod
-    def seen(cls, function: str, ends: Ends) -> tuple[Address, Address]:  # noqa: ARG003 - as drivers override it
+    def visible_addresses(cls, function: str, ends: Ends) -> tuple[Address, Address]:  # noqa: ARG003 - as drivers override it
         """Returns the address of side b as side a sees it, then that of side a as side b sees it. Pure.
 
         By default the function does not change addresses.
@@ -290,7 +290,7 @@ class Function(Protocol):
     def has_addresses(cls, function: str) -> bool:
         """Whether frames are sent to MAC addresses of its own ports, as to a router. Pure."""
         ends = Ends.of(1, Address.of(1, "a"), Address.of(1, "b"))
-        seen = cls.seen(function, ends)
+        seen = cls.visible_addresses(function, ends)
         return [address.mac for address in seen] == [ends.inner.mac, ends.outer.mac]
 
     @classmethod

@@ -16,7 +16,7 @@ from pytest_icbench.driver.function.subscriber_firewalls import SubscribersFunct
 from pytest_icbench.driver.function.suricata import SuricataFunction
 from pytest_icbench.driver.function.testpmd_function import TestpmdFunction
 from pytest_icbench.driver.function.vpp import VppFunction
-from pytest_icbench.driver.third_party import by_name
+from pytest_icbench.driver.third_party import index_by_name
 from pytest_icbench.errors import Unsupported, UsageError
 from pytest_icbench.model.switch_traits import SwitchTraits
 from pytest_icbench.wording import alternatives
@@ -47,7 +47,7 @@ def bring(classes: Iterable[type[Function]]) -> None:
 
     Raises UsageError if two components have the same name.
     """
-    known = by_name(_BUILTIN, classes, hook="pytest_icbench_functions", plural="components")
+    known = index_by_name(_BUILTIN, classes, hook="pytest_icbench_functions", plural="components")
     _components.clear()
     _components.update(known)
 

@@ -68,9 +68,9 @@ class SubscribersFunction(ParsedFunction[Subscribers]):
         return cls.memory_mib + cls.parse_own(function).count
 
     @classmethod
-    def seen(cls, function: str, ends: Ends) -> tuple[Address, Address]:
+    def visible_addresses(cls, function: str, ends: Ends) -> tuple[Address, Address]:
         """Returns the sides' IP addresses with the firewall's MAC addresses."""
-        return LinuxFunction.seen(cls.parse_own(function).each, ends)
+        return LinuxFunction.visible_addresses(cls.parse_own(function).each, ends)
 
     @classmethod
     def only_answers(cls, function: str) -> bool:

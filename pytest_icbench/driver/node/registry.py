@@ -11,7 +11,7 @@ from pytest_icbench.driver.node.lxc import LxcNode
 from pytest_icbench.driver.node.netns import NetnsNode
 from pytest_icbench.driver.node.oci import OciNode
 from pytest_icbench.driver.node.protocol import Node
-from pytest_icbench.driver.third_party import by_name
+from pytest_icbench.driver.third_party import index_by_name
 from pytest_icbench.errors import UsageError
 from pytest_icbench.wording import suggestion
 
@@ -32,7 +32,7 @@ def bring(classes: Iterable[type[Node]]) -> None:
 
     Raises UsageError if two kinds have the same name.
     """
-    known = by_name(_BUILTIN, classes, hook="pytest_icbench_nodes", plural="kinds of nodes", attribute="kind")
+    known = index_by_name(_BUILTIN, classes, hook="pytest_icbench_nodes", plural="kinds of nodes", attribute="kind")
     _kinds.clear()
     _kinds.update(known)
 

@@ -187,7 +187,7 @@ class Switch(SwitchTraits, Protocol):
         """Returns frames and calls that handled them, None if the switch does not count them."""
         return None
 
-    def connected(self) -> None:
+    def prepare_traffic(self) -> None:
         """Places queues on workers. It is called when all endpoints of a launch are connected and no traffic has begun.
 
         Raises ProvisionError.

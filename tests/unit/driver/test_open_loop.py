@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.driver.application.protocol import Wrong
+from pytest_icbench.driver.application.protocol import ProofFailed
 from pytest_icbench.driver.application.registry import application, labels
 from pytest_icbench.driver.workload.asked import Asked, parse_asked
 from pytest_icbench.driver.workload.executable import workload_path
@@ -83,7 +83,7 @@ def test_an_echo_that_is_another_server_is_refused() -> None:
     def ask(question: Question) -> str:
         return "-ERR unknown command 'stats'\r\n"
 
-    with pytest.raises(Wrong, match="it is no echo of icbench"):
+    with pytest.raises(ProofFailed, match="it is no echo of icbench"):
         application("tcp_rr").prepare(ask)
 
 

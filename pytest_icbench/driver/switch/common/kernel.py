@@ -310,7 +310,7 @@ class KernelPath(KernelSwitch):
         if self.veth_ports:
             places += [(port_name(attachment), self.netns_of(attachment)) for attachment in attachments]
         offloads.apply(session, places, settings)
-        self._facts = SwitchFacts(version=kernel_release(), config=self.told(spec, settings, attachments[0]))
+        self._facts = SwitchFacts(version=kernel_release(), config=self.describe_config(spec, settings, attachments[0]))
         return endpoints
 
     def make_namespaces(self, session: HostSession, spec: SwitchSpec) -> None:
@@ -334,7 +334,7 @@ class KernelPath(KernelSwitch):
         ports = [port_name(attachment) if self.veth_ports else None for attachment in attachments]
         return [veth_endpoint(attachment, port, spec.mtu) for attachment, port in zip(attachments, ports, strict=True)]
 
-    def told(self, spec: SwitchSpec, settings: Mapping[str, str], first: Attachment) -> Mapping[str, Any]:
+    def describe_config(self, spec: SwitchSpec, settings: Mapping[str, str], first: Attachment) -> Mapping[str, Any]:
         """Returns the configuration for results: the mode, and the offloads in force."""
         in_force: dict[str, Any] = {"endpoint": offloads.read(first.interface, first.node.netns)}
         if self.veth_ports:

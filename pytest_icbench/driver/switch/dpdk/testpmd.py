@@ -146,7 +146,7 @@ class TestPmd(dpdk_process.PortForwarder):
             while pipe.read(65536):
                 pass
 
-    def connected(self) -> None:
+    def prepare_traffic(self) -> None:
         """Waits until it sees the link of every port: it drops frames for a port before that.
 
         An endpoint is ready when it has told all of its rings, which testpmd may take over later on a busy host.

@@ -88,9 +88,9 @@ class OvsKernel(KernelPath):
             raise ProvisionError(f"{self.name} was not started")
         return self._daemons
 
-    def told(self, spec: SwitchSpec, settings: Mapping[str, str], first: Attachment) -> Mapping[str, Any]:
+    def describe_config(self, spec: SwitchSpec, settings: Mapping[str, str], first: Attachment) -> Mapping[str, Any]:
         """Returns the configuration for results, with the version of Open vSwitch."""
-        return {**super().told(spec, settings, first), **_told(self.daemons.installation)}
+        return {**super().describe_config(spec, settings, first), **_told(self.daemons.installation)}
 
     def check(self) -> None:
         """Raises ProvisionError with the log's tail if a daemon has died, or if a port is gone."""
@@ -102,7 +102,7 @@ class OvsKernel(KernelPath):
         for bridge in self._bridges:
             self.daemons.vsctl("set", "Bridge", bridge, f"other-config:mac-aging-time={round(seconds)}")
 
-    def connected(self) -> None:
+    def prepare_traffic(self) -> None:
         """Waits until the daemon sees every port's link. Raises ProvisionError with the log's tail."""
         daemons, ports = self.daemons, {attachment.index + 1 for attachment in self._attached}
 

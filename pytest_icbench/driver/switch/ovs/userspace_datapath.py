@@ -270,7 +270,7 @@ class OpenVSwitch(DaemonSwitch):
         """Sets the bridge's ageing time. Raises ProvisionError."""
         self.daemons.vsctl("set", "Bridge", _BRIDGE, f"other-config:mac-aging-time={round(seconds)}")
 
-    def connected(self) -> None:
+    def prepare_traffic(self) -> None:
         """Waits until OVS has taken over the queues of every endpoint: it drops frames for a port before that.
 
         A port's link is up before its queues are. A link that it does not see is not waited for.

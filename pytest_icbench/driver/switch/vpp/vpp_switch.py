@@ -241,7 +241,7 @@ class Vpp(DaemonSwitch):
         uplink = self._uplink_interface
         return [*self._interfaces.values(), *([] if uplink is None else [uplink])]
 
-    def connected(self) -> None:
+    def prepare_traffic(self) -> None:
         """Puts the queues, which come with the endpoints, on their workers, to be polled. Raises ProvisionError."""
         with self._naming_death():
             client = self._live()

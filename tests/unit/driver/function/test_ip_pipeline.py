@@ -75,7 +75,9 @@ def test_what_it_does_not_have_is_not_its(function: str) -> None:
 def test_its_proof_is_that_of_any_such_function() -> None:
     for function in ("route", "nat", "acl100+deny30"):
         assert IpPipelineFunction.proof(f"pipeline+{function}", ENDS) == LinuxFunction.proof(function, ENDS)
-        assert IpPipelineFunction.seen(f"pipeline+{function}", ENDS) == LinuxFunction.seen(function, ENDS)
+        assert IpPipelineFunction.visible_addresses(f"pipeline+{function}", ENDS) == LinuxFunction.visible_addresses(
+            function, ENDS
+        )
 
 
 def test_frames_of_both_sides_are_counted_before_they_are_routed() -> None:

@@ -123,8 +123,8 @@ def test_functions_of_ovs_are_a_bump_in_the_wire() -> None:
     assert not any(
         map(OvsFunction.has, ("nat+firewall", "police10k+table1k", "table1k", "firewall+route", "firewall+acl1"))
     )
-    assert OvsFunction.seen("firewall", ENDS) == (ENDS.follower, ENDS.leader)
-    assert OvsFunction.seen("nat", ENDS)[1] == Address("198.18.3.16", ENDS.leader.mac)
+    assert OvsFunction.visible_addresses("firewall", ENDS) == (ENDS.follower, ENDS.leader)
+    assert OvsFunction.visible_addresses("nat", ENDS)[1] == Address("198.18.3.16", ENDS.leader.mac)
 
 
 def test_what_is_denied_in_launches_is_what_the_rules_deny() -> None:

@@ -53,7 +53,7 @@ def test_ports_that_it_has_not_are_said() -> None:
 def test_its_proof_is_that_of_any_such_function() -> None:
     for function in ("route", "nat", "acl100+deny30"):
         assert VppFunction.proof(f"vpp+{function}", ENDS) == LinuxFunction.proof(function, ENDS)
-        assert VppFunction.seen(f"vpp+{function}", ENDS) == LinuxFunction.seen(function, ENDS)
+        assert VppFunction.visible_addresses(f"vpp+{function}", ENDS) == LinuxFunction.visible_addresses(function, ENDS)
 
 
 def test_a_router_has_permanent_neighbours_and_the_way_back_to_all_flows() -> None:

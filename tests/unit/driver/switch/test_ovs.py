@@ -121,14 +121,14 @@ def test_queues_are_shared_out_to_the_workers(session: Any) -> None:
 def test_the_assignment_is_what_open_vswitch_says(session: Any) -> None:
     switch, _ = start(session)
     session.answers["dpif-netdev/pmd-rxq-show"] = rxqs(p0=7, p1=5)
-    switch.connected()
+    switch.prepare_traffic()
     assert switch.assignment() == {0: 7, 1: 5}
     session.answers["dpif-netdev/pmd-rxq-show"] = rxqs(p0=7)
     with pytest.raises(
         ProvisionError,
         match=r"(?s)^Open vSwitch polls the port p1 on no core: leave other_config's pmd-cpu-mask out.*last",
     ):
-        switch.connected()
+        switch.prepare_traffic()
 
 
 def test_the_users_configuration_wins(session: Any) -> None:
@@ -212,7 +212,7 @@ def test_stopping_ends_both_and_the_namespace_once(session: Any) -> None:
 def test_a_launch_begins_when_every_port_has_its_link(session: Any, host: Host) -> None:
     switch, _ = start(session)
     host.states = ["LINK_DOWN", "LINK_DOWN"]
-    switch.connected()
+    switch.prepare_traffic()
     asked = [words for words in commands(session, "ovs-ofctl") if "dump-ports-desc" in words]
     assert len(asked) == 3
 

@@ -96,7 +96,7 @@ def test_a_port_that_the_datapath_refuses_is_named(session: Any, links: Links, h
 def test_a_launch_waits_for_the_links_and_a_missing_port_is_named(session: Any, links: Links, host: Host) -> None:
     switch = start(session)
     host.states = ["LINK_DOWN", "LIVE"]
-    switch.connected()
+    switch.prepare_traffic()
     assert host.states == []
     switch.set_ageing(20)
     assert commands(session, "ovs-vsctl")[-1][-1] == "other-config:mac-aging-time=20"

@@ -107,7 +107,7 @@ def test_a_tap_s_link_is_in_its_node_and_not_waited_for(
 ) -> None:
     switch, _ = start(session, port=port)
     host.states = ["LINK_DOWN"]
-    switch.connected()
+    switch.prepare_traffic()
     assert (host.states == []) == asked
 
 

@@ -205,7 +205,7 @@ def test_queues_are_placed_when_endpoints_are_connected(session: Any, client: Cl
     switch, _ = start(session, pairs=2, worker_cpus=(2, 5))
     assert switch.assignment() is None
     client.workers = {1: 0, 2: 0, 3: 0, 4: 1}  # as they came
-    switch.connected()
+    switch.prepare_traffic()
     moved = {each["sw_if_index"]: each["worker_id"] for each in client.sent("sw_interface_set_rx_placement")}
     assert moved == {3: 1}  # the second sender's port
     assert switch.assignment() == {0: 2, 1: 2, 2: 5, 3: 5}
@@ -218,13 +218,13 @@ def test_queues_of_a_port_are_placed_on_several_workers(
     switch, _ = start(session, port="memif", worker_cpus=(2, 5), queues=2)
     assert [(each["rx_queues"], each["tx_queues"]) for each in client.sent("memif_create_v2")] == [(2, 2)] * 2
     client.queues = 2
-    switch.connected()
+    switch.prepare_traffic()
     moved = [(each["sw_if_index"], each["queue_id"], each["worker_id"]) for each in _moved(client)]
     assert moved == [(1, 1, 1), (2, 1, 1)]
     client.queues = 1
     monkeypatch.setattr(module, "_CONNECT_S", 0.0)
     with pytest.raises(ProvisionError, match=r"^vpp has no queue for the port of endpoint 0: it is not connected"):
-        switch.connected()
+        switch.prepare_traffic()
 
 
 def _moved(client: Client) -> list[dict[str, Any]]:
