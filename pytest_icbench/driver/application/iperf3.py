@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``iperf3``: TCP in 1 to 16 streams, and UDP as fast as it goes; an operation is a megabit of payload received."""
+"""``iperf3``: TCP in 1 to 16 streams, and UDP at full speed. An operation is a megabit of received payload."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MEGABIT = 1e6
 
 
 class Iperf3(Application):
-    """A stream of iperf3, whose server is started for one run and tells what it received."""
+    """iperf3, whose server is started for one run and reports what it received."""
 
     name: ClassVar[str] = "iperf3"
     summary: ClassVar[str] = "TCP and UDP streams of iperf3"
@@ -58,7 +58,7 @@ class Iperf3(Application):
         )
 
     def read_server_count(self, output: str) -> float | None:
-        """Returns the megabits that the server itself received."""
+        """Returns the megabits received by the server, from its own report."""
         end = self._end(output)
         sums = (end.get("sum_received") or end.get("sum") or {}) if self.load.mode == "udp" else end.get("sum_received")
         return self._of(sums or {}, "bytes", output) * 8 / _MEGABIT

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``memcached``: asked by memcaslap, nine GETs for each SET, every tenth value compared with the one that was set."""
+"""``memcached`` with memcaslap: nine GETs for each SET, every tenth value compared with the one that was set."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ from pytest_icbench.driver.application.protocol import (
     Application,
     ProcessSpec,
     Program,
-    ProofFailed,
     SendRequest,
     unreadable,
 )
 from pytest_icbench.model.application import Bounds, ClientFigures
 from pytest_icbench.model.rig import Question
 
-#: memcaslap asks for keys of its own, and counts windows and preparation apart.
+#: memcaslap uses its own keys, and reports windows and preparation separately.
 _TOTALS = ("cmd_get", "cmd_set", "get_misses", "verify_misses", "verify_failed")
 
 
 class Memcached(Application):
-    """A memcached with one thread; memcaslap with one thread."""
+    """memcached and memcaslap with one thread each."""
 
     name: ClassVar[str] = "memcached"
     summary: ClassVar[str] = "memcached with memcaslap, nine GETs for each SET"
@@ -44,7 +43,7 @@ class Memcached(Application):
         return ("the value read back is the one written", "memcaslap compared every tenth value")
 
     def write_and_read_back(self, ask: SendRequest, value: str) -> None:
-        """Raises Wrong if the server does not give the value that it was given for the key ``icbench``."""
+        """Sets and gets the key ``icbench``. Raises ProofFailed if the value differs."""
         self.expect(ask, f"set icbench 0 0 {len(value)}\r\n{value}\r\n", "STORED\r\n")
         self.expect(ask, "get icbench\r\n", f"VALUE icbench 0 {len(value)}\r\n{value}\r\nEND\r\n")
 
@@ -52,11 +51,11 @@ class Memcached(Application):
         answer = ask(Question(self.port, "stats\r\nquit\r\n"))
         counts = [re.search(rf"^STAT {name} (\d+)", answer, re.MULTILINE) for name in ("cmd_get", "cmd_set")]
         if None in counts:
-            raise ProofFailed(f"the server at port {self.port} answered stats with {answer[:40]!r}: it is no memcached")
+            raise self.wrong_answer("stats", answer)
         return float(sum(int(match[1]) for match in counts if match is not None))
 
     def tolerance(self, figures: ClientFigures) -> float:
-        """What was under way at the end: it fills a window of keys a connection before, and stops in mid-run."""
+        """Returns the operations outstanding at the end. It fills a window of keys per connection before the run."""
         return 2.0 * self.load.connections + 0.001 * figures.operations
 
     def parse(self, output: str, operations: int) -> ClientFigures:
@@ -69,5 +68,5 @@ class Memcached(Application):
         if not rate:
             raise unreadable(self.client, "rate above 0", output)
         errors = counts["get_misses"] + counts["verify_misses"] + counts["verify_failed"]
-        # Its time has one decimal; the rate is what it computed from the whole of it.
+        # It prints the time with one decimal, and a rate that is computed from the exact time.
         return ClientFigures(operations=asked, seconds=int(end[2]) / rate, errors=errors)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``redis``: redis-server asked by redis-benchmark, GET or SET."""
+"""``redis``: redis-server with redis-benchmark, GET or SET."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from pytest_icbench.driver.application.protocol import (
     Application,
     ProcessSpec,
     Program,
-    ProofFailed,
     SendRequest,
     number,
     unreadable,
@@ -24,7 +23,7 @@ _COLUMNS = ("avg_latency_ms", "p50_latency_ms", "p99_latency_ms")
 
 
 class Redis(Application):
-    """A redis-server in memory alone: no snapshots, no log of commands."""
+    """redis-server without snapshots and without a log of commands."""
 
     name: ClassVar[str] = "redis"
     summary: ClassVar[str] = "redis-server with redis-benchmark"
@@ -47,7 +46,7 @@ class Redis(Application):
     def drive(self, address: str, *, seconds: float, operations: int) -> ProcessSpec:
         argv = ["redis-benchmark", "-h", address, "-p", str(self.port), "-n", str(operations), "--csv"]
         argv += ["-c", str(self.load.connections)]
-        # Not -t: its key differs from the one that was written and read back before.
+        # -t would use another key than the one that was checked.
         command = ["GET", _KEY] if self.load.mode == "get" else ["SET", _KEY, self._value]
         return ProcessSpec((*argv, *command))
 
@@ -60,9 +59,7 @@ class Redis(Application):
     def count_served(self, ask: SendRequest) -> float | None:
         answer = ask(Question(self.port, "INFO commandstats\r\nQUIT\r\n"))
         if "# Commandstats" not in answer:
-            raise ProofFailed(
-                f"the server at port {self.port} answered INFO with {answer[:40]!r}: it is no redis-server"
-            )
+            raise self.wrong_answer("INFO", answer)
         match = re.search(rf"^cmdstat_{self.load.mode}:calls=(\d+)", answer, re.MULTILINE)
         return float(match[1]) if match else 0.0
 
@@ -75,5 +72,5 @@ class Redis(Application):
         mean, p50, p99 = (number(row[column], column, self.client) * 1e6 for column in _COLUMNS)
         if rate <= 0:
             raise unreadable(self.client, "rate above 0", output)
-        # It tells no time, and does not end before every request has its answer.
+        # redis-benchmark reports no elapsed time and exits only after the last reply.
         return ClientFigures(operations, operations / rate, mean_ns=mean, p50_ns=p50, p99_ns=p99)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``sockperf``: one datagram at a time, there and back."""
+"""``sockperf``: round trips of one datagram at a time."""
 
 from __future__ import annotations
 

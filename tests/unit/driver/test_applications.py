@@ -216,11 +216,9 @@ def txt(count: str) -> str:
 
 @pytest.mark.parametrize("answer", ["", "HTTP/1.1 400 Bad Request", A_RECORD[:-1] + "\x36", "\0\x08" + A_RECORD[2:]])
 def test_what_is_no_dnsmasq_is_told(answer: str) -> None:
-    with pytest.raises(
-        ProofFailed, match=r"the server at port 5300 answered the query for a.test with .* not with 192.0.2.53"
-    ):
+    with pytest.raises(ProofFailed, match=r"at port 5300 answered the query for a.test with .*192.0.2.53"):
         application("dns").prepare(answers(answer))
-    with pytest.raises(ProofFailed, match=r"answered the query for hits.bind with .*: it is no dnsmasq"):
+    with pytest.raises(ProofFailed, match=r"answered the query for hits.bind with .*: it is not dnsmasq"):
         application("dns").count_served(answers(answer))
 
 
@@ -261,7 +259,7 @@ def test_a_redis_that_loses_the_value_is_refused() -> None:
     )
     with pytest.raises(ProofFailed, match=r"answered GET with '\$-1"):
         application("redis").prepare(answers("+OK\r\n", "$-1\r\n"))
-    with pytest.raises(ProofFailed, match="is no redis-server"):
+    with pytest.raises(ProofFailed, match="is not redis-server"):
         application("redis").prepare(answers("HTTP/1.1 400 Bad Request\r\n"))
 
 

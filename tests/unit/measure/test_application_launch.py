@@ -142,7 +142,7 @@ def test_the_count_that_a_client_has_from_its_server_is_the_server_s() -> None:
 def test_a_server_of_another_protocol_is_told_and_nothing_stays() -> None:
     rig = Rig()
     rig.answer = "220 mail ESMTP\r\n"
-    with pytest.raises(WorkloadError, match="it is no redis-server, or answers wrongly"):
+    with pytest.raises(WorkloadError, match="it is not redis-server"):
         launched(rig)
     assert rig.ended == ["l0"]
 

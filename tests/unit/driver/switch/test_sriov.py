@@ -88,7 +88,7 @@ def net(monkeypatch: pytest.MonkeyPatch, reacting: type[CardRoot]) -> RecordingN
     found = RecordingNet()
     for module in ("vf", "links", "ethtool"):
         monkeypatch.setattr(sriov, module, found)
-    monkeypatch.setattr(kernel, "links", found)
+    monkeypatch.setattr(kernel.links, "statistics", found.statistics)
     return found
 
 
