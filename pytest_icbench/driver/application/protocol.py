@@ -138,7 +138,7 @@ class Application(ABC):
         if answer != wanted:
             raise self.wrong_answer(request.split()[0], answer, wanted)
 
-    def wrong_answer(self, request: str, answer: str, wanted: str = "") -> ProofFailed:
+    def wrong_answer(self, request: str, answer: str | bytes, wanted: str = "") -> ProofFailed:
         """Returns the error for a server's answer to a request, with the wanted answer if there is only one."""
         instead = f", not with {wanted[:40]!r}" if wanted else ""
         return ProofFailed(

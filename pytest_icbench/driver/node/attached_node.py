@@ -28,14 +28,14 @@ _TIMEOUT_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is attached to.
+    """A container, process or network namespace to attach to.
 
     Attributes:
-        name: as the topology writes it.
+        name: its name in the topology.
         netns: path of its network namespace.
-        inode: number of that namespace, which no other has while it lives.
+        inode: number that identifies that namespace while it exists.
         pid: its first process; None for a namespace that was named by its path.
-        start_time: when that process began, in clock ticks since the boot: a pid can be used again.
+        start_time: start of that process in clock ticks since boot, because a pid can be reused.
     """
 
     name: str
@@ -46,17 +46,17 @@ class Target:
 
     @property
     def root(self) -> Path:
-        """The directory of its files, as this host sees it."""
+        """Its root directory on this host."""
         return Path("/") if self.pid is None else Path(f"/proc/{self.pid}/root")
 
     @property
     def has_ended(self) -> bool:
-        """Whether it is gone since it was found."""
+        """Whether it has ended since it was found."""
         return self.pid is not None and process_start_time(self.pid) != self.start_time
 
 
 def find_target(existing: Existing) -> Target:
-    """Returns what is attached to. Raises ProvisionError with one sentence if it is not there or not running."""
+    """Finds the target of an endpoint. Raises ProvisionError if it does not exist or does not run."""
     name = existing.container
     if existing.kind == "netns":
         path = Path(existing.target)
@@ -70,7 +70,7 @@ def find_target(existing: Existing) -> Target:
 
 
 def _target(name: str, netns: str, pid: int | None) -> Target:
-    """Returns a target whose namespace was entered once. Raises ProvisionError if it cannot be."""
+    """Returns a target after entering its namespace once. Raises ProvisionError if that fails."""
     try:
         with entered(netns):
             inode = Path("/proc/thread-self/ns/net").stat().st_ino
@@ -82,9 +82,9 @@ def _target(name: str, netns: str, pid: int | None) -> Target:
 
 
 def _inspect(program: str, name: str, remedy: str) -> int:
-    """Returns the first process of a container of Docker or Podman, which have one command line."""
-    said = _query(program, name, "container", "inspect", "--format", "{{.State.Status}} {{.State.Pid}}", name)
-    status, _, pid = said.strip().rpartition(" ")
+    """Returns the first process of a container of Docker or Podman, whose command lines are the same."""
+    output = _query(program, name, "container", "inspect", "--format", "{{.State.Status}} {{.State.Pid}}", name)
+    status, _, pid = output.strip().rpartition(" ")
     if status != "running" or not pid.isdecimal() or pid == "0":
         state = status or "in an unknown state"
         raise ProvisionError(f"{program}:{name} is {state}, not running: {remedy}")
@@ -100,14 +100,14 @@ def _podman(name: str) -> int:
 
 
 def _lxc(name: str) -> int:
-    said = _query("lxc-info", name, "--name", name, "--pid", "--no-humanize", kind="lxc")
-    if not (pid := said.strip()).isdecimal() or int(pid) < 1:
+    output = _query("lxc-info", name, "--name", name, "--pid", "--no-humanize", kind="lxc")
+    if not (pid := output.strip()).isdecimal() or int(pid) < 1:
         raise ProvisionError(f"lxc:{name} is not running: lxc-start {name}, or name its process (pid:NUMBER)")
     return int(pid)
 
 
 def _query(program: str, name: str, *arguments: str, kind: str | None = None) -> str:
-    """Returns what a program says. Raises ProvisionError with its last line."""
+    """Returns the output of a program. Raises ProvisionError with its last line if it fails."""
     kind = kind or program
     if shutil.which(program) is None:
         raise ProvisionError(f"{kind}:{name} cannot be asked for: {program} is not installed; name its process by pid:")
@@ -128,18 +128,17 @@ _FIND: dict[str, Callable[[str], int]] = {"docker": _docker, "podman": _podman, 
 
 
 class AttachedNode(NetnsNode):
-    """A node in a namespace that is there, see ``node.protocol.Node``. Its spec says which (``existing``)."""
+    """A node in the existing namespace that its spec names (``existing``), see ``node.protocol.Node``."""
 
     kind: ClassVar[str] = "attached"
 
     def start(self) -> NodeFacts:
-        """Starts a holder in the namespace. Raises ProvisionError if that is not there."""
+        """Starts a holder in the namespace. Raises ProvisionError if it does not exist."""
         if self.spec.existing is None:
             raise ProvisionError(f"node {self.spec.name} has nothing to attach to: name it in a topology")
         return super().start()
 
     def _open(self) -> str:
-        """Returns the path of the namespace that is there."""
         assert self.spec.existing is not None
         return find_target(self.spec.existing).netns
 

@@ -26,12 +26,11 @@ from pytest_icbench.host.resource.hugepages import sizes_kib
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.candidate import WORKLOAD
 
-#: The capabilities that a workload needs. NET_BIND_SERVICE: UDP port 9, discard. NET_RAW: packet
-#: sockets (``raw``, ``net_af_packet``). NET_ADMIN: promiscuous mode, AF_XDP. BPF: loading AF_XDP's program. IPC_LOCK:
-#: locked and pinned memory (DPDK, VFIO, AF_XDP's frames) beyond the memlock limit. SYS_NICE: placing memory on a NUMA
-#: node.
+#: The capabilities that a workload needs. NET_BIND_SERVICE: UDP port 9, discard. NET_RAW: packet sockets (``raw``,
+#: ``net_af_packet``). NET_ADMIN: promiscuous mode, AF_XDP. BPF: loading AF_XDP's program. IPC_LOCK: locked and pinned
+#: memory (DPDK, VFIO, AF_XDP's frames) above the memlock limit. SYS_NICE: memory on a chosen NUMA node.
 CAPABILITIES = ("net_bind_service", "net_raw", "net_admin", "bpf", "ipc_lock", "sys_nice")
-#: The numbers of the capabilities that nodes have, or can be given (linux/capability.h).
+#: Numbers of the capabilities that nodes have or can get (linux/capability.h).
 NUMBERS: Mapping[str, int] = {
     "chown": 0,
     "dac_override": 1,
@@ -96,7 +95,7 @@ DEVICES = tuple(
 
 
 def node_capabilities(spec: NodeSpec) -> tuple[str, ...]:
-    """Returns the names of a node's capabilities. Raises ValueError for one that is not known."""
+    """Returns the names of a node's capabilities. Raises ValueError for an unknown one."""
     names = (*CAPABILITIES, *spec.capabilities)
     unknown = [name for name in names if name not in NUMBERS]
     if unknown:
@@ -105,7 +104,7 @@ def node_capabilities(spec: NodeSpec) -> tuple[str, ...]:
 
 
 def container_environment(session: str) -> Mapping[str, str]:
-    """Returns all variables of a process in a container. Args: session: the session's id, by which it is known."""
+    """Returns the environment of a process in a container; ``session`` is the session's id."""
     return {
         SESSION_VARIABLE: session,
         "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -190,24 +189,24 @@ def _write_files(path: Path, root: Path) -> None:
     if not (path / "etc/ld.so.cache").exists():
         with suppress(OSError):  # lists libraries outside the default directories, such as /usr/local/lib
             shutil.copyfile(root / "etc/ld.so.cache", path / "etc/ld.so.cache")
-    # Servers that drop root's rights, or are told to keep them, look their user up.
+    # Servers look up their user even if they keep root's rights.
     (path / "etc/passwd").write_text("root:x:0:0:root:/tmp:/usr/sbin/nologin\n", encoding="ascii")
     (path / "etc/group").write_text("root:x:0:\n", encoding="ascii")
-    # NetPIPE looks the number of TCP up.
+    # NetPIPE looks up the number of TCP.
     (path / "etc/protocols").write_text("ip 0 IP\ntcp 6 TCP\nudp 17 UDP\n", encoding="ascii")
 
 
 def make_mount_point(root: Path, target: Path) -> None:
-    """Creates the directory on which ``target`` is mounted. Below /tmp and /run liblxc does, in the container."""
+    """Creates the directory on which ``target`` is mounted, except below /tmp and /run, where liblxc does."""
     if not target.is_relative_to("/tmp") and not target.is_relative_to("/run"):
         (root / target.relative_to("/")).mkdir(parents=True, exist_ok=True)
 
 
 class ContainerNode:
-    """A node in a container, see ``node.protocol.Node``. Each kind says how one is made, entered and ended."""
+    """A node in a container, see ``node.protocol.Node``. Each kind implements its start, its attachment and its end."""
 
     kind: ClassVar[str]
-    #: Whether ``NodeSpec.image`` is where its programs and libraries come from.
+    #: Whether its programs and libraries can come from ``NodeSpec.image``.
     takes_image: ClassVar[bool] = True
 
     def __init__(self, session: HostSession, spec: NodeSpec) -> None:
@@ -221,18 +220,18 @@ class ContainerNode:
         self._paused = False
 
     def record(self) -> int:
-        """Writes into the journal, before it is made, how the container is undone; returns the entry."""
+        """Journals the removal of the container before it is created; returns the entry."""
         raise NotImplementedError
 
     def create(self, access: HostAccess, command: Sequence[str]) -> tuple[int, int]:
-        """Makes the container; returns its init's pid, and when that began to start (``time.perf_counter_ns``).
+        """Creates the container; returns its init's pid and the time of its start (``time.perf_counter_ns``).
 
         Raises ProvisionError.
         """
         raise NotImplementedError
 
     def attach(self, argv: Sequence[str], cpus: Sequence[int], log: Path) -> Process:
-        """Starts a process inside: as a child of this one, in the init's namespaces. Raises ProvisionError."""
+        """Starts a process in the init's namespaces, as a child of this one. Raises ProvisionError."""
         root = self.session.root
         return start_within(
             self._init,
@@ -245,22 +244,22 @@ class ContainerNode:
         )
 
     def end(self) -> None:
-        """Ends the container, whose processes are reaped, and removes it. Raises ProvisionError for what remains."""
+        """Ends and removes the container after its processes were reaped. Raises ProvisionError if anything remains."""
         raise NotImplementedError
 
     def facts(self) -> Mapping[str, str]:
-        """Returns the facts beside the kind."""
+        """Returns facts in addition to the kind."""
         raise NotImplementedError
 
     @property
     def layout(self) -> Layout:
-        """The control groups as the container has them."""
+        """The control groups of the container."""
         return self.group.layout
 
     def start(self) -> NodeFacts:
         """Starts the container, whose init then waits.
 
-        Raises ProvisionError with what its maker says, or if the kernel grants other CPUs than requested.
+        Raises ProvisionError with the runtime's message, or if the kernel grants other CPUs than requested.
         """
         session, spec = self.session, self.spec
         program = workload_path()
@@ -285,13 +284,13 @@ class ContainerNode:
         except ProvisionError:
             ended = self._init and process_start_time(self._init) is None
             self.stop()
-            if ended:  # whatever could not be set of it
+            if ended:
                 raise ProvisionError(f"container {spec.name} ended at once") from None
             raise
         return NodeFacts(spec.name, self._init, {"kind": self.kind, **self.facts()}, prepared_ns)
 
     def spawn(self, argv: Sequence[str], *, cpus: Sequence[int], log: Path) -> Process:
-        """Implements ``Node.spawn``. Raises ProvisionError if the node is not running or cannot be entered."""
+        """Raises ProvisionError if the node is not running or cannot be entered."""
         if not self._init or self._paused:
             state = "paused" if self._paused else "not running"
             raise ProvisionError(f"{argv[0]} cannot be started in container {self.spec.name}: it is {state}")
@@ -327,29 +326,29 @@ class ContainerNode:
         self._entry = None
 
     def reap(self) -> None:
-        """Kills and reaps the processes that were started inside, without which the container's init cannot end."""
+        """Kills and reaps the processes started inside, because the container's init waits for them."""
         for process in self._processes:
             process.stop(term_s=0)
         self._processes.clear()
 
 
 def reap_container(name: str) -> None:
-    """Kills and reaps what this process has started in a container, for the journal's undo."""
+    """Kills and reaps the processes that this one has started in a container, for the journal's undo."""
     node = _started.pop(name, None)
     if node is not None:
         node.reap()
 
 
-def probe_finding(topic: str, tell: Callable[[], str], install: str) -> Finding:
-    """Returns what the doctor says of a kind of container: what ``tell`` returns, or why it cannot be used."""
+def probe_finding(topic: str, describe: Callable[[], str], install: str) -> Finding:
+    """Returns the doctor's finding about a kind of container: its description, or why it cannot be used."""
     try:
-        return Finding(Level.GOOD, topic, tell())
+        return Finding(Level.GOOD, topic, describe())
     except (Unsupported, ProvisionError) as error:
         return Finding(Level.NOTE, topic, str(error), install)
 
 
 def check_host(layout: Layout, what: str) -> None:
-    """Raises Unsupported, with reason and remedy, where containers that are entered from outside cannot be had."""
+    """Raises Unsupported, with reason and remedy, if this host cannot run containers that are entered from outside."""
     if os.geteuid() != 0:
         raise Unsupported(f"{what} containers need root: run pytest as root")
     if not can_enter():

@@ -53,7 +53,7 @@ START_TIMEOUT_S = 10.0
 def container_config(
     spec: NodeSpec, access: HostAccess, *, layout: Layout, group: str, session: str, log: Path
 ) -> list[tuple[str, str]]:
-    """Returns keys and values in the order in which they are to be set.
+    """Returns liblxc's configuration of a container: keys and values in the order in which they have to be set.
 
     Args:
         group: the session's cgroup.
@@ -64,7 +64,7 @@ def container_config(
         ("lxc.uts.name", spec.hostname or spec.name),
         ("lxc.rootfs.path", str(access.skeleton.path)),
         ("lxc.rootfs.options", "ro"),
-        # The container shares nothing of the host's network, not even the loopback.
+        # The container shares no interface of the host, not even the loopback.
         ("lxc.net.0.type", "empty"),
         ("lxc.console.path", "none"),
         ("lxc.tty.max", "0"),
@@ -115,7 +115,7 @@ def _bind(source: Path, path: Path, options: str) -> str:
 
 def _cgroups(spec: NodeSpec, layout: Layout, group: str, devices: Iterable[Device]) -> list[tuple[str, str]]:
     items = [
-        # All three are below the session's group: liblxc leaves its pivot behind, which is removed with that group.
+        # All three are below the session's group, because liblxc leaves its pivot, which is removed with that group.
         ("lxc.cgroup.dir.container", f"{group}/{spec.name}"),
         ("lxc.cgroup.dir.monitor", f"{group}/{spec.name}.monitor"),
         ("lxc.cgroup.dir.monitor.pivot", group),
@@ -131,10 +131,10 @@ def _cgroups(spec: NodeSpec, layout: Layout, group: str, devices: Iterable[Devic
 
 
 def find_monitors(lxcpath: str, name: str, among: Iterable[int] | None = None) -> list[int]:
-    """Returns the pids of a container's monitors, known by the title that liblxc gives them.
+    """Returns the pids of a container's monitors, which have a title set by liblxc.
 
     Args:
-        among: the pids that can be theirs; None for those of all processes.
+        among: candidate pids; None: those of all processes.
     """
     title = f"[lxc monitor] {lxcpath} {name}".encode()
     if among is None:
@@ -148,7 +148,7 @@ def find_monitors(lxcpath: str, name: str, among: Iterable[int] | None = None) -
 
 
 def await_end(pid: int, timeout_s: float) -> bool:
-    """Returns whether a process, a child or not, ends in time."""
+    """Waits for the end of a process, a child or not. Returns whether it ends in time."""
     try:
         descriptor = os.pidfd_open(pid)
     except OSError:
@@ -162,12 +162,12 @@ def await_end(pid: int, timeout_s: float) -> bool:
 
 
 def end_container(lxcpath: str, name: str, group: str, layout: Layout, root: Root, monitor: int | None = None) -> None:
-    """Ends a container in any state, and removes the files and cgroups that liblxc made for it. Idempotent.
+    """Ends a container in any state, and removes its files and cgroups without liblxc. Idempotent.
 
     Args:
         lxcpath: the directory of liblxc's containers.
         group: the session's cgroup.
-        monitor: the pid of its only monitor, of a container that came up; None if it has to be looked for.
+        monitor: the pid of its only monitor; None if it has to be searched for.
 
     Raises ProvisionError if a process or a cgroup remains.
     """
@@ -193,7 +193,7 @@ def _remove_locks(lxcpath: Path, name: str) -> None:
     (directory / f".{name}").unlink(missing_ok=True)
     with suppress(OSError):
         while directory != _LOCKS.parent.parent:
-            with suppress(FileNotFoundError):  # liblxc, which makes the outermost first, was killed meanwhile
+            with suppress(FileNotFoundError):  # liblxc was killed before it created the inner ones
                 directory.rmdir()
             directory = directory.parent
 
@@ -226,11 +226,11 @@ def _close_all_but(file: Path) -> None:
 def _start_container(container: Any, command: tuple[str, ...], log: Path) -> str | None:
     """Starts a configured container from a separate process. Returns the failure, None if it runs.
 
-    liblxc moves the caller of ``start`` into the monitor's cgroups. It would take this process out of its cgroups and
-    leave groups that cannot be removed. It also waits without a bound while it holds Python's lock.
+    liblxc moves the caller of ``start`` into the monitor's cgroups, which would take this process out of its own and
+    leave groups that cannot be removed. It also waits without a timeout while it holds Python's lock.
 
     Args:
-        log: liblxc's, which is open and stays so.
+        log: liblxc's open log.
     """
     with warnings.catch_warnings():
         # The child calls liblxc and ends. It needs no lock that another thread may have held at the fork.
@@ -243,8 +243,8 @@ def _start_container(container: Any, command: tuple[str, ...], log: Path) -> str
         code = 1
         try:
             os.setsid()
-            # The monitor is a fork too, and would keep open files, the session's lock included. liblxc's ``close_fds``
-            # reads the directory of descriptors anew for each of them, and every container adds one to this process.
+            # The monitor is a fork too and would keep open files, also the session's lock. liblxc's ``close_fds`` reads
+            # the directory of descriptors again for each one, and every container adds one to this process.
             _close_all_but(log)
             if container.start(useinit=False, daemonize=True, close_fds=True, cmd=command):
                 code = 0
@@ -258,7 +258,7 @@ def _start_container(container: Any, command: tuple[str, ...], log: Path) -> str
 
 
 def _call_forking(function: Callable[..., int], *args: Any, **keywords: Any) -> int:
-    """Calls C code that forks, between the calls that CPython requires of the parent.
+    """Calls C code that forks, with the calls before and after it that CPython requires in the parent.
 
     python-lxc makes only the child's call (``PyOS_AfterFork_Child``), which aborts from Python 3.13 on without the
     parent's call before it.
@@ -271,7 +271,7 @@ def _call_forking(function: Callable[..., int], *args: Any, **keywords: Any) -> 
 
 
 def _execute(job: tuple[Sequence[str], Sequence[int], Any]) -> int:
-    """Executes a command in the attached child, after the fork. Nothing here may wait for another thread.
+    """Executes a command in the attached child after the fork. It must not wait for another thread.
 
     Args:
         job: command line, CPUs, and liblxc's function that executes a command.
@@ -296,7 +296,6 @@ class LxcNode(ContainerNode):
 
     @staticmethod
     def probe(session: HostSession) -> None:
-        """Implements ``Node.probe``."""
         load()
         if os.geteuid() != 0:
             raise Unsupported("LXC containers need root: run pytest as root")
@@ -310,7 +309,6 @@ class LxcNode(ContainerNode):
 
     @staticmethod
     def findings() -> Iterator[Finding]:
-        """Implements ``Node.findings``."""
         try:
             yield Finding(Level.GOOD, "LXC", f"version {load().version}")
         except Unsupported as error:
@@ -323,7 +321,6 @@ class LxcNode(ContainerNode):
 
     @staticmethod
     def treatment() -> dict[str, Any]:
-        """Implements ``Node.treatment``."""
         return {"lxc": str(load().version)}
 
     def __init__(self, session: HostSession, spec: NodeSpec) -> None:
@@ -333,7 +330,6 @@ class LxcNode(ContainerNode):
         self._monitor: int | None = None
 
     def record(self) -> int:
-        """See ``ContainerNode``."""
         path, name, group = str(self.path), self.spec.name, self.group.name
         return self.session.journal.record("container", lxcpath=path, name=name, group=group)
 
@@ -342,7 +338,7 @@ class LxcNode(ContainerNode):
         return {"lxc": str(self._lxc.version)}
 
     def create(self, access: HostAccess, command: Sequence[str]) -> tuple[int, int]:
-        """See ``ContainerNode``. Raises ProvisionError with the end of liblxc's log."""
+        """Raises ProvisionError with the end of liblxc's log."""
         spec = self.spec
         self._container = container = self._lxc.Container(spec.name, str(self.path))
         container.clear_config()
@@ -374,7 +370,7 @@ class LxcNode(ContainerNode):
         return f"; liblxc left no log in {self.log}"
 
     def attach(self, argv: Sequence[str], cpus: Sequence[int], log: Path) -> Process:
-        """See ``ContainerNode``. Raises ProvisionError if liblxc fails."""
+        """Raises ProvisionError if liblxc fails."""
         in_read, in_write = os.pipe2(os.O_CLOEXEC)
         out_read, out_write = os.pipe2(os.O_CLOEXEC)
         sink = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -404,7 +400,7 @@ class LxcNode(ContainerNode):
         )
 
     def end(self) -> None:
-        """See ``ContainerNode``. Waits for liblxc's monitor."""
+        """Waits for liblxc's monitor."""
         self._container = None
         place = str(self.path), self.spec.name, self.group.name
         end_container(*place, self.layout, self.session.root, self._monitor)

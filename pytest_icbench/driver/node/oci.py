@@ -40,7 +40,7 @@ from pytest_icbench.host.process import run
 from pytest_icbench.host.root import Root, format_cpu_list
 from pytest_icbench.host.session import HostSession
 
-#: The runtimes, the preferred one first.
+#: The runtimes in order of preference.
 RUNTIMES = ("crun", "runc")
 #: The time in seconds that a call of the runtime may take.
 TIMEOUT_S = 10.0
@@ -116,7 +116,7 @@ def _node(device: Device) -> dict[str, Any]:
 
 
 def find_runtime(layout: Layout) -> str:
-    """Returns the runtime's program. Raises Unsupported if there is none that knows this host's cgroups."""
+    """Returns the runtime's program. Raises Unsupported if none supports this host's cgroups."""
     known = [name for name in RUNTIMES if shutil.which(name)]
     if not known:
         raise Unsupported("OCI containers need runc or crun: apt install runc, or use --icbench-node lxc")
@@ -134,23 +134,19 @@ class OciNode(ContainerNode):
 
     @staticmethod
     def probe(session: HostSession) -> None:
-        """Implements ``Node.probe``."""
         layout = Layout.read(session.root)
         find_runtime(layout)
         check_host(layout, "OCI")
 
     @staticmethod
     def findings() -> Iterator[Finding]:
-        """Implements ``Node.findings``."""
         yield probe_finding("OCI", lambda: read_version(find_runtime(Layout.read(Root()))), "apt install runc")
 
     @staticmethod
     def treatment() -> dict[str, Any]:
-        """Implements ``Node.treatment``."""
         return {"oci": read_version(find_runtime(Layout.read(Root())))}
 
     def record(self) -> int:
-        """See ``ContainerNode``."""
         return self.session.journal.record("oci", name=self.spec.name, group=self.group.name)
 
     def facts(self) -> dict[str, str]:
@@ -163,7 +159,7 @@ class OciNode(ContainerNode):
         return self.group.layout.joined()
 
     def create(self, access: HostAccess, command: Sequence[str]) -> tuple[int, int]:
-        """See ``ContainerNode``. Raises ProvisionError with the runtime's words."""
+        """Raises ProvisionError with the runtime's words."""
         spec, layout = self.spec, self.layout
         self._runtime = find_runtime(layout)
         config = bundle_config(
@@ -184,10 +180,10 @@ class OciNode(ContainerNode):
         return init, prepared_ns
 
     def _call(self, *arguments: str) -> None:
-        """Calls the runtime. Raises ProvisionError with the end of what it says, or if it hangs: it is killed then."""
+        """Calls the runtime. Raises ProvisionError with the end of its log, or if it hangs and was killed."""
         self.log.unlink(missing_ok=True)
         command = [self._runtime, "--root", str(self.path / "state"), "--log", str(self.log), *arguments]
-        # A container's init keeps the streams of its creator, so they are no pipes to wait for.
+        # A container's init keeps the streams of its creator. If they were pipes, nobody could wait for their end.
         process = self.session.spawner.start(command, log=self.path / f"{self.spec.name}.out")
         try:
             code = process.wait(TIMEOUT_S)
@@ -199,9 +195,9 @@ class OciNode(ContainerNode):
             raise self._failed(arguments[0], f"failed with exit code {code}")
 
     def _failed(self, command: str, how: str) -> ProvisionError:
-        return ProvisionError(f"container {self.spec.name}: {self._runtime} {command} {how}{self._said()}")
+        return ProvisionError(f"container {self.spec.name}: {self._runtime} {command} {how}{self._log_line()}")
 
-    def _said(self) -> str:
+    def _log_line(self) -> str:
         with suppress(OSError):
             lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
             if lines:
@@ -209,7 +205,6 @@ class OciNode(ContainerNode):
         return ""
 
     def end(self) -> None:
-        """See ``ContainerNode``."""
         name = self.spec.name
         end_group(self.group.layout, self.session.root, self.group.member(name))
         for path in (self.path / name, self.path / "state" / name):
@@ -219,7 +214,7 @@ class OciNode(ContainerNode):
 
 
 def read_version(program: str) -> str:
-    """Returns name and version of a runtime: ``runc 1.1.5``. Raises ProvisionError."""
+    """Returns name and version of a program: ``runc 1.1.5``. Raises ProvisionError."""
     words = run([program, "--version"], timeout_s=TIMEOUT_S).stdout.split()
     return f"{program} {words[2]}" if len(words) > 2 else program
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The kinds of nodes by the names that users type: built-in ones, and those of other packages."""
+"""The kinds of nodes by name: built-in and third-party ones."""
 
 from __future__ import annotations
 
@@ -28,10 +28,7 @@ def node_kinds() -> tuple[type[Node], ...]:
 
 
 def bring(classes: Iterable[type[Node]]) -> None:
-    """Registers the kinds of other packages in this process, in place of those of an earlier call.
-
-    Raises UsageError if two kinds have the same name.
-    """
+    """Replaces the third-party kinds of this process. Raises UsageError if two kinds have the same name."""
     known = index_by_name(_BUILTIN, classes, hook="pytest_icbench_nodes", plural="kinds of nodes", attribute="kind")
     _kinds.clear()
     _kinds.update(known)

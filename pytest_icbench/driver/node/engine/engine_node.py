@@ -36,7 +36,7 @@ _EXECUTES_S = 5.0
 
 
 class Answer(NamedTuple):
-    """What came of a call: exit code, standard output and standard error."""
+    """The result of a call: exit code, standard output and standard error."""
 
     code: int
     out: str
@@ -44,7 +44,7 @@ class Answer(NamedTuple):
 
     @property
     def complaint(self) -> str:
-        """The last line of what the command complains of."""
+        """The last line of its error message."""
         lines = (self.err.strip() or self.out.strip()).splitlines()
         return lines[-1].removeprefix("Error: ") if lines else f"exit code {self.code}"
 
@@ -73,7 +73,7 @@ class Engine:
         return Answer(done.returncode, done.stdout, done.stderr)
 
     def call(self, *arguments: str) -> str:
-        """Runs a command. Returns what it prints. Raises ProvisionError with the end of its complaint."""
+        """Runs a command and returns its output. Raises ProvisionError with its error message."""
         done = self.run(*arguments)
         if done.code != 0:
             raise ProvisionError(f"{self.program} {arguments[0]} failed: {done.complaint}")
@@ -92,8 +92,8 @@ def container_options(
     yield from ("--name", spec.name, "--hostname", spec.hostname or spec.name)
     yield from ("--network", "none", "--ipc", "none", "--userns", "host")
     yield from ("--cpuset-cpus", format_cpu_list(spec.cpus), "--pids-limit", "-1", "--log-driver", "none")
-    # The init only waits: it needs no capability, and few files. Processes that enter keep pytest's limits and those
-    # capabilities that a node has. Without limits, engines raise them, which takes CAP_SYS_RESOURCE.
+    # The init only waits: it needs no capability and few files. Processes that enter keep pytest's limits and the
+    # node's capabilities. Without these options engines raise the limits, which takes CAP_SYS_RESOURCE.
     yield from ("--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1024:1024")
     for limit in ("seccomp=unconfined", "apparmor=unconfined", "label=disable"):
         yield from ("--security-opt", limit)
@@ -110,10 +110,10 @@ def container_options(
 
 
 class EngineNode(ContainerNode):
-    """A node in a container of an engine, see ``node.protocol.Node``. Each kind says which, and with which files.
+    """A node in a container of an engine, see ``node.protocol.Node``. Each kind provides the engine and the files.
 
     Attributes:
-        id: what the engine calls the container; empty before it is made.
+        id: the engine's id of the container; empty before it is created.
     """
 
     id = ""
@@ -123,7 +123,7 @@ class EngineNode(ContainerNode):
         raise NotImplementedError
 
     def files(self, skeleton: Skeleton) -> Sequence[str]:
-        """Returns the last words of ``create`` before the container's command: its root file system, the group above.
+        """Returns the last options of ``create``: the container's root file system and its parent group.
 
         Raises ProvisionError.
         """
@@ -135,7 +135,7 @@ class EngineNode(ContainerNode):
         return self.group.layout.joined()
 
     def create(self, access: HostAccess, command: Sequence[str]) -> tuple[int, int]:
-        """See ``ContainerNode``. Raises ProvisionError with the engine's words."""
+        """Raises ProvisionError with the engine's words."""
         spec, engine, env = self.spec, self.engine(), container_environment(self.session.id)
         try:
             binds = {**access.skeleton.binds, **{path: path for path in spec.directories}}
@@ -150,7 +150,7 @@ class EngineNode(ContainerNode):
         return init, prepared_ns
 
     def _place(self, init: int, barred_kib: Sequence[int]) -> None:
-        """Takes note of the container's groups. Raises ProvisionError if its init is not a process of this host."""
+        """Records the container's groups. Raises ProvisionError if its init is not a process of this host."""
         root, name = self.session.root, self.spec.name
         if not self._runs_here(init):
             raise ProvisionError(f"container {name} has ended at once, or {self.kind} does not run it on this host")
@@ -167,7 +167,7 @@ class EngineNode(ContainerNode):
                 _limit(path)
 
     def _runs_here(self, init: int) -> bool:
-        """Whether the init is a process of this host. It is the runtime's until it has executed its program."""
+        """Whether the init runs on this host and has executed its program. Waits for the latter."""
         mark, deadline = f"{SESSION_VARIABLE}={self.session.id}", time.monotonic() + _EXECUTES_S
         while init > 0 and process_start_time(init) is not None and time.monotonic() < deadline:
             if mark in (self.session.root.read(f"/proc/{init}/environ") or "").split("\0"):
@@ -176,13 +176,12 @@ class EngineNode(ContainerNode):
         return False
 
     def end(self) -> None:
-        """See ``ContainerNode``."""
         self.remove()
         layout, root, group = self.layout, self.session.root, self.group.member(self.spec.name)
         end_groups(layout, root, [group])
 
     def remove(self) -> None:
-        """Has the engine end and remove the container, in any state. Raises ProvisionError if it does not."""
+        """Makes the engine end and remove the container in any state. Raises ProvisionError if it fails."""
         raise NotImplementedError
 
 
