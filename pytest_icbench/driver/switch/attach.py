@@ -31,13 +31,13 @@ _INTERFACE_APIS = ("udp", "udp-mmsg", "udp-gso", "raw", "raw-mmsg")
 
 @dataclass(frozen=True, slots=True)
 class ResolvedEndpoint:
-    """The place of an endpoint.
+    """An endpoint of a running container, with its interface and address.
 
     Attributes:
         interface: None if frames go through a socket or a PCI function.
-        address: that of the interface, else the topology's.
+        address: the interface's address; without an interface the topology's.
         socket: path of the socket on this host.
-        way: the way to its peer, None without an interface.
+        way: the route to its peer; None without an interface.
     """
 
     existing: Existing
@@ -51,15 +51,15 @@ class ResolvedEndpoint:
 def resolve_endpoints(
     ends: Sequence[tuple[Existing, Address]], *, port: str, raw: bool, mtu: int, root: Root
 ) -> list[ResolvedEndpoint]:
-    """Returns the places of a case's endpoints, by index.
+    """Resolves endpoints of running containers to interface and address; changes nothing.
 
     Args:
-        ends: what the topology says of each, and its address there.
+        ends: targets of the topology with their addresses there, by index.
         port: the case's port kind.
-        raw: whether endpoints make their frames by themselves.
+        raw: whether the workload makes whole frames itself.
         mtu: layer 3 MTU in bytes that the case's frames need.
 
-    Raises ProvisionError with one sentence.
+    Raises ProvisionError with the reason if an endpoint is not usable.
     """
     places = [_resolve(existing, address, port, mtu, root) for existing, address in ends]
     if port != INTERFACE:
@@ -100,7 +100,7 @@ def _resolve(existing: Existing, address: Address, port: str, mtu: int, root: Ro
 
 
 def _find_interface(existing: Existing, target: Target) -> Interface:
-    """Returns the interface that is named, or the only one that is up and has an address."""
+    """Returns the named interface, or the only one that is up and has an address."""
     name, known = existing.container, interfaces(target.netns)
     names = ", ".join(interface.name for interface in known) or "none but loopback"
     if existing.interface is None:
@@ -154,7 +154,7 @@ def _check_function(name: str, pci: str, root: Root) -> None:
 
 
 def _check_namespaces(places: Sequence[ResolvedEndpoint]) -> None:
-    """Raises ProvisionError if both ends of a pair are in one namespace: their frames would never leave it."""
+    """Raises ProvisionError if both ends of a pair share a namespace, which their frames would not leave."""
     for a, b in FramePath.over(places).by_pair(places):
         if a.target.inode == b.target.inode:
             raise ProvisionError(
@@ -164,7 +164,7 @@ def _check_namespaces(places: Sequence[ResolvedEndpoint]) -> None:
 
 
 def _add_way(place: ResolvedEndpoint, peer: ResolvedEndpoint, raw: bool) -> ResolvedEndpoint:
-    """Returns a place with the way to its peer. Raises ProvisionError if there is none, or none for such frames."""
+    """Returns an endpoint with the route to its peer. Raises ProvisionError without a usable route."""
     assert place.interface is not None
     name, there = place.existing.container, peer.existing.container
     route = way(place.target.netns, peer.address.ip)
@@ -186,7 +186,7 @@ def _add_way(place: ResolvedEndpoint, peer: ResolvedEndpoint, raw: bool) -> Reso
 
 
 class Attach(kernel.KernelSwitch):
-    """What is between containers that run already: bridges, routers, a virtual switch with its sockets, a card."""
+    """Any path between running containers: bridges, routers, a virtual switch with its sockets, a card."""
 
     name = ATTACH
     by_name_only = True
@@ -201,26 +201,26 @@ class Attach(kernel.KernelSwitch):
 
     @classmethod
     def port_apis(cls, port: str) -> tuple[str, ...]:
-        """Sockets over interfaces, DPDK over everything else."""
+        """Returns sockets for interfaces, DPDK for all other ports."""
         return _INTERFACE_APIS if port == INTERFACE else ("dpdk",)
 
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
-        """Returns the kernel's release: what is there is looked at with the topology."""
+        """Returns the kernel's release. The containers are checked with the topology."""
         return SwitchFacts(version=kernel.kernel_release())
 
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
-        """Returns the endpoints as they are. Raises ProvisionError if one is not there, or not as it has to be."""
+        """Returns the existing endpoints. Raises ProvisionError if one does not exist or is not usable."""
         self.session, self.cpus = session, spec.endpoint_cpus
         ends = [(attachment.existing, attachment.address) for attachment in attachments if attachment.existing]
         if len(ends) < len(attachments):
-            raise ProvisionError(f"{ATTACH} has an endpoint without a container that runs already")
+            raise ProvisionError(f"{ATTACH} has an endpoint without a running container")
         self._places = resolve_endpoints(ends, port=spec.port, raw=False, mtu=spec.mtu, root=session.root)
         if spec.port == INTERFACE:
             self._mark_neighbours(session)
         return [self._endpoint(place, spec) for place in self._places]
 
     def _mark_neighbours(self, session: HostSession) -> None:
-        """Records which addresses are no neighbours yet that frames between the endpoints will make neighbours."""
+        """Records the addresses that will become neighbours only by frames between the endpoints."""
         path = FramePath.over(self._places)
         for index, place in enumerate(self._places):
             assert place.interface is not None
@@ -257,7 +257,7 @@ class Attach(kernel.KernelSwitch):
                 raise ProvisionError(f"{place.existing.container} has ended during the run: start it, and run again")
 
     def stop(self) -> None:
-        """Takes back the neighbours that the kernel has learned. Everything else is as it was."""
+        """Removes the neighbours that the kernel has learned. Nothing else was changed."""
         assert self.session is not None or not self._strangers
         while self._strangers and self.session is not None:
             place, strangers = self._strangers.pop()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """``snabb``: Snabb's learning bridge, or a plain wire, between vhost-user ports, set up by a Lua program.
 
-Snabb mounts a hugetlbfs and keeps its state in fixed places below ``/var/run``, and takes more huge pages by itself
-when it runs short. It gets a mount namespace in which these places are the rig's, so that the host keeps nothing of it.
+Snabb mounts a hugetlbfs, keeps its state in fixed places below ``/var/run`` and takes more huge pages when it needs
+them. It gets a mount namespace in which these places belong to the rig, so that nothing is left on the host.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from pytest_icbench.model.switch_traits import Kind
 _PROGRAM = Path(__file__).with_name("snabb_switch.lua")
 _REMEDY = "build it from its source (docs/reference/switches.md says how)"
 _PROBE_S = 10.0
-#: How long it may take to open its ports, in seconds: it maps huge pages when packets come, and compiles as it runs.
+#: Seconds within which it has to open its ports: it maps huge pages and compiles while it runs.
 _START_S = 15.0
 _WIRE = "wire"
-#: After this time without a frame the bridge forgets an address. It is Snabb's default.
+#: Snabb's default ageing time.
 _MAC_TIMEOUT_S = 60.0
 
-#: Frames that a port's links hold: one in and one out, each of 1023 between two apps.
+#: Frames in the links of a port: one link in and one out, each of 1023.
 _PORT_FRAMES = 2 * 1023
-#: It allocates packets in steps: so many first, then each time twice as many as before.
+#: Packets of its first allocation; each further one is twice the size of the previous.
 _FIRST_STEP = 1000
 #: Bytes of a packet with its headroom, rounded up to the alignment.
 _PACKET_BYTES = 11264
 
-#: Shell script of the namespace: $1 becomes /var/run, $2 stays visible where it is, the rest is run. Writing to
-#: nr_hugepages has no effect there: pages are reserved beforehand, and those that Snabb takes would not be given back.
+#: Shell script of the namespace: $1 becomes /var/run, $2 stays visible, the rest is executed. nr_hugepages is a copy,
+#: so that Snabb takes no huge pages besides the reserved ones.
 _NAMESPACE = """
 set -e
 base=$1 keep=$2
@@ -60,7 +60,7 @@ exec "$@"
 
 
 class Snabb(DaemonSwitch):
-    """A process of one thread. A bridge joins all ports; the mode ``wire`` joins the two ports of each pair."""
+    """A process of one thread. A bridge connects all ports, the mode ``wire`` the two ports of each pair."""
 
     name = "snabb"
     ports = (VHOST_USER,)
@@ -80,7 +80,6 @@ class Snabb(DaemonSwitch):
         return dpdk_process.find_binary(session, self.name, given, ["snabb"], _REMEDY)
 
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
-        """Returns the binary and its version. Raises Unsupported."""
         binary = self._binary(session, spec_binary)
         version = _version(session, binary)
         default_kib = _default_hugepage_kib(session)
@@ -92,7 +91,7 @@ class Snabb(DaemonSwitch):
         return SwitchFacts(version=version, program=str(binary))
 
     def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
-        """Returns huge pages for full links of all ports; each packet has room for the largest frame."""
+        """Returns huge pages for full links of all ports, with packets for the largest frame."""
         packets, step = 0, _FIRST_STEP
         while packets < len(FramePath(pairs).endpoints) * _PORT_FRAMES:
             packets, step = packets + step, 2 * step
@@ -118,14 +117,14 @@ class Snabb(DaemonSwitch):
         return [VhostUser(attachment.address, str(path)) for attachment, path in zip(attachments, sockets, strict=True)]
 
     def set_ageing(self, seconds: float) -> None:
-        """Raises ProvisionError for a time shorter than that with which it was started, which stays."""
+        """Raises ProvisionError for a shorter time than that of its start, which cannot be changed."""
         if seconds < self._mac_timeout_s:
             raise ProvisionError(
                 f"snabb forgets after {self._mac_timeout_s:g} s, as it was started: mac_timeout_s in its configuration"
             )
 
     def counters(self) -> list[PortCounters] | None:
-        """Returns the counters of the links between its apps, which it publishes every hundred rounds of its loop."""
+        """Returns the counters of the links between its apps, which it publishes every 100 rounds."""
         self.live()
         return [
             PortCounters(
@@ -148,7 +147,7 @@ class Snabb(DaemonSwitch):
 
 
 def _links(indexes: Sequence[int], mode: str) -> list[tuple[int, str, str]]:
-    """Returns for each port its number and the names of the links that come from it and lead to it."""
+    """Returns for each port its number and the names of its incoming and outgoing link."""
     if mode == _WIRE:
         ways = [way for a, b in FramePath.over(indexes).wires(indexes) for way in ((a, b), (b, a))]
         return [(i, f"p{i}.tx -> p{j}.rx", f"p{j}.tx -> p{i}.rx") for i, j in ways]
@@ -160,7 +159,7 @@ def _version(session: HostSession, binary: Path) -> str:
 
     Raises Unsupported if the program is something else, ProvisionError if it was killed or hangs.
     """
-    with tempfile.TemporaryDirectory(prefix="icbench-") as directory:  # it opens its shared memory even for this
+    with tempfile.TemporaryDirectory(prefix="icbench-") as directory:  # for its shared memory
         try:
             shown = session.spawner.run(
                 [binary, "--version"], timeout_s=_PROBE_S, check=False, env={"SNABB_SHM_ROOT": directory}

@@ -44,20 +44,19 @@ _DRIVER_PLACES = (
     "usr/local/lib/*/dpdk/pmds-*/librte_net_{0}.so*",
     "usr/local/lib64/librte_net_{0}.so*",
 )
-#: A switch in user space reads a frame as it is in memory: nobody finishes what a socket leaves to the device.
+#: A switch in user space reads frames as they are in memory, without the checksum that a socket leaves to its device.
 UNFINISHED = {"checksum": "false", "gso": "false", "tso": "false"}
-#: The key of a user's configuration with the offloads of ports and endpoints.
+#: Key of the user's configuration for the offloads of ports and endpoints.
 OFFLOADS = "offloads"
 
 
 def probe_links(*kinds: str) -> str:
-    """Makes links of these kinds in a temporary network namespace; returns the kernel's release.
+    """Creates links of these kinds in a temporary network namespace; returns the kernel's release.
 
-    Without root nothing can be tried: a plan takes them for granted, and a session is refused anyway. Raises
-    Unsupported if the kernel does not have them.
+    Without root nothing is tried: a plan assumes that they exist. Raises Unsupported if the kernel lacks one.
 
     Args:
-        kinds: a kind that stands upon another link comes behind ``veth``.
+        kinds: kinds of links; one that needs a lower link follows ``veth``.
     """
     if os.geteuid() != 0:
         return kernel_release()
@@ -86,12 +85,12 @@ def probe_links(*kinds: str) -> str:
 
 
 def probe_device(path: str, user: str, module: str, option: str) -> None:
-    """Opens a device of the kernel, as root: see ``probe_links``. Raises Unsupported if the kernel does not have it.
+    """Opens a device of the kernel, as root: see ``probe_links``. Raises Unsupported if the kernel lacks it.
 
     Args:
-        user: who takes it, for the message.
-        module: the kernel's module that brings it.
-        option: the kernel's option for it.
+        user: what needs it, for the message.
+        module: its kernel module.
+        option: its kernel option.
     """
     if os.geteuid() != 0:
         return
@@ -106,7 +105,7 @@ def probe_device(path: str, user: str, module: str, option: str) -> None:
 
 @contextmanager
 def scratch_pair() -> Iterator[tuple[str, str]]:
-    """Yields the names of a veth pair in a temporary network namespace of this thread, for a probe that needs links."""
+    """Yields the names of a veth pair in a temporary network namespace of this thread, for probes."""
     from pyroute2 import IPRoute
 
     with saved_netns():
@@ -117,9 +116,9 @@ def scratch_pair() -> Iterator[tuple[str, str]]:
 
 
 def probe_netdev_api(api: str) -> None:
-    """Checks that an application can use a kernel interface by ``api``: the workload, DPDK and the kernel have it.
+    """Raises Unsupported if workload, DPDK or kernel lack what ``api`` needs on a kernel interface.
 
-    Raises Unsupported if one lacks it. Whether the interface's driver can is known once the port is open.
+    Whether the interface's driver supports it is known once the port is open.
     """
     if api in ("xdp", "af_xdp"):
         _probe_xdp_socket(api)
@@ -144,7 +143,7 @@ def _probe_xdp_socket(api: str) -> None:
 
 
 def node_end(attachment: Attachment) -> links.End:
-    """Returns the end of a veth pair that is the attachment's endpoint."""
+    """Returns the end of an attachment's veth pair in its node."""
     neighbours = () if attachment.peer is None else (attachment.peer,)
     return links.End(attachment.interface, attachment.node.netns, attachment.address, neighbours)
 
@@ -155,18 +154,18 @@ def veth_endpoint(attachment: Attachment, host_interface: str | None, mtu: int) 
 
 
 def remove_ends(attachments: Sequence[Attachment]) -> None:
-    """Removes the links in the nodes, and with each its other end; a node that has ended has none."""
+    """Removes the links in the nodes, and thereby their other ends."""
     for attachment in attachments:
-        # A node that ends at this moment takes its links along.
+        # A node that has ended has no links.
         with suppress(ProvisionError):
             links.remove_link(attachment.interface, attachment.node.netns)
 
 
 def softirq_time(session: HostSession | None, cpus: Sequence[int]) -> Busy | None:
-    """Returns the time that these CPUs have spent in soft interrupts and ksoftirqd since boot (proc(5), /proc/stat).
+    """Returns the time of these CPUs in soft interrupts and ksoftirqd since boot (proc(5), /proc/stat).
 
-    A frame crosses the kernel's links in a soft interrupt of the CPU that sent it, so on CPUs of pinned endpoints this
-    is the switch's work. The kernel counts it in ticks of 10 ms. None before the start, or without such CPUs.
+    A frame crosses the kernel's links in a soft interrupt of the sending CPU, so this is the switch's work on CPUs of
+    pinned endpoints, in ticks of 10 ms. None before the start or without such CPUs.
     """
     text = None if session is None else session.root.read("/proc/stat")
     tick_ns = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
@@ -202,7 +201,7 @@ def endpoint_counters(attachments: Sequence[Attachment]) -> list[PortCounters]:
 
 
 class KernelSwitch(Switch):
-    """A driver whose ports are veth links, and whose frames the kernel moves in the endpoints' own time.
+    """A driver whose ports are veth links. The kernel forwards its frames in the endpoints' CPU time.
 
     ``start`` sets ``session``, and ``cpus``, the CPUs of the endpoints.
     """
@@ -222,7 +221,6 @@ class KernelSwitch(Switch):
     cpus: Sequence[int] = ()
 
     def probe_api(self, session: HostSession, api: str) -> None:
-        """Raises Unsupported if ``api`` lacks its DPDK driver or kernel socket."""
         probe_netdev_api(api)
 
     def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
@@ -244,7 +242,7 @@ def port_name(attachment: Attachment) -> str:
 
 
 def create_links(session: HostSession, netns: str, attachments: Sequence[Attachment], *, mtu: int) -> None:
-    """Makes a veth link for each attachment, with its port in a userspace switch's namespace. Raises ProvisionError."""
+    """Creates a veth link per attachment, with its port in a userspace switch's namespace. Raises ProvisionError."""
     for attachment in attachments:
         end = node_end(attachment)
         links.create_pair(session, end, links.End(port_name(attachment), netns), mtu=mtu)
@@ -252,7 +250,7 @@ def create_links(session: HostSession, netns: str, attachments: Sequence[Attachm
 
 
 def move_ports(session: HostSession, netns: str, attachments: Sequence[Attachment]) -> None:
-    """Moves ports that a userspace switch made in its namespace into the nodes. Raises ProvisionError."""
+    """Moves ports that a userspace switch has created into the nodes. Raises ProvisionError."""
     for attachment in attachments:
         end = node_end(attachment)
         with entered(netns):
@@ -262,16 +260,16 @@ def move_ports(session: HostSession, netns: str, attachments: Sequence[Attachmen
 
 
 class KernelPath(KernelSwitch):
-    """A path of the kernel in a network namespace of its own, with which everything of it ends.
-
-    A driver says in ``kinds`` which links it needs, and makes the path in ``join``. With ``veth_ports`` each attachment
-    has a veth link, whose far end is its port ``pN``; else ``join`` makes the links in the nodes.
+    """A path of the kernel in its own network namespace, which is removed with everything in it.
 
     Attributes:
-        preset: offloads that the path needs in another way than the kernel has them.
+        kinds: the kinds of links that it needs.
+        veth_ports: whether each attachment has a veth link with the port ``pN`` as its far end; else ``join`` creates
+            the links in the nodes.
+        preset: offloads for which the path needs other values than the kernel's defaults.
     """
 
-    # The groups keep the switches that they had: the paths are compared with each other by their names.
+    # Groups do not grow by them: they are compared with each other by name.
     by_name_only = True
     learns = False
     segments = False
@@ -292,11 +290,11 @@ class KernelPath(KernelSwitch):
         return self._netns
 
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
-        """Raises Unsupported with the kernel's option if the kernel does not make such links."""
+        """Raises Unsupported with the kernel's option if the kernel lacks such links."""
         return SwitchFacts(version=probe_links(*self.kinds))
 
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
-        """Makes the namespace, the ports and the path. Raises ProvisionError."""
+        """Creates the namespace, the ports and the path. Raises ProvisionError."""
         settings = {**self.preset, **offloads.checked(spec.config.get(OFFLOADS, {}))}
         self.session, self.cpus = session, spec.endpoint_cpus
         self.make_namespaces(session, spec)
@@ -318,7 +316,7 @@ class KernelPath(KernelSwitch):
         self._netns = links.create_netns(session, f"{spec.name}-path")
 
     def netns_of(self, attachment: Attachment) -> str:
-        """Returns the path of the namespace in which an attachment's port is."""
+        """Returns the namespace of an attachment's port."""
         return self.netns
 
     def node_end(self, attachment: Attachment) -> links.End:
@@ -326,7 +324,7 @@ class KernelPath(KernelSwitch):
         return node_end(attachment)
 
     def join(self, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
-        """Makes the path between the ports; returns the endpoints in the attachments' order. Raises ProvisionError."""
+        """Creates the path between the ports; returns the endpoints in order. Raises ProvisionError."""
         raise NotImplementedError
 
     def endpoints(self, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
@@ -350,7 +348,7 @@ class KernelPath(KernelSwitch):
 
     @property
     def counts_at_ports(self) -> bool:
-        """Whether every frame is counted at its ports; else the endpoints' counters stand for them."""
+        """Whether every frame is counted at its ports; if not, the endpoints' counters are used."""
         return self.veth_ports
 
     def counters(self) -> list[PortCounters] | None:

@@ -15,12 +15,12 @@ from pytest_icbench.driver.switch.protocol import Attachment
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.model.endpoint import Endpoint, Memif, VhostUser
 
-#: What the thread is called: until DPDK 23.07, and since.
+#: Names of DPDK's vhost thread: until 23.07 and since.
 _THREADS = ("vhost-events", "dpdk-vhost-evt")
-#: poll() as the kernel counts its calls, or ppoll() where the C library has only that. Both begin with list and length.
+#: Number of the system call poll(), or ppoll() if the C library has only that. Both begin with list and length.
 _POLL = {"x86_64": 7, "aarch64": 73}
 _POLLFD = struct.Struct("ihh")
-#: How long the thread may take from its start to poll(), and how often that is asked, in seconds.
+#: Seconds within which the thread has to call poll(), and seconds between checks.
 _PATIENCE_S, _ASK_S = 0.05, 0.002
 VHOST_USER = "vhost-user"
 VHOST_USER_PACKED = "vhost-user-packed"
@@ -33,10 +33,14 @@ SUN_PATH_MAX = 107
 
 
 def wake(pid: int) -> bool:
-    """Lets the vhost library of a process look at all its sockets now.
+    """Makes the vhost library of a process look at all its sockets now, instead of up to a second later.
 
-    Returns whether it does. False where there is no such thread, or the kernel shows no calls of other processes: the
-    library looks by itself within a second.
+    The library's thread that accepts connections calls poll(2) with a list of descriptors and a time limit of one
+    second. A new socket joins the list at the next call. The list always has a pipe, into which the library writes when
+    a connection has come. A byte from outside has the same effect, and the thread discards it. Libraries since DPDK
+    24.03 use epoll(7) and need none.
+
+    Returns whether it does. It does not without such a thread, or if the kernel does not show other processes' calls.
     """
     deadline = time.monotonic() + _PATIENCE_S
     try:
@@ -58,7 +62,7 @@ def _name(task: Path) -> str:
 
 
 def _polled_pipe(pid: int, task: Path) -> int | None:
-    """The pipe that a thread waits for in poll(), by its descriptor; None if it is not there."""
+    """Returns the descriptor of the pipe for which a thread waits in poll(); None if it does not wait."""
     number, *words = (task / "syscall").read_text(encoding="utf-8").split()
     if number != str(_POLL.get(platform.machine())):
         return None
@@ -100,10 +104,10 @@ def check_socket_path(path: Path) -> None:
 
 
 def serving_device(port: str, attachment: Attachment, queues: int = 1) -> str:
-    """Returns ``--vdev`` of a switch that serves the port's socket, so that endpoints come and go and find it at once.
+    """Returns ``--vdev`` of a switch that serves the port's socket, so that endpoints connect without delay.
 
-    A switch that connects to sockets of endpoints looks for them only once a second. A vhost back-end offers split and
-    packed rings alike; the front-end chooses. A memif has as many rings as its client asks for.
+    A switch that connects to endpoints' sockets looks for them only once a second. A vhost back-end offers split and
+    packed rings, and the front-end chooses. A memif has as many rings as its client requests.
     """
     path = socket_path(attachment)
     if port == MEMIF:

@@ -47,7 +47,6 @@ class ForwardRaw(ForwarderSwitch):
             raise Unsupported(str(error)) from None
 
     def probe_api(self, session: HostSession, api: str) -> None:
-        """Raises Unsupported if ``api`` lacks its DPDK driver or kernel socket."""
         kernel.probe_netdev_api(api)
 
     def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:

@@ -118,7 +118,6 @@ class LinuxBridge(kernel.KernelSwitch):
         return None
 
     def set_ageing(self, seconds: float) -> None:
-        """Sets the bridge's ageing time. Raises ProvisionError."""
         for bridge in self._bridges:
             links.set_bridge_ageing(bridge, seconds, self._netns)
 

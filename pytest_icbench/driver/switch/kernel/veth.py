@@ -46,7 +46,6 @@ class VethLink(kernel.KernelSwitch):
         return [kernel.veth_endpoint(attachment, kernel.NODE_INTERFACE, spec.mtu) for attachment in attachments]
 
     def facts(self) -> SwitchFacts:
-        """Returns the kernel's release."""
         return SwitchFacts(version=kernel.kernel_release())
 
     def counters(self) -> list[PortCounters] | None:

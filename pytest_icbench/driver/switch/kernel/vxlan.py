@@ -102,7 +102,6 @@ class Vxlan(KernelPath):
             self._underlay.check()
 
     def set_ageing(self, seconds: float) -> None:
-        """Sets the ageing time of both bridges. Raises ProvisionError."""
         for netns in self._hosts.values():
             links.set_bridge_ageing(_BRIDGE, seconds, netns)
 

@@ -98,7 +98,6 @@ class OvsKernel(KernelPath):
         super().check()
 
     def set_ageing(self, seconds: float) -> None:
-        """Sets the bridges' ageing time. Raises ProvisionError."""
         for bridge in self._bridges:
             self.daemons.vsctl("set", "Bridge", bridge, f"other-config:mac-aging-time={round(seconds)}")
 

@@ -122,7 +122,6 @@ class OpenVSwitch(DaemonSwitch):
         return SwitchFacts(version=installation.version, config=config, program=str(installation.vswitchd))
 
     def probe_api(self, session: HostSession, api: str) -> None:
-        """Raises Unsupported if ``api`` lacks its DPDK driver or kernel socket."""
         probe_netdev_api(api)
 
     def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
@@ -130,7 +129,6 @@ class OpenVSwitch(DaemonSwitch):
         return self.needs_of_queues(pairs, cores, 1, jumbo=jumbo)
 
     def needs_of_queues(self, pairs: int, cores: int, queues: int, *, jumbo: bool = False) -> Needs:
-        """Returns ``needs`` with so many queue pairs a port."""
         check_cores(self.name, cores, pairs, queues)
         return Needs(hugepages_mib=memory_mib(len(FramePath(pairs).endpoints), jumbo, queues), pollers=cores)
 
@@ -263,11 +261,9 @@ class OpenVSwitch(DaemonSwitch):
         return self._daemons
 
     def check(self) -> None:
-        """Raises ProvisionError with the log's tail if a daemon has died."""
         self.daemons.check()
 
     def set_ageing(self, seconds: float) -> None:
-        """Sets the bridge's ageing time. Raises ProvisionError."""
         self.daemons.vsctl("set", "Bridge", _BRIDGE, f"other-config:mac-aging-time={round(seconds)}")
 
     def prepare_traffic(self) -> None:

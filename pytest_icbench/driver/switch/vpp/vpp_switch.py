@@ -111,12 +111,10 @@ class Vpp(DaemonSwitch):
         self._received: dict[int, int] = {}
 
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
-        """Returns the binary and its version. Raises Unsupported, also without the Python binding."""
         binary = program.find_program(session, spec_binary)
         return SwitchFacts(version=program.read_version(binary), program=str(binary))
 
     def probe_api(self, session: HostSession, api: str) -> None:
-        """Raises Unsupported if ``api`` lacks its DPDK driver or kernel socket."""
         kernel.probe_netdev_api(api)
 
     def probe_port(self, session: HostSession, port: str) -> None:
@@ -132,7 +130,6 @@ class Vpp(DaemonSwitch):
         return self.needs_of_queues(pairs, cores, 1, jumbo=jumbo)
 
     def needs_of_queues(self, pairs: int, cores: int, queues: int, *, jumbo: bool = False) -> Needs:
-        """Returns ``needs`` with so many queue pairs a port."""
         check_cores(self.name, cores, pairs, queues)
         return Needs(hugepages_mib=hugepages_mib(), pollers=cores)
 
