@@ -8,13 +8,7 @@ import struct
 from collections.abc import Mapping
 from typing import ClassVar
 
-from pytest_icbench.driver.application.protocol import (
-    Application,
-    ProcessSpec,
-    Program,
-    SendRequest,
-    unreadable,
-)
+from pytest_icbench.driver.application.protocol import Application, ProcessSpec, Program, SendRequest, unreadable
 from pytest_icbench.model.application import ApplicationLoad, Bounds, ClientFigures
 from pytest_icbench.model.rig import FILES, Question
 

@@ -6,13 +6,7 @@ from __future__ import annotations
 import re
 from typing import ClassVar
 
-from pytest_icbench.driver.application.protocol import (
-    Application,
-    ProcessSpec,
-    Program,
-    SendRequest,
-    unreadable,
-)
+from pytest_icbench.driver.application.protocol import Application, ProcessSpec, Program, SendRequest, unreadable
 from pytest_icbench.model.application import Bounds, ClientFigures
 from pytest_icbench.model.rig import Question
 

@@ -12,13 +12,7 @@ from typing import ClassVar
 
 from pytest_icbench.driver.application.memcached import Memcached
 from pytest_icbench.driver.application.nginx import Nginx
-from pytest_icbench.driver.application.protocol import (
-    Application,
-    ProcessSpec,
-    Program,
-    SendRequest,
-    unreadable,
-)
+from pytest_icbench.driver.application.protocol import Application, ProcessSpec, Program, SendRequest, unreadable
 from pytest_icbench.driver.application.redis import Redis
 from pytest_icbench.driver.workload.asked import parse_asked
 from pytest_icbench.driver.workload.executable import NAME

@@ -13,14 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pytest_icbench.driver.function.grammar import (
-    FCS_BYTES,
-    FIRST_PORT,
-    SOURCES,
-    Parts,
-    RouterFunction,
-    pool_of,
-)
+from pytest_icbench.driver.function.grammar import FCS_BYTES, FIRST_PORT, SOURCES, Parts, RouterFunction, pool_of
 from pytest_icbench.driver.function.process_function import ProcessFunction
 from pytest_icbench.driver.function.protocol import VETH, Ends, FunctionSpec, SetRate
 from pytest_icbench.driver.switch.common.daemon import Daemon

@@ -133,6 +133,4 @@ def _move(pid: str, places: list[Path]) -> None:
             return
 
 
-UNDO_KINDS = {
-    "harness": UndoKind(undo_harness, checks={"name": entry_checks.name, "back": entry_checks.group_path}),
-}
+UNDO_KINDS = {"harness": UndoKind(undo_harness, checks={"name": entry_checks.name, "back": entry_checks.group_path})}
