@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import re
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -15,20 +14,19 @@ from typing import Any, Self
 from pytest_icbench.driver.function.grammar import Parts
 from pytest_icbench.driver.function.protocol import FunctionSpec
 from pytest_icbench.driver.switch.common.daemon import Daemon
-from pytest_icbench.driver.switch.dpdk.dpdk_process import find_binary
-from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported
+from pytest_icbench.driver.switch.dpdk.dpdk_process import find_binary, query_version
+from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
 
 #: As ``--icbench-binary`` has it.
 NAME = "suricata"
 #: What the rules look for, a rule's place behind it.
 TEXT = "icbench rule "
-_VERSION = re.compile(r"Suricata version ((\d+)\.\S+)")
 _LEAST_MAJOR = 7
 _REMEDY = (
     "install Debian 13's package suricata (on Debian 12, unpack it with its libraries into a directory of its own)"
 )
-_PROBE_S, _START_S, _ANSWER_S = 10.0, 60.0, 5.0
+_START_S, _ANSWER_S = 60.0, 5.0
 #: Its threads add up their counters every 3 s, and its socket shows the sum once a second.
 _SETTLED_S, _POLL_S = 10.0, 0.05
 _STARTED = "Engine started"
@@ -87,15 +85,7 @@ class Program:
     def version(cls, session: HostSession) -> str:
         """Returns its name and version. Raises Unsupported without it, or if it is older than 7."""
         program = cls.find(session)
-        try:
-            shown = session.spawner.run([*program.argv, "-V"], timeout_s=_PROBE_S, check=False)
-        except NotStarted as error:
-            raise Unsupported(f"{program.path} cannot be used as suricata: {error}") from None
-        match = _VERSION.search(shown.stdout)
-        if match is None:
-            words = (shown.stderr or shown.stdout).strip().splitlines()
-            said = f" (it says: {words[-1][:160]})" if words else ""
-            raise Unsupported(f"{program.path} is not Suricata{said}: name one with --icbench-binary suricata=PATH")
+        match = query_version(session, NAME, program.path, [*program.argv, "-V"], r"Suricata version ((\d+)\.\S+)")
         if int(match[2]) < _LEAST_MAJOR:
             raise Unsupported(f"{program.path} is Suricata {match[1]}, which is too old: {_REMEDY}")
         return f"Suricata {match[1]}"

@@ -243,8 +243,7 @@ class VppFunction(RouterFunction, ProcessFunction):
         spec, client = self._live()
         parts = self.parse_own(spec.function)
         inner, outer = self._indexes
-        stats = client.statistics()
-        try:
+        with client.statistics() as stats:
             denied = 0
             if self._denying is not None:
                 number, places = self._denying
@@ -265,8 +264,6 @@ class VppFunction(RouterFunction, ProcessFunction):
                 hop=spec.hop,
                 **sessions,
             )
-        finally:
-            stats.disconnect()
 
     def stop(self) -> None:
         """Ends VPP; what it made ends with it."""

@@ -17,7 +17,7 @@ from pytest_icbench.driver.switch.common.daemon import DaemonSwitch
 from pytest_icbench.driver.switch.common.userspace_ports import VHOST_USER, socket_path, wait_for_sockets
 from pytest_icbench.driver.switch.dpdk import dpdk_process
 from pytest_icbench.driver.switch.protocol import Attachment, Needs, PortCounters, SwitchFacts, SwitchSpec
-from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported
+from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Endpoint, VhostUser
 from pytest_icbench.model.path import FramePath
@@ -25,7 +25,6 @@ from pytest_icbench.model.switch_traits import Kind
 
 _PROGRAM = Path(__file__).with_name("snabb_switch.lua")
 _REMEDY = "build it from its source (docs/reference/switches.md says how)"
-_PROBE_S = 10.0
 #: Seconds within which it has to open its ports: it maps huge pages and compiles while it runs.
 _START_S = 15.0
 _WIRE = "wire"
@@ -155,21 +154,10 @@ def _links(indexes: Sequence[int], mode: str) -> list[tuple[int, str, str]]:
 
 
 def _version(session: HostSession, binary: Path) -> str:
-    """Returns the version that ``snabb --version`` shows.
-
-    Raises Unsupported if the program is something else, ProvisionError if it was killed or hangs.
-    """
+    """Returns the version that ``snabb --version`` shows. Raises as ``query_version`` does."""
     with tempfile.TemporaryDirectory(prefix="icbench-") as directory:  # for its shared memory
-        try:
-            shown = session.spawner.run(
-                [binary, "--version"], timeout_s=_PROBE_S, check=False, env={"SNABB_SHM_ROOT": directory}
-            )
-        except NotStarted as error:
-            raise Unsupported(f"{binary} cannot be used as snabb: {error}") from None
-    first, *more = [*shown.stdout.splitlines(), ""]
-    if "Snabb" not in "\n".join(more) or " " not in first:
-        raise Unsupported(f"{binary} is not Snabb: name one with --icbench-binary snabb=PATH")
-    return first.partition(" ")[2]
+        argv = ["env", f"SNABB_SHM_ROOT={directory}", binary, "--version"]
+        return dpdk_process.query_version(session, "snabb", binary, argv, r"\A\S+ (.*)\n(?s:.*)Snabb")[1]
 
 
 def _default_hugepage_kib(session: HostSession) -> int:

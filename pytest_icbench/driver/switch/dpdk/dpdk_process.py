@@ -13,12 +13,19 @@ from pathlib import Path
 from typing import Any
 
 from pytest_icbench.driver.switch.common.daemon import Daemon, DaemonSwitch
-from pytest_icbench.driver.switch.common.userspace_ports import MEMIF, VHOST_USER, VHOST_USER_PACKED
-from pytest_icbench.driver.switch.protocol import SwitchFacts, SwitchSpec
+from pytest_icbench.driver.switch.common.userspace_ports import (
+    MEMIF,
+    VHOST_USER,
+    VHOST_USER_PACKED,
+    endpoint_of,
+    socket_path,
+    wait_for_sockets,
+)
+from pytest_icbench.driver.switch.protocol import Attachment, SwitchFacts, SwitchSpec
 from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.endpoint import Endpoint
 
-_VERSION = re.compile(r"RTE Version: '([^']+)'")
 _PROBE_S = 10.0
 
 #: Seconds within which a DPDK process has to open its ports, also if other pollers share its cores.
@@ -52,21 +59,32 @@ def find_binary(
     raise Unsupported(f"{name} is not installed: {remedy}, or name it with --icbench-binary {name}=PATH")
 
 
-def eal_version(session: HostSession, binary: Path, name: str) -> str:
-    """Returns the version of DPDK in a program.
+def query_version(
+    session: HostSession, name: str, binary: Path, argv: Sequence[str | Path], pattern: str
+) -> re.Match[str]:
+    """Runs a program and returns the match of a pattern in its output.
 
-    Raises Unsupported if it is not a DPDK program, ProvisionError if it hangs or is killed.
+    Args:
+        name: name of the program in ``--icbench-binary``.
+        argv: its command line, which may have a wrapper before ``binary``.
+
+    Raises Unsupported if it is another program, ProvisionError if it hangs or is killed.
     """
     try:
-        shown = session.spawner.run([binary, "-v", "--help"], timeout_s=_PROBE_S, check=False)
+        shown = session.spawner.run(argv, timeout_s=_PROBE_S, check=False)
     except NotStarted as error:
         raise Unsupported(f"{binary} cannot be used as {name}: {error}") from None
-    match = _VERSION.search(shown.stdout + shown.stderr)
+    match = re.search(pattern, shown.stdout + shown.stderr, re.MULTILINE)
     if match is None:
-        words = (shown.stderr or shown.stdout).strip().splitlines()
-        error_words = f" (it says: {words[-1][:80]})" if words and shown.returncode != 0 else ""
-        raise Unsupported(f"{binary} is not a DPDK program{error_words}: name one with --icbench-binary {name}=PATH")
-    return match.group(1)
+        lines = (shown.stderr or shown.stdout).strip().splitlines()
+        output = f" (it says: {lines[-1][:80]})" if lines and shown.returncode != 0 else ""
+        raise Unsupported(f"{binary} is not {name}{output}: name one with --icbench-binary {name}=PATH")
+    return match
+
+
+def eal_version(session: HostSession, binary: Path, name: str) -> str:
+    """Returns the version of DPDK in a program. Raises as ``query_version`` does."""
+    return query_version(session, name, binary, [binary, "-v", "--help"], r"RTE Version: '([^']+)'")[1]
 
 
 def eal_arguments(*, main_cpus: Sequence[int], worker_cpus: Sequence[int], hugepages_mib: int) -> list[str]:
@@ -102,6 +120,7 @@ class DaemonOptions:
         cpus: its affinity; None: service and worker CPUs. EAL's control threads then use the CPUs of no lcore.
         pipes: whether its standard input and output are pipes.
         mount_ns: whether it gets its own mount namespace.
+        wrapper: command line that runs the process, such as ``stdbuf``.
     """
 
     netns: str | None = None
@@ -109,6 +128,7 @@ class DaemonOptions:
     cpus: Sequence[int] | None = None
     pipes: bool = False
     mount_ns: bool = False
+    wrapper: Sequence[str] = ()
 
 
 def start_daemon(
@@ -122,7 +142,7 @@ def start_daemon(
     runtime = runtime_directory(spec)
     runtime.mkdir(parents=True, exist_ok=True)
     process = session.spawner.start(
-        argv,
+        [*options.wrapper, *argv],
         log=spec.work_dir / f"{name}.log",
         cpus=sorted({*spec.service_cpus, *spec.worker_cpus}) if options.cpus is None else options.cpus,
         netns=options.netns,
@@ -146,6 +166,21 @@ class PortForwarder(DaemonSwitch):
     def binary(self, session: HostSession, given: Path | None) -> Path:
         """Returns its program, the user's one if given. Raises Unsupported."""
         raise NotImplementedError
+
+    def launch(
+        self,
+        session: HostSession,
+        spec: SwitchSpec,
+        attachments: Sequence[Attachment],
+        argv: Sequence[str],
+        options: DaemonOptions = DaemonOptions(),
+    ) -> list[Endpoint]:
+        """Starts the program and waits for its sockets; returns the endpoints. Raises ProvisionError."""
+        self.daemon = start_daemon(session, spec, self.name, argv, options)
+        version = eal_version(session, Path(argv[0]), self.name)
+        self._facts = SwitchFacts(version=version, config={"argv": list(argv[1:])})
+        wait_for_sockets([socket_path(attachment) for attachment in attachments], self.daemon, timeout_s=START_S)
+        return [endpoint_of(spec.port, attachment) for attachment in attachments]
 
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
         """Returns the binary and its DPDK version. Raises Unsupported."""

@@ -15,14 +15,11 @@ from pytest_icbench.driver.switch.common.cores import check_cores, divide_ports
 from pytest_icbench.driver.switch.common.daemon import Daemon
 from pytest_icbench.driver.switch.common.userspace_ports import (
     MEMIF,
-    endpoint_of,
     serving_device,
-    socket_path,
-    wait_for_sockets,
 )
 from pytest_icbench.driver.switch.dpdk import dpdk_process
 from pytest_icbench.driver.switch.dpdk.dpdk_process import query, telemetry_socket
-from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, SwitchFacts, SwitchSpec
+from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, SwitchSpec
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Endpoint
@@ -72,36 +69,24 @@ class TestPmd(dpdk_process.PortForwarder):
         remedy = "install it (Debian's package dpdk)"
         return dpdk_process.find_binary(session, self.name, given, ["dpdk-testpmd"], remedy)
 
-    def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
-        """Returns its resources. Raises Unsupported for more cores than streams: one per queue of a port."""
-        return self.needs_of_queues(pairs, cores, 1, jumbo=jumbo)
-
     def needs_of_queues(self, pairs: int, cores: int, queues: int, *, jumbo: bool = False) -> Needs:
         check_cores(self.name, cores, pairs, queues, "streams")
         return Needs(hugepages_mib=_HUGEPAGES_MIB, pollers=cores)
 
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
         """Starts it and its forwarding. Raises ProvisionError with the log's tail."""
-        binary = self.binary(session, spec.binary)
-        argv = self._argv(binary, spec, attachments)
         self._memif = spec.port == MEMIF
         self._indexes = [attachment.index for attachment in attachments]
         self._cpus = spec.worker_cpus
         self._queues = spec.queues
+        self._runtime = dpdk_process.runtime_directory(spec)
         # Without it, answers come through a pipe only in blocks of some kilobytes.
         stdbuf = shutil.which("stdbuf")
         self._prompts = stdbuf is not None
         # Its prompt ends at the end of the pipe, so it does not outlive a killed harness.
-        line_by_line = [stdbuf, "-oL"] if stdbuf else []
-        options = dpdk_process.DaemonOptions(pipes=True)
-        self.daemon = dpdk_process.start_daemon(session, spec, self.name, [*line_by_line, *argv], options)
-        self._runtime = dpdk_process.runtime_directory(spec)
-        self._facts = SwitchFacts(
-            version=dpdk_process.eal_version(session, binary, self.name), config={"argv": argv[1:]}
-        )
-        sockets = [socket_path(attachment) for attachment in attachments]
-        wait_for_sockets(sockets, self.daemon, timeout_s=dpdk_process.START_S)
-        return [endpoint_of(spec.port, attachment) for attachment in attachments]
+        argv = self._argv(self.binary(session, spec.binary), spec, attachments)
+        wrapper = [stdbuf, "-oL"] if stdbuf else []
+        return self.launch(session, spec, attachments, argv, dpdk_process.DaemonOptions(pipes=True, wrapper=wrapper))
 
     def _argv(self, binary: Path, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[str]:
         jumbo = carries_jumbo(spec.mtu)

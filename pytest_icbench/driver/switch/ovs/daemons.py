@@ -17,7 +17,7 @@ from typing import Any
 from pytest_icbench.driver.switch.common.daemon import Daemon
 from pytest_icbench.driver.switch.dpdk import dpdk_process
 from pytest_icbench.driver.switch.protocol import Busy, SwitchSpec
-from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported
+from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.net import links
 from pytest_icbench.host.session import HostSession
 
@@ -30,8 +30,8 @@ _CYCLES = re.compile(r"^\s*(idle|processing) cycles\s*:\s*(\d+)")
 _RECEIVED = re.compile(r"^\s*packets received\s*:\s*(\d+)")
 _THREAD = re.compile(r"^pmd thread .*core_id (\d+)")
 _QUEUE = re.compile(r"^ *port: (\S+) +queue-id: +(\d+) +\((?:enabled|(disabled))\)", re.MULTILINE)
-_VERSION = re.compile(r"\(Open vSwitch\) (\S+)")
-_DPDK = re.compile(r"^DPDK (\S+)", re.MULTILINE)
+#: The versions of Open vSwitch and of its DPDK, if it has one.
+_VERSIONS = r"\(Open vSwitch\) (\S+)(?:(?s:.*)^DPDK (\S+))?"
 _REMEDY = "install it (Debian's package openvswitch-switch-dpdk)"
 #: Debian has one daemon with DPDK and one without.
 _DAEMONS = (
@@ -98,12 +98,6 @@ def _read(connection: socket.socket, deadline: float) -> dict[str, object]:
             except ValueError:
                 continue  # the brace was inside the object
             return dict(answer)
-
-
-def parse_versions(text: str) -> tuple[str | None, str | None]:
-    """Returns the versions of Open vSwitch and its DPDK from ``ovs-vswitchd --version``; None for a missing one."""
-    ovs, dpdk = _VERSION.search(text), _DPDK.search(text)
-    return (ovs.group(1) if ovs else None), (dpdk.group(1) if dpdk else None)
 
 
 def parse_flows(text: str) -> dict[int, int]:
@@ -220,7 +214,8 @@ def find_installation(session: HostSession, given: Path | None, *, needs_dpdk: b
     ProvisionError if the daemon is killed, or hangs, while it tells its version.
     """
     daemon = dpdk_process.find_binary(session, "ovs", given, _DAEMONS, _REMEDY)
-    version, dpdk = _versions(session, daemon)
+    shown = dpdk_process.query_version(session, "ovs", daemon, [daemon, "--version"], _VERSIONS)
+    version, dpdk = shown[1], shown[2] or ""
     if needs_dpdk and not dpdk:
         raise Unsupported(f"{daemon} was built without DPDK: {_REMEDY}, or name one with it: --icbench-binary ovs=PATH")
     prefix = daemon.parent.parent
@@ -247,17 +242,6 @@ def find_installation(session: HostSession, given: Path | None, *, needs_dpdk: b
         version=version,
         dpdk=dpdk,
     )
-
-
-def _versions(session: HostSession, daemon: Path) -> tuple[str, str]:
-    try:
-        shown = session.spawner.run([daemon, "--version"], timeout_s=_TOOL_S, check=False)
-    except NotStarted as error:
-        raise Unsupported(f"{daemon} cannot be used as ovs: {error}") from None
-    version, dpdk = parse_versions(shown.stdout)
-    if version is None:
-        raise Unsupported(f"{daemon} is not Open vSwitch: name an ovs-vswitchd with --icbench-binary ovs=PATH")
-    return version, dpdk or ""
 
 
 def _serves(path: Path) -> bool:

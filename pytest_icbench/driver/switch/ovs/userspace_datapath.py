@@ -124,10 +124,6 @@ class OpenVSwitch(DaemonSwitch):
     def probe_api(self, session: HostSession, api: str) -> None:
         probe_netdev_api(api)
 
-    def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
-        """Returns its resources. Raises Unsupported for more cores than receive queues: a queue belongs to one core."""
-        return self.needs_of_queues(pairs, cores, 1, jumbo=jumbo)
-
     def needs_of_queues(self, pairs: int, cores: int, queues: int, *, jumbo: bool = False) -> Needs:
         check_cores(self.name, cores, pairs, queues)
         return Needs(hugepages_mib=memory_mib(len(FramePath(pairs).endpoints), jumbo, queues), pollers=cores)

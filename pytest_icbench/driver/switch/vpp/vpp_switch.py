@@ -122,13 +122,6 @@ class Vpp(DaemonSwitch):
         if port == interfaces.TAP:
             interfaces.probe_taps()
 
-    def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
-        """Returns its resources. Raises Unsupported for more cores than receive queues.
-
-        A queue belongs to one worker.
-        """
-        return self.needs_of_queues(pairs, cores, 1, jumbo=jumbo)
-
     def needs_of_queues(self, pairs: int, cores: int, queues: int, *, jumbo: bool = False) -> Needs:
         check_cores(self.name, cores, pairs, queues)
         return Needs(hugepages_mib=hugepages_mib(), pollers=cores)
@@ -291,8 +284,7 @@ class Vpp(DaemonSwitch):
 
     def _counted(self, client: vpp_client.VppClient) -> list[PortCounters]:
         names = {item.sw_if_index: item.interface_name for item in client.call("sw_interface_dump")}
-        stats = client.statistics()
-        try:
+        with client.statistics() as stats:
             received, given = stats["/if/rx"], stats["/if/tx"]
             counted = []
             for index, interface in self._interfaces.items():
@@ -306,8 +298,6 @@ class Vpp(DaemonSwitch):
                     )
                 )
             return counted
-        finally:
-            stats.disconnect()
 
     def busy(self) -> Busy | None:
         """Returns the time of its workers without the rounds that brought no frames: see ``vpp.load``."""
@@ -328,12 +318,9 @@ class Vpp(DaemonSwitch):
 
     def _ports_with_frames(self, client: vpp_client.VppClient) -> dict[str, int]:
         """Returns how many queues each worker has of ports that brought more than stray frames since the last call."""
-        stats = client.statistics()
-        try:
+        with client.statistics() as stats:
             counted = stats["/if/rx"]
             counts = {index: counted[:, interface].sum_packets() for index, interface in self._interfaces.items()}
-        finally:
-            stats.disconnect()
         fresh = {index: count - self._received.get(index, 0) for index, count in counts.items()}
         self._received = counts
         least = max(fresh.values(), default=0) * _STRAY_SHARE

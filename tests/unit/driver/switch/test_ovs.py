@@ -242,7 +242,7 @@ def test_counters_and_busy(session: Any) -> None:
 
 def test_what_is_no_open_vswitch_with_dpdk_is_refused(session: Any, host: Host) -> None:
     host.version = "ls (GNU coreutils) 9.1"
-    with pytest.raises(Unsupported, match="is not Open vSwitch"):
+    with pytest.raises(Unsupported, match="is not ovs"):
         OpenVSwitch().probe(session, None)
     host.version = "ovs-vswitchd (Open vSwitch) 3.1.0\n"
     with pytest.raises(Unsupported, match=r"was built without DPDK: install it .*openvswitch-switch-dpdk"):
@@ -252,6 +252,7 @@ def test_what_is_no_open_vswitch_with_dpdk_is_refused(session: Any, host: Host) 
 def test_probe_finds_what_lacks(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     found = OpenVSwitch().probe(session, None)
     assert (found.version, found.program) == ("3.1.0", str(session.binaries["ovs"]))
+    assert found.config["dpdk"]
     inside = str(session.dir)
     monkeypatch.setattr("pytest_icbench.driver.switch.ovs.daemons._SCHEMAS", ("/no/where",))
     monkeypatch.setattr(

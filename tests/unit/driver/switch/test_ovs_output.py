@@ -13,15 +13,9 @@ from pytest_icbench.driver.switch.ovs.daemons import (
     parse_drops,
     parse_flows,
     parse_table,
-    parse_versions,
 )
 from pytest_icbench.driver.switch.protocol import Busy
 from tests.unit.driver.switch.ovs_host import CYCLES, FLOWS, PORTS
-
-
-def test_versions() -> None:
-    assert parse_versions("ovs-vswitchd-dpdk (Open vSwitch) 3.5.0-beta\nDPDK 24.11.2\n") == ("3.5.0-beta", "24.11.2")
-    assert parse_versions("what?") == (None, None)
 
 
 def test_flows_and_drops() -> None:

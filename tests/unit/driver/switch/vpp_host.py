@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -41,8 +42,6 @@ class Statistics(dict[str, Any]):
 
     def __missing__(self, name: str) -> Any:
         return _Nothing()
-
-    def disconnect(self) -> None: ...
 
 
 class Client:
@@ -81,7 +80,7 @@ class Client:
         return RUNTIME
 
     def statistics(self) -> Any:
-        return Statistics()
+        return nullcontext(Statistics())
 
     def close(self) -> None:
         self.closed += 1
