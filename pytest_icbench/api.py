@@ -9,22 +9,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_icbench.driver.application.protocol import Application, Ask, Program, Start, Wrong
+from pytest_icbench.driver.application.protocol import Application, ProcessSpec, Program, ProofFailed, SendRequest
 from pytest_icbench.driver.node.netns import NetnsNode
 from pytest_icbench.driver.node.protocol import Node, NodeFacts, NodeSpec
-from pytest_icbench.driver.switch.abilities import Abilities, abilities
 from pytest_icbench.driver.switch.common.daemon import Daemon, DaemonSwitch
 from pytest_icbench.driver.switch.common.kernel import (
     KernelSwitch,
+    kernel_release,
     node_end,
     port_counters,
     probe_links,
     probe_netdev_api,
     remove_ends,
+    veth_endpoint,
 )
-from pytest_icbench.driver.switch.common.kernel import endpoint as veth_endpoint
-from pytest_icbench.driver.switch.common.kernel import release as kernel_release
-from pytest_icbench.driver.switch.common.ports import (
+from pytest_icbench.driver.switch.common.userspace_ports import (
     MEMIF,
     VHOST_USER,
     VHOST_USER_PACKED,
@@ -33,16 +32,24 @@ from pytest_icbench.driver.switch.common.ports import (
     socket_path,
     wait_for_sockets,
 )
-from pytest_icbench.driver.switch.dpdk.dpdk_process import eal_arguments, eal_version, find_binary, start_daemon
+from pytest_icbench.driver.switch.dpdk.dpdk_process import (
+    DaemonOptions,
+    eal_arguments,
+    eal_version,
+    find_binary,
+    start_daemon,
+)
 from pytest_icbench.driver.switch.protocol import (
     Attachment,
     Batches,
     Busy,
+    ForwardingBehaviour,
     Needs,
     PortCounters,
     Switch,
     SwitchFacts,
     SwitchSpec,
+    read_behaviour,
 )
 from pytest_icbench.errors import (
     IcbenchError,
@@ -127,13 +134,13 @@ __all__ = [  # noqa: RUF022 - grouped by use
     "FILES",
     "Application",
     "ApplicationLoad",
-    "Ask",
+    "SendRequest",
     "Bounds",
     "ClientFigures",
     "Program",
     "Question",
-    "Start",
-    "Wrong",
+    "ProcessSpec",
+    "ProofFailed",
     # Switches of the kernel
     "KernelSwitch",
     "NETDEV_APIS",
@@ -154,6 +161,7 @@ __all__ = [  # noqa: RUF022 - grouped by use
     "VHOST_USER",
     "VHOST_USER_PACKED",
     "Daemon",
+    "DaemonOptions",
     "DaemonSwitch",
     "eal_arguments",
     "eal_version",
@@ -166,10 +174,10 @@ __all__ = [  # noqa: RUF022 - grouped by use
     # Conformance
     "FCS_BYTES",
     "HEADERS_BYTES",
-    "Abilities",
+    "ForwardingBehaviour",
     "Exchange",
     "WatchedLaunch",
-    "abilities",
+    "read_behaviour",
     "builtin_switches",
     "watched_launch",
 ]

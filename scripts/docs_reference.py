@@ -28,7 +28,7 @@ from pytest_icbench import api
 from pytest_icbench.config.groups import GROUP_OF, GROUPS
 from pytest_icbench.config.option_table import ALIASES, INI_ONLY, TABLE
 from pytest_icbench.config.topology.fields import Table
-from pytest_icbench.driver.switch.abilities import Abilities, abilities
+from pytest_icbench.driver.switch.protocol import ForwardingBehaviour, read_behaviour
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.finding import Finding
@@ -83,8 +83,8 @@ def frames() -> str:
     reached = "learns addresses | forgets them after | broadcast, multicast reach | unknown addresses reach"
     rows = [f"| switch | {reached} | VLAN tags pass | jumbo frames |", f"|{' --- |' * 7}"]
     for name, driver in builtin_switches().items():
-        rows.append(frames_of(f"`{name}`", abilities(driver)))
-        rows += [frames_of(f"`{name}:{mode}`", abilities(driver, mode)) for mode in driver.wire_modes]
+        rows.append(frames_of(f"`{name}`", read_behaviour(driver)))
+        rows += [frames_of(f"`{name}:{mode}`", read_behaviour(driver, mode)) for mode in driver.wire_modes]
     return "\n".join(rows)
 
 
@@ -97,7 +97,7 @@ def ports() -> str:
     return "\n".join(rows)
 
 
-def frames_of(name: str, declared: Abilities) -> str:
+def frames_of(name: str, declared: ForwardingBehaviour) -> str:
     """The row of a switch, as its driver declares it."""
     age = "\N{EN DASH}" if declared.least_ageing_s is None else f"{declared.least_ageing_s:g} s"
     reach = [WORDS[declared.learns], age, WORDS[declared.broadcast], WORDS[declared.unknown_unicast]]

@@ -12,9 +12,9 @@ import pytest
 
 pytest.importorskip("scapy", reason="Scapy is missing: pip install 'pytest-icbench[conformance]'")
 
-from pytest_icbench.api import Abilities, Icbench, abilities, builtin_switches, watched_launch
-from pytest_icbench.conformance import traffic as t
-from pytest_icbench.conformance.traffic import Traffic
+from pytest_icbench.api import ForwardingBehaviour, Icbench, builtin_switches, read_behaviour, watched_launch
+from pytest_icbench.conformance import delivery as t
+from pytest_icbench.conformance.delivery import DeliveryChecker
 
 #: All switches that groups stand for, and those that are selected by name alone.
 SWITCHES = ["all", *(name for name, driver in builtin_switches().items() if driver.by_name_only)]
@@ -36,20 +36,20 @@ each_switch = pytest.mark.icbench(switch=SWITCHES, pairs=2, variant=VARIANTS, re
 
 
 @pytest.fixture
-def declared(icbench: Icbench) -> Abilities:
+def declared(icbench: Icbench) -> ForwardingBehaviour:
     """The abilities that the switch's driver declares for the case."""
-    return abilities(icbench.switch, icbench.case.mode)
+    return read_behaviour(icbench.switch, icbench.case.mode)
 
 
 @pytest.fixture
-def traffic(icbench: Icbench, declared: Abilities) -> Traffic:
+def traffic(icbench: Icbench, declared: ForwardingBehaviour) -> DeliveryChecker:
     """The traffic at all endpoints of the case's switch, which has seen the address of each."""
-    traffic_of_case = Traffic(icbench.exchange(), echoes=declared.filters, hops=declared.hops)
+    traffic_of_case = DeliveryChecker(icbench.exchange(), echoes=declared.filters, hops=declared.hops)
     traffic_of_case.introduce()
     return traffic_of_case
 
 
-def both_ways(traffic: Traffic, sizes: list[int]) -> None:
+def both_ways(traffic: DeliveryChecker, sizes: list[int]) -> None:
     """Checks that frames of these sizes in bytes are delivered within pair 1: IPv4, IPv6 too unless it routes."""
     a, b = traffic.addresses[:2]
     there = [(t.ipv4(a, b, size), {1}) for size in sizes]
@@ -60,47 +60,49 @@ def both_ways(traffic: Traffic, sizes: list[int]) -> None:
 
 
 @each_switch
-def test_frames_of_every_length_reach_their_peer_alone(traffic: Traffic) -> None:
+def test_frames_of_every_length_reach_their_peer_alone(traffic: DeliveryChecker) -> None:
     """Frames of 64 to 1518 bytes pass both ways, once and unaltered. None reaches pair 2, whose addresses are known."""
     both_ways(traffic, SIZES)
 
 
 @pytest.mark.icbench_long
 @pytest.mark.icbench(switch=SWITCHES, pairs=2, variant=VARIANTS, packet_size=9216, reference=False)
-def test_jumbo_frames_reach_their_peer_alone(traffic: Traffic, declared: Abilities) -> None:
+def test_jumbo_frames_reach_their_peer_alone(traffic: DeliveryChecker, declared: ForwardingBehaviour) -> None:
     """Frames of up to 9216 bytes pass ports with such an MTU. A switch that declares a lower limit is skipped."""
     assert declared.jumbo
     both_ways(traffic, JUMBO_SIZES)
 
 
 @each_switch
-def test_frames_of_every_kind_pass(traffic: Traffic) -> None:
+def test_frames_of_every_kind_pass(traffic: DeliveryChecker) -> None:
     """IPv4, IPv6, a fragment, a wrong checksum (not checked by a switch) and an unassigned EtherType pass.
 
     Where packets are forwarded and not frames, nothing but IPv4 passes.
     """
     a, b = traffic.addresses[2:4]
-    there = [(frame, {3}) for frame in t.kinds(a, b).values()]
+    there = [(frame, {3}) for frame in t.unicast_frames(a, b).values()]
     if traffic.hops is not None:
         there += [(frame, set()) for frame in (t.ipv6(a, b), t.ethernet(a.mac, b.mac))]
-    traffic.deliver({2: there, 3: [(frame, {2}) for frame in t.kinds(b, a).values()]})
+    traffic.deliver({2: there, 3: [(frame, {2}) for frame in t.unicast_frames(b, a).values()]})
 
 
 @each_switch
-def test_vlan_tags_pass_if_declared(traffic: Traffic, declared: Abilities) -> None:
+def test_vlan_tags_pass_if_declared(traffic: DeliveryChecker, declared: ForwardingBehaviour) -> None:
     """Tagged frames reach their peer alone, unaltered. Frames that a card filters may be missing."""
     a, b = traffic.addresses[:2]
     if declared.vlan:
         traffic.introduce_tagged(t.VLANS)
-        traffic.deliver({0: [(frame, {1}) for frame in t.tagged(a, b).values()]}, complete=not declared.filters)
+        traffic.deliver({0: [(frame, {1}) for frame in t.tagged_frames(a, b).values()]}, complete=not declared.filters)
     else:
-        for name, frame in t.tagged(a, b).items():
+        for name, frame in t.tagged_frames(a, b).items():
             assert frame not in traffic.received(0, [frame], 1)[1], f"{name} passes, and vlan = False is declared"
 
 
 @each_switch
 @pytest.mark.parametrize("kind", ["broadcast", *t.MULTICAST])
-def test_broadcast_and_multicast_reach_who_is_declared(traffic: Traffic, declared: Abilities, kind: str) -> None:
+def test_broadcast_and_multicast_reach_who_is_declared(
+    traffic: DeliveryChecker, declared: ForwardingBehaviour, kind: str
+) -> None:
     """Broadcast reaches the declared endpoints. Multicast reaches the same, or fewer if a card filters it."""
     to = t.MULTICAST.get(kind, t.BROADCAST)
     complete = kind == "broadcast" or not declared.filters
@@ -110,16 +112,18 @@ def test_broadcast_and_multicast_reach_who_is_declared(traffic: Traffic, declare
 
 
 @each_switch
-def test_a_frame_to_an_unknown_address_reaches_who_is_declared(traffic: Traffic, declared: Abilities) -> None:
+def test_a_frame_to_an_unknown_address_reaches_who_is_declared(
+    traffic: DeliveryChecker, declared: ForwardingBehaviour
+) -> None:
     for index in (0, 3):
         reached = traffic.reached(index, declared.unknown_unicast)
-        traffic.deliver({index: [(t.ethernet(traffic.addresses[index].mac, t.stranger()), reached)]})
+        traffic.deliver({index: [(t.ethernet(traffic.addresses[index].mac, t.unknown_mac()), reached)]})
 
 
 @each_switch
-def test_it_learns_where_an_address_is_if_declared(traffic: Traffic, declared: Abilities) -> None:
+def test_it_learns_where_an_address_is_if_declared(traffic: DeliveryChecker, declared: ForwardingBehaviour) -> None:
     """Frames follow an address from endpoint 3 to endpoint 2. A wire ignores addresses."""
-    wanderer, sender = t.stranger(), traffic.addresses[0].mac
+    wanderer, sender = t.unknown_mac(), traffic.addresses[0].mac
     for home in (3, 2):
         announcement = (t.ethernet(wanderer, t.BROADCAST), traffic.reached(home, declared.broadcast))
         traffic.deliver({home: [announcement]})
@@ -131,12 +135,14 @@ def test_it_learns_where_an_address_is_if_declared(traffic: Traffic, declared: A
 
 @pytest.mark.icbench_long
 @each_switch
-def test_it_forgets_addresses_if_declared(traffic: Traffic, declared: Abilities, icbench: Icbench) -> None:
+def test_it_forgets_addresses_if_declared(
+    traffic: DeliveryChecker, declared: ForwardingBehaviour, icbench: Icbench
+) -> None:
     """After twice the least ageing time a frame reaches all endpoints again; without ageing it does not.
 
     A wire has nothing to forget: frames go where they went before.
     """
-    wanderer, sender = t.stranger(), traffic.addresses[0].mac
+    wanderer, sender = t.unknown_mac(), traffic.addresses[0].mac
     anywhere = traffic.reached(0, declared.unknown_unicast)
     known = {3} if declared.learns else anywhere
     least = declared.least_ageing_s
@@ -150,7 +156,7 @@ def test_it_forgets_addresses_if_declared(traffic: Traffic, declared: Abilities,
 
 
 @each_switch
-def test_flows_keep_their_order_and_their_pair(traffic: Traffic, declared: Abilities) -> None:
+def test_flows_keep_their_order_and_their_pair(traffic: DeliveryChecker, declared: ForwardingBehaviour) -> None:
     """All endpoints send at once. Each gets its peer's frames, of two sizes, in the order of sending.
 
     A switch that asks about the first frames of a flow has its answer by then.
@@ -159,7 +165,7 @@ def test_flows_keep_their_order_and_their_pair(traffic: Traffic, declared: Abili
     if declared.asks_first:
         traffic.deliver({index: [(t.ipv4(ends[index], ends[peer]), {peer})] for index, peer in peers.items()})
         time.sleep(_ASKED_S)
-    sent = {index: t.flow(ends[index], ends[peer], (64, 1280), FLOW) for index, peer in peers.items()}
+    sent = {index: t.flow_frames(ends[index], ends[peer], (64, 1280), FLOW) for index, peer in peers.items()}
     arrived = traffic.deliver_in_order(sent)
     for index, frames in arrived.items():
         assert len(frames) > FLOW // 2, f"endpoint {index} got {len(frames)} of {FLOW} frames"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Calls of drivers, which may be anybody's: whatever one raises or returns becomes one sentence that names it.
+"""Wraps calls into third-party drivers: exceptions and malformed results become one-line errors that name the driver.
 
-A driver may raise the errors of this package, with messages of its own. Anything else that it raises, and a result of
-a wrong type, is its fault: ``switch 'foo': start() raised KeyError: 'nix' (foo.py:12)``.
+A driver may raise the errors of this package with its own messages. Any other exception and any result of a wrong type
+is a DriverFault: ``switch 'foo': start() raised KeyError: 'nix' (foo.py:12)``.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from traceback import extract_tb
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pytest_icbench.driver.application import registry as application_registry
-from pytest_icbench.driver.application.protocol import Application, Start
+from pytest_icbench.driver.application.protocol import Application, ProcessSpec
 from pytest_icbench.driver.function.protocol import Function
-from pytest_icbench.driver.node.attached.node import AttachedNode
+from pytest_icbench.driver.node.attached_node import AttachedNode
 from pytest_icbench.driver.node.protocol import Node, NodeFacts
 from pytest_icbench.driver.node.registry import node_kind
 from pytest_icbench.driver.switch.protocol import Needs, Switch
@@ -36,14 +37,16 @@ if TYPE_CHECKING:
     from pytest_icbench.host.session import HostSession
 
 T = TypeVar("T")
-#: Tells of a result whether it is what the protocol says, given the call's arguments.
+#: Checks a driver's return value against the protocol, given the call's arguments.
 Check = Callable[[Any, tuple[Any, ...]], bool]
+#: The check of a result, and the words for it in a message.
+Result = tuple[Check, str]
 #: The longest text of an exception in a message.
 _TEXT_MAX = 300
 
 
 def _is(kind: Any) -> Check:
-    """Returns a check of a record: its type, and the types of all its values."""
+    """Returns the check of a record: its type and the types of all its values."""
 
     def check(value: Any, arguments: tuple[Any, ...]) -> bool:  # noqa: ARG001 - as ``Check``
         if not isinstance(value, kind):
@@ -98,58 +101,53 @@ def _instance(kind: type) -> Check:
     return lambda value, _: isinstance(value, kind)
 
 
-#: What the methods of a switch return: the check, and the words for the message. Other methods return nothing.
-_SWITCH: dict[str, tuple[Check, str] | None] = {
-    "probe": (_is(SwitchFacts), "SwitchFacts of texts and numbers"),
-    "probe_api": None,
-    "probe_port": None,
-    "probe_pairs": None,
-    "needs": (_needs, "Needs with integers of at least 0"),
-    "needs_of_queues": (_needs, "Needs with integers of at least 0"),
-    "devices": (_devices, "a list of paths for each address, or none at all"),
-    "start": (_ports, "a list with an endpoint for each attachment"),
-    "facts": (_is(SwitchFacts), "SwitchFacts of texts and numbers"),
-    "check": None,
-    "fault": (_optional(_instance(str)), "a text, or None"),
-    "set_ageing": None,
-    "counters": (_optional(_listed(_is(PortCounters))), "a list of PortCounters, or None"),
-    "busy": (_optional(_is(Busy)), "Busy, or None"),
-    "batches": (_optional(_is(Batches)), "Batches, or None"),
-    "connected": None,
-    "assignment": (_optional(_cpu_by_port), "a mapping of ports to CPUs, or None"),
-    "pause": None,
-    "resume": None,
-    "stop": None,
-}
-_FUNCTION: dict[str, tuple[Check, str] | None] = {
-    "probe": (_is(FunctionFacts), "FunctionFacts of texts and numbers"),
-    "start": None,
-    "await_started": None,
-    "facts": (_is(FunctionFacts), "FunctionFacts of texts and numbers"),
-    "check": None,
-    "counters": (_is(FunctionCounters), "FunctionCounters"),
-    "leave": None,
-    "stop": None,
-}
-_START = (_is(Start), "Start with texts")
+def _methods(protocol: type, checks: Mapping[str, Result]) -> Mapping[str, Result | None]:
+    """Returns the methods of a driver's instance, each with the check of its result; None: the result is ignored."""
+    own = {name for name, member in vars(protocol).items() if isinstance(member, FunctionType)}
+    return {name: checks.get(name) for name in own if not name.startswith("_")}
+
+
+_NEEDS = (_needs, "Needs with integers of at least 0")
+_SWITCH = _methods(
+    Switch,
+    {
+        "probe": (_is(SwitchFacts), "SwitchFacts of texts and numbers"),
+        "needs": _NEEDS,
+        "needs_of_queues": _NEEDS,
+        "devices": (_devices, "a list of paths for each address, or none at all"),
+        "start": (_ports, "a list with an endpoint for each attachment"),
+        "facts": (_is(SwitchFacts), "SwitchFacts of texts and numbers"),
+        "fault": (_optional(_instance(str)), "a text, or None"),
+        "counters": (_optional(_listed(_is(PortCounters))), "a list of PortCounters, or None"),
+        "busy": (_optional(_is(Busy)), "Busy, or None"),
+        "batches": (_optional(_is(Batches)), "Batches, or None"),
+        "assignment": (_optional(_cpu_by_port), "a mapping of ports to CPUs, or None"),
+    },
+)
+_FUNCTION = _methods(
+    Function,
+    {
+        "probe": (_is(FunctionFacts), "FunctionFacts of texts and numbers"),
+        "facts": (_is(FunctionFacts), "FunctionFacts of texts and numbers"),
+        "counters": (_is(FunctionCounters), "FunctionCounters"),
+    },
+)
+_PROCESS = (_is(ProcessSpec), "ProcessSpec with texts")
 _COUNT = (_optional(_number), "a number, or None")
-_APPLICATION: dict[str, tuple[Check, str] | None] = {
-    "serve": _START,
-    "drive": _START,
-    "parse": (_is(ClientFigures), "ClientFigures of numbers"),
-    "prepare": (_listed(_instance(str)), "a tuple of texts"),
-    "served": _COUNT,
-    "told": _COUNT,
-    "relayed": _COUNT,
-    "tolerance": (_number, "a number"),
-}
-_NODE: dict[str, tuple[Check, str] | None] = {
-    "start": (_instance(NodeFacts), "NodeFacts"),
-    "spawn": (_instance(Process), "a Process"),
-    "pause": None,
-    "resume": None,
-    "stop": None,
-}
+_APPLICATION = _methods(
+    Application,
+    {
+        "serve": _PROCESS,
+        "drive": _PROCESS,
+        "parse": (_is(ClientFigures), "ClientFigures of numbers"),
+        "prepare": (_listed(_instance(str)), "a tuple of texts"),
+        "count_served": _COUNT,
+        "read_server_count": _COUNT,
+        "read_relayed_count": _COUNT,
+        "tolerance": (_number, "a number"),
+    },
+)
+_NODE = _methods(Node, {"start": (_instance(NodeFacts), "NodeFacts"), "spawn": (_instance(Process), "a Process")})
 
 
 def _short(text: str) -> str:
@@ -158,28 +156,28 @@ def _short(text: str) -> str:
 
 
 def _place(error: BaseException) -> str:
-    """Returns where an error was raised, below the call that is guarded."""
+    """Returns the place in the driver where an error was raised."""
     frames = extract_tb(error.__traceback__)[1:]
     return f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
 
 
 def _text(error: BaseException) -> str:
     try:
-        said = _short(str(error))
+        text = _short(str(error))
     except Exception:  # its __str__ is the driver's, too
-        said = ""
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+        text = ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def guarded(driver: str, method: str, call: Callable[[], T], result: tuple[Check, str] | None = None, *given: Any) -> T:
+def call_guarded(driver: str, method: str, call: Callable[[], T], result: Result | None = None, *given: Any) -> T:
     """Calls a driver's method.
 
     Args:
         driver: kind and name of the driver, for the message.
-        result: the check of what it returns, and the words for it; None: whatever it returns is ignored.
+        result: the check of the result; None: the result is ignored.
         given: the positional arguments, for the check.
 
-    Raises what the driver raises if that is an error of this package, or Ctrl-C; DriverFault for anything else.
+    Raises the driver's error if it is one of this package or Ctrl-C, DriverFault for any other.
     """
     try:
         value = call()
@@ -187,12 +185,12 @@ def guarded(driver: str, method: str, call: Callable[[], T], result: tuple[Check
         raise
     except BaseException as error:  # also SystemExit, and what pytest ends tests and sessions with
         raise DriverFault(f"{driver}: {method}() raised {_text(error)}{_place(error)}") from error
-    if result is not None and not _right(result[0], value, given):
+    if result is not None and not _matches(result[0], value, given):
         raise DriverFault(f"{driver}: {method}() returned {_kind(value)}: it has to be {result[1]}")
     return value
 
 
-def _right(check: Check, value: Any, given: tuple[Any, ...]) -> bool:
+def _matches(check: Check, value: Any, given: tuple[Any, ...]) -> bool:
     try:
         return check(value, given)
     except Exception:  # a value whose own methods fail, or that is no JSON
@@ -207,9 +205,9 @@ def _kind(value: Any) -> str:
 
 
 class _Guarded:
-    """A driver's instance whose methods are guarded; other attributes are its own."""
+    """Wraps a driver's instance: its methods are guarded, its other attributes are passed through."""
 
-    def __init__(self, target: Any, driver: str, methods: Mapping[str, tuple[Check, str] | None]) -> None:
+    def __init__(self, target: Any, driver: str, methods: Mapping[str, Result | None]) -> None:
         self.__dict__.update(_target=target, _driver=driver, _methods=methods)
 
     def __getattr__(self, name: str) -> Any:
@@ -221,7 +219,9 @@ class _Guarded:
             raise DriverFault(f"{self._driver}: it has no method {name}()") from None
 
         def call(*arguments: Any, **keywords: Any) -> Any:
-            return guarded(self._driver, name, lambda: method(*arguments, **keywords), self._methods[name], *arguments)
+            return call_guarded(
+                self._driver, name, lambda: method(*arguments, **keywords), self._methods[name], *arguments
+            )
 
         return call
 
@@ -232,11 +232,11 @@ class _Guarded:
 def make_switch(cls: type[Switch]) -> Switch:
     """Returns an instance of a driver whose calls are guarded. Raises DriverFault."""
     driver = f"switch '{getattr(cls, 'name', cls.__name__)}'"
-    return cast("Switch", _Guarded(guarded(driver, "__init__", cls), driver, _SWITCH))
+    return cast("Switch", _Guarded(call_guarded(driver, "__init__", cls), driver, _SWITCH))
 
 
 def switch_needs(cls: type[Switch], pairs: int, cores: int, traffic: Traffic) -> Needs:
-    """Returns the resources of a switch; only one that can have several queues is asked for them.
+    """Returns the resources of a switch. Only a driver with ``queue_ports`` needs to know about queues.
 
     Raises Unsupported, DriverFault.
     """
@@ -249,7 +249,7 @@ def switch_needs(cls: type[Switch], pairs: int, cores: int, traffic: Traffic) ->
 def make_function(cls: type[Function]) -> Function:
     """Returns an instance of a function's driver whose calls are guarded. Raises DriverFault."""
     driver = f"function '{getattr(cls, 'name', cls.__name__)}'"
-    return cast("Function", _Guarded(guarded(driver, "__init__", cls), driver, _FUNCTION))
+    return cast("Function", _Guarded(call_guarded(driver, "__init__", cls), driver, _FUNCTION))
 
 
 def make_application(label: str, versions: Mapping[str, str]) -> Application:
@@ -258,18 +258,18 @@ def make_application(label: str, versions: Mapping[str, str]) -> Application:
     Raises UsageError for an unknown one, DriverFault.
     """
     driver = f"application '{label.partition(':')[0]}'"
-    made = guarded(driver, "__init__", lambda: application_registry.application(label, versions))
+    made = call_guarded(driver, "__init__", lambda: application_registry.application(label, versions))
     return cast("Application", _Guarded(made, driver, _APPLICATION))
 
 
 def make_node(kind: str, session: HostSession, spec: NodeSpec) -> Node:
-    """Returns a node, not started yet, whose calls are guarded; its spec may attach it to what is there, of any kind.
+    """Returns a node, not yet started, whose calls are guarded; an ``AttachedNode`` if its spec attaches it.
 
     Raises UsageError for an unknown kind, DriverFault.
     """
     cls = node_kind(kind) if spec.existing is None else AttachedNode
     driver = f"node '{cls.kind}'"
-    return cast("Node", _Guarded(guarded(driver, "__init__", lambda: cls(session, spec)), driver, _NODE))
+    return cast("Node", _Guarded(call_guarded(driver, "__init__", lambda: cls(session, spec)), driver, _NODE))
 
 
 def probe_node(kind: str, session: HostSession) -> None:
@@ -277,7 +277,7 @@ def probe_node(kind: str, session: HostSession) -> None:
 
     Raises Unsupported if they cannot, UsageError for an unknown kind, DriverFault.
     """
-    guarded(f"node '{kind}'", "probe", lambda: node_kind(kind).probe(session))
+    call_guarded(f"node '{kind}'", "probe", lambda: node_kind(kind).probe(session))
 
 
 def node_findings(cls: type[Node]) -> Sequence[Finding]:
@@ -288,11 +288,11 @@ def node_findings(cls: type[Node]) -> Sequence[Finding]:
         return list(findings)
 
     result = _listed(_instance(Finding)), "an iterable of Finding"
-    findings: list[Finding] = guarded(f"node '{cls.kind}'", "findings", listed, result)
+    findings: list[Finding] = call_guarded(f"node '{cls.kind}'", "findings", listed, result)
     return findings
 
 
 def node_treatment(kind: str) -> Mapping[str, Any]:
     """Returns the facts that results keep of a kind of node. Raises UsageError for an unknown kind, DriverFault."""
     result = _plain_facts, "a mapping of texts to plain data"
-    return guarded(f"node '{kind}'", "treatment", node_kind(kind).treatment, result)
+    return call_guarded(f"node '{kind}'", "treatment", node_kind(kind).treatment, result)

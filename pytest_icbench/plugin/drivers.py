@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pytest_icbench.driver.brought import by_name
+from pytest_icbench.driver.third_party import index_by_name
 from pytest_icbench.errors import UsageError
 from pytest_icbench.plugin.brought import brought_classes
 from pytest_icbench.plugin.usage import sentence_of
@@ -45,7 +45,7 @@ def catalogue(config: pytest.Config) -> dict[str, type[Switch]]:
     from pytest_icbench.driver.switch.registry import builtin_switches
 
     builtin = builtin_switches()
-    switches = by_name(builtin.values(), brought_classes(config, _HOOK), hook=_HOOK, plural="switches")
+    switches = index_by_name(builtin.values(), brought_classes(config, _HOOK), hook=_HOOK, plural="switches")
     for name, cls in switches.items():
         if name not in builtin:
             _check(cls)

@@ -19,12 +19,12 @@ def why_not_attached(case: Case, driver: type[Switch], topology: Topology, sessi
     """Returns why a case cannot use the containers that are there, None if it can. Without root nothing is asked."""
     if os.geteuid() != 0:
         return None
-    from pytest_icbench.driver.switch.attach.places import find_places
+    from pytest_icbench.driver.switch.attach import resolve_endpoints
 
     ends = [(spec.existing, spec.address) for spec in topology.endpoint_specs(case.pairs) if spec.existing is not None]
     raw = case.resolved_api(driver).startswith("raw")
     try:
-        find_places(ends, port=case.resolved_port(driver), raw=raw, mtu=case.traffic.mtu, root=session.root)
+        resolve_endpoints(ends, port=case.resolved_port(driver), raw=raw, mtu=case.traffic.mtu, root=session.root)
     except ProvisionError as error:
         return str(error)
     return None

@@ -74,7 +74,7 @@ class FunctionNodes:
     @property
     def peers(self) -> tuple[Address, ...]:
         """The address at which each endpoint sees its peer, by index."""
-        seen = map(self.component.seen, self.functions, self.chains)
+        seen = map(self.component.visible_addresses, self.functions, self.chains)
         return tuple(address for pair in seen for address in pair)
 
     @property
@@ -141,7 +141,7 @@ class FunctionNodes:
         for (leader, follower), chain in zip(self.path.by_pair(attachments), self.chains, strict=True):
             function = self.functions[leader.pair - 1]
             self._sides[leader.pair] = [(side.interface, side.node.netns) for side in (leader, follower)]
-            seen_by_leader, seen_by_follower = self.component.seen(function, chain)
+            seen_by_leader, seen_by_follower = self.component.visible_addresses(function, chain)
             row = [replace(leader, peer=seen_by_leader)]
             for hop, (inner, outer) in enumerate(self.path.between(leader.pair), start=1):
                 ends = self._ends[leader.pair, hop]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from pytest_icbench.driver.function import frames
+from pytest_icbench.driver.function import proof
 from pytest_icbench.driver.function.protocol import Probe
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.function_facts import FunctionCounters
@@ -67,24 +67,24 @@ def _first_wrong(
     leader, follower = case.path.ends(pair)
     for forth, receiver, way in ((True, follower, "a to b"), (False, leader, "b to a")):
         # What the nodes' own kernels answer is no frame of the proof.
-        came = Counter(data for data in arrived[receiver] if frames.is_proof(data))
+        came = Counter(data for data in arrived[receiver] if proof.is_proof(data))
         wanted = Counter(probe.expected for probe in probes if probe.forth is forth and probe.expected is not None)
         strange = list((came - wanted).elements())
         of_way = [probe for probe in probes if probe.forth is forth]
         for number, probe in enumerate(of_way, start=1):
             right = probe.expected is None or came[probe.expected] >= wanted[probe.expected]
-            other = next((data for data in strange if frames.number(data) == frames.number(probe.frame)), None)
+            other = next(
+                (data for data in strange if proof.frame_number(data) == proof.frame_number(probe.frame)), None
+            )
             if right and other is None:
                 continue
-            came_as = "did not arrive" if other is None else f"arrived as {frames.describe(other)}"
+            came_as = "did not arrive" if other is None else f"arrived as {proof.describe(other)}"
             return (
                 f"function {function} of pair {pair}: frame {number} of {len(of_way)} from {way}"
-                f" ({frames.describe(probe.frame)}) {probe.says}, but {came_as}"
+                f" ({proof.describe(probe.frame)}) {probe.says}, but {came_as}"
             )
         if strange:
-            return (
-                f"function {function} of pair {pair}: a frame that nobody sent arrived: {frames.describe(strange[0])}"
-            )
+            return f"function {function} of pair {pair}: a frame that nobody sent arrived: {proof.describe(strange[0])}"
     return None
 
 

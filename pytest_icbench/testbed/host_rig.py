@@ -264,7 +264,7 @@ class HostRig(NodeCalls, HostPart):
         Until the launch is ended, this thread keeps to the service CPUs. If it woke up for a line on another CPU, a
         receiver or a worker of the switch would wait for it.
         """
-        self.switch.connected()
+        self.switch.prepare_traffic()
         self._step_aside()
         pids = self.pids(launch_id)
         cpus = {*self._workers, *(self._cpus[index] for index in pids)}
@@ -356,7 +356,7 @@ class HostRig(NodeCalls, HostPart):
 
     def prove(self) -> str | None:
         functions = self._functions
-        return None if functions is None else prove(self, self._case, functions, self.switch.connected)
+        return None if functions is None else prove(self, self._case, functions, self.switch.prepare_traffic)
 
     def path_fault(self) -> str | None:
         """Returns what is declared; of the cable nothing if the kernel does not have the NIC."""

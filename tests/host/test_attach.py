@@ -15,7 +15,7 @@ import pytest
 
 import pytest_icbench
 from pytest_icbench.config.topology.reading import loads
-from pytest_icbench.driver.switch.attach.places import find_places
+from pytest_icbench.driver.switch.attach import resolve_endpoints
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.process import run
 from pytest_icbench.host.recover import recover
@@ -167,7 +167,7 @@ def test_containers_are_as_before_after_a_kill(clean: None, pair: tuple[ByHand, 
 
 def places(text: str, *, port: str = "interface", raw: bool = False, mtu: int = 1500) -> None:
     ends = [(spec.existing, spec.address) for spec in loads(text, "lab.toml").endpoint_specs(1) if spec.existing]
-    find_places(ends, port=port, raw=raw, mtu=mtu, root=Root())
+    resolve_endpoints(ends, port=port, raw=raw, mtu=mtu, root=Root())
 
 
 def without_address(pair: tuple[ByHand, ByHand]) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench.driver.node.oci.node import runtime
+from pytest_icbench.driver.node.oci import find_runtime
 from pytest_icbench.host.cgroup_layout import Layout
 from pytest_icbench.host.process import run
 from pytest_icbench.host.root import Root
@@ -62,7 +62,7 @@ class Started:
             (_LXC_LOCKS / f".{name}").unlink(missing_ok=True)
 
     def _podman(self, name: str) -> Commands:
-        made_by = ["podman", "--runtime", runtime(Layout.read(Root())), "--cgroup-manager", "cgroupfs"]
+        made_by = ["podman", "--runtime", find_runtime(Layout.read(Root())), "--cgroup-manager", "cgroupfs"]
         return self._engine(made_by, "podman", name, "--rootfs", str(self.files))
 
     def _docker(self, name: str) -> Commands:

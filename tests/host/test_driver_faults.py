@@ -34,7 +34,7 @@ def test_rate(icbench):
 #: Each method of a driver that this case calls, in the order of the calls.
 METHODS = (
     *("__init__", "probe", "probe_api", "probe_port", "probe_pairs", "needs", "devices", "start", "facts", "check"),
-    *("connected", "pause", "resume", "counters", "busy", "batches", "assignment", "stop"),
+    *("prepare_traffic", "pause", "resume", "counters", "busy", "batches", "assignment", "stop"),
 )
 #: What ``start`` raises, and how the sentence names it.
 EXCEPTIONS = {"exits": "SystemExit: 7", "fails": "Failed: of its own", "silent": "Silent"}

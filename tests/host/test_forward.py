@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_icbench.driver.switch.forwarder.process import Forwarder, ForwarderPort
-from pytest_icbench.driver.switch.forwarder.switch import Forward
+from pytest_icbench.driver.switch.forwarder.forward import Forward
+from pytest_icbench.driver.switch.forwarder.forwarder_process import Forwarder, ForwarderPort
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import Case

@@ -12,7 +12,7 @@ from contextlib import suppress
 
 import pytest
 
-from pytest_icbench.driver.function.frames import frame
+from pytest_icbench.driver.function.proof import frame
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.namespaces import entered
 from pytest_icbench.host.session import HostSession

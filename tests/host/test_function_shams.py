@@ -11,8 +11,8 @@ import pytest
 
 from pytest_icbench.driver.function.forwarder import ForwarderFunction
 from pytest_icbench.driver.function.gateway import GatewayFunction
+from pytest_icbench.driver.function.grammar import Parts
 from pytest_icbench.driver.function.linux import LinuxFunction
-from pytest_icbench.driver.function.linux_parts import Parts
 from pytest_icbench.driver.function.ovs import OvsFunction
 from pytest_icbench.driver.function.protocol import Ends, Function, FunctionSpec, Probe
 from pytest_icbench.driver.function.suricata import SuricataFunction
@@ -157,8 +157,8 @@ class RouterForGateway(LinuxFunction):
         return GatewayFunction.has(function)
 
     @classmethod
-    def parts(cls, function: str) -> Parts | None:
-        return super().parts(function.removesuffix("+inspect50"))
+    def parse(cls, function: str) -> Parts | None:
+        return super().parse(function.removesuffix("+inspect50"))
 
     @classmethod
     def proof(cls, function: str, ends: Ends) -> Sequence[Sequence[Probe]]:

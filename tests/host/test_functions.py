@@ -12,7 +12,7 @@ import pytest
 from pytest_icbench.driver.function.ip_pipeline import IpPipelineFunction
 from pytest_icbench.driver.function.l3fwd import L3fwdFunction
 from pytest_icbench.driver.function.protocol import Function
-from pytest_icbench.driver.function.testpmd import TestpmdFunction
+from pytest_icbench.driver.function.testpmd_function import TestpmdFunction
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.preflight import preflight

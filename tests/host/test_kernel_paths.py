@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench.driver.switch.common.kernel_ports import KernelPath
+from pytest_icbench.driver.switch.common.kernel import KernelPath
 from pytest_icbench.driver.switch.kernel import xdp
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import ProvisionError

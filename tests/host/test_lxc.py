@@ -17,7 +17,7 @@ import pytest
 
 from pytest_icbench.driver.guard import make_node, probe_node
 from pytest_icbench.driver.node.cgroups import SessionGroup
-from pytest_icbench.driver.node.lxc.node import LxcNode
+from pytest_icbench.driver.node.lxc import LxcNode
 from pytest_icbench.driver.node.protocol import NodeSpec
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ProvisionError, Unsupported
@@ -114,7 +114,7 @@ def test_a_device_smuggled_in_cannot_be_opened(session: HostSession, container: 
 
 
 def test_capabilities_are_those_documented(session: HostSession, container: str) -> None:
-    from pytest_icbench.driver.node.confinement import CAPABILITIES
+    from pytest_icbench.driver.node.container import CAPABILITIES
 
     numbers = {"net_bind_service": 10, "net_admin": 12, "net_raw": 13, "ipc_lock": 14, "sys_nice": 23, "bpf": 39}
     said = output(session, started(session, container), "grep -E 'Cap(Prm|Eff|Bnd)' /proc/self/status")

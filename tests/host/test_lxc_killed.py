@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import pytest_icbench
-from pytest_icbench.driver.node.lxc.remains import end_container
+from pytest_icbench.driver.node.lxc import end_container
 from pytest_icbench.host.cgroup_layout import Layout
 from pytest_icbench.host.recover import recover
 from pytest_icbench.host.root import Root

@@ -16,7 +16,7 @@ import pytest
 
 import pytest_icbench
 from pytest_icbench.driver.node.cgroups import GREATEST, SessionGroup
-from pytest_icbench.driver.node.precedence import precede, words
+from pytest_icbench.driver.node.precedence import describe_weight, precede
 from pytest_icbench.host.cgroup_layout import Hierarchy, Layout
 from pytest_icbench.host.cpu_time import OwnProcesses
 from pytest_icbench.host.process import SESSION_VARIABLE
@@ -122,7 +122,7 @@ def test_a_result_says_how_its_pollers_stood(clean: None, cpu: Hierarchy, tmp_pa
         assert done.returncode == 0, done.stdout
         (result,) = (tmp_path / "reports/latest/results.jsonl").read_text().splitlines()
         told.append(json.loads(result)["treatment"]["precedence"])
-    assert told == [words(Root(), cpu), "none"]
+    assert told == [describe_weight(Root(), cpu), "none"]
 
 
 @pytest.fixture

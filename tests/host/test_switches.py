@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_icbench.driver.switch.common import vhost_events
-from pytest_icbench.driver.switch.common.kernel_ports import KernelPath
+from pytest_icbench.driver.switch.common import userspace_ports
+from pytest_icbench.driver.switch.common.kernel import KernelPath
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.session import HostSession
@@ -96,7 +96,7 @@ def test_the_vhost_library_of_a_switch_can_be_woken(session: HostSession, name: 
     case = Case(name)
     with built(session, case) as rig:
         (pid,) = userspace_pids(rig)
-        assert vhost_events.wake(pid)
+        assert userspace_ports.wake(pid)
         assert_heard(there_and_back(rig, case))
 
 
@@ -125,10 +125,10 @@ def userspace_pids(rig: Rig) -> list[int]:
     """The processes that forward."""
     from pytest_icbench.driver.switch.dpdk.basicfwd import BasicFwd
     from pytest_icbench.driver.switch.dpdk.testpmd import TestPmd
-    from pytest_icbench.driver.switch.forwarder.switch import Forward
-    from pytest_icbench.driver.switch.ovs.switch import OpenVSwitch
-    from pytest_icbench.driver.switch.snabb.switch import Snabb
-    from pytest_icbench.driver.switch.vpp.switch import Vpp
+    from pytest_icbench.driver.switch.forwarder.forward import Forward
+    from pytest_icbench.driver.switch.ovs.userspace_datapath import OpenVSwitch
+    from pytest_icbench.driver.switch.snabb import Snabb
+    from pytest_icbench.driver.switch.vpp.vpp_switch import Vpp
 
     switch = driver(rig)
     if isinstance(switch, OpenVSwitch):

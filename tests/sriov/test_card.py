@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.config.topology.reading import loads
-from pytest_icbench.driver.switch.sriov.checks import is_idle
-from pytest_icbench.driver.switch.sriov.switch import Sriov
+from pytest_icbench.driver.switch.sriov import Sriov, is_idle
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.recover import recover

@@ -8,22 +8,22 @@ import struct
 from collections.abc import Mapping
 from typing import ClassVar
 
-from pytest_icbench.driver.application.protocol import Application, Ask, Program, Start, Wrong, unreadable
+from pytest_icbench.driver.application.protocol import Application, ProcessSpec, Program, SendRequest, unreadable
 from pytest_icbench.model.application import ApplicationLoad, Bounds, ClientFigures
 from pytest_icbench.model.rig import FILES, Question
 
-#: The name that is asked for, and its address at the server (RFC 5737).
+#: The queried name and its address at the server (RFC 5737).
 _NAME, _ADDRESS = "a.test", "192.0.2.53"
 _HEADER = struct.Struct("!6H")
 _ID, _RECURSION_DESIRED, _A, _TXT, _IN, _CHAOS = 7, 0x100, 1, 16, 1, 3
-#: The data of a TXT record follows its length, and dnsmasq's answer ends with it.
+#: dnsmasq's answer ends with the TXT record: a length byte and the data.
 _COUNT = re.compile(rb"([\x01-\x14])(\d+)\Z", re.DOTALL)
 
 
 class Dns(Application):
-    """dnsmasq with an address of its own; dnsperf with one thread, over UDP.
+    """dnsmasq at its own address, and dnsperf with one thread over UDP.
 
-    dnsperf with a single query under way sleeps 30 ms after each answer (2.10), so two are the fewest.
+    dnsperf 2.10 sleeps 30 ms after each answer if only one query is outstanding, so the least number is two.
     """
 
     name: ClassVar[str] = "dns"
@@ -40,39 +40,33 @@ class Dns(Application):
         super().__init__(load, versions)
         self._own = 0
 
-    def serve(self, address: str) -> Start:
+    def serve(self, address: str) -> ProcessSpec:
         self._own = 0
-        # With any name, root's too, it calls setgroups(2), for which nodes have no right; it would tell syslog alone.
+        # With any user, even root, it calls setgroups(2), which nodes may not, and reports the failure to syslog only.
         identity = ("--keep-in-foreground", "--user=", "--group=", "--log-facility=-")
         files = ("--conf-file=/dev/null", "--pid-file=")
         names = ("--no-resolv", "--no-hosts", f"--address=/test/{_ADDRESS}")
         where = (f"--port={self.port}", f"--listen-address={address}", "--bind-interfaces")
-        return Start(("dnsmasq", *identity, *files, *names, *where))
+        return ProcessSpec(("dnsmasq", *identity, *files, *names, *where))
 
-    def drive(self, address: str, *, seconds: float, operations: int) -> Start:
+    def drive(self, address: str, *, seconds: float, operations: int) -> ProcessSpec:
         many = str(self.load.connections)
         argv = ("dnsperf", "-s", address, "-p", str(self.port), "-d", f"{FILES}/queries", "-l", f"{seconds:.0f}")
-        return Start((*argv, "-c", many, "-q", many, "-T", "1"), {"queries": f"{_NAME} A\n"})
+        return ProcessSpec((*argv, "-c", many, "-q", many, "-T", "1"), {"queries": f"{_NAME} A\n"})
 
-    def prepare(self, ask: Ask) -> tuple[str, ...]:
+    def prepare(self, ask: SendRequest) -> tuple[str, ...]:
         self._own += 1
         answer = ask(Question(self.port, _query(_NAME, _A, _IN), via="udp")).encode("latin-1")
         address = bytes(map(int, _ADDRESS.split(".")))
         if answer[:2] != _ID.to_bytes(2, "big") or not answer.endswith(b"\x00\x04" + address):
-            raise Wrong(
-                f"the server at port {self.port} answered the query for {_NAME} with {answer[:40]!r}, not with"
-                f" {_ADDRESS}: it is no dnsmasq, or answers wrongly"
-            )
+            raise self.wrong_answer(f"the query for {_NAME}", answer, _ADDRESS)
         return (f"the address of {_NAME} is the one configured", "dnsperf found no other answer code than NOERROR")
 
-    def served(self, ask: Ask) -> float | None:
+    def count_served(self, ask: SendRequest) -> float | None:
         answer = ask(Question(self.port, _query("hits.bind", _TXT, _CHAOS), via="udp")).encode("latin-1")
         count = _COUNT.search(answer)
         if count is None or count[1][0] != len(count[2]):
-            raise Wrong(
-                f"the server at port {self.port} answered the query for hits.bind with {answer[:40]!r}: it is no"
-                f" dnsmasq"
-            )
+            raise self.wrong_answer("the query for hits.bind", answer)
         hits = int(count[2]) - self._own
         self._own += 1  # this query is counted after its answer
         return float(hits)
@@ -96,7 +90,7 @@ class Dns(Application):
 
 
 def _query(name: str, kind: int, area: int) -> str:
-    """Returns a query of RFC 1035 as the text of a question."""
+    """Returns a query (RFC 1035) as the text of a ``Question``."""
     labels = b"".join(bytes([len(label)]) + label.encode() for label in name.split("."))
     header = _HEADER.pack(_ID, _RECURSION_DESIRED, 1, 0, 0, 0)
     return (header + labels + b"\0" + struct.pack("!2H", kind, area)).decode("latin-1")

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``iperf3``: TCP in 1 to 16 streams, and UDP as fast as it goes; an operation is a megabit of payload received."""
+"""``iperf3``: TCP in 1 to 16 streams, and UDP at full speed. An operation is a megabit of received payload."""
 
 from __future__ import annotations
 
 import json
 from typing import Any, ClassVar
 
-from pytest_icbench.driver.application.protocol import Application, Program, Start, Wrong, unreadable
+from pytest_icbench.driver.application.protocol import Application, ProcessSpec, Program, ProofFailed, unreadable
 from pytest_icbench.model.application import Bounds, ClientFigures, Unit
 
 _PROGRAM = Program("iperf3", "iperf3")
@@ -15,7 +15,7 @@ _MEGABIT = 1e6
 
 
 class Iperf3(Application):
-    """A stream of iperf3, whose server is started for one run and tells what it received."""
+    """iperf3, whose server is started for one run and reports what it received."""
 
     name: ClassVar[str] = "iperf3"
     summary: ClassVar[str] = "TCP and UDP streams of iperf3"
@@ -29,17 +29,17 @@ class Iperf3(Application):
     #: Natural: iperf3's own block of 128 KiB, or for UDP what fits a frame.
     message_bytes: ClassVar[Bounds | None] = Bounds(0, 16, 65507)
 
-    def serve(self, address: str) -> Start:
-        return Start((_PROGRAM.name, "-s", "-1", "-J", "-B", address, "-p", str(self.port)))
+    def serve(self, address: str) -> ProcessSpec:
+        return ProcessSpec((_PROGRAM.name, "-s", "-1", "-J", "-B", address, "-p", str(self.port)))
 
-    def drive(self, address: str, *, seconds: float, operations: int) -> Start:
+    def drive(self, address: str, *, seconds: float, operations: int) -> ProcessSpec:
         argv = [_PROGRAM.name, "-c", address, "-p", str(self.port), "-t", f"{seconds:.0f}", "-J"]
         argv += ["-P", str(self.load.connections)]
         if self.load.mode == "udp":
             argv += ["-u", "-b", "0"]
         if self.load.message_bytes:
             argv += ["-l", str(self.load.message_bytes)]
-        return Start(tuple(argv))
+        return ProcessSpec(tuple(argv))
 
     def parse(self, output: str, operations: int) -> ClientFigures:
         end = self._end(output)
@@ -57,8 +57,8 @@ class Iperf3(Application):
             operations=received * 8 / _MEGABIT, seconds=seconds, payload_bytes=round(received), retransmits=retransmits
         )
 
-    def told(self, output: str) -> float | None:
-        """Returns the megabits that the server itself received."""
+    def read_server_count(self, output: str) -> float | None:
+        """Returns the megabits received by the server, from its own report."""
         end = self._end(output)
         sums = (end.get("sum_received") or end.get("sum") or {}) if self.load.mode == "udp" else end.get("sum_received")
         return self._of(sums or {}, "bytes", output) * 8 / _MEGABIT
@@ -77,7 +77,7 @@ class Iperf3(Application):
         except ValueError:
             raise unreadable(_PROGRAM, "JSON", output) from None
         if isinstance(data, dict) and data.get("error"):
-            raise Wrong(f"iperf3 ended with an error: {str(data['error'])[:120]}")
+            raise ProofFailed(f"iperf3 ended with an error: {str(data['error'])[:120]}")
         end = data.get("end") if isinstance(data, dict) else None
         if not isinstance(end, dict) or not end:
             raise unreadable(_PROGRAM, "'end'", output)

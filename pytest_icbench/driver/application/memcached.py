@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``memcached``: asked by memcaslap, nine GETs for each SET, every tenth value compared with the one that was set."""
+"""``memcached`` with memcaslap: nine GETs for each SET, every tenth value compared with the one that was set."""
 
 from __future__ import annotations
 
 import re
 from typing import ClassVar
 
-from pytest_icbench.driver.application.protocol import Application, Ask, Program, Start, Wrong, unreadable
+from pytest_icbench.driver.application.protocol import Application, ProcessSpec, Program, SendRequest, unreadable
 from pytest_icbench.model.application import Bounds, ClientFigures
 from pytest_icbench.model.rig import Question
 
-#: memcaslap asks for keys of its own, and counts windows and preparation apart.
+#: memcaslap uses its own keys, and reports windows and preparation separately.
 _TOTALS = ("cmd_get", "cmd_set", "get_misses", "verify_misses", "verify_failed")
 
 
 class Memcached(Application):
-    """A memcached with one thread; memcaslap with one thread."""
+    """memcached and memcaslap with one thread each."""
 
     name: ClassVar[str] = "memcached"
     summary: ClassVar[str] = "memcached with memcaslap, nine GETs for each SET"
@@ -25,31 +25,31 @@ class Memcached(Application):
     connections: ClassVar[Bounds | None] = Bounds(20, 1, 512)
     message_bytes: ClassVar[Bounds | None] = Bounds(64, 16, 1_000_000)
 
-    def serve(self, address: str) -> Start:
-        return Start(("memcached", "-u", "root", "-l", address, "-p", str(self.port), "-U", "0", "-t", "1"))
+    def serve(self, address: str) -> ProcessSpec:
+        return ProcessSpec(("memcached", "-u", "root", "-l", address, "-p", str(self.port), "-U", "0", "-t", "1"))
 
-    def drive(self, address: str, *, seconds: float, operations: int) -> Start:
+    def drive(self, address: str, *, seconds: float, operations: int) -> ProcessSpec:
         argv = ["memcaslap", "-s", f"{address}:{self.port}", "-T", "1", "-c", str(self.load.connections)]
-        return Start((*argv, "-X", str(self.load.message_bytes), "-t", f"{seconds:.0f}s", "-v", "0.1"))
+        return ProcessSpec((*argv, "-X", str(self.load.message_bytes), "-t", f"{seconds:.0f}s", "-v", "0.1"))
 
-    def prepare(self, ask: Ask) -> tuple[str, ...]:
+    def prepare(self, ask: SendRequest) -> tuple[str, ...]:
         self.write_and_read_back(ask, "icbench-value")
         return ("the value read back is the one written", "memcaslap compared every tenth value")
 
-    def write_and_read_back(self, ask: Ask, value: str) -> None:
-        """Raises Wrong if the server does not give the value that it was given for the key ``icbench``."""
+    def write_and_read_back(self, ask: SendRequest, value: str) -> None:
+        """Sets and gets the key ``icbench``. Raises ProofFailed if the value differs."""
         self.expect(ask, f"set icbench 0 0 {len(value)}\r\n{value}\r\n", "STORED\r\n")
         self.expect(ask, "get icbench\r\n", f"VALUE icbench 0 {len(value)}\r\n{value}\r\nEND\r\n")
 
-    def served(self, ask: Ask) -> float | None:
+    def count_served(self, ask: SendRequest) -> float | None:
         answer = ask(Question(self.port, "stats\r\nquit\r\n"))
         counts = [re.search(rf"^STAT {name} (\d+)", answer, re.MULTILINE) for name in ("cmd_get", "cmd_set")]
         if None in counts:
-            raise Wrong(f"the server at port {self.port} answered stats with {answer[:40]!r}: it is no memcached")
+            raise self.wrong_answer("stats", answer)
         return float(sum(int(match[1]) for match in counts if match is not None))
 
     def tolerance(self, figures: ClientFigures) -> float:
-        """What was under way at the end: it fills a window of keys a connection before, and stops in mid-run."""
+        """Returns the operations outstanding at the end. It fills a window of keys per connection before the run."""
         return 2.0 * self.load.connections + 0.001 * figures.operations
 
     def parse(self, output: str, operations: int) -> ClientFigures:
@@ -62,5 +62,5 @@ class Memcached(Application):
         if not rate:
             raise unreadable(self.client, "rate above 0", output)
         errors = counts["get_misses"] + counts["verify_misses"] + counts["verify_failed"]
-        # Its time has one decimal; the rate is what it computed from the whole of it.
+        # It prints the time with one decimal, and a rate that is computed from the exact time.
         return ClientFigures(operations=asked, seconds=int(end[2]) / rate, errors=errors)

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``netpipe``: NetPIPE over TCP, a message of one size there and back, as often as NetPIPE finds enough."""
+"""``netpipe``: NetPIPE over TCP, round trips of messages of one size. NetPIPE decides on their number."""
 
 from __future__ import annotations
 
 import re
 from typing import ClassVar
 
-from pytest_icbench.driver.application.protocol import Application, Ask, Program, Start, unreadable
+from pytest_icbench.driver.application.protocol import Application, ProcessSpec, Program, SendRequest, unreadable
 from pytest_icbench.model.application import Bounds, ClientFigures
 
 _PACKAGE = "netpipe-tcp"
-#: It does not tell its version.
+#: It does not print its version.
 _VERSION = ("dpkg-query", "--show", "--showformat=${Version}", _PACKAGE)
 _NETPIPE = Program("NPtcp", _PACKAGE, version_command=_VERSION)
-#: NetPIPE makes each measurement so often and tells the best one.
+#: NetPIPE repeats each measurement and reports the best one.
 _TRIALS = 3
 _LINE = re.compile(r"^ *0: +(\d+) bytes +(\d+) times --> +[\d.]+ Mbps in +([\d.]+) usec", re.MULTILINE)
 
@@ -21,7 +21,7 @@ _LINE = re.compile(r"^ *0: +(\d+) bytes +(\d+) times --> +[\d.]+ Mbps in +([\d.]
 class NetPipe(Application):
     """NPtcp at one message size.
 
-    Its receiver ends with the transmitter, and listens at every address of its node. NetPIPE decides how long it takes.
+    The receiver listens on every address of its node and ends with the transmitter. NetPIPE decides on the run time.
     """
 
     name: ClassVar[str] = "netpipe"
@@ -34,24 +34,24 @@ class NetPipe(Application):
 
     @property
     def _common(self) -> tuple[str, ...]:
-        """What has to be the same at both ends: one size, and none a little beside it."""
+        """The options of both ends: one message size without perturbation."""
         size = str(self.load.message_bytes)
         return ("-P", str(self.port), "-l", size, "-u", size, "-p", "0", "-o", "/dev/null")
 
-    def serve(self, address: str) -> Start:
-        return Start(("NPtcp", *self._common))
+    def serve(self, address: str) -> ProcessSpec:
+        return ProcessSpec(("NPtcp", *self._common))
 
-    def drive(self, address: str, *, seconds: float, operations: int) -> Start:
-        # Figures are on its standard error.
-        return Start(("sh", "-c", 'exec NPtcp "$@" 2>&1', "sh", "-h", address, *self._common))
+    def drive(self, address: str, *, seconds: float, operations: int) -> ProcessSpec:
+        # Results are on its standard error.
+        return ProcessSpec(("sh", "-c", 'exec NPtcp "$@" 2>&1', "sh", "-h", address, *self._common))
 
-    def prepare(self, ask: Ask) -> tuple[str, ...]:
+    def prepare(self, ask: SendRequest) -> tuple[str, ...]:
         return ("NetPIPE's two ends agreed on sizes and repeats, and waited for each message whole",)
 
     def parse(self, output: str, operations: int) -> ClientFigures:
         line = _LINE.search(output)
         if line is None or int(line[1]) != self.load.message_bytes or not float(line[3]):
             raise unreadable(self.client, f"line of {self.load.message_bytes} bytes with its time", output)
-        round_trip_ns = 2e3 * float(line[3])  # it tells half of it
+        round_trip_ns = 2e3 * float(line[3])  # it prints half of it
         round_trips = _TRIALS * int(line[2])
         return ClientFigures(round_trips, round_trips * round_trip_ns / 1e9, mean_ns=round_trip_ns)

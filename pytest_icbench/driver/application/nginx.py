@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``nginx`` asked by wrk over connections that stay, and ``tls`` by ab with a handshake for each request."""
+"""``nginx`` with wrk over persistent connections, and ``tls``: nginx with ab, one handshake per request."""
 
 from __future__ import annotations
 
@@ -8,13 +8,21 @@ import json
 import re
 from typing import ClassVar
 
-from pytest_icbench.driver.application.protocol import Application, Ask, Program, Start, Wrong, number, unreadable
+from pytest_icbench.driver.application.protocol import (
+    Application,
+    ProcessSpec,
+    Program,
+    ProofFailed,
+    SendRequest,
+    number,
+    unreadable,
+)
 from pytest_icbench.model.application import Bounds, ClientFigures
 from pytest_icbench.model.rig import FILES, Question
 
 _SERVER = Program("nginx", "nginx-light", ("-v",), r"nginx/(\S+)")
 _BODY = "body"
-#: One process, no log of requests, and every path below the directory with its files.
+#: One process, no access log, and every path below the directory of its files.
 _CONFIGURATION = """daemon off;
 master_process off;
 user root root;
@@ -34,7 +42,7 @@ http {
   }
 }
 """
-#: wrk's own hook for the end of a run: exact numbers, where its report rounds them.
+#: wrk's hook for the end of a run, which prints exact numbers. Its report rounds them.
 _REPORT = """done = function(summary, latency, requests)
   local e = summary.errors
   io.write(string.format('{"requests": %d, "bytes": %d, "us": %d, "errors": %d, "mean": %.3f, "max": %d',
@@ -48,7 +56,7 @@ _MAKE_CERTIFICATE = (
     "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=icbench -days 30"
     " -keyout @files/key.pem -out @files/certificate.pem -config @files/request.conf"
 )
-#: A container has no configuration of OpenSSL.
+#: Containers have no OpenSSL configuration.
 _REQUEST = "[req]\ndistinguished_name = name\n[name]\n"
 
 
@@ -69,76 +77,74 @@ class _Http(Application):
             _BODY: self._body,
         }
 
-    def _get(self, ask: Ask, path: str) -> tuple[str, str]:
+    def _get(self, ask: SendRequest, path: str) -> tuple[str, str]:
         request = f"GET /{path} HTTP/1.1\r\nHost: icbench\r\nConnection: close\r\n\r\n"
         answer = ask(Question(self.port, request, via="tls" if self._scheme == "https" else "tcp"))
         head, _, body = answer.partition("\r\n\r\n")
         if not head.startswith("HTTP/1.1 200 "):
-            raise Wrong(
-                f"the server at port {self.port} answered GET /{path} with {answer[:40]!r}, not with HTTP/1.1 200"
-            )
+            raise self.wrong_answer(f"GET /{path}", answer, "HTTP/1.1 200")
         return head, body
 
-    def prepare(self, ask: Ask) -> tuple[str, ...]:
+    def prepare(self, ask: SendRequest) -> tuple[str, ...]:
         _, body = self._get(ask, _BODY)
         sums = [hashlib.sha256(text.encode("latin-1")).hexdigest() for text in (body, self._body)]
         if sums[0] != sums[1]:
-            raise Wrong(
+            raise ProofFailed(
                 f"the server at port {self.port} answered with {len(body)} bytes whose SHA-256 is {sums[0][:12]}…, not"
                 f" with the {len(self._body)} of the file, {sums[1][:12]}…"
             )
         return ("the SHA-256 of the body is the file's",)
 
-    def served(self, ask: Ask) -> float | None:
+    def count_served(self, ask: SendRequest) -> float | None:
         _, body = self._get(ask, "status")
         match = re.search(r"^\s*\d+ \d+ (\d+)\s*$", body, re.MULTILINE)
         if match is None:
-            raise Wrong(f"the server at port {self.port} gives {body[:40]!r} for its status")
+            raise self.wrong_answer("GET /status", body)
         return float(match[1])
 
     def tolerance(self, figures: ClientFigures) -> float:
-        """What was under way on each connection at the end, and the question for the status itself."""
+        """Returns the requests outstanding at the end, one per connection, and the status request itself."""
         return self.load.connections + 1.0
 
 
 class Nginx(_Http):
-    """nginx with one process, wrk with one thread."""
+    """nginx with one process and wrk with one thread."""
 
     name: ClassVar[str] = "nginx"
     summary: ClassVar[str] = "nginx with wrk: HTTP over connections that stay"
     client: ClassVar[Program] = Program("wrk", "wrk", ("-v",), r"wrk (?:debian/)?(\S+)")
     port: ClassVar[int] = 8080
 
-    def serve(self, address: str) -> Start:
-        return Start(("nginx", "-p", FILES, "-c", f"{FILES}/nginx.conf"), self._configuration(address))
+    def serve(self, address: str) -> ProcessSpec:
+        return ProcessSpec(("nginx", "-p", FILES, "-c", f"{FILES}/nginx.conf"), self._configuration(address))
 
-    def drive(self, address: str, *, seconds: float, operations: int) -> Start:
+    def drive(self, address: str, *, seconds: float, operations: int) -> ProcessSpec:
         argv = ("wrk", "-t", "1", "-c", str(self.load.connections), "-d", f"{seconds:.0f}s")
         url = f"http://{address}:{self.port}/{_BODY}"
-        return Start((*argv, "-s", f"{FILES}/report.lua", url), {"report.lua": _REPORT})
+        return ProcessSpec((*argv, "-s", f"{FILES}/report.lua", url), {"report.lua": _REPORT})
 
     def parse(self, output: str, operations: int) -> ClientFigures:
         line = next((line for line in output.splitlines() if line.startswith('{"requests"')), "")
         try:
-            told = json.loads(line)
+            values = json.loads(line)
             return ClientFigures(
-                operations=int(told["requests"]),
-                seconds=told["us"] / 1e6,
-                errors=int(told["errors"]),
-                payload_bytes=int(told["bytes"]),
-                mean_ns=told["mean"] * 1e3,
-                p50_ns=told["p50"] * 1e3,
-                p90_ns=told["p90"] * 1e3,
-                p99_ns=told["p99"] * 1e3,
-                p99_9_ns=told["p99.9"] * 1e3,
-                max_ns=told["max"] * 1e3,
+                operations=int(values["requests"]),
+                seconds=values["us"] / 1e6,
+                errors=int(values["errors"]),
+                payload_bytes=int(values["bytes"]),
+                mean_ns=values["mean"] * 1e3,
+                p50_ns=values["p50"] * 1e3,
+                p90_ns=values["p90"] * 1e3,
+                p99_ns=values["p99"] * 1e3,
+                p99_9_ns=values["p99.9"] * 1e3,
+                max_ns=values["max"] * 1e3,
             )
         except (ValueError, KeyError, TypeError):
             raise unreadable(self.client, "line of figures", output) from None
 
 
 class Tls(_Http):
-    """nginx with one process and a certificate made for the launch, ab with a handshake for each request."""
+    """nginx with one process and a certificate made for the launch; ab with one handshake per request."""
 
     name: ClassVar[str] = "tls"
     summary: ClassVar[str] = "nginx with ab: HTTPS, a handshake for each request"
@@ -149,14 +155,14 @@ class Tls(_Http):
     first_operations: ClassVar[int] = 50
     _scheme: ClassVar[str] = "https"
 
-    def serve(self, address: str) -> Start:
+    def serve(self, address: str) -> ProcessSpec:
         certificate = f"ssl_certificate {FILES}/certificate.pem; ssl_certificate_key {FILES}/key.pem;"
         line = f"{_MAKE_CERTIFICATE} && exec nginx -p {FILES} -c {FILES}/nginx.conf"
-        return Start(("sh", "-c", line), {"request.conf": _REQUEST, **self._configuration(address, certificate)})
+        return ProcessSpec(("sh", "-c", line), {"request.conf": _REQUEST, **self._configuration(address, certificate)})
 
-    def drive(self, address: str, *, seconds: float, operations: int) -> Start:
+    def drive(self, address: str, *, seconds: float, operations: int) -> ProcessSpec:
         argv = ("ab", "-q", "-n", str(operations), "-c", str(self.load.connections))
-        return Start((*argv, f"https://{address}:{self.port}/{_BODY}"))
+        return ProcessSpec((*argv, f"https://{address}:{self.port}/{_BODY}"))
 
     def parse(self, output: str, operations: int) -> ClientFigures:
         wanted = {
@@ -166,15 +172,15 @@ class Tls(_Http):
             "mean": r"^Time per request:\s+(\S+) \[ms\] \(mean\)",
             "bytes": r"^Document Length:\s+(\S+)",
         }
-        told: dict[str, float] = {}
+        values: dict[str, float] = {}
         for name, pattern in wanted.items():
             match = re.search(pattern, output, re.MULTILINE)
             if match is None:
                 raise unreadable(self.client, f"line for {name}", output)
-            told[name] = number(match[1], name, self.client)
-        if not told["rate"]:
+            values[name] = number(match[1], name, self.client)
+        if not values["rate"]:
             raise unreadable(self.client, "rate above 0", output)
-        wrong = told["complete"] if told["bytes"] != len(self._body) else told["failed"]
+        wrong = values["complete"] if values["bytes"] != len(self._body) else values["failed"]
         shares = {
             share: match
             for share in (50, 90, 99)
@@ -182,10 +188,10 @@ class Tls(_Http):
         }
         p50, p90, p99 = (int(shares[share][1]) * 1e6 if share in shares else None for share in (50, 90, 99))
         return ClientFigures(
-            operations=told["complete"],
-            seconds=told["complete"] / told["rate"],
+            operations=values["complete"],
+            seconds=values["complete"] / values["rate"],
             errors=round(wrong),
-            mean_ns=told["mean"] * 1e6,
+            mean_ns=values["mean"] * 1e6,
             p50_ns=p50,
             p90_ns=p90,
             p99_ns=p99,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Requests of the workload itself at a fixed rate: echoes, and GETs of redis, memcached and nginx.
+"""Open-loop load of the workload at a fixed rate: echo requests, and GETs for redis, memcached and nginx.
 
-The client asks whether or not the server has answered, and times each answer from the moment for which its request was
-intended. So a server that stops costs all the requests that were due meanwhile, as it would cost their users.
+The client sends each request when it is due, whether or not the server has answered, and measures latency from that
+time. So a server that stalls delays all requests that were due meanwhile, as it would delay its users.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from pytest_icbench.driver.application.memcached import Memcached
 from pytest_icbench.driver.application.nginx import Nginx
-from pytest_icbench.driver.application.protocol import Application, Ask, Program, Start, Wrong, unreadable
+from pytest_icbench.driver.application.protocol import Application, ProcessSpec, Program, SendRequest, unreadable
 from pytest_icbench.driver.application.redis import Redis
 from pytest_icbench.driver.workload.output import parse_request_summary
 from pytest_icbench.driver.workload.executable import NAME
@@ -21,12 +21,12 @@ from pytest_icbench.model.codec import DamagedData
 from pytest_icbench.model.rig import LOCAL_WORKLOAD, Question
 
 _WORKLOAD = Program(NAME, "pytest-icbench", remedy="install the package (`make`)")
-#: How long the client waits for answers after its last request, in seconds.
+#: Seconds for which the client waits for answers after its last request.
 _DRAIN_S = 2
 
 
 class OpenLoop(Application):
-    """A client that asks at a fixed rate; the connections take turns."""
+    """A client that sends at a fixed rate over its connections in turn."""
 
     client: ClassVar[Program] = _WORKLOAD
     connections: ClassVar[Bounds | None] = Bounds(1, 1, 512)
@@ -34,15 +34,15 @@ class OpenLoop(Application):
     counted: bool = False
     whole_seconds: ClassVar[bool] = False
     open_loop: ClassVar[bool] = True
-    #: The protocol as the workload names it, and what it asks for.
+    #: The workload's name of the protocol, and the requested key.
     protocol: ClassVar[str]
     key: ClassVar[str] = "icbench"
 
-    def drive(self, address: str, *, seconds: float, operations: int) -> Start:
+    def drive(self, address: str, *, seconds: float, operations: int) -> ProcessSpec:
         argv = [LOCAL_WORKLOAD, "ask", address, "--port", str(self.port), "--protocol", self.protocol]
         argv += ["--key", self.key, "--message", str(self.load.message_bytes), "--rate", str(self.load.rate)]
         argv += ["--connections", str(self.load.connections), "--duration", f"{seconds:g}", "--drain", str(_DRAIN_S)]
-        return Start(tuple(argv))
+        return ProcessSpec(tuple(argv))
 
     def parse(self, output: str, operations: int) -> ClientFigures:
         line = next((line for line in output.splitlines() if '"role":"ask"' in line), "")
@@ -68,29 +68,29 @@ class OpenLoop(Application):
 
 
 class _Echo(OpenLoop):
-    """The workload's own echo server, which counts what it has sent back."""
+    """The workload's echo server, which counts its answers."""
 
     server: ClassVar[Program] = _WORKLOAD
     port: ClassVar[int] = 7007
 
-    def serve(self, address: str) -> Start:
+    def serve(self, address: str) -> ProcessSpec:
         argv = (LOCAL_WORKLOAD, "echo", address, "--port", str(self.port), "--protocol", self.protocol)
-        return Start((*argv, "--message", str(self.load.message_bytes)))
+        return ProcessSpec((*argv, "--message", str(self.load.message_bytes)))
 
-    def prepare(self, ask: Ask) -> tuple[str, ...]:
-        self.served(ask)
+    def prepare(self, ask: SendRequest) -> tuple[str, ...]:
+        self.count_served(ask)
         return ("the answer is the request, byte by byte",)
 
-    def served(self, ask: Ask) -> float | None:
+    def count_served(self, ask: SendRequest) -> float | None:
         answer = ask(Question(self.port, "stats\n", via="udp" if self.transport == "udp" else "tcp"))
         match = re.fullmatch(r"answered (\d+)\n", answer)
         if match is None:
-            raise Wrong(f"the server at port {self.port} answered stats with {answer[:40]!r}: it is no echo of icbench")
+            raise self.wrong_answer("stats", answer)
         return float(match[1])
 
 
 class TcpRr(_Echo):
-    """Requests and answers of the same bytes over TCP."""
+    """Requests and answers of the same size over TCP."""
 
     name: ClassVar[str] = "tcp_rr"
     summary: ClassVar[str] = "requests and answers over TCP at a fixed rate, our own server"
@@ -99,7 +99,7 @@ class TcpRr(_Echo):
 
 
 class UdpRr(_Echo):
-    """Requests and answers of the same bytes over UDP, where a lost one stays without an answer."""
+    """Requests and answers of the same size over UDP, where a lost request gets no answer."""
 
     name: ClassVar[str] = "udp_rr"
     summary: ClassVar[str] = "requests and answers over UDP at a fixed rate, our own server"
@@ -109,7 +109,7 @@ class UdpRr(_Echo):
 
 
 class RedisOpen(OpenLoop, Redis):
-    """A redis-server asked GET."""
+    """redis-server with GET requests."""
 
     name: ClassVar[str] = "redis_open"
     summary: ClassVar[str] = "redis-server asked GET at a fixed rate by the workload"
@@ -118,23 +118,23 @@ class RedisOpen(OpenLoop, Redis):
 
 
 class MemcachedOpen(OpenLoop, Memcached):
-    """A memcached asked get."""
+    """memcached with get requests."""
 
     name: ClassVar[str] = "memcached_open"
     summary: ClassVar[str] = "memcached asked get at a fixed rate by the workload"
     protocol: ClassVar[str] = "memcached"
 
-    def prepare(self, ask: Ask) -> tuple[str, ...]:
+    def prepare(self, ask: SendRequest) -> tuple[str, ...]:
         self.write_and_read_back(ask, "x" * self.load.message_bytes)
         return ("the value read back is the one written",)
 
     def tolerance(self, figures: ClientFigures) -> float:
-        """Nothing: every get has its answer, or is counted as without one."""
+        """Returns 0: every get is answered or counted as unanswered."""
         return 0.0
 
 
 class HttpOpen(OpenLoop, Nginx):
-    """An nginx asked GET over HTTP/1.1."""
+    """nginx with GET requests over HTTP/1.1."""
 
     name: ClassVar[str] = "http_open"
     summary: ClassVar[str] = "nginx asked GET over HTTP/1.1 at a fixed rate by the workload"
@@ -142,5 +142,5 @@ class HttpOpen(OpenLoop, Nginx):
     key: ClassVar[str] = "body"
 
     def tolerance(self, figures: ClientFigures) -> float:
-        """The question for the status itself."""
+        """Returns 1: the status request itself."""
         return 1.0

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The protocol of an application: a real server, its real client, and the checks of what both say. Pure.
+"""The protocol of an application: a real server, its real client, and the checks of their output. Pure.
 
-An application says what to start and how to read it. It starts nothing itself, and reaches the host in no other way
-than by ``Ask``.
+An application describes the processes to start and parses their output. It starts nothing itself, and only
+``SendRequest`` lets it reach a server.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class Program:
 
     Attributes:
         name: its name on PATH.
-        package: Debian's package that has it.
-        version_argv: arguments that make it tell its version.
+        package: Debian's package.
+        version_argv: arguments with which it prints its version.
         version_pattern: regular expression whose first group is the version in that output.
-        remedy: what to do where it is missing; empty: install the package.
-        version_command: another command that tells its version, where it does not do so itself.
+        remedy: how to install it; empty: by its package.
+        version_command: another command that prints the version, for a program that cannot.
     """
 
     name: str
@@ -39,20 +39,20 @@ class Program:
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
-    """A process to start. ``FILES`` in arguments and contents stands for the directory with its files.
+class ProcessSpec:
+    """A process to start. ``FILES`` in arguments and texts stands for the directory of its files.
 
     Attributes:
-        argv: its command line; the program's name comes first.
-        files: contents by name.
+        argv: its command line, with the program's name first.
+        files: texts of its files, by name.
     """
 
     argv: tuple[str, ...]
     files: Mapping[str, str] = field(default_factory=dict)
 
 
-class Ask(Protocol):
-    """Asks a server over the path, from the client's node, and returns its answer (latin-1).
+class SendRequest(Protocol):
+    """Sends a request over the path, from the client's node, and returns the server's answer (latin-1).
 
     Raises WorkloadError if the server does not answer in time.
     """
@@ -60,26 +60,25 @@ class Ask(Protocol):
     def __call__(self, question: Question) -> str: ...
 
 
-class Wrong(WorkloadError):
-    """A server that speaks another protocol or answers wrongly, or output that cannot be read. One sentence."""
+class ProofFailed(WorkloadError):
+    """A server answers wrongly or speaks another protocol, or output cannot be parsed. The message is one sentence."""
 
 
 class Application(ABC):
     """A server and its client.
 
     Attributes:
-        name: the name that users type; a word of letters, digits and underscores.
-        summary: what it is, in a few words.
+        name: the name that users type; letters, digits and underscores.
+        summary: a description of a few words.
         server, client: the two programs.
         port: the port at which the server listens.
         transport: protocol of that port.
         unit: what an operation is.
         modes, connections, message_bytes, rate: the choices of a load; see ``model.application``.
-        open_loop: whether the client asks at a rate of its own, whatever the server does.
-        counted: whether the client takes a number of operations and not a time; a load may decide it.
-        first_operations: what a ``counted`` client asks for in its first run, which warms up and tells how many
-            operations fill the time.
-        whole_seconds: whether the client takes whole seconds only.
+        open_loop: whether the client sends at a fixed rate, independent of the answers.
+        counted: whether the client runs for a number of operations instead of a time; a load can decide it.
+        first_operations: operations of a ``counted`` client's first run, which warms up and measures the rate.
+        whole_seconds: whether the client accepts only whole seconds.
         serves_once: whether the server ends with its client.
     """
 
@@ -104,71 +103,76 @@ class Application(ABC):
         self.load = load
         self.versions = versions or {}
 
-    def named(self, program: Program) -> str:
-        """Returns a program's name with its version, if that is known."""
+    def describe_program(self, program: Program) -> str:
+        """Returns a program's name, with its version if known."""
         return f"{program.name} {self.versions.get(program.name, '')}".rstrip()
 
     @abstractmethod
-    def serve(self, address: str) -> Start:
-        """Returns the server, which listens on ``address`` alone and stays in the foreground."""
+    def serve(self, address: str) -> ProcessSpec:
+        """Returns the server's process, which listens only on ``address`` and stays in the foreground."""
 
     @abstractmethod
-    def drive(self, address: str, *, seconds: float, operations: int) -> Start:
-        """Returns the client of the server at ``address``.
+    def drive(self, address: str, *, seconds: float, operations: int) -> ProcessSpec:
+        """Returns the process of the client for the server at ``address``.
 
         Args:
-            seconds: how long it asks, unless it is ``counted``.
-            operations: how many operations it asks for, if it is ``counted``.
+            seconds: its run time, unless it is ``counted``.
+            operations: its number of operations, if it is ``counted``.
         """
 
     @abstractmethod
     def parse(self, output: str, operations: int) -> ClientFigures:
-        """Returns what the client's standard output says. Raises Wrong if it cannot be read.
+        """Returns what the client's standard output says. Raises ProofFailed if it cannot be parsed.
 
         Args:
             operations: what a ``counted`` client was asked for.
         """
 
-    def prepare(self, ask: Ask) -> tuple[str, ...]:
-        """Checks that the server answers rightly before the load; returns what was checked, in words. Raises Wrong."""
+    def prepare(self, ask: SendRequest) -> tuple[str, ...]:
+        """Checks the server's answers before the load. Returns the checks as text. Raises ProofFailed."""
         return ()
 
-    def expect(self, ask: Ask, request: str, wanted: str) -> None:
-        """Asks the server in its own words. Raises Wrong unless it answers ``wanted``."""
+    def expect(self, ask: SendRequest, request: str, wanted: str) -> None:
+        """Sends a request of the server's protocol. Raises ProofFailed unless the answer is ``wanted``."""
         answer = ask(Question(self.port, request, length=len(wanted)))
         if answer != wanted:
-            raise Wrong(
-                f"the server at port {self.port} answered {request.split()[0]} with {answer[:40]!r}, not"
-                f" {wanted[:40]!r}: it is no {self.server.name}, or answers wrongly"
-            )
+            raise self.wrong_answer(request.split()[0], answer, wanted)
 
-    def served(self, ask: Ask) -> float | None:
-        """Returns the server's own count of operations since it started; None if it cannot be asked. Raises Wrong."""
+    def wrong_answer(self, request: str, answer: str | bytes, wanted: str = "") -> ProofFailed:
+        """Returns the error for a server's answer to a request, with the wanted answer if there is only one."""
+        instead = f", not with {wanted[:40]!r}" if wanted else ""
+        return ProofFailed(
+            f"the server at port {self.port} answered {request} with {answer[:40]!r}{instead}: it is not"
+            f" {self.server.name}, or it is faulty"
+        )
+
+    def count_served(self, ask: SendRequest) -> float | None:
+        """Requests the server's count of operations since its start; None if it has none. Raises ProofFailed."""
         return None
 
-    def told(self, output: str) -> float | None:
-        """Returns the server's count from its output after its end; None if it says none. Raises Wrong."""
+    def read_server_count(self, output: str) -> float | None:
+        """Reads the server's count in its output after its end; None if there is none. Raises ProofFailed."""
         return None
 
-    def relayed(self, output: str) -> float | None:
-        """Returns the server's count as its client has it, from the client's output; None without one. Raises Wrong."""
+    def read_relayed_count(self, output: str) -> float | None:
+        """Reads the server's count in its client's output; None if there is none. Raises ProofFailed."""
         return None
 
     def tolerance(self, figures: ClientFigures) -> float:
-        """Returns by how many operations the server's count may differ from the client's."""
+        """Returns the largest difference between the server's and the client's count, in operations."""
         return 0.0
 
 
 def number(text: str, what: str, program: Program) -> float:
-    """Returns a number of a client's output. Raises Wrong."""
+    """Parses a number of a client's output. Raises ProofFailed."""
     try:
         return float(text)
     except ValueError:
-        raise Wrong(f"{program.name} wrote {text[:40]!r} for its {what}, which is no number") from None
+        raise ProofFailed(f"{program.name} wrote {text[:40]!r} for its {what}, which is not a number") from None
 
 
-def unreadable(program: Program, wanted: str, output: str) -> Wrong:
+def unreadable(program: Program, wanted: str, output: str) -> ProofFailed:
     """Returns the error for output in which ``wanted`` is missing."""
     line = next((line.strip() for line in reversed(output.splitlines()) if line.strip()), "")
     ending = f"; its last line is {line[:80]!r}" if line else "; it wrote nothing"
-    return Wrong(f"the output of {program.name} has no {wanted}{ending}")
+    return ProofFailed(f"the output of {program.name} has no {wanted}{ending}")

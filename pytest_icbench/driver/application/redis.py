@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``redis``: redis-server asked by redis-benchmark, GET or SET."""
+"""``redis``: redis-server with redis-benchmark, GET or SET."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ import csv
 import re
 from typing import ClassVar
 
-from pytest_icbench.driver.application.protocol import Application, Ask, Program, Start, Wrong, number, unreadable
+from pytest_icbench.driver.application.protocol import (
+    Application,
+    ProcessSpec,
+    Program,
+    SendRequest,
+    number,
+    unreadable,
+)
 from pytest_icbench.model.application import Bounds, ClientFigures
 from pytest_icbench.model.rig import FILES, Question
 
@@ -16,7 +23,7 @@ _COLUMNS = ("avg_latency_ms", "p50_latency_ms", "p99_latency_ms")
 
 
 class Redis(Application):
-    """A redis-server in memory alone: no snapshots, no log of commands."""
+    """redis-server without snapshots and without a log of commands."""
 
     name: ClassVar[str] = "redis"
     summary: ClassVar[str] = "redis-server with redis-benchmark"
@@ -32,27 +39,27 @@ class Redis(Application):
     def _value(self) -> str:
         return "x" * self.load.message_bytes
 
-    def serve(self, address: str) -> Start:
+    def serve(self, address: str) -> ProcessSpec:
         argv = ("redis-server", "--port", str(self.port), "--bind", address, "--protected-mode", "no", "--save", "")
-        return Start((*argv, "--appendonly", "no", "--daemonize", "no", "--dir", FILES))
+        return ProcessSpec((*argv, "--appendonly", "no", "--daemonize", "no", "--dir", FILES))
 
-    def drive(self, address: str, *, seconds: float, operations: int) -> Start:
+    def drive(self, address: str, *, seconds: float, operations: int) -> ProcessSpec:
         argv = ["redis-benchmark", "-h", address, "-p", str(self.port), "-n", str(operations), "--csv"]
         argv += ["-c", str(self.load.connections)]
-        # Not -t: its key differs from the one that was written and read back before.
+        # -t would use another key than the one that was checked.
         command = ["GET", _KEY] if self.load.mode == "get" else ["SET", _KEY, self._value]
-        return Start((*argv, *command))
+        return ProcessSpec((*argv, *command))
 
-    def prepare(self, ask: Ask) -> tuple[str, ...]:
+    def prepare(self, ask: SendRequest) -> tuple[str, ...]:
         value = self._value
         self.expect(ask, f"SET {_KEY} {value}\r\n", "+OK\r\n")
         self.expect(ask, f"GET {_KEY}\r\n", f"${len(value)}\r\n{value}\r\n")
         return ("the value read back is the one written",)
 
-    def served(self, ask: Ask) -> float | None:
+    def count_served(self, ask: SendRequest) -> float | None:
         answer = ask(Question(self.port, "INFO commandstats\r\nQUIT\r\n"))
         if "# Commandstats" not in answer:
-            raise Wrong(f"the server at port {self.port} answered INFO with {answer[:40]!r}: it is no redis-server")
+            raise self.wrong_answer("INFO", answer)
         match = re.search(rf"^cmdstat_{self.load.mode}:calls=(\d+)", answer, re.MULTILINE)
         return float(match[1]) if match else 0.0
 
@@ -65,5 +72,5 @@ class Redis(Application):
         mean, p50, p99 = (number(row[column], column, self.client) * 1e6 for column in _COLUMNS)
         if rate <= 0:
             raise unreadable(self.client, "rate above 0", output)
-        # It tells no time, and does not end before every request has its answer.
+        # redis-benchmark reports no elapsed time and exits only after the last reply.
         return ClientFigures(operations, operations / rate, mean_ns=mean, p50_ns=p50, p99_ns=p99)

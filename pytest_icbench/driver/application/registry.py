@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The applications by the names that users type: built-in ones, and those of other packages."""
+"""The applications by name: built-in and third-party ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pytest_icbench.driver.application.open_loop import HttpOpen, MemcachedOpen,
 from pytest_icbench.driver.application.protocol import Application
 from pytest_icbench.driver.application.redis import Redis
 from pytest_icbench.driver.application.sockperf import Sockperf
-from pytest_icbench.driver.brought import by_name
+from pytest_icbench.driver.third_party import index_by_name
 from pytest_icbench.model.application import label_of, load_of
 
 _BUILTIN: tuple[type[Application], ...] = (
@@ -38,7 +38,7 @@ _BUILTIN: tuple[type[Application], ...] = (
 
 _known: dict[str, type[Application]] = {cls.name: cls for cls in _BUILTIN}
 
-#: The word for all applications.
+#: Stands for all applications.
 ALL = "all"
 
 
@@ -48,19 +48,16 @@ def applications() -> Mapping[str, type[Application]]:
 
 
 def bring(classes: Iterable[type[Application]]) -> None:
-    """Registers the applications of other packages in this process, in place of those of an earlier call.
-
-    Raises UsageError if two applications have the same name.
-    """
-    known = by_name(_BUILTIN, classes, hook="pytest_icbench_applications", plural="applications")
+    """Replaces the third-party applications of this process. Raises UsageError if two have the same name."""
+    known = index_by_name(_BUILTIN, classes, hook="pytest_icbench_applications", plural="applications")
     _known.clear()
     _known.update(known)
 
 
 def labels(texts: Iterable[str], where: str) -> tuple[str, ...]:
-    """Returns the loads that texts name as ids have them, each once; ``all`` stands for every application.
+    """Returns the distinct labels of the loads in ``texts``; ``all`` stands for every application.
 
-    Raises UsageError for an unknown one; ``where`` is the beginning of the message.
+    Raises UsageError for an unknown one; ``where`` begins the message.
     """
     chosen: dict[str, None] = {}
     for text in texts:
@@ -75,7 +72,7 @@ def application(label: str, versions: Mapping[str, str] | None = None) -> Applic
     """Returns the application of a case's label. Raises UsageError for an unknown one.
 
     Args:
-        versions: versions of its programs by name, as far as they are known.
+        versions: known versions of its programs, by name.
     """
     load = load_of(label, _known, "app")
     return _known[load.name](load, versions)

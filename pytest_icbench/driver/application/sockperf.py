@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``sockperf``: one datagram at a time, there and back."""
+"""``sockperf``: round trips of one datagram at a time."""
 
 from __future__ import annotations
 
 import re
 from typing import ClassVar
 
-from pytest_icbench.driver.application.protocol import Application, Ask, Program, Start, unreadable
+from pytest_icbench.driver.application.protocol import Application, ProcessSpec, Program, SendRequest, unreadable
 from pytest_icbench.model.application import Bounds, ClientFigures
 
 _SOCKPERF = Program("sockperf", "sockperf", version_pattern=r"version (\d+\.\d+)")
@@ -23,14 +23,14 @@ class Sockperf(Application):
     transport: ClassVar[str] = "udp"
     message_bytes: ClassVar[Bounds | None] = Bounds(64, 14, 65507)
 
-    def serve(self, address: str) -> Start:
-        return Start(("sockperf", "server", "-i", address, "-p", str(self.port)))
+    def serve(self, address: str) -> ProcessSpec:
+        return ProcessSpec(("sockperf", "server", "-i", address, "-p", str(self.port)))
 
-    def drive(self, address: str, *, seconds: float, operations: int) -> Start:
+    def drive(self, address: str, *, seconds: float, operations: int) -> ProcessSpec:
         argv = ("sockperf", "ping-pong", "-i", address, "-p", str(self.port), "-t", f"{seconds:.0f}")
-        return Start((*argv, "-m", str(self.load.message_bytes), "--full-rtt"))
+        return ProcessSpec((*argv, "-m", str(self.load.message_bytes), "--full-rtt"))
 
-    def prepare(self, ask: Ask) -> tuple[str, ...]:
+    def prepare(self, ask: SendRequest) -> tuple[str, ...]:
         return ("sockperf looks at the number of each message",)
 
     def parse(self, output: str, operations: int) -> ClientFigures:

@@ -7,16 +7,17 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from pytest_icbench.driver.function.frames import frame, swapped
-from pytest_icbench.driver.function.protocol import VETH, Ends, Function, FunctionSpec, Probe
+from pytest_icbench.driver.function.process_function import ProcessFunction
+from pytest_icbench.driver.function.proof import pass_both_ways, swap_macs
+from pytest_icbench.driver.function.protocol import VETH, Ends, FunctionSpec, Probe
 from pytest_icbench.driver.switch.common.daemon import Daemon
-from pytest_icbench.driver.switch.common.ports import MEMIF, VHOST_USER, VHOST_USER_PACKED
+from pytest_icbench.driver.switch.common.userspace_ports import MEMIF, VHOST_USER, VHOST_USER_PACKED
 from pytest_icbench.driver.switch.dpdk import dpdk_process
-from pytest_icbench.driver.switch.forwarder.process import Forwarder, mode_options
+from pytest_icbench.driver.switch.forwarder.forwarder_process import Forwarder, mode_options
 from pytest_icbench.driver.workload.eal import eal_arguments, virtual_device
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.driver.workload.version import workload_version
-from pytest_icbench.errors import ProvisionError, Unsupported, WorkloadError
+from pytest_icbench.errors import Unsupported, WorkloadError
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Endpoint, Pci, Veth
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
@@ -24,19 +25,16 @@ from pytest_icbench.model.switch_traits import Kind
 from pytest_icbench.model.traffic import MAX_FRAME_BYTES, carries_jumbo
 
 _WIRE = "wire"
-#: Parts of the forwarder's modes that lose, double or misplace frames: impairments, which no network function has.
+#: Impairments: parts of the forwarder's modes that lose, double or reorder frames. No network function has them.
 _IMPAIRMENTS = ("drop", "dup", "reorder")
-#: Frames of a proof, each with a UDP port of its own.
-_FRAMES = 20
-_FIRST_PORT = 1024
 #: Descriptors of a ring, the workload's default.
 _RING = 256
 _NO_YIELD = "noyield"
-#: Parts that say how a function runs, and not what it does. Rings hold a power of two.
+#: Parts that say how a function runs, not what it does. A ring has a power of two of descriptors.
 _HOW = re.compile(rf"{_NO_YIELD}|ring(?P<ring>{'|'.join(str(1 << power) for power in range(6, 13))})")
 
 
-class ForwarderFunction(Function):
+class ForwarderFunction(ProcessFunction):
     """A forwarder between two ports, over vhost-user, memif or raw sockets on kernel interfaces."""
 
     name = "forwarder"
@@ -53,9 +51,8 @@ class ForwarderFunction(Function):
     config_keys: ClassVar[Mapping[str, Kind]] = {"arguments": "texts"}
 
     def __init__(self) -> None:
+        super().__init__()
         self._forwarder: Forwarder | None = None
-        self._facts = FunctionFacts(self.name)
-        self._pair, self._hop = 0, 1
         self._arguments: list[str] = []
 
     @classmethod
@@ -68,31 +65,25 @@ class ForwarderFunction(Function):
 
     @classmethod
     def ports_of(cls, function: str) -> tuple[str, ...]:
-        """Returns ``ports``, but for rings those of DPDK: sockets have none."""
+        """Returns ``ports``; with a ring size those of DPDK alone, because sockets have no rings."""
         return tuple(port for port in cls.ports if port != VETH) if _ring(function) else cls.ports
 
     @classmethod
     def mode(cls, function: str) -> str | None:
-        """Returns the forwarder's mode that does a function; None for none, which is a wire. Pure."""
+        """Returns the forwarder's mode that makes a function; None for a wire. Pure."""
         parts, _ = _parts(function)
         return None if parts == [_WIRE] else "+".join(parts)
 
     @classmethod
     def proof(cls, function: str, ends: Ends) -> Sequence[Sequence[Probe]]:
-        """Returns frames in both directions, which pass as they are, or with their MAC addresses swapped."""
+        """Returns frames in both directions, which pass unchanged or with their MAC addresses swapped."""
         swaps = cls.readdresses(function, ends.hops)
-
-        def probes(forth: bool) -> list[Probe]:
-            source, target = (ends.leader, ends.follower) if forth else (ends.follower, ends.leader)
-            frames = [frame(source, target, _FIRST_PORT + number) for number in range(_FRAMES)]
-            says = "has to pass with its MAC addresses swapped" if swaps else "has to pass unchanged"
-            return [Probe(forth, data, swapped(data) if swaps else data, says) for data in frames]
-
-        return probes(True), probes(False)
+        words = "with its MAC addresses swapped" if swaps else "unchanged"
+        return pass_both_ways(ends, swap_macs if swaps else bytes, words)
 
     @classmethod
     def readdresses(cls, function: str, hops: int) -> bool:
-        """Two swaps are none."""
+        """Whether an odd number of swaps is left."""
         return "swap" in (cls.mode(function) or "").split("+") and hops % 2 == 1
 
     @classmethod
@@ -111,15 +102,16 @@ class ForwarderFunction(Function):
     def start(self, session: HostSession, spec: FunctionSpec) -> None:  # noqa: ARG002
         """Starts the forwarder in the node. Raises ProvisionError."""
         node, inner, outer = spec.with_ports()
-        self._pair, self._hop = spec.pair, spec.hop
         argv = self._argv(spec, inner, outer)
-        process = node.spawn(argv, cpus=[spec.cpu], log=spec.log)
-        self._forwarder = Forwarder(Daemon(spec.label, process))
+        self._spec = spec
+        self._daemon = Daemon(spec.label, node.spawn(argv, cpus=[spec.cpu], log=spec.log))
+        self._forwarder = Forwarder(self._daemon)
         self._arguments = argv[1:]
 
     def await_started(self) -> None:
         """Waits until the forwarder forwards. Raises ProvisionError with the log's tail."""
-        hello = self._live().await_ready(dpdk_process.START_S)
+        _, forwarder = self._live()
+        hello = forwarder.await_ready(dpdk_process.START_S)
         version = ", ".join(str(hello[name]) for name in ("version", "dpdk") if hello[name])
         self._facts = FunctionFacts(self.name, version, {"arguments": self._arguments})
 
@@ -136,8 +128,8 @@ class ForwarderFunction(Function):
         asked = _ring(spec.function)
         if asked and any(getattr(port, "role", None) not in ("front-end", "client") for port in (inner, outer)):
             raise Unsupported(
-                f"{spec.function}: the rings of these ports are those of what is linked to the function; ask for them"
-                " by --icbench-ring, or measure over a switch"
+                f"{spec.function}: the switch or endpoint at the other end sets the ring size of these ports: use"
+                " --icbench-ring, or measure over a switch"
             )
         ring = asked or _RING
         devices = [
@@ -149,23 +141,18 @@ class ForwarderFunction(Function):
         eal[eal.index("-m") + 1] = str(ForwarderFunction.hugepages_mib)
         return [program, "dpdk-forward", *options, "--", *eal[:-1], *(f"--vdev={device}" for device in devices)]
 
-    def facts(self) -> FunctionFacts:
-        return self._facts
-
-    def _live(self) -> Forwarder:
-        if self._forwarder is None:
-            raise ProvisionError("the function was not started")
-        return self._forwarder
-
-    def check(self) -> None:
-        self._live().daemon.check()
+    def _live(self) -> tuple[FunctionSpec, Forwarder]:
+        spec, _ = self.live()
+        assert self._forwarder is not None  # made with the process
+        return spec, self._forwarder
 
     def counters(self) -> FunctionCounters:
-        """Returns the forwarder's own counters; nothing is denied."""
-        counters = self._live().counters()
+        """Returns the forwarder's counters; nothing is dropped on purpose."""
+        spec, forwarder = self._live()
+        counters = forwarder.counters()
         inner, outer = counters.ports
         return FunctionCounters(
-            self._pair,
+            spec.pair,
             taken=inner.rx,
             given=outer.tx,
             taken_back=outer.rx,
@@ -173,27 +160,19 @@ class ForwarderFunction(Function):
             busy_cycles=counters.busy_cycles,
             idle_cycles=counters.idle_cycles,
             busy_polls=counters.polls - counters.empty_polls,
-            hop=self._hop,
+            hop=spec.hop,
             control_taken=inner.control,
             control_given=outer.tx_control,
         )
 
-    def leave(self) -> None:
-        if self._forwarder is not None:
-            self._forwarder.daemon.leave()
-
-    def stop(self) -> None:
-        if self._forwarder is not None:
-            self._forwarder.daemon.stop()
-
 
 def _parts(function: str) -> tuple[list[str], list[str]]:
-    """Returns the parts that say what a function does, and those that say how it runs."""
+    """Returns the parts that say what a function does, then those that say how it runs."""
     parts = function.split("+")
     return [part for part in parts if not _HOW.fullmatch(part)], [part for part in parts if _HOW.fullmatch(part)]
 
 
 def _ring(function: str) -> int | None:
-    """Returns the descriptors of its rings; None if its name does not say."""
+    """Returns the ring size in descriptors; None if the name has none."""
     found = [match["ring"] for part in function.split("+") if (match := _HOW.fullmatch(part)) and match["ring"]]
     return int(found[0]) if found else None

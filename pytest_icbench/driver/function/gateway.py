@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Several features in one function: a router of the kernel, behind whose rules Suricata inspects (NFQUEUE).
+"""``nat+acl10+police20k+inspect``: a router of the kernel whose accepted frames Suricata inspects (NFQUEUE).
 
-``nat+acl10+police20k+inspect``: frames that nftables lets pass wait in a queue of the kernel for Suricata's verdict.
+Frames that nftables accepts wait in a queue of the kernel for Suricata's verdict.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pytest_icbench.driver.function import frames
+from pytest_icbench.driver.function import proof
+from pytest_icbench.driver.function.grammar import ParsedFunction, Parts
 from pytest_icbench.driver.function.linux import LinuxFunction
-from pytest_icbench.driver.function.linux_parts import Parts
-from pytest_icbench.driver.function.protocol import VETH, Ends, Function, FunctionSpec, Probe, SetRate
+from pytest_icbench.driver.function.protocol import VETH, Ends, FunctionSpec, Probe, SetRate
 from pytest_icbench.driver.function.suricata import SuricataFunction
-from pytest_icbench.driver.function.suricata_engine import Engine, Program, rules, text
+from pytest_icbench.driver.function.suricata_engine import Engine, Program, rule_file, rule_text
 from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported
 from pytest_icbench.host.namespaces import entered
 from pytest_icbench.host.session import HostSession
@@ -27,36 +27,25 @@ from pytest_icbench.model.switch_traits import Kind
 
 _INSPECT = re.compile(r"inspect\d*", re.ASCII)
 _TOOL_S = 20.0
-#: How frames come to Suricata: behind all filters, before sources are translated. Kernels built without nft's queue may
-#: have that of iptables.
+#: Queues frames for Suricata after all filters and before source NAT. Kernels without nft's queue may have the one of
+#: iptables.
 _NFT = "table ip icbench_inspect { chain inspect { type filter hook postrouting priority -150; queue num 0; } }\n"
 _IPTABLES = ("iptables", "-t", "mangle", "-A", "POSTROUTING", "-j", "NFQUEUE", "--queue-num", "0")
-#: In the namespace of this thread: what waits, what found no room, and the number of the last packet.
+#: The queues in the namespace of this thread, with the columns of dropped packets and of the last packet's number.
 _QUEUE = Path("/proc/thread-self/net/netfilter/nfnetlink_queue")
 _DROPPED_AT, _SEQUENCE_AT = 5, 7
-#: Frames of a proof for rules of the inspection, at most, beside the last one's, and the UDP port of the first of them.
+#: Frames of a proof for the first rules of the inspection, at most; the last rule has one more. Their first UDP port.
 _LISTED_FRAMES, _FIRST_PORT = 10, 40_000
-#: The port of a frame that the proof of the router has sent, to which frames of side b are answers.
+#: UDP port of a frame in the router's proof that frames of side b answer.
 _ANSWERED_PORT = 1024
 
 
-def _split(function: str) -> tuple[str, str] | None:
-    """Returns what the router does and what is inspected; None for a function of another component."""
-    words = function.split("+")
-    inspected = [word for word in words if _INSPECT.fullmatch(word)]
-    rest = "+".join(word for word in words if word not in inspected)
-    parts = Parts.of(rest) if len(inspected) == 1 and rest else None
-    if parts is None or parts.deny_percent != 100 or SuricataFunction.parts(inspected[0]) is None:
-        return None
-    return rest, inspected[0]
-
-
-class GatewayFunction(Function):
-    """A router with nftables' rules and with Suricata behind them."""
+class GatewayFunction(ParsedFunction[tuple[str, str]]):
+    """A router with rules of nftables, followed by Suricata."""
 
     name = "gateway"
     ports = (VETH,)
-    polls = True  # Suricata's part takes a CPU
+    polls = True  # Suricata needs a CPU
     help = "parts of linux and inspectN (rules on payloads) joined by +, without denyP"
     memory_mib = 72
     config_keys: ClassVar[Mapping[str, Kind]] = {"nft": "text", "rules": "text", "settings": "texts"}
@@ -64,80 +53,73 @@ class GatewayFunction(Function):
     def __init__(self) -> None:
         self._router = LinuxFunction()
         self._engine: Engine | None = None
-        self._facts = FunctionFacts(self.name)
         self._netns = ""
 
     @classmethod
-    def _split_of(cls, function: str) -> tuple[str, str]:
-        split = _split(function)
-        if split is None:
-            raise ProvisionError(f"{cls.name} has no function '{function}'; it has {cls.help}")
-        return split
+    def parse(cls, function: str) -> tuple[str, str] | None:
+        """Returns the parts of the router and the inspecting part; None for a function of another component."""
+        words = function.split("+")
+        inspected = [word for word in words if _INSPECT.fullmatch(word)]
+        rest = "+".join(word for word in words if word not in inspected)
+        parts = Parts.parse(rest) if len(inspected) == 1 and rest else None
+        if parts is None or parts.deny_percent != 100 or not SuricataFunction.has(inspected[0]):
+            return None
+        return rest, inspected[0]
 
     @classmethod
-    def has(cls, function: str) -> bool:
-        return _split(function) is not None
-
-    @classmethod
-    def seen(cls, function: str, ends: Ends) -> tuple[Address, Address]:
-        """Returns what the router shows."""
-        return LinuxFunction.seen(cls._split_of(function)[0], ends)
+    def visible_addresses(cls, function: str, ends: Ends) -> tuple[Address, Address]:
+        """Returns the addresses that the router shows."""
+        return LinuxFunction.visible_addresses(cls.parse_own(function)[0], ends)
 
     @classmethod
     def proof(cls, function: str, ends: Ends) -> Sequence[Sequence[Probe]]:
-        """Returns the frames that prove the router, and some of both sides whose payload has to be denied."""
-        router, inspected = cls._split_of(function)
-        parts = SuricataFunction.parts(inspected)
-        assert parts is not None
+        """Returns the proof of the router, with frames of both sides whose payload has to be dropped."""
+        router, inspected = cls.parse_own(function)
+        parts = SuricataFunction.parse_own(inspected)
         stages = [list(stage) for stage in LinuxFunction.proof(router, ends)]
-        seen_by_leader, seen_by_follower = cls.seen(function, ends)
+        seen_by_leader, seen_by_follower = cls.visible_addresses(function, ends)
         for place in sorted({*range(min(parts.rules, _LISTED_FRAMES)), parts.rules - 1}):
             says = f"has to be denied: rule {place + 1} of the inspection is for it"
-            forth = frames.frame(ends.leader, seen_by_leader, _FIRST_PORT + place, text=text(place))
-            back = frames.frame(ends.follower, seen_by_follower, _ANSWERED_PORT, text=text(place))
+            forth = proof.frame(ends.leader, seen_by_leader, _FIRST_PORT + place, text=rule_text(place))
+            back = proof.frame(ends.follower, seen_by_follower, _ANSWERED_PORT, text=rule_text(place))
             stages[0].append(Probe(True, forth, None, says))
-            stages[1].append(Probe(False, frames.numbered(back, _FIRST_PORT + place), None, says))
+            stages[1].append(Probe(False, proof.set_number(back, _FIRST_PORT + place), None, says))
         return stages
 
     @classmethod
     def set_rate(cls, function: str, frame_bytes: float) -> SetRate | None:
-        return LinuxFunction.set_rate(cls._split_of(function)[0], frame_bytes)
+        return LinuxFunction.set_rate(cls.parse_own(function)[0], frame_bytes)
 
     @classmethod
     def most_flows(cls, function: str) -> int | None:
-        return LinuxFunction.most_flows(cls._split_of(function)[0])
+        return LinuxFunction.most_flows(cls.parse_own(function)[0])
 
     @classmethod
     def only_answers(cls, function: str) -> bool:
-        return LinuxFunction.only_answers(cls._split_of(function)[0])
+        return LinuxFunction.only_answers(cls.parse_own(function)[0])
 
     @classmethod
     def directories(cls, session: HostSession) -> Sequence[Path]:
         return Program.find(session).directories
 
     def probe(self, session: HostSession, function: str) -> FunctionFacts:
-        """Returns the versions of the kernel, of nft and of Suricata. Raises Unsupported with what is missing."""
-        router, _ = self._split_of(function)
+        """Returns the versions of the kernel, nft and Suricata. Raises Unsupported with what is missing."""
+        router, _ = self.parse_own(function)
         versions = (self._router.probe(session, router).version, Program.version(session))
         return FunctionFacts(self.name, ", ".join(filter(None, versions)))
 
     def start(self, session: HostSession, spec: FunctionSpec) -> None:
-        """Makes the router, then the queue, then Suricata behind it. Raises ProvisionError with their own words."""
-        router, inspected = self._split_of(spec.function)
-        parts = SuricataFunction.parts(inspected)
-        assert parts is not None
-        assert spec.node_facts is not None
-        self._netns = spec.node_facts.netns
+        """Makes the router and the queue, then starts Suricata. Raises ProvisionError with their messages."""
+        router, inspected = self.parse_own(spec.function)
+        parts = SuricataFunction.parse_own(inspected)
+        self._netns = spec.netns
         self._router.start(session, replace(spec, function=router))
         queue = _queue(session, self._netns)
         nfq = {"nfq": {"mode": "accept", "fail-open": False}}
-        self._engine = engine = Engine(session, spec, nfq, ["-q", "0"], rules(parts))
+        self._engine = engine = Engine(session, spec, nfq, ["-q", "0"], rule_file(parts))
         engine.await_started()
         config: dict[str, Any] = {**self._router.facts().config, "queue": queue, **engine.config}
         self._facts = FunctionFacts(self.name, self.probe(session, spec.function).version, config)
-
-    def facts(self) -> FunctionFacts:
-        return self._facts
 
     def _live(self) -> Engine:
         if self._engine is None:
@@ -152,13 +134,13 @@ class GatewayFunction(Function):
         self._router.forget()
 
     def counters(self) -> FunctionCounters:
-        """Returns the router's counters, with what Suricata denied and what found no room in its queue."""
+        """Returns the router's counters with Suricata's drops and the overrun of its queue."""
         shown = self._live().settled(lambda: self._queued()[0])
         counters = self._router.counters()
         return replace(counters, denied=(counters.denied or 0) + shown["blocked"], overrun=self._queued()[1])
 
     def _queued(self) -> tuple[int, int]:
-        """Returns the packets that came to Suricata's queue, and those that found no room in it."""
+        """Returns the packets that reached Suricata's queue and those dropped because it was full."""
         with entered(self._netns):
             lines = _QUEUE.read_text(encoding="ascii").splitlines()
         words = lines[0].split() if lines else []
@@ -171,7 +153,7 @@ class GatewayFunction(Function):
 
 
 def _queue(session: HostSession, netns: str) -> str:
-    """Leads what a router forwards into queue 0; returns how. Raises Unsupported where the kernel has no queue."""
+    """Sends forwarded packets into queue 0; returns the rule. Raises Unsupported if the kernel has no queue."""
     try:
         session.spawner.run(["nft", "-f", "-"], timeout_s=_TOOL_S, netns=netns, input=_NFT)
     except (NotStarted, ProvisionError):

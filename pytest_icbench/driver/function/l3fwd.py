@@ -3,49 +3,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from pytest_icbench.driver.function.dpdk_function import ROUTER_PORTS, DpdkFunction, check_ports
-from pytest_icbench.driver.function.linux import LinuxFunction
-from pytest_icbench.driver.function.linux_parts import SOURCES
-from pytest_icbench.driver.function.protocol import Ends, FunctionSpec, Probe
+from pytest_icbench.driver.function.grammar import SOURCES, Parts, RouterFunction
+from pytest_icbench.driver.function.process_function import ROUTER_PORTS, DpdkFunction, check_ports
+from pytest_icbench.driver.function.protocol import Ends, FunctionSpec
 from pytest_icbench.driver.switch.dpdk.dpdk_process import START_S
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.model.endpoint import Address
 
-_FUNCTION = "route"
 _STARTED = "entering main loop"
-#: It reads routes of IPv4 only beside some of IPv6: those of documentation (RFC 3849).
+#: It reads routes of IPv4 only if there are routes of IPv6: one for documentation (RFC 3849).
 _ROUTES_IPV6 = "R2001:db8::/32 0\n"
 
 
 def routes(ends: Ends) -> str:
-    """Returns the routes of IPv4: port 0 leads to side a and to the addresses of its flows, port 1 to side b. Pure."""
+    """Returns the IPv4 routes: port 0 to side a and to the addresses of its flows, port 1 to side b. Pure."""
     return f"R{ends.leader.ip}/32 0\nR{SOURCES} 0\nR{ends.follower.ip}/32 1\n"
 
 
-class L3fwdFunction(DpdkFunction):
+class L3fwdFunction(RouterFunction, DpdkFunction):
     """A router."""
 
     name = "l3fwd"
     ports = ROUTER_PORTS
     help = "route"
-    hugepages_mib = 256  # two tables of routes of 64 MiB each, and its buffers
+    hugepages_mib = 256  # two routing tables of 64 MiB each, and its buffers
     takes_binary = True
 
     @classmethod
-    def has(cls, function: str) -> bool:
-        return function == _FUNCTION
-
-    @classmethod
-    def seen(cls, function: str, ends: Ends) -> tuple[Address, Address]:
-        """Returns the sides' IP addresses behind the router's own MAC addresses."""
-        return LinuxFunction.seen(function, ends)
-
-    @classmethod
-    def proof(cls, function: str, ends: Ends) -> Sequence[Sequence[Probe]]:
-        """Returns the frames that prove any router."""
-        return LinuxFunction.proof(function, ends)
+    def parse(cls, function: str) -> Parts | None:
+        return Parts() if function == "route" else None
 
     def start(self, session: HostSession, spec: FunctionSpec) -> None:
         """Starts it in the node and waits until it polls. Raises ProvisionError with the log's tail."""
@@ -65,4 +50,4 @@ class L3fwdFunction(DpdkFunction):
             failure="has not begun to poll",
             timeout_s=2 * START_S,  # it waits for links up to 9 s
         )
-        self.started(session, {"arguments": options, **texts})
+        self.record_facts(session, {"arguments": options, **texts})

@@ -5,30 +5,28 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pytest_icbench.driver.function.frames import TTL, frame, routed
-from pytest_icbench.driver.function.linux_parts import (
+from pytest_icbench.driver.function.grammar import (
     FCS_BYTES,
     FIRST_PORT,
-    POOL_PORTS,
+    OWN_PORT,
+    POOL_FIRST,
+    POOL_LAST,
     SOURCES,
-    UNASKED_PORT,
     Parts,
-    accounts,
-    ruleset,
-    shaper,
+    RouterFunction,
+    pool_of,
 )
-from pytest_icbench.driver.function.parts_function import PartsFunction
-from pytest_icbench.driver.function.protocol import VETH, Ends, FunctionSpec, Probe, SetRate
+from pytest_icbench.driver.function.protocol import VETH, Ends, FunctionSpec, SetRate
 from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported
 from pytest_icbench.host.changes import Changes
 from pytest_icbench.host.namespaces import entered
 from pytest_icbench.host.net import conntrack, links
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.model.endpoint import Address, Veth
+from pytest_icbench.model.endpoint import Address
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
 from pytest_icbench.model.switch_traits import Kind
 
@@ -39,19 +37,11 @@ _SCOPE_LINK = 253
 _ONLINK = 4
 #: Packages of the programs.
 _PACKAGES = {"nft": "nftables", "tc": "iproute2"}
-#: Frames of a proof that are in no access list, and at most so many of those at the beginning of it, beside its last.
-_FREE_FRAMES, _LISTED_FRAMES = 20, 100
-_FREE_PORT = 1024
 #: How far the accepted rate may lie from the one that is set.
 _TOLERANCE = 0.02
-_POOL_AT = 16
+#: Frames of the longest queue of a shaper.
+QUEUE_FRAMES = 100
 _DROPPED = re.compile(r"dropped (\d+)")
-
-
-def pool_of(ends: Ends) -> Address:
-    """Returns the address that a NAT shows to side b: of the network of the pair, behind the function's outer port."""
-    network, _, _ = ends.leader.ip.rpartition(".")
-    return Address(ip=f"{network}.{_POOL_AT}", mac=ends.outer.mac, prefix=ends.leader.prefix)
 
 
 def make_router(netns: str, ends: Ends, inner: str, outer: str) -> None:
@@ -75,7 +65,89 @@ def make_router(netns: str, ends: Ends, inner: str, outer: str) -> None:
         route.route("add", dst="0.0.0.0/0", type="blackhole")
 
 
-class LinuxFunction(PartsFunction):
+def ruleset(parts: Parts, pool: Address, inner: str, outer: str) -> str:
+    """Returns the rules for ``nft -f``; empty for a plain router.
+
+    Args:
+        pool: the address that sources are translated to.
+        inner, outer: names of the function's interfaces.
+    """
+    lines = ["table ip icbench {", "  counter denied {}"]
+    if parts.listed:
+        lines += ["  chain refused { counter name denied drop; }"]
+    rules: list[str] = []
+    if parts.police_pps:
+        limit = f"limit rate over {parts.police_pps}/second burst {parts.police_burst} packets"
+        rules.append(f'iifname "{inner}" {limit} counter name denied drop')
+    rules += [
+        f"udp dport {FIRST_PORT + place} {'goto refused' if parts.denies(place) else 'accept'}"
+        for place in range(parts.rules)
+    ]
+    if parts.elements:
+        elements = ", ".join(
+            f"{FIRST_PORT + place} : {'goto refused' if parts.denies(place) else 'accept'}"
+            for place in range(parts.elements)
+        )
+        rules.append(f"udp dport vmap {{ {elements} }}")
+    if rules:
+        lines += ["  chain forward {", "    type filter hook forward priority 0; policy accept;"]
+        lines += [*(f"    {rule}" for rule in rules), "  }"]
+    if parts.firewall:
+        # A receiver's announcement is none of the denied frames that a launch accounts for.
+        apart = f'    iifname "{outer}" ct state new,invalid udp dport {OWN_PORT} drop'
+        lines += [
+            "  chain entering {",
+            "    type filter hook prerouting priority 0; policy accept;",
+            *([] if parts.denial is None else [apart]),
+            f'    iifname "{outer}" ct state new,invalid counter name denied drop',
+            "  }",
+        ]
+    if parts.nat:
+        lines += [
+            "  chain leaving {",
+            "    type nat hook postrouting priority 100; policy accept;",
+            f'    oifname "{outer}" ip saddr {SOURCES} udp sport < 1024 snat to {pool.ip}:{POOL_FIRST}-{POOL_LAST}',
+            f'    oifname "{outer}" snat to {pool.ip}',
+            "  }",
+        ]
+    return "\n".join([*lines, "}", ""]) if len(lines) > 2 else ""
+
+
+def accounting_rules(inner: str, outer: str) -> str:
+    """Returns the rules that count the workload's control frames from side a: in a chain data are counted without them.
+
+    The window of a control frame, 65535, stands behind the UDP header and the stream. A frame is taken before the table
+    of connections sees it, which may have no room for it.
+    """
+    hooks = (("taken", "prerouting", -300, "iifname", inner), ("given", "postrouting", 200, "oifname", outer))
+    lines = ["table ip icbench_accounts {"]
+    for name, hook, priority, direction, interface in hooks:
+        lines += [
+            f"  counter {name} {{}}",
+            f"  chain {name} {{",
+            f"    type filter hook {hook} priority {priority}; policy accept;",
+            f'    {direction} "{interface}" udp dport 9 @th,80,16 0xffff counter name {name}',
+            "  }",
+        ]
+    return "\n".join([*lines, "}", ""])
+
+
+def shaper_commands(parts: Parts, outer: str) -> list[list[str]]:
+    """Returns the arguments of ``tc`` that make the shaper; none without one."""
+    if not parts.shape_bits:
+        return []
+    # A burst of 15 kB makes up for a CPU that comes late by some milliseconds, and is over before the first window.
+    return [
+        ["qdisc", "add", "dev", outer, "root", "handle", "1:", "htb", "default", "1"],
+        [
+            *("class", "add", "dev", outer, "parent", "1:", "classid", "1:1", "htb"),
+            *("rate", f"{parts.shape_bits}bit", "burst", "15k", "cburst", "15k"),
+        ],
+        ["qdisc", "add", "dev", outer, "parent", "1:1", "pfifo", "limit", str(QUEUE_FRAMES)],
+    ]
+
+
+class LinuxFunction(RouterFunction):
     """A router of the kernel between two veth links, with nftables' rules and a shaper of HTB."""
 
     name = "linux"
@@ -93,69 +165,22 @@ class LinuxFunction(PartsFunction):
         self._netns = ""
         self._spec: FunctionSpec | None = None
         self._parts = Parts()
-        self._facts = FunctionFacts(self.name)
         self._rules = ""
         self._host: Changes | None = None
 
     @classmethod
-    def parts(cls, function: str) -> Parts | None:
-        return Parts.of(function)
-
-    @classmethod
-    def seen(cls, function: str, ends: Ends) -> tuple[Address, Address]:
-        """Returns the sides' IP addresses, or the pool's, behind the function's own MAC addresses."""
-        leader = pool_of(ends).ip if cls.parts_of(function).nat else ends.leader.ip
-        prefix = ends.leader.prefix
-        return Address(ends.follower.ip, ends.inner.mac, prefix), Address(leader, ends.outer.mac, prefix)
-
-    @classmethod
-    def proof(cls, function: str, ends: Ends) -> Sequence[Sequence[Probe]]:
-        """Returns frames of side a to ports within and without the access list, then side b's answers to them."""
-        parts = cls.parts_of(function)
-        pool = pool_of(ends).ip if parts.nat else None
-        seen_by_leader, seen_by_follower = cls.seen(function, ends)
-        ttl = f"with TTL {TTL - ends.hops} and new MAC addresses"
-        to_b = f"has to leave from {pool or ends.leader.ip} {ttl}"
-        forth: list[Probe] = []
-        back: list[Probe] = []
-        listed = sorted({*range(min(parts.listed, _LISTED_FRAMES)), *([parts.listed - 1] if parts.listed else [])})
-        ports = [(_FREE_PORT + number, False) for number in range(_FREE_FRAMES)]
-        ports += [(FIRST_PORT + place, parts.denies(place)) for place in listed]
-        for port, denied in ports:
-            sent = frame(ends.leader, seen_by_leader, port)
-            out = routed(sent, ends.outer.mac, ends.follower.mac, source_ip=pool, hops=ends.hops)
-            forth.append(Probe(True, sent, None if denied else out, "has to be denied" if denied else to_b))
-        for number in range(_FREE_FRAMES if parts.firewall else 0):
-            sent = frame(ends.follower, seen_by_follower, UNASKED_PORT + number)
-            back.append(Probe(False, sent, None, "has to be denied: nobody asked"))
-        for number in range(_FREE_FRAMES):
-            sent = frame(ends.follower, seen_by_follower, _FREE_PORT + number)
-            target = ends.leader.ip if pool else None
-            out = routed(sent, ends.inner.mac, ends.leader.mac, target_ip=target, hops=ends.hops)
-            back.append(Probe(False, sent, out, f"has to reach {ends.leader.ip} {ttl}"))
-        return forth, back
-
-    @classmethod
     def set_rate(cls, function: str, frame_bytes: float) -> SetRate | None:
         """Returns the policer's rate, or the shaper's at frames of that size, whose FCS the kernel does not count."""
-        parts = cls.parts_of(function)
+        parts = cls.parse_own(function)
         if parts.police_pps:
             return SetRate(parts.police_pps, _TOLERANCE, parts.police_burst)
         if parts.shape_bits:
             return SetRate(parts.shape_bits / 8 / (frame_bytes - FCS_BYTES), _TOLERANCE)
         return None
 
-    @classmethod
-    def most_flows(cls, function: str) -> int | None:
-        return POOL_PORTS if cls.parts_of(function).nat else None
-
-    @classmethod
-    def only_answers(cls, function: str) -> bool:
-        return cls.parts_of(function).stateful
-
     def probe(self, session: HostSession, function: str) -> FunctionFacts:
         """Returns the versions of the kernel and of nft. Raises Unsupported with the package that is missing."""
-        parts = self.parts_of(function)
+        parts = self.parse_own(function)
         versions = [f"Linux {session.root.read('/proc/sys/kernel/osrelease') or ''}".strip()]
         needed = ["nft"] if parts.stateful or parts.listed or parts.police_pps else []
         if parts.sessions and (misfit := conntrack.size_misfit(session.root, parts.sessions)) is not None:
@@ -172,19 +197,17 @@ class LinuxFunction(PartsFunction):
 
     def start(self, session: HostSession, spec: FunctionSpec) -> None:
         """Makes a router of the node: routes, rules, shaper. Raises ProvisionError with the program's own words."""
-        _, inner, outer = spec.with_ports()
-        if not isinstance(inner, Veth) or not isinstance(outer, Veth) or spec.node_facts is None:
-            raise ProvisionError(f"function {spec.function} needs kernel interfaces")
-        self._session, self._spec, self._netns = session, spec, spec.node_facts.netns
-        self._parts = parts = self.parts_of(spec.function)
-        self._rules = ruleset(parts, pool_of(spec.ends), inner.interface, outer.interface)
+        inner, outer = spec.interfaces
+        self._session, self._spec, self._netns = session, spec, spec.netns
+        self._parts = parts = self.parse_own(spec.function)
+        self._rules = ruleset(parts, pool_of(spec.ends), inner, outer)
         own = str(spec.config.get("nft", "")).rstrip("\n")
         rules = self._rules + (f"{own}\n" if own else "")  # nft wants a line to end
-        make_router(self._netns, spec.ends, inner.interface, outer.interface)
-        counting = accounts(inner.interface, outer.interface) if spec.counts_control else ""
+        make_router(self._netns, spec.ends, inner, outer)
+        counting = accounting_rules(inner, outer) if spec.counts_control else ""
         if rules or counting:
             self._tool(["nft", "-f", "-"], rules + counting)
-        commands = shaper(parts, outer.interface)
+        commands = shaper_commands(parts, outer)
         for arguments in commands:
             self._tool(["tc", *arguments])
         config: dict[str, Any] = {"nft": rules + counting, "tc": [" ".join(arguments) for arguments in commands]}
@@ -198,20 +221,15 @@ class LinuxFunction(PartsFunction):
         assert self._session is not None
         return self._session.spawner.run(argv, timeout_s=_TOOL_S, netns=self._netns, input=text).stdout
 
-    def facts(self) -> FunctionFacts:
-        return self._facts
-
-    def _ports(self) -> tuple[FunctionSpec, str, str]:
-        """Returns the request and the names of both interfaces. Raises ProvisionError if it was not started."""
-        spec = self._spec
-        if spec is None or not isinstance(spec.inner, Veth) or not isinstance(spec.outer, Veth):
+    def _live(self) -> FunctionSpec:
+        if self._spec is None:
             raise ProvisionError("the function was not started")
-        return spec, spec.inner.interface, spec.outer.interface
+        return self._spec
 
     def check(self) -> None:
         """Raises ProvisionError if its interfaces or its rules are gone."""
-        spec, *interfaces = self._ports()
-        for interface in interfaces:
+        spec = self._live()
+        for interface in spec.interfaces:
             if not links.exists(interface, self._netns):
                 raise ProvisionError(f"{spec.label} has lost its link {interface}")
         if self._host is not None:
@@ -223,7 +241,8 @@ class LinuxFunction(PartsFunction):
 
     def counters(self) -> FunctionCounters:
         """Returns what its links carried, and what its rules and its shaper dropped."""
-        spec, inner, outer = self._ports()
+        spec = self._live()
+        inner, outer = spec.interfaces
         by_table: dict[str, dict[str, int]] = {}
         if self._rules or spec.counts_control:
             shown: dict[str, Any] = json.loads(self._tool(["nft", "-j", "list", "counters"]))

@@ -11,14 +11,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from pytest_icbench.driver.function.frames import frame, translated
-from pytest_icbench.driver.function.linux import pool_of
-from pytest_icbench.driver.function.linux_parts import OWN_PORT, POOL_PORTS, UNASKED_PORT, Parts
-from pytest_icbench.driver.function.parts_function import PartsFunction
+from pytest_icbench.driver.function.grammar import OWN_PORT, UNASKED_PORT, Parts, PartsFunction, pool_of
+from pytest_icbench.driver.function.proof import frame, translate
 from pytest_icbench.driver.function.protocol import Ends, FunctionSpec, Probe, SetRate
-from pytest_icbench.driver.switch.common.ports import VHOST_USER, VHOST_USER_PACKED
+from pytest_icbench.driver.switch.common.userspace_ports import VHOST_USER, VHOST_USER_PACKED
 from pytest_icbench.driver.switch.ovs.daemons import find_installation
-from pytest_icbench.driver.switch.ovs.switch import OpenVSwitch
+from pytest_icbench.driver.switch.ovs.userspace_datapath import OpenVSwitch
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Address
@@ -48,12 +46,11 @@ class OvsFunction(PartsFunction):
 
     def __init__(self) -> None:
         self._spec: FunctionSpec | None = None
-        self._facts = FunctionFacts(self.name)
 
     @classmethod
-    def parts(cls, function: str) -> Parts | None:
+    def parse(cls, function: str) -> Parts | None:
         """Returns the parts of a policer alone, or of one of firewall and nat, with a table; None for another."""
-        parts = Parts.of(function)
+        parts = Parts.parse(function)
         if parts is None or "route" in function.split("+"):
             return None
         able = (
@@ -64,28 +61,28 @@ class OvsFunction(PartsFunction):
         return parts if parts in able else None
 
     @classmethod
-    def seen(cls, function: str, ends: Ends) -> tuple[Address, Address]:
+    def visible_addresses(cls, function: str, ends: Ends) -> tuple[Address, Address]:
         """Returns the other side as it is, but side a behind the pool's IP address where that is translated."""
-        if not cls.parts_of(function).nat:
+        if not cls.parse_own(function).nat:
             return ends.follower, ends.leader
         return ends.follower, Address(pool_of(ends).ip, ends.leader.mac, ends.leader.prefix)
 
     @classmethod
     def proof(cls, function: str, ends: Ends) -> Sequence[Sequence[Probe]]:
         """Returns frames of side a, then the answers to them, and frames that nobody asked for."""
-        parts = cls.parts_of(function)
+        parts = cls.parse_own(function)
         pool = pool_of(ends).ip if parts.nat else None
-        _, leader = cls.seen(function, ends)
+        _, leader = cls.visible_addresses(function, ends)
         ports = range(_FIRST_PORT, _FIRST_PORT + _FRAMES)
         forth: list[Probe] = []
         back: list[Probe] = []
         for port in ports:
             sent = frame(ends.leader, ends.follower, port)
             forth.append(
-                Probe(True, sent, translated(sent, source_ip=pool), f"has to leave from {pool or 'its source'}")
+                Probe(True, sent, translate(sent, source_ip=pool), f"has to leave from {pool or 'its source'}")
             )
             sent = frame(ends.follower, leader, port)
-            out = translated(sent, target_ip=ends.leader.ip if pool else None)
+            out = translate(sent, target_ip=ends.leader.ip if pool else None)
             back.append(Probe(False, sent, out, f"has to reach {ends.leader.ip}"))
         if parts.stateful:
             for port in range(UNASKED_PORT, UNASKED_PORT + _FRAMES):
@@ -93,16 +90,8 @@ class OvsFunction(PartsFunction):
         return forth, back
 
     @classmethod
-    def only_answers(cls, function: str) -> bool:
-        return cls.parts_of(function).stateful
-
-    @classmethod
-    def most_flows(cls, function: str) -> int | None:
-        return POOL_PORTS if cls.parts_of(function).nat else None
-
-    @classmethod
     def set_rate(cls, function: str, frame_bytes: float) -> SetRate | None:  # noqa: ARG003 - as ``Function``
-        pps = cls.parts_of(function).police_pps
+        pps = cls.parse_own(function).police_pps
         return SetRate(pps, _TOLERANCE, _burst(pps)) if pps else None
 
     def probe(self, session: HostSession, function: str) -> FunctionFacts:  # noqa: ARG002
@@ -114,7 +103,7 @@ class OvsFunction(PartsFunction):
     def start(self, session: HostSession, spec: FunctionSpec) -> None:
         """Adds the flows, and the policer's meter. Raises ProvisionError with the words of ovs-ofctl."""
         self._spec = spec
-        parts = self.parts_of(spec.function)
+        parts = self.parse_own(spec.function)
         pps, meter = parts.police_pps, ""
         if pps:
             bands = f"bands=type=drop,rate={pps},burst_size={_burst(pps)}"
@@ -132,7 +121,7 @@ class OvsFunction(PartsFunction):
         """Returns the flows of a pair: table 0 tracks connections, table 1 decides."""
         inside, outside = spec.indexes[0] + 1, spec.indexes[-1] + 1
         taken, denied = (f"cookie={_cookie(spec.pair, kind)}" for kind in (_TAKEN, _DENIED))
-        parts = OvsFunction.parts_of(spec.function)
+        parts = OvsFunction.parse_own(spec.function)
         if parts.police_pps:
             return [f"{taken},priority=20,in_port={inside},actions=meter:{spec.pair},output:{outside}"]
         nat, translate = ("", "")
@@ -163,9 +152,6 @@ class OvsFunction(PartsFunction):
             *apart,
         ]
 
-    def facts(self) -> FunctionFacts:
-        return self._facts
-
     @property
     def _switch(self) -> OpenVSwitch:
         """The started switch. Raises ProvisionError if the function was not started."""
@@ -182,7 +168,7 @@ class OvsFunction(PartsFunction):
         switch, spec = self._switch, self._spec
         assert spec is not None
         taken, denied = (switch.packets_by_cookie(_cookie(spec.pair, kind)) for kind in (_TAKEN, _DENIED))
-        parts = self.parts_of(spec.function)
+        parts = self.parse_own(spec.function)
         back = None if parts.denial is None else switch.packets_by_cookie(_cookie(spec.pair, _TAKEN_BACK))
         if parts.police_pps:
             match = _BAND_PACKETS.search(switch.ofctl("meter-stats", f"meter={spec.pair}"))
@@ -197,7 +183,7 @@ class OvsFunction(PartsFunction):
         )
 
     def forget(self) -> None:
-        if self._spec is not None and self.parts_of(self._spec.function).stateful:
+        if self._spec is not None and self.parse_own(self._spec.function).stateful:
             self._switch.daemons.appctl("dpctl/flush-conntrack", f"zone={self._spec.pair}")
 
     def stop(self) -> None:

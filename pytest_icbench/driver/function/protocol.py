@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The protocol of a network function's driver: what starts it, what it does to frames, and how that is proven.
+"""The protocol of a network function's driver: how it starts, what it does to frames, and how that is proven.
 
 A function has two ports between the ends of a pair: the inner one towards side a, the outer one towards side b.
-Another package can bring one by the hook ``pytest_icbench_functions``.
+Other packages provide drivers by the hook ``pytest_icbench_functions``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.model.denial import Denial
-from pytest_icbench.model.endpoint import Address, Endpoint
+from pytest_icbench.model.endpoint import Address, Endpoint, Veth
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
 from pytest_icbench.model.switch_traits import Kind
 
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from pytest_icbench.host.session import HostSession
 
 
-#: The port kind that stands for all interfaces of the kernel, whoever makes them.
+#: The port kind that stands for every interface of the kernel.
 VETH = "veth"
 
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """The four addresses of a pair with a function: its two sides, and the function's ports towards each.
+    """The four addresses of a pair with a function: its two sides, and the function's port towards each side.
 
-    Those of a chain are the same, with the first function's inner and the last one's outer port. In a chain a function
-    sees its neighbours as its sides: the IP address of the pair's side, behind the MAC address of the neighbour.
+    Those of a chain are the first function's inner port and the last one's outer port. To a function of a chain, its
+    neighbours are the sides: they have the IP address of the pair's side and the MAC address of the neighbour.
 
     Attributes:
-        hops: how many functions stand between the two ports.
+        hops: number of functions from the inner to the outer port.
     """
 
     leader: Address
@@ -47,7 +47,7 @@ class Ends:
 
     @staticmethod
     def of(pair: int, leader: Address, follower: Address, hop: int = 1) -> Ends:
-        """Returns those of a function; the ports' addresses are of RFC 2544's second half, without any network."""
+        """Returns the ends of a function. Its ports have addresses of 198.19.0.0/16 (RFC 2544), each with prefix 32."""
         inner, outer = (
             Address(ip=f"198.19.{pair}.{last}", mac=f"02:00:00:01:{pair:02x}:{last:02x}", prefix=32)
             for last in (2 * hop - 1, 2 * hop)
@@ -56,20 +56,24 @@ class Ends:
 
     @staticmethod
     def of_chain(function: str, component: type[Function], row: Sequence[Ends]) -> list[Ends]:
-        """Returns the ends of the functions of a chain, each with its neighbours as its sides.
+        """Returns the ends of each function of a chain, with its neighbours as its sides.
 
         Args:
-            row: those of the functions from side a to side b, with the sides of the pair.
+            row: ends of the functions from side a to side b, all with the sides of the pair.
         """
         forth: list[Ends] = []
         for ends in row:
-            leader = component.seen(function, forth[-1])[1] if forth else ends.leader
+            leader = component.visible_addresses(function, forth[-1])[1] if forth else ends.leader
             forth.append(replace(ends, leader=leader))
         back: list[Ends] = []
         for ends in reversed(forth):
-            follower = component.seen(function, back[-1])[0] if back else ends.follower
+            follower = component.visible_addresses(function, back[-1])[0] if back else ends.follower
             back.append(replace(ends, follower=follower))
         return back[::-1]
+
+    def towards(self, forth: bool) -> tuple[Address, Address]:
+        """Returns sender and receiver of frames from side a to side b, or of the other direction."""
+        return (self.leader, self.follower) if forth else (self.follower, self.leader)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,20 +81,20 @@ class FunctionSpec:
     """The request of a rig to a function.
 
     Attributes:
-        function: what it is asked to do (``nat+acl10``).
+        function: its name (``nat+acl10``).
         pair: number of its pair.
         hop: its place in the chain of its pair, from side a; 1 is the first.
-        hops: how many functions the chain has.
-        counts_control: whether it has to tell control frames from data, if it can.
-        sizes: lengths of the case's frames with FCS, in turn.
-        flows: the label of the case's flows.
-        sides: the kernel interfaces of the pair's two sides, each with its network namespace.
+        hops: number of functions in the chain.
+        counts_control: whether it has to count control frames separately, if it can.
+        sizes: lengths in bytes of the case's frames with FCS, in turn.
+        flows: label of the case's flows.
+        sides: kernel interfaces of the pair's two sides, each with its network namespace.
         inner, outer: its ports as its processes use them, inside ``node``.
-        node, node_facts: the node that it works in; None for a function that is made of the switch's own flows.
+        node, node_facts: the node in which it runs; None for a function made of the switch's own flows.
         switch: the started switch.
         indexes: the switch's ports of the pair, in the order of the path.
         cpu: the CPU of its process.
-        yield_every: what the process is to yield after; 0: it has its CPU for itself.
+        yield_every: number of frames after which the process yields; 0: it has its CPU for itself.
         mtu: layer 3 MTU of its ports.
         config: the user's configuration, checked against ``config_keys``.
         work_dir: private directory for logs.
@@ -125,7 +129,7 @@ class FunctionSpec:
 
     @property
     def directory(self) -> Path:
-        """The directory of its files, at the same path in its node; a driver that has any makes it."""
+        """The directory of its files, at the same path in its node. A driver that has files creates it."""
         node, _, _ = self.with_ports()
         return Path(node.spec.sockets[0]) / self._stem
 
@@ -139,10 +143,24 @@ class FunctionSpec:
         return f"function{self.pair}-{self.hop}"
 
     def with_ports(self) -> tuple[Node, Endpoint, Endpoint]:
-        """Returns the node and both ports of a function that has them. Raises ProvisionError for one that has none."""
+        """Returns the node and both ports. Raises ProvisionError for a function without."""
         if self.node is None or self.inner is None or self.outer is None:
             raise ProvisionError(f"function {self.function} has no node")
         return self.node, self.inner, self.outer
+
+    @property
+    def interfaces(self) -> tuple[str, str]:
+        """Its two kernel interfaces. Raises ProvisionError for other ports."""
+        if not isinstance(self.inner, Veth) or not isinstance(self.outer, Veth):
+            raise ProvisionError(f"function {self.function} needs kernel interfaces")
+        return self.inner.interface, self.outer.interface
+
+    @property
+    def netns(self) -> str:
+        """The network namespace of its node. Raises ProvisionError without a node."""
+        if self.node_facts is None:
+            raise ProvisionError(f"function {self.function} has no node")
+        return self.node_facts.netns
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +171,7 @@ class Probe:
         forth: whether side a sends it, else side b.
         frame: the frame without FCS.
         expected: the frame that the other side has to receive; None if it must not receive any.
-        says: what the function has to do to it, as the end of a sentence.
+        says: what the function has to do with it, as the predicate of a sentence.
     """
 
     forth: bool
@@ -164,12 +182,12 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class SetRate:
-    """The rate that a function lets pass, by which the accounts of launches are judged.
+    """The rate limit of a function, against which the rate of each launch is checked.
 
     Attributes:
         pps: frames per second from side a to side b.
-        tolerance: share by which the rate of a launch may differ.
-        burst: frames that pass at once behind a rest; None where there is no such bound.
+        tolerance: largest relative deviation of a launch.
+        burst: frames that pass at once after an idle time; None without a limit.
     """
 
     pps: float
@@ -181,15 +199,15 @@ class Function(Protocol):
     """A driver. Each function of a rig has its own instance: ``Driver()``.
 
     Attributes:
-        name: the name of the component, as results and ``--icbench-function-config`` have it.
-        ports: port kinds at which its processes work.
-        in_switch: the switch whose own flows make the function, so that it has no node and no ports; None for others.
-        polls: whether its process polls, and takes a CPU in the placement.
-        help: the functions that it has, for messages.
-        chains: whether several can follow each other, and ``proof`` says what ``Ends.hops`` of them do together.
+        name: the name of the component in results and ``--icbench-function-config``.
+        ports: port kinds that its processes can use.
+        in_switch: the switch whose own flows make the function, which then has no node and no ports; None otherwise.
+        polls: whether its process needs a CPU of the placement.
+        help: the functions that it makes, for messages.
+        chains: whether functions can follow each other, with ``proof`` for ``Ends.hops`` of them together.
         hugepages_mib: huge pages of one function over ports in user space.
-        memory_mib: memory that one function takes besides, with its node.
-        any_frame: whether it takes frames of any headers, not only IPv4 and UDP without a VLAN tag.
+        memory_mib: other memory of one function with its node.
+        any_frame: whether it forwards frames with any headers, not only IPv4 and UDP without a VLAN tag.
         config_keys: keys of the user's configuration, with the kind of each value.
         takes_binary: whether ``--icbench-binary NAME=PATH`` names its program.
     """
@@ -205,15 +223,16 @@ class Function(Protocol):
     any_frame: ClassVar[bool] = False
     config_keys: ClassVar[Mapping[str, Kind]] = {}
     takes_binary: ClassVar[bool] = False
+    _facts: FunctionFacts | None = None
 
     @classmethod
     def has(cls, function: str) -> bool:
-        """Whether it does what the name says. Pure."""
+        """Whether it makes the function of that name. Pure."""
         raise NotImplementedError
 
     @classmethod
     def ports_of(cls, function: str) -> tuple[str, ...]:  # noqa: ARG003
-        """Returns those of ``ports`` at which this function works. Pure."""
+        """Returns the members of ``ports`` that this function can use. Pure."""
         return cls.ports
 
     @classmethod
@@ -222,34 +241,34 @@ class Function(Protocol):
         return cls.memory_mib
 
     @classmethod
-    def seen(cls, function: str, ends: Ends) -> tuple[Address, Address]:  # noqa: ARG003 - as drivers override it
-        """Returns the address at which side a sees side b, and side b side a. Pure.
+    def visible_addresses(cls, function: str, ends: Ends) -> tuple[Address, Address]:  # noqa: ARG003 - as drivers override it
+        """Returns the address of side b as side a sees it, then that of side a as side b sees it. Pure.
 
-        A function that forwards frames as they are shows each side to the other one.
+        By default the function does not change addresses.
         """
         return ends.follower, ends.leader
 
     @classmethod
     def proof(cls, function: str, ends: Ends) -> Sequence[Sequence[Probe]]:
-        """Returns the frames that prove the function, in stages that follow each other. Pure.
+        """Returns the frames that prove the function, in consecutive stages. Pure.
 
-        Side a speaks first: to a stateful function a frame of side b is a new connection from outside.
+        Side a sends first, because to a stateful function a frame of side b is a new connection from outside.
         """
         raise NotImplementedError
 
     @classmethod
     def set_rate(cls, function: str, frame_bytes: float) -> SetRate | None:  # noqa: ARG003
-        """Returns the rate that it lets pass at frames of so many bytes with FCS; None if it limits none. Pure."""
+        """Returns its rate limit for frames of ``frame_bytes`` bytes with FCS; None without a limit. Pure."""
         return None
 
     @classmethod
     def most_flows(cls, function: str) -> int | None:  # noqa: ARG003
-        """Returns for how many flows of side a there are ports, where addresses are translated; None for any. Pure."""
+        """Returns the number of flows of side a for which a NAT has ports; None without a limit. Pure."""
         return None
 
     @classmethod
     def denial(cls, function: str) -> Denial | None:  # noqa: ARG003
-        """Returns the share of flows that it denies, and that measured launches then have; None without one. Pure."""
+        """Returns the share of flows that it drops also in measured launches; None if there is none. Pure."""
         return None
 
     @classmethod
@@ -259,24 +278,24 @@ class Function(Protocol):
 
     @classmethod
     def least_cycles(cls, function: str) -> int:  # noqa: ARG003
-        """Returns the busy cycles that each frame has to cost at least. Pure."""
+        """Returns the least number of busy cycles per frame. Pure."""
         return 0
 
     @classmethod
     def readdresses(cls, function: str, hops: int) -> bool:  # noqa: ARG003
-        """Whether frames leave so many of them in a row for another MAC address than their receiver's. Pure."""
+        """Whether frames leave a chain of ``hops`` functions with another MAC address than their receiver's. Pure."""
         return False
 
     @classmethod
     def has_addresses(cls, function: str) -> bool:
-        """Whether frames are for MAC addresses of its own ports, as a router's are. Pure."""
+        """Whether frames are sent to MAC addresses of its own ports, as to a router. Pure."""
         ends = Ends.of(1, Address.of(1, "a"), Address.of(1, "b"))
-        seen = cls.seen(function, ends)
+        seen = cls.visible_addresses(function, ends)
         return [address.mac for address in seen] == [ends.inner.mac, ends.outer.mac]
 
     @classmethod
     def directories(cls, session: HostSession) -> Sequence[Path]:  # noqa: ARG003
-        """Returns the host's directories that its processes read, at the same path in the node. Each has /usr."""
+        """Returns host directories, besides /usr, that its processes read at the same path in the node."""
         return ()
 
     def probe(self, session: HostSession, function: str) -> FunctionFacts:
@@ -284,21 +303,21 @@ class Function(Protocol):
         raise NotImplementedError
 
     def start(self, session: HostSession, spec: FunctionSpec) -> None:
-        """Starts it. Raises ProvisionError with the log's tail, or with the words of the program that refuses."""
+        """Starts it. Raises ProvisionError with the log's tail or with the message of the program that failed."""
 
     def await_started(self) -> None:
-        """Waits until it works, where ``start`` does not: functions then start side by side. Raises as ``start``."""
+        """Waits until it works, so that several functions can start at the same time. Raises as ``start`` does."""
         return
 
     def facts(self) -> FunctionFacts:
         """Returns the version and the configuration with which it was started."""
-        raise NotImplementedError
+        return self._facts or FunctionFacts(self.name)
 
     def check(self) -> None:
         """Raises ProvisionError with the log's tail if it is no longer alive."""
 
     def forget(self) -> None:
-        """Removes all sessions: proofs, and launches of new flows, begin with an empty table. Raises ProvisionError."""
+        """Removes all sessions, because proofs and launches start with an empty table. Raises ProvisionError."""
         return
 
     def counters(self) -> FunctionCounters:
@@ -306,8 +325,8 @@ class Function(Protocol):
         raise NotImplementedError
 
     def leave(self) -> None:
-        """Tells its process to end without waiting for that: functions then end side by side. ``stop`` follows."""
+        """Asks its process to end without waiting, so that several functions can end at the same time."""
         return
 
     def stop(self) -> None:
-        """Ends it; its node ends behind it. Idempotent, bounded in time."""
+        """Ends it before its node ends. Idempotent, bounded in time."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pytest_icbench.driver.brought import by_name
 from pytest_icbench.driver.function.forwarder import ForwarderFunction
 from pytest_icbench.driver.function.gateway import GatewayFunction
 from pytest_icbench.driver.function.ip_pipeline import IpPipelineFunction
@@ -13,10 +12,11 @@ from pytest_icbench.driver.function.l3fwd import L3fwdFunction
 from pytest_icbench.driver.function.linux import LinuxFunction
 from pytest_icbench.driver.function.ovs import OvsFunction
 from pytest_icbench.driver.function.protocol import VETH, Function
-from pytest_icbench.driver.function.subscribers import SubscribersFunction
+from pytest_icbench.driver.function.subscriber_firewalls import SubscribersFunction
 from pytest_icbench.driver.function.suricata import SuricataFunction
-from pytest_icbench.driver.function.testpmd import TestpmdFunction
+from pytest_icbench.driver.function.testpmd_function import TestpmdFunction
 from pytest_icbench.driver.function.vpp import VppFunction
+from pytest_icbench.driver.third_party import index_by_name
 from pytest_icbench.errors import Unsupported, UsageError
 from pytest_icbench.model.switch_traits import SwitchTraits
 from pytest_icbench.wording import alternatives
@@ -47,7 +47,7 @@ def bring(classes: Iterable[type[Function]]) -> None:
 
     Raises UsageError if two components have the same name.
     """
-    known = by_name(_BUILTIN, classes, hook="pytest_icbench_functions", plural="components")
+    known = index_by_name(_BUILTIN, classes, hook="pytest_icbench_functions", plural="components")
     _components.clear()
     _components.update(known)
 

@@ -1,39 +1,197 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """``inspect``: Suricata inline between two kernel interfaces or two virtio-user ports (copy mode ``ips``).
 
-It looks into the payload of every frame. What no rule denies it copies to its other port as it is.
+It inspects the payload of every frame. A frame that no rule drops is copied unchanged to the other port.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar, Protocol
 
-from pytest_icbench.driver.function.dpdk_function import check_ports
-from pytest_icbench.driver.function.frames import frame
-from pytest_icbench.driver.function.linux_parts import FIRST_PORT, Parts
-from pytest_icbench.driver.function.parts_function import PartsFunction
+from pytest_icbench.driver.function.grammar import FIRST_PORT, Parts, PartsFunction
+from pytest_icbench.driver.function.process_function import (
+    ProcessFunction,
+    check_ports,
+    port_statistics,
+    virtio_user_devices,
+)
+from pytest_icbench.driver.function.proof import frame, pass_both_ways
 from pytest_icbench.driver.function.protocol import VETH, Ends, FunctionSpec, Probe
-from pytest_icbench.driver.function.suricata_capture import HUGEPAGES_MIB, Capture, DpdkCapture, KernelCapture
-from pytest_icbench.driver.function.suricata_engine import NAME, TEXT, Engine, Program, rules, text
-from pytest_icbench.driver.switch.common.ports import VHOST_USER, VHOST_USER_PACKED
-from pytest_icbench.errors import ProvisionError
+from pytest_icbench.driver.function.suricata_engine import NAME, TEXT, Engine, Program, rule_file, rule_text
+from pytest_icbench.driver.switch.common.userspace_ports import VHOST_USER, VHOST_USER_PACKED
+from pytest_icbench.driver.workload.eal import eal_arguments
+from pytest_icbench.host.net import links, offloads
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.denial import Denial
 from pytest_icbench.model.endpoint import Veth
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
 from pytest_icbench.model.switch_traits import Kind
 
+_RING, _BUFFERS = 256, 4095
+#: Huge pages for the buffers of both ports and its rings, in MiB.
+HUGEPAGES_MIB = 64
+_PORTS = ("net_virtio_user0", "net_virtio_user1")
 _PART = re.compile(r"inspect(?P<rules>[1-9]\d{0,4})?(\+deny(?P<deny>[1-9]\d{0,2}))?", re.ASCII)
 _MOST_RULES = 10_000
-#: Frames of a proof that are in no rule, and at most so many of those of the first rules, beside the last one's.
-_FREE_FRAMES, _LISTED_FRAMES = 20, 100
-_FREE_PORT = 1024
+#: Frames of a proof for the first rules, at most; the last rule has one more.
+_LISTED_FRAMES = 100
 
 
-class SuricataFunction(PartsFunction):
+class Capture(Protocol):
+    """A way for frames.
+
+    Attributes:
+        settings: its part of ``suricata.yaml``.
+        options: of Suricata's command line.
+    """
+
+    settings: Mapping[str, Any]
+    options: Sequence[str]
+
+    def prepare(self, engine: Engine) -> None:
+        """Completes the set-up once the engine runs."""
+
+    def read_counters(self, spec: FunctionSpec, engine: Engine) -> FunctionCounters:
+        """Returns the counters since the start. Raises ProvisionError if they cannot be read."""
+        raise NotImplementedError
+
+
+class KernelCapture(Capture):
+    """Two kernel interfaces. Raises ProvisionError for other ports."""
+
+    options = ("--af-packet",)
+
+    def __init__(self, session: HostSession, spec: FunctionSpec) -> None:
+        self._netns, self._interfaces = spec.netns, spec.interfaces
+        # It gives frames out as they came in, with the checksum that a sender's kernel has left to its device.
+        offloads.apply(session, spec.sides, {"checksum": "false"})
+        self.settings = af_packet_settings(*self._interfaces)
+        self._unseen = 0
+
+    def prepare(self, engine: Engine) -> None:  # noqa: ARG002 - as ``Capture``
+        """Remembers the frames that came before it."""
+        self._unseen = self._arrived()
+
+    def _arrived(self) -> int:
+        return sum(links.statistics(name, self._netns)["rx_packets"] for name in self._interfaces)
+
+    def read_counters(self, spec: FunctionSpec, engine: Engine) -> FunctionCounters:
+        """Returns what the interfaces carried and what it blocked, once it has counted all frames that arrived."""
+        shown = engine.settled(lambda: self._arrived() - self._unseen)
+        inner, outer = (links.statistics(name, self._netns) for name in self._interfaces)
+        return FunctionCounters(
+            spec.pair,
+            taken=inner["rx_packets"],
+            given=outer["tx_packets"],
+            taken_back=outer["rx_packets"],
+            denied=shown["blocked"],
+            hop=spec.hop,
+            overrun=shown["dropped"],
+        )
+
+
+class DpdkCapture(Capture):
+    """Two virtio-user ports, each polled by a worker that sleeps when nothing comes.
+
+    A worker adds up its counters when a frame comes at least three seconds after the last time. So what the ports took
+    and did not give is what it blocked.
+
+    Args:
+        drivers: directory of DPDK's drivers; None for that which DPDK was built for.
+    """
+
+    options = ("--dpdk",)
+
+    def __init__(self, spec: FunctionSpec, drivers: Path | None) -> None:
+        self._cpu, self._runtime = spec.cpu, spec.directory
+        _, inner, _ = spec.with_ports()
+        eal = eal_arguments(inner, "dpdk", cpu=spec.cpu, ring=_RING, jumbo=False)[:-1]
+        self.settings = dpdk_settings(eal, virtio_user_devices(spec, _RING), spec.mtu, drivers)
+
+    def prepare(self, engine: Engine) -> None:
+        """Leads all its threads to its CPU: Suricata wants one for each worker, so it was given all to choose from."""
+        for thread in Path(f"/proc/{engine.daemon.process.pid}/task").iterdir():
+            with suppress(ProcessLookupError):
+                os.sched_setaffinity(int(thread.name), {self._cpu})
+
+    def read_counters(self, spec: FunctionSpec, engine: Engine) -> FunctionCounters:
+        """Returns what the ports counted."""
+        engine.daemon.check()
+        inner, outer = port_statistics(self._runtime, len(_PORTS))
+        blocked = sum(port["ipackets"] - port["opackets"] for port in (inner, outer))
+        return FunctionCounters(
+            spec.pair,
+            taken=inner["ipackets"],
+            given=outer["opackets"],
+            taken_back=outer["ipackets"],
+            denied=blocked,
+            hop=spec.hop,
+            overrun=0,
+        )
+
+
+def af_packet_settings(inner: str, outer: str) -> dict[str, Any]:
+    """Returns the settings with which it copies frames between two kernel interfaces. Pure."""
+    common = {
+        "threads": 1,
+        "copy-mode": "ips",
+        "cluster-type": "cluster_flow",
+        "defrag": False,
+        "use-mmap": True,
+        "tpacket-v3": False,
+    }
+    interfaces = [
+        {"interface": interface, "copy-iface": other, "cluster-id": number, **common}
+        for number, (interface, other) in enumerate(((inner, outer), (outer, inner)), start=1)
+    ]
+    return {"af-packet": interfaces}
+
+
+def dpdk_settings(eal: Sequence[str], devices: Sequence[str], mtu: int, drivers: Path | None) -> dict[str, Any]:
+    """Returns the settings with which it copies frames between two DPDK ports. Pure.
+
+    Args:
+        eal: EAL's arguments, without devices.
+        devices: the values of ``--vdev``, in the order of the ports.
+        mtu: layer 3 MTU of both.
+        drivers: the directory of DPDK's drivers; None for that which DPDK was built for.
+    """
+    arguments: dict[str, Any] = {"vdev": list(devices)}
+    words = [word for word in eal if word != "--no-telemetry"]
+    for word, following in zip(words, [*words[1:], "-"], strict=True):
+        if word.startswith("-"):
+            arguments[word.lstrip("-")] = "" if following.startswith("-") else following
+    arguments["m"] = str(HUGEPAGES_MIB)
+    if drivers is not None:
+        arguments["d"] = str(drivers)
+    common = {
+        "threads": 1,
+        "interrupt-mode": True,
+        "promisc": False,  # nobody filters before a virtio-user port
+        "multicast": False,
+        "mtu": mtu,
+        "mempool-size": _BUFFERS,
+        "mempool-cache-size": "auto",
+        "rx-descriptors": _RING,
+        "tx-descriptors": _RING,
+        "copy-mode": "ips",
+    }
+    interfaces = [
+        {"interface": port, "copy-iface": other, **common} for port, other in zip(_PORTS, reversed(_PORTS), strict=True)
+    ]
+    affinity = [{"management-cpu-set": {"cpu": []}}, {"worker-cpu-set": {"cpu": ["all"], "mode": "balanced"}}]
+    return {
+        "dpdk": {"eal-params": arguments, "interfaces": interfaces},
+        "threading": {"set-cpu-affinity": True, "cpu-affinity": affinity},
+    }
+
+
+class SuricataFunction(PartsFunction, ProcessFunction):
     """An intrusion prevention system: one worker for each direction."""
 
     name = NAME
@@ -46,11 +204,12 @@ class SuricataFunction(PartsFunction):
     config_keys: ClassVar[Mapping[str, Kind]] = {"rules": "text", "settings": "texts"}
 
     def __init__(self) -> None:
-        self._running: tuple[FunctionSpec, Engine, Capture] | None = None
-        self._facts = FunctionFacts(self.name)
+        super().__init__()
+        self._engine: Engine | None = None
+        self._capture: Capture | None = None
 
     @classmethod
-    def parts(cls, function: str) -> Parts | None:
+    def parse(cls, function: str) -> Parts | None:
         """Returns rules and share of a function; None for another one. Pure."""
         match = _PART.fullmatch(function)
         if match is None:
@@ -61,28 +220,22 @@ class SuricataFunction(PartsFunction):
 
     @classmethod
     def proof(cls, function: str, ends: Ends) -> Sequence[Sequence[Probe]]:
-        """Returns frames that no rule finds and frames for rules, in one direction and then in the other."""
-        parts = cls.parts_of(function)
+        """Returns frames that match no rule and frames for rules, in one direction and then in the other."""
+        parts = cls.parse_own(function)
         listed = sorted({*range(min(parts.rules, _LISTED_FRAMES)), parts.rules - 1})
-
-        def probes(forth: bool) -> list[Probe]:
-            source, target = (ends.leader, ends.follower) if forth else (ends.follower, ends.leader)
-            found = []
-            for number in range(_FREE_FRAMES):
-                sent = frame(source, target, _FREE_PORT + number)
-                found.append(Probe(forth, sent, sent, "has to pass unchanged: no rule is for it"))
+        stages = pass_both_ways(ends, bytes, "unchanged: no rule is for it")
+        for forth, probes in zip((True, False), stages, strict=True):
+            source, target = ends.towards(forth)
             for place in listed:
-                sent = frame(source, target, FIRST_PORT + place, text=text(place))
+                sent = frame(source, target, FIRST_PORT + place, text=rule_text(place))
                 denied = parts.denies(place)
                 says = f"has to {'be denied' if denied else 'pass unchanged'}: rule {place + 1} is for it"
-                found.append(Probe(forth, sent, None if denied else sent, says))
-            return found
-
-        return probes(True), probes(False)
+                probes.append(Probe(forth, sent, None if denied else sent, says))
+        return stages
 
     @classmethod
     def denial(cls, function: str) -> Denial | None:
-        parts = cls.parts_of(function)
+        parts = cls.parse_own(function)
         return None if parts.deny_percent == 100 else Denial(parts.deny_percent, parts.rules, TEXT)
 
     @classmethod
@@ -102,38 +255,16 @@ class SuricataFunction(PartsFunction):
         else:
             check_ports(spec, "Suricata over DPDK")
             capture = DpdkCapture(spec, Program.find(session).drivers)
-        made = rules(self.parts_of(spec.function))
+        made = rule_file(self.parse_own(spec.function))
         engine = Engine(session, spec, capture.settings, capture.options, made)
-        self._running = spec, engine, capture
+        self._spec, self._daemon, self._engine, self._capture = spec, engine.daemon, engine, capture
         engine.await_started()
-        capture.started(engine)
+        capture.prepare(engine)
         self._facts = FunctionFacts(self.name, self.probe(session, spec.function).version, engine.config)
-
-    def facts(self) -> FunctionFacts:
-        return self._facts
-
-    def _live(self) -> tuple[FunctionSpec, Engine, Capture]:
-        if self._running is None:
-            raise ProvisionError("the function was not started")
-        return self._running
-
-    def check(self) -> None:
-        self._live()[1].daemon.check()
 
     def counters(self) -> FunctionCounters:
         """Returns what its ports carried and what it blocked."""
-        spec, engine, capture = self._live()
-        found = capture.carried(engine)
-        return FunctionCounters(
-            spec.pair,
-            taken=found.taken,
-            given=found.given,
-            taken_back=found.taken_back,
-            denied=found.blocked,
-            hop=spec.hop,
-            overrun=found.dropped,
-        )
-
-    def stop(self) -> None:
-        if self._running is not None:
-            self._running[1].daemon.stop()
+        spec, _ = self.live()
+        assert self._engine is not None
+        assert self._capture is not None
+        return self._capture.read_counters(spec, self._engine)

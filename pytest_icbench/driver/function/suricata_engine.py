@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import re
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -12,23 +11,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from pytest_icbench.driver.function.linux_parts import Parts
+from pytest_icbench.driver.function.grammar import Parts
 from pytest_icbench.driver.function.protocol import FunctionSpec
 from pytest_icbench.driver.switch.common.daemon import Daemon
-from pytest_icbench.driver.switch.dpdk.dpdk_process import find_binary
-from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported
+from pytest_icbench.driver.switch.dpdk.dpdk_process import find_binary, query_version
+from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
 
 #: As ``--icbench-binary`` has it.
 NAME = "suricata"
 #: What the rules look for, a rule's place behind it.
 TEXT = "icbench rule "
-_VERSION = re.compile(r"Suricata version ((\d+)\.\S+)")
 _LEAST_MAJOR = 7
 _REMEDY = (
     "install Debian 13's package suricata (on Debian 12, unpack it with its libraries into a directory of its own)"
 )
-_PROBE_S, _START_S, _ANSWER_S = 10.0, 60.0, 5.0
+_START_S, _ANSWER_S = 60.0, 5.0
 #: Its threads add up their counters every 3 s, and its socket shows the sum once a second.
 _SETTLED_S, _POLL_S = 10.0, 0.05
 _STARTED = "Engine started"
@@ -36,7 +34,7 @@ _STARTED = "Engine started"
 _PROTOCOL = "0.2"
 
 
-def text(place: int) -> str:
+def rule_text(place: int) -> str:
     """Returns what a rule looks for in the payload; none is part of another."""
     return f"{TEXT}{place:05d}"
 
@@ -87,15 +85,7 @@ class Program:
     def version(cls, session: HostSession) -> str:
         """Returns its name and version. Raises Unsupported without it, or if it is older than 7."""
         program = cls.find(session)
-        try:
-            shown = session.spawner.run([*program.argv, "-V"], timeout_s=_PROBE_S, check=False)
-        except NotStarted as error:
-            raise Unsupported(f"{program.path} cannot be used as suricata: {error}") from None
-        match = _VERSION.search(shown.stdout)
-        if match is None:
-            words = (shown.stderr or shown.stdout).strip().splitlines()
-            said = f" (it says: {words[-1][:160]})" if words else ""
-            raise Unsupported(f"{program.path} is not Suricata{said}: name one with --icbench-binary suricata=PATH")
+        match = query_version(session, NAME, program.path, [*program.argv, "-V"], r"Suricata version ((\d+)\.\S+)")
         if int(match[2]) < _LEAST_MAJOR:
             raise Unsupported(f"{program.path} is Suricata {match[1]}, which is too old: {_REMEDY}")
         return f"Suricata {match[1]}"
@@ -128,11 +118,11 @@ def configuration(capture: Mapping[str, Any]) -> str:
     return f"%YAML 1.1\n---\n{json.dumps(settings, indent=1)}\n"
 
 
-def rules(parts: Parts) -> str:
+def rule_file(parts: Parts) -> str:
     """Returns the rules: those that deny drop what they find, the others alert. Pure."""
     lines = (
         f"{'drop' if parts.denies(place) else 'alert'} udp any any -> any any"
-        f' (msg:"rule {place}"; content:"{text(place)}"; sid:{place + 1};)'
+        f' (msg:"rule {place}"; content:"{rule_text(place)}"; sid:{place + 1};)'
         for place in range(parts.rules)
     )
     return "".join(f"{line}\n" for line in lines)
@@ -189,7 +179,7 @@ class Engine:
         """Returns the frames that it has seen, lost ones among them, and those that it blocked; 0 until it tells."""
         self.daemon.check()
         try:
-            answer = ask(self._socket, "dump-counters")
+            answer = query_socket(self._socket, "dump-counters")
         except (OSError, ValueError) as error:
             raise ProvisionError(
                 f"{self._spec.label} does not tell its counters: {error}{self.daemon.evidence()}"
@@ -201,7 +191,7 @@ class Engine:
         return {"seen": told["decoder"]["pkts"] + dropped, "blocked": told["ips"]["blocked"], "dropped": dropped}
 
 
-def ask(path: Path, command: str) -> dict[str, Any]:
+def query_socket(path: Path, command: str) -> dict[str, Any]:
     """Returns the answer to a command of Suricata's control socket. Raises OSError; ValueError if it is none."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(_ANSWER_S)

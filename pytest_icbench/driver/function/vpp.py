@@ -13,15 +13,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pytest_icbench.driver.function.linux import pool_of
-from pytest_icbench.driver.function.linux_parts import FCS_BYTES, FIRST_PORT, POOL_PORTS, SOURCES, Parts
+from pytest_icbench.driver.function.grammar import FCS_BYTES, FIRST_PORT, SOURCES, Parts, RouterFunction, pool_of
+from pytest_icbench.driver.function.process_function import ProcessFunction
 from pytest_icbench.driver.function.protocol import VETH, Ends, FunctionSpec, SetRate
-from pytest_icbench.driver.function.word_function import WordFunction
 from pytest_icbench.driver.switch.common.daemon import Daemon
-from pytest_icbench.driver.switch.common.ports import MEMIF, check_socket_path, wait_for_sockets
+from pytest_icbench.driver.switch.common.userspace_ports import MEMIF, wait_for_sockets
 from pytest_icbench.driver.switch.vpp import client as vpp_client
 from pytest_icbench.driver.switch.vpp import interfaces, program
-from pytest_icbench.driver.switch.vpp.config import Sockets, startup
+from pytest_icbench.driver.switch.vpp.program import VppFiles, startup_config
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.net import offloads
 from pytest_icbench.host.session import HostSession
@@ -113,7 +112,7 @@ def commands(parts: Parts, ends: Ends, inner: str, outer: str, frame_bytes: floa
     return lines
 
 
-class VppFunction(WordFunction):
+class VppFunction(RouterFunction, ProcessFunction):
     """A VPP in a node, with two interfaces of the kernel (AF_PACKET) or two memifs."""
 
     name = "vpp"
@@ -129,15 +128,13 @@ class VppFunction(WordFunction):
     config_keys: ClassVar[Mapping[str, Kind]] = {"startup": "text", "commands": "texts"}
 
     def __init__(self) -> None:
-        self._spec: FunctionSpec | None = None
-        self._daemon: Daemon | None = None
+        super().__init__()
         self._client: vpp_client.VppClient | None = None
-        self._facts = FunctionFacts(self.name)
         self._indexes: tuple[int, int] = (0, 0)
         self._denying: tuple[int, Sequence[int]] | None = None
 
     @classmethod
-    def able(cls, parts: Parts) -> bool:
+    def can_make(cls, parts: Parts) -> bool:
         if parts.firewall or parts.elements or parts.shape_bits:
             return False
         return parts.rules <= _MOST_RULES and parts.sessions <= _MOST_SESSIONS
@@ -147,61 +144,47 @@ class VppFunction(WordFunction):
         return cls.ports if cls.word in function.split("+") else (MEMIF,)
 
     @classmethod
-    def most_flows(cls, function: str) -> int | None:
-        return POOL_PORTS if cls.parts_of(function).nat else None
-
-    @classmethod
-    def only_answers(cls, function: str) -> bool:
-        return cls.parts_of(function).nat
-
-    @classmethod
     def set_rate(cls, function: str, frame_bytes: float) -> SetRate | None:
-        pps = cls.parts_of(function).police_pps
+        pps = cls.parse_own(function).police_pps
         burst = int(_burst_bytes(pps, frame_bytes) / (frame_bytes - FCS_BYTES))
         return SetRate(pps, _TOLERANCE, burst) if pps else None
 
     @classmethod
     def directories(cls, session: HostSession) -> Sequence[Path]:
-        return (program.find(session).resolve().parent.parent,)
+        return (program.find_program(session).resolve().parent.parent,)
 
     def probe(self, session: HostSession, function: str) -> FunctionFacts:  # noqa: ARG002 - as ``Function``
         """Returns the version of VPP. Raises Unsupported without it, or without its Python binding."""
-        return FunctionFacts(self.name, f"VPP {program.version(program.find(session))}")
+        return FunctionFacts(self.name, f"VPP {program.read_version(program.find_program(session))}")
 
     def start(self, session: HostSession, spec: FunctionSpec) -> None:
         """Starts VPP in the node, makes its interfaces and the function. Raises ProvisionError with VPP's words."""
         node, inner, outer = spec.with_ports()
-        parts = self.parts_of(spec.function)
+        parts = self.parse_own(spec.function)
         if parts.police_pps and len(set(spec.sizes)) != 1:
             raise Unsupported("VPP's policer counts bytes: take one packet size with it, not a mix")
         self._spec = spec
-        directory = spec.directory
-        sockets = Sockets(directory)
-        for path in (sockets.api, sockets.stats, sockets.cli):
-            check_socket_path(path)
-        directory.mkdir()
+        files = VppFiles.prepare(spec.directory)
         if isinstance(inner, Veth):
             # Its AF_PACKET takes frames as they are in memory, with the checksum that a sender leaves to its device.
             offloads.apply(session, spec.sides, {"checksum": "false"})
         port = interfaces.AF_PACKET if isinstance(inner, Veth) else MEMIF
         wanted = (("nat", parts.nat), ("acl", parts.rules), ("policer", parts.police_pps))
-        config = startup(
-            sockets,
+        config = startup_config(
+            files,
             main_cpu=spec.cpu,
             worker_cpus=(),
             plugins={interfaces.PLUGINS[port], *(f"{name}_plugin.so" for name, is_wanted in wanted if is_wanted)},
             hugepages=False,
             fragment=str(spec.config.get("startup", "")),
         )
-        file = directory / "startup.conf"
-        file.write_text(config, encoding="utf-8")
-        binary = program.find(session).resolve()
-        argv = ["sh", "-c", _NAMESPACE, "sh", str(directory), str(binary), "-c", str(file)]
+        binary = program.find_program(session).resolve()
+        argv = ["sh", "-c", _NAMESPACE, "sh", str(spec.directory), str(binary), "-c", files.write_config(config)]
         process = node.spawn(argv, cpus=[spec.cpu], log=spec.log)
         self._daemon = daemon = Daemon(spec.label, process)
-        wait_for_sockets([sockets.api, sockets.stats], daemon, timeout_s=_START_S)
+        wait_for_sockets([files.api, files.stats], daemon, timeout_s=_START_S)
         try:
-            self._client = client = vpp_client.VppClient(sockets.api, sockets.stats)
+            self._client = client = vpp_client.VppClient(files.api, files.stats)
             lines = self._set_up(client, spec, parts, (inner, outer))
         except ProvisionError as error:
             with suppress(ProvisionError):
@@ -242,32 +225,25 @@ class VppFunction(WordFunction):
             client.call("sw_interface_set_flags", sw_if_index=index, flags=_ADMIN_UP)
         return lines
 
-    def facts(self) -> FunctionFacts:
-        return self._facts
-
     def _live(self) -> tuple[FunctionSpec, vpp_client.VppClient]:
-        if self._spec is None or self._daemon is None or self._client is None:
+        spec, _ = self.live()
+        if self._client is None:
             raise ProvisionError("the function was not started")
-        self._daemon.check()
-        return self._spec, self._client
-
-    def check(self) -> None:
-        self._live()
+        return spec, self._client
 
     def forget(self) -> None:
         """Makes the NAT anew: VPP's command that clears its sessions loses its static mappings, too."""
         _, client = self._live()
-        lines = [line for line in self._facts.config["commands"] if line.startswith(_NAT_LINES)]
+        lines = [line for line in self.facts().config["commands"] if line.startswith(_NAT_LINES)]
         for line in (_NAT_OFF, *lines) if lines else ():
             client.command(line)
 
     def counters(self) -> FunctionCounters:
         """Returns what its interfaces carried, and what its rules, its policer and its table dropped."""
         spec, client = self._live()
-        parts = self.parts_of(spec.function)
+        parts = self.parse_own(spec.function)
         inner, outer = self._indexes
-        stats = client.statistics()
-        try:
+        with client.statistics() as stats:
             denied = 0
             if self._denying is not None:
                 number, places = self._denying
@@ -288,14 +264,11 @@ class VppFunction(WordFunction):
                 hop=spec.hop,
                 **sessions,
             )
-        finally:
-            stats.disconnect()
 
     def stop(self) -> None:
         """Ends VPP; what it made ends with it."""
         client, self._client = self._client, None
-        if self._daemon is not None:
-            self._daemon.stop()
+        super().stop()
         if client is not None:
             client.close()
 
@@ -305,7 +278,7 @@ def _interface(client: vpp_client.VppClient, port: Endpoint, number: int, mac: s
     if isinstance(port, Veth):
         needed = "its functions over veth take: build it with the plugin, or measure over memif"
         plugin = interfaces.PLUGINS[interfaces.AF_PACKET]
-        return interfaces.kernel_interface(client, port.interface, plugin, needed, mac)
+        return interfaces.create_kernel_interface(client, port.interface, plugin, needed, mac)
     if not isinstance(port, Memif):
         raise ProvisionError("VPP's functions need kernel interfaces or memifs")
-    return interfaces.memif(client, port.socket, number, serves=port.serves, mac=mac)
+    return interfaces.create_memif(client, port.socket, number, serves=port.serves, mac=mac)

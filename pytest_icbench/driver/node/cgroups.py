@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A session's control groups: for cgroup v1, v2, and both.
+"""A session's control groups, in cgroup v1, in v2, and in both together.
 
 A session has one group, ``icb<session>``, in every hierarchy, below the group liblxc starts from (that of pid 1
-without systemd's ``init.scope``). Below it every node has ``NAME``, and a container's monitor ``NAME.monitor``. So all
-that can stay behind carries the session in its path, and is removed with that subtree.
+without systemd's ``init.scope``). Below it every node has ``NAME``, and a container's monitor ``NAME.monitor``. So
+every group that could be left has the session in its path and is removed with that subtree.
 
 The processes of all nodes share one group of the ``cpu`` controller. Separate groups, liblxc's default, make
-``sched_yield()`` weaker: the scheduler picks among groups first, and the group of the process that yields is often
-picked again. Measured with two processes on one core that hand a token over (Linux 6.18): one yield a hand-over in one
-group, 1.1 to 2.5 in two. Frames through testpmd, containers on one core, a sender that yields every 64: 0.01 % lost in
-one group, 0.6 % in two. A named group is needed even for processes that liblxc has not moved: in the root group the
-kernel's autogroups give every session (``setsid``) its own group, with the same effect.
+``sched_yield()`` weaker: the scheduler chooses a group first, and often chooses that of the yielding process again. Two
+processes that pass a token on one core (Linux 6.18) need one yield per pass in one group, 1.1 to 2.5 in two. With
+testpmd and all containers on one core, a sender that yields every 64 frames loses 0.01 % in one group, 0.6 % in two.
+Processes that liblxc has not moved need the named group too: in the root group, autogroups give every session
+(``setsid``) a group, with the same effect.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.contract import CpuContract
 
 _POLL_S = 0.002
-#: The period of a quota: short, so that a capped function is away for milliseconds only; longer below the least quota.
+#: Period of a quota in µs: a capped function pauses for milliseconds only. It is longer where the least quota needs it.
 _PERIOD_US = 10_000
-#: The least quota that the kernel takes.
+#: The least quota that the kernel accepts, in µs.
 _LEAST_QUOTA_US = 1000
-#: v1's shares for one per cent: the whole is 10 times the default of 1024, beside which rounding is no matter.
+#: v1's shares for one per cent. 100 % is 10 times the default of 1024, so that rounding does not matter.
 _SHARES = 100
-#: The file of a group's weight and its greatest value, by whether it is v2.
+#: The file of a group's weight and its largest value; the key is whether it is v2.
 GREATEST = {False: ("cpu.shares", "262144"), True: ("cpu.weight", "10000")}
 
 
 class SessionGroup:
-    """A session's group in every hierarchy, to be obtained by ``SessionGroup.of(session)``.
+    """A session's group in every hierarchy; ``SessionGroup.of(session)`` returns it.
 
-    Its first user creates it, after it was journaled. It is removed with the session, its members by their nodes.
+    The first call journals it. It is removed with the session, its members are removed by their nodes.
     """
 
     _known: ClassVar[WeakKeyDictionary[HostSession, SessionGroup]] = WeakKeyDictionary()
@@ -79,16 +79,16 @@ class SessionGroup:
         return self._placed.get(node, f"{self.name}/{node}")
 
     def place(self, node: str, group: str) -> None:
-        """Takes note of the group, relative to the base of a hierarchy, that what made a node has chosen for it."""
+        """Records the group that a container engine has chosen for a node, relative to the base of a hierarchy."""
         self._placed[node] = group
 
     @property
     def astray(self) -> bool:
-        """Whether the weight does not hold for a node: v2 has it where its engine chose, outside of this group."""
+        """Whether the weight does not apply to a node, because its engine has placed it outside this group (v2)."""
         return self.layout.unified and any(not group.startswith(f"{self.name}/") for group in self._placed.values())
 
     def create(self, node: str) -> None:
-        """Creates a node's group in the hierarchy that freezes. Raises ProvisionError."""
+        """Creates a node's group in the freezing hierarchy. Raises ProvisionError."""
         hierarchy = self.layout.freezing()
         if hierarchy is not None:
             self._make(hierarchy, self.member(node))
@@ -109,7 +109,7 @@ class SessionGroup:
             self._move(self.root.path(hierarchy.path(self.member(node))), pid)
 
     def share_cpu(self, pid: int, node: str) -> None:
-        """Moves a process into the ``cpu`` group that all nodes of the session share, but for those with a contract.
+        """Moves a process into the ``cpu`` group of all nodes of the session without a contract.
 
         Raises ProvisionError.
         """
@@ -118,15 +118,15 @@ class SessionGroup:
             self._move(self._make(hierarchy, self.member(node) if node in self._contracts else self.name), pid)
 
     def lead(self, hierarchy: Hierarchy) -> None:
-        """Gives the group the greatest weight, and a switch of v1 a place in it. Raises as ``weigh`` does."""
+        """Gives the group the largest weight; in v1 the switch joins it. Raises as ``weigh`` does."""
         self.weigh(hierarchy, self.name)
         self._leads = True
 
     def weigh(self, hierarchy: Hierarchy, group: str) -> Path:
-        """Makes a group of the greatest weight; returns its directory. Raises ProvisionError and OSError.
+        """Creates a group of the largest weight; returns its directory. Raises ProvisionError and OSError.
 
         Args:
-            hierarchy: that of the controller ``cpu``.
+            hierarchy: the hierarchy of the controller ``cpu``.
         """
         if hierarchy.unified:
             (self.root.path(hierarchy.top) / "cgroup.subtree_control").write_text("+cpu", encoding="ascii")
@@ -136,10 +136,10 @@ class SessionGroup:
         return path
 
     def switch_cpu(self, switch: str, *, apart: bool) -> tuple[Hierarchy, str] | None:
-        """Returns the ``cpu`` group of v1 that a switch is to be in; None for that of its starter. Raises OSError.
+        """Returns the ``cpu`` group of v1 for a switch; None for the group of the parent process. Raises OSError.
 
         Args:
-            apart: whether nodes have contracts. The switch then has a group that weighs as much as all of them.
+            apart: whether nodes have contracts. The switch then gets a group with the weight of all of them.
         """
         hierarchy = self.layout.holding("cpu")
         if hierarchy is None or hierarchy.unified or not self._leads:
@@ -151,9 +151,9 @@ class SessionGroup:
         return hierarchy, self.member(switch)
 
     def contract(self, node: str, contract: CpuContract) -> None:
-        """Gives a node a ``cpu`` group of its own with a weight and a quota. Raises ProvisionError.
+        """Gives a node its own ``cpu`` group with a weight and a quota. Raises ProvisionError.
 
-        In v2 the nodes without a contract then have groups of their own, too.
+        In v2 the nodes without a contract then have their own groups, too.
         """
         hierarchy = self.layout.holding("cpu")
         if hierarchy is None:
@@ -174,16 +174,15 @@ class SessionGroup:
         try:
             (path / "cgroup.procs").write_text(str(pid), encoding="ascii")
         except ProcessLookupError:
-            pass  # it has ended: its exit code tells more
+            pass  # it has ended: its exit code says why
         except OSError as error:
             raise ProvisionError(f"process {pid} cannot be moved into cgroup {path}: {error.strerror}") from None
 
     def unify_cpu(self) -> None:
-        """Switches the ``cpu`` controller of v2 off below the session's group, so that all nodes share that group.
+        """Disables the ``cpu`` controller of v2 below the session's group, so that all nodes share that group.
 
-        It is what ``share_cpu`` is for v1: in v2 a process cannot leave its container's group, but the scheduler
-        ignores a group without the controller. liblxc enables the controller again with each container. A node with a
-        contract needs it.
+        This replaces ``share_cpu`` of v1: a process cannot leave its container's group, but the scheduler ignores a
+        group without the controller. liblxc enables it again with each container. A node with a contract needs it.
         """
         hierarchy = self.layout.holding("cpu")
         if hierarchy is not None and hierarchy.unified and not self._contracts:
@@ -225,23 +224,23 @@ class SessionGroup:
         self.forget(*nodes)
 
     def forget(self, *nodes: str) -> None:
-        """Ends the contracts of nodes that are gone. Those without one are ignored."""
+        """Ends the contracts of nodes that have ended."""
         self._contracts.difference_update(nodes)
         for node in nodes:
             self._placed.pop(node, None)
 
     def check_cpus(self, node: str, cpus: Sequence[int], layout: Layout) -> None:
-        """Raises ProvisionError if the kernel grants a node, whose groups are in ``layout``, other CPUs than these."""
+        """Raises ProvisionError if the kernel grants a node, with its groups in ``layout``, other CPUs."""
         granted = layout.effective_cpus(self.root, self.member(node))
         if granted is not None and granted != tuple(sorted(cpus)):
             raise ProvisionError(
                 f"container {node} asked for CPUs {format_cpu_list(cpus)} and was granted"
-                f" {format_cpu_list(granted) or 'none'}: the others are offline or outside the cpuset above it"
+                f" {format_cpu_list(granted) or 'none'}: the missing ones are offline or outside the parent cpuset"
             )
 
 
 def _cpu_files(contract: CpuContract, *, unified: bool) -> Iterator[tuple[str, str]]:
-    """Yields the files of a ``cpu`` group and what they have to hold: weights are in proportion to the shares."""
+    """Yields the files of a ``cpu`` group with their contents. Weights are proportional to shares."""
     if contract.share is not None:
         yield ("cpu.weight", str(contract.share)) if unified else ("cpu.shares", str(contract.share * _SHARES))
     if contract.cap is not None:
@@ -270,7 +269,7 @@ def _set_frozen(layout: Layout, root: Root, group: str, frozen: bool, timeout_s:
                 state = (path / "cgroup.events").read_text(encoding="ascii")
                 reached = f"frozen {int(frozen)}" in state.splitlines()
             else:
-                # Written in each round: v1 does not resume freezing by itself after a task has escaped it.
+                # Written in each round: v1 does not continue to freeze after a task has escaped.
                 target = "FROZEN" if frozen else "THAWED"
                 (path / "freezer.state").write_text(target, encoding="ascii")
                 reached = (path / "freezer.state").read_text(encoding="ascii").strip() == target
@@ -295,7 +294,7 @@ def thaw_group(layout: Layout, root: Root, group: str) -> None:
 
 
 def _pids(path: Path) -> set[int]:
-    """Returns the processes of a group without this one; none if it is gone."""
+    """Returns the processes of a group except this one; none if it does not exist."""
     try:
         return {int(word) for word in (path / "cgroup.procs").read_text(encoding="ascii").split()} - {0, os.getpid()}
     except OSError:
@@ -351,10 +350,9 @@ def kill_groups(layout: Layout, root: Root, groups: Iterable[str], timeout_s: fl
 
 
 def end_groups(layout: Layout, root: Root, groups: Sequence[str], timeout_s: float = 5.0) -> None:
-    """Kills the processes in groups and removes these. Idempotent.
+    """Kills the processes of groups and removes the groups. Idempotent.
 
-    A runtime that was killed may have forked a process that joins a group only after the others were killed, so they
-    are killed again.
+    A killed runtime may have forked a process that joins a group after the first kill, so processes are killed again.
 
     Raises ProvisionError if a process or a cgroup remains.
     """
@@ -368,7 +366,7 @@ def end_groups(layout: Layout, root: Root, groups: Sequence[str], timeout_s: flo
 
 
 def end_group(layout: Layout, root: Root, group: str) -> None:
-    """Kills the processes in a group and removes it in every hierarchy, where runtimes join it, too. Idempotent.
+    """Kills the processes of a group and removes it in every hierarchy, also where runtimes join it. Idempotent.
 
     Raises ProvisionError if a process or a cgroup remains.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A node as a bare network namespace: network and CPUs as a container has them, files and devices of the host."""
+"""Network namespaces as nodes: their own network and CPUs, with files and devices of the host."""
 
 from __future__ import annotations
 
@@ -24,26 +24,25 @@ from pytest_icbench.host.session import HostSession
 class NetnsNode:
     """A node in a network namespace, see ``node.protocol.Node``.
 
-    A holder process keeps the namespace. Every process is pinned by its affinity. Without a cgroup hierarchy that can
-    freeze, processes are stopped by SIGSTOP.
+    A holder process keeps the namespace, and every process is pinned by its affinity. Without a freezer in the cgroup
+    hierarchy, processes are stopped by SIGSTOP.
     """
 
     kind: ClassVar[str] = "netns"
 
     @staticmethod
     def probe(_session: HostSession) -> None:
-        """Implements ``Node.probe``. Raises Unsupported without root."""
+        """Raises Unsupported without root."""
         if os.geteuid() != 0:
             raise Unsupported("network namespaces need root: run pytest as root")
 
     @staticmethod
     def findings() -> tuple[Finding, ...]:
-        """Implements ``Node.findings``. There are none, as only the kernel is needed."""
+        """There are none, as only the kernel is needed."""
         return ()
 
     @staticmethod
     def treatment() -> dict[str, Any]:
-        """Implements ``Node.treatment``."""
         return {}
 
     def __init__(self, session: HostSession, spec: NodeSpec) -> None:
@@ -91,7 +90,7 @@ class NetnsNode:
         return process
 
     def spawn(self, argv: Sequence[str], *, cpus: Sequence[int], log: Path) -> Process:
-        """Implements ``Node.spawn``. Raises ProvisionError if the node is not running."""
+        """Raises ProvisionError if the node is not running."""
         if self._holder is None or self._paused:
             state = "paused" if self._paused else "not running"
             raise ProvisionError(f"{argv[0]} cannot be started in node {self.spec.name}: it is {state}")

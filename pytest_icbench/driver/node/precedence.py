@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How a session's processes stand before all others of the host, by the weight of their group.
+"""Precedence of a session's processes over all other processes of the host, by the weight of their group.
 
-Niceness and SCHED_IDLE of others do not help a poller: the scheduler first shares a CPU among groups, and each terminal
-and each service has one (autogroups in the root group, or control groups). So the session's group has the greatest
-weight that there is. Autogroups are void within it.
+Niceness and SCHED_IDLE of other processes do not help a poller: the scheduler first divides a CPU among groups, and
+each terminal and each service has one (autogroups in the root group, or control groups). So the session's group gets
+the largest possible weight. Autogroups have no effect within it.
 
-The harness has another group of that weight, as it would hardly run on a CPU where pollers are. Its processes are moved
-back at the end, and not killed: what the user's tests have started is among them. A weight counts among siblings alone,
-so both groups are as far up as groups are made.
+The harness has another group of that weight, because it would hardly run on a CPU with pollers. At the end its
+processes are moved back instead of killed: processes of the user's tests are among them. A weight counts only among
+siblings, so both groups are at the top of the hierarchy.
 """
 
 from __future__ import annotations
@@ -27,34 +27,34 @@ from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import HostSession
 
-#: Real time of the harness in a second, in µs: v1 gives a new group none, and ``host.urgent`` needs some.
+#: Real-time budget of the harness per second, in µs: v1 gives a new group none, and ``host.urgent`` needs some.
 _REAL_TIME_US = 50_000
 _MOVED_S = 2.0
 _NO_CONTROLLER = "the kernel has no cgroup controller cpu below /sys/fs/cgroup"
 
 
 def precede(session: HostSession) -> list[str]:
-    """Puts the session's processes, and this one, before all others. ``session.precedence`` then says what was set.
+    """Gives the session's processes and this one precedence, described by ``session.precedence``.
 
-    Everything is journaled. Returns a sentence if it is not possible.
+    Everything is journaled. Returns a message if it is not possible.
     """
     try:
         groups = SessionGroup.of(session)
         hierarchy = groups.layout.holding("cpu")
         if hierarchy is None:
             raise ProvisionError(_NO_CONTROLLER)
-        _bring_along(session, groups, hierarchy)  # first: pollers that lead would starve it
+        _weigh_harness(session, groups, hierarchy)  # first, because pollers with precedence would starve it
         groups.lead(hierarchy)
     except (OSError, ProvisionError) as error:
         why = (error.strerror if isinstance(error, OSError) else None) or str(error)
         session.precedence = f"none: {why}"
         return [f"pollers do not run before other processes: {why}"]
-    session.precedence = words(session.root, hierarchy)
+    session.precedence = describe_weight(session.root, hierarchy)
     return []
 
 
-def _bring_along(session: HostSession, groups: SessionGroup, hierarchy: Hierarchy) -> None:
-    """Moves this process into a group of its own. Raises ProvisionError and OSError."""
+def _weigh_harness(session: HostSession, groups: SessionGroup, hierarchy: Hierarchy) -> None:
+    """Moves this process into its own group. Raises ProvisionError and OSError."""
     name, above = session.name("harness"), dict(groups.layout.groups_of(session.root, os.getpid()))
     session.journal.record("harness", name=name, back=above.get(hierarchy, "/"))
     path = groups.weigh(hierarchy, name)
@@ -63,33 +63,33 @@ def _bring_along(session: HostSession, groups: SessionGroup, hierarchy: Hierarch
     (path / "cgroup.procs").write_text(str(os.getpid()), encoding="ascii")
 
 
-def words(root: Root, hierarchy: Hierarchy) -> str:
-    """Returns what is set, and the group outside of which it does not count: ``cpu.weight 10000 within /a.slice``."""
+def describe_weight(root: Root, hierarchy: Hierarchy) -> str:
+    """Returns the weight and the group within which it counts: ``cpu.weight 10000 within /a.slice``."""
     name, greatest = GREATEST[hierarchy.unified]
-    # v2 has the file in every group but the host's root; v1 has the other one in that alone.
-    inner = root.exists(f"{hierarchy.top}/cpu.weight") if hierarchy.unified else not _is_top(root, hierarchy)
+    # v2 has this file in every group except the host's root, v1 has release_agent only in the root.
+    inner = (
+        root.exists(f"{hierarchy.top}/cpu.weight")
+        if hierarchy.unified
+        else not root.exists(f"{hierarchy.top}/release_agent")
+    )
     return f"{name} {greatest}" + (f" within {hierarchy.base or '/'}" if inner else "")
 
 
-def _is_top(root: Root, hierarchy: Hierarchy) -> bool:
-    return root.exists(f"{hierarchy.top}/release_agent")
-
-
 def findings(root: Root) -> Iterator[Finding]:
-    """Yields what the doctor says: whether pollers can run before all others."""
+    """Yields the doctor's finding on whether pollers can run before all other processes."""
     layout = Layout.read(root)
     hierarchy = layout.holding("cpu")
     if not layout.hierarchies:
-        return  # the doctor says that nothing is mounted
+        return  # the doctor reports that nothing is mounted
     if hierarchy is None:
         why, remedy = _NO_CONTROLLER, "mount it"
     elif _read_only(root.path(hierarchy.top)):
         why, remedy = f"{hierarchy.top} is read-only", "mount it writable"
     else:
-        told = words(root, hierarchy)
-        _, inner, group = told.partition(" within ")
-        others = f"other processes within {group}; those outside of it take their part" if inner else "all others"
-        yield Finding(Level.NOTE if inner else Level.GOOD, "precedence", f"pollers run before {others} ({told})")
+        weight = describe_weight(root, hierarchy)
+        _, inner, group = weight.partition(" within ")
+        others = f"other processes within {group}; those outside it get their share" if inner else "all others"
+        yield Finding(Level.NOTE if inner else Level.GOOD, "precedence", f"pollers run before {others} ({weight})")
         return
     yield Finding(Level.DISTURBS, "precedence", f"pollers do not run before other processes: {why}", remedy)
 
@@ -102,9 +102,9 @@ def _read_only(path: Path) -> bool:
 
 
 def undo_harness(name: str, back: str) -> None:
-    """Moves the processes of the harness's group back, to the top if their group is gone, and removes the group.
+    """Moves the harness's processes back, or to the top if their group no longer exists, and removes its group.
 
-    Raises ProvisionError if one remains.
+    Raises ProvisionError if a process remains.
     """
     root = Root()
     layout = Layout.read(root)
@@ -133,6 +133,4 @@ def _move(pid: str, places: list[Path]) -> None:
             return
 
 
-UNDO_KINDS = {
-    "harness": UndoKind(undo_harness, checks={"name": entry_checks.name, "back": entry_checks.group_path}),
-}
+UNDO_KINDS = {"harness": UndoKind(undo_harness, checks={"name": entry_checks.name, "back": entry_checks.group_path})}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class NodeSpec:
-    """The resources of a node, which gets nothing else.
+    """The resources of a node.
 
     Attributes:
         name: its name, unique on the host, with the session in it (``icb<session>-…``), at most 32 characters.
@@ -29,9 +29,9 @@ class NodeSpec:
         devices: device nodes that it may use (``/dev/vfio/12``).
         hugepages: whether its processes map huge pages.
         capabilities: root's capabilities in addition to those that every node keeps (``sys_admin``).
-        cpu: what its processes get of their CPU; None: they share one control group with those of all other nodes.
-        existing: what it is attached to; None: it is made.
-        hostname: its host name, if nodes of its kind have one; None stands for ``name``.
+        cpu: its share or quota of a CPU; None: its processes are in the control group of all other nodes.
+        existing: the target to which it is attached; None: it is created.
+        hostname: its host name, if its kind has one; None: ``name``.
         image: root directory of its programs and libraries, for a kind that ``takes_image``; None: this host's.
     """
 
@@ -55,8 +55,7 @@ class NodeFacts:
     A link is moved into ``netns``; ``Node.spawn`` starts a process inside.
 
     Attributes:
-        prepared_ns: the moment, by ``time.perf_counter_ns``, at which ``start`` began to start the node's first
-            process; None for a kind that does not tell.
+        prepared_ns: time of the start of the node's first process (``time.perf_counter_ns``); None if unknown.
     """
 
     name: str
@@ -71,7 +70,7 @@ class NodeFacts:
 
 
 class Node(Protocol):
-    """A node: start it, spawn any number of processes, stop it. Calls are bounded in time; ``stop`` is idempotent.
+    """A node in which any number of processes are started. Calls are bounded in time; ``stop`` is idempotent.
 
     Attributes:
         kind: the name of this class for ``--icbench-node``.

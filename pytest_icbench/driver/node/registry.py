@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The kinds of nodes by the names that users type: built-in ones, and those of other packages."""
+"""The kinds of nodes by name: built-in and third-party ones."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pytest_icbench.driver.brought import by_name
 from pytest_icbench.driver.node.engine.docker import DockerNode
 from pytest_icbench.driver.node.engine.podman import PodmanNode
-from pytest_icbench.driver.node.lxc.node import LxcNode
+from pytest_icbench.driver.node.lxc import LxcNode
 from pytest_icbench.driver.node.netns import NetnsNode
-from pytest_icbench.driver.node.oci.node import OciNode
+from pytest_icbench.driver.node.oci import OciNode
 from pytest_icbench.driver.node.protocol import Node
+from pytest_icbench.driver.third_party import index_by_name
 from pytest_icbench.errors import UsageError
 from pytest_icbench.wording import suggestion
 
@@ -28,11 +28,8 @@ def node_kinds() -> tuple[type[Node], ...]:
 
 
 def bring(classes: Iterable[type[Node]]) -> None:
-    """Registers the kinds of other packages in this process, in place of those of an earlier call.
-
-    Raises UsageError if two kinds have the same name.
-    """
-    known = by_name(_BUILTIN, classes, hook="pytest_icbench_nodes", plural="kinds of nodes", attribute="kind")
+    """Replaces the third-party kinds of this process. Raises UsageError if two kinds have the same name."""
+    known = index_by_name(_BUILTIN, classes, hook="pytest_icbench_nodes", plural="kinds of nodes", attribute="kind")
     _kinds.clear()
     _kinds.update(known)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The protocol of a switch driver.
 
-Each driver is one file. Another package can bring one by the hook ``pytest_icbench_switches``. Each rig makes its own
-instance: ``Driver()``. The class attributes are facts that are read at collection, on any host.
+Each driver is one file or folder. Other packages provide drivers by the hook ``pytest_icbench_switches``. Each rig
+makes its own instance: ``Driver()``. Class attributes are read at collection, on any host.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from pytest_icbench.model.switch_facts import Batches as Batches
 from pytest_icbench.model.switch_facts import Busy as Busy
 from pytest_icbench.model.switch_facts import PortCounters as PortCounters
 from pytest_icbench.model.switch_facts import SwitchFacts as SwitchFacts
-from pytest_icbench.model.switch_traits import SwitchTraits
+from pytest_icbench.model.switch_traits import Reach, SwitchTraits
+from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.model.uplink import Uplink
 
 #: Name of an endpoint's interface in its node.
@@ -34,17 +35,17 @@ class Attachment:
     """A node that gets a port of the switch.
 
     Attributes:
-        index: its place among all endpoints, as ``model.path`` numbers them.
+        index: its number among all endpoints, see ``model.path``.
         pair: 1 to pairs.
-        side: ``a`` sends or asks, ``b`` receives or answers.
-        socket_dir: directory bound into the node at the same path, below the switch's ``work_dir``; the port's socket
-            belongs in it. All nodes of a rig share it. Short (sun_path has 107 bytes).
-        peer: address of the other end; None: the one that a pair's other side has by default.
-        socket: file name of the port's socket, None for the switch's own choice.
+        side: ``a`` sends or requests, ``b`` receives or answers.
+        socket_dir: directory for the port's socket, below the switch's ``work_dir`` and bound into all nodes of the rig
+            at the same path, which is short (sun_path has 107 bytes).
+        peer: address of the other end; None: the default address of the pair's other side.
+        socket: file name of the port's socket; None: the switch chooses.
         interface: name of the port's interface in the node, if it has one.
         between: whether it is a port of a network function, whose processes outlive those of the endpoints.
-        existing: what its node is attached to; None: the node was made.
-        segment: number of the set of ports that see each other; None: all ports are one set.
+        existing: the target to which its node is attached; None: the node was created.
+        segment: number of a set of ports that reach each other; None: all ports are one set.
     """
 
     index: int
@@ -68,17 +69,17 @@ class SwitchSpec:
     Attributes:
         port: port kind, resolved (never None).
         worker_cpus: one CPU for each worker of the switch.
-        service_cpus: where everything else of the switch (control threads) may run.
+        service_cpus: CPUs of its other threads, such as control threads.
         mtu: layer 3 MTU of every port.
-        mode: how it forwards, None for the natural mode.
-        config: the user's own configuration, checked against ``config_keys``.
-        work_dir: private directory for sockets, databases, logs; removed with the rig.
-        binary: the user's binary instead of the one on PATH.
+        mode: forwarding mode; None: the natural one.
+        config: the user's configuration, checked against ``config_keys``.
+        work_dir: private directory for sockets, databases and logs; removed with the rig.
+        binary: the user's binary; None: the one on PATH.
         endpoint_cpus: CPU of each attachment's workload, by index (for NUMA-aware memory).
-        functions: virtual function of each attachment by PCI address or interface, with the device node that it is
-            expected to have; None: chosen by the switch.
-        uplink: the NIC that leads to the other host, where the attachments' peers are; None: all are on this host.
-        queues: queue pairs of every port, which has several only if its kind is one of ``queue_ports``.
+        functions: virtual function of each attachment (PCI address or interface) with its expected device node; None:
+            the switch chooses.
+        uplink: the NIC to the other host, where the attachments' peers are; None: all are on this host.
+        queues: queue pairs of every port; more than one only for ``queue_ports``.
     """
 
     name: str
@@ -101,7 +102,7 @@ class Needs:
     """The resources of a started switch.
 
     Attributes:
-        hugepages_mib: huge pages of the switch itself, without those of the endpoints.
+        hugepages_mib: huge pages of the switch, without those of the endpoints.
         pollers: worker threads that poll.
     """
 
@@ -112,88 +113,133 @@ class Needs:
 class Switch(SwitchTraits, Protocol):
     """A driver. Its class attributes are those of ``SwitchTraits``."""
 
+    _facts: SwitchFacts = SwitchFacts()
+
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
         """Returns version and program. Changes nothing. Raises Unsupported with the reason and the remedy."""
 
     def probe_api(self, session: HostSession, api: str) -> None:
-        """Raises Unsupported if this host lacks what one of ``apis`` needs, such as a DPDK driver. Changes nothing."""
+        """Raises Unsupported if this host lacks a requirement of one of ``apis``, such as a DPDK driver."""
+        return
 
     def probe_port(self, session: HostSession, port: str) -> None:
-        """Raises Unsupported if this host lacks what one of ``ports`` needs; most need nothing. Changes nothing."""
+        """Raises Unsupported if this host lacks a requirement of one of ``ports``; most have none."""
         return
 
     def probe_pairs(self, session: HostSession, pairs: int) -> None:
-        """Raises Unsupported if this host cannot attach so many pairs; most drivers have no limit. Changes nothing."""
+        """Raises Unsupported if this host cannot attach that number of pairs; most drivers have no limit."""
         return
 
     def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
-        """Returns the resources for so many pairs of ports and worker cores.
+        """Returns the resources for a number of pairs and worker cores.
 
         Args:
             jumbo: whether there are frames above 1518 bytes.
 
-        Raises Unsupported if so many cores cannot be used.
+        Raises Unsupported if the switch cannot use that number of cores.
         """
+        return self.needs_of_queues(pairs, cores, 1, jumbo=jumbo)
 
     def needs_of_queues(self, pairs: int, cores: int, queues: int, *, jumbo: bool = False) -> Needs:
-        """Returns ``needs`` with so many queue pairs a port; a driver with ``queue_ports`` overrides it."""
+        """Returns ``needs`` for several queue pairs per port; a driver with ``queue_ports`` overrides it."""
         return self.needs(pairs, cores, jumbo=jumbo)
 
     def devices(self, session: HostSession, spec: SwitchSpec, addresses: Sequence[Address]) -> Sequence[Sequence[Path]]:
-        """Returns the device nodes that each attachment's node gets, by index; empty if none gets any.
+        """Returns the device nodes for each attachment's node, by index; empty if there are none.
 
-        It is called before the nodes are started. A driver that has to create the devices does it here. Raises
-        ProvisionError; ``stop`` follows.
+        It is called before the nodes are started, and creates the devices if necessary. Raises ProvisionError;
+        ``stop`` follows.
         """
         return ()
 
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
         """Starts the switch with all its ports; returns one endpoint for each attachment, in order.
 
-        Each two neighbours of the attachments are a pair of ports, which a switch that is like a wire joins.
+        A switch that is like a wire connects attachments 0 and 1, 2 and 3, and so on.
 
         Raises ProvisionError with the log's tail.
         """
 
     def facts(self) -> SwitchFacts:
         """Returns the version and the configuration with which it was started."""
+        return self._facts
 
     def check(self) -> None:
         """Raises ProvisionError with the log's tail if the switch is no longer alive."""
+        return
 
     def fault(self) -> str | None:
-        """Returns why frames may not pass: the switch's configuration with the remedy, or who stopped it; else None."""
+        """Returns a reason why frames may not pass, such as a configuration or a stopped process; None without one."""
         return None
 
     def set_ageing(self, seconds: float) -> None:
-        """Makes the switch forget addresses that it has not seen for so many seconds. Raises ProvisionError."""
+        """Makes the switch forget addresses that it has not seen for ``seconds``. Raises ProvisionError."""
         raise ProvisionError(f"{self.name} keeps the addresses that it has learned")
 
     def counters(self) -> list[PortCounters] | None:
-        """Returns the counters of each attachment's port, None if the switch has none."""
-
-    def busy(self) -> Busy | None:
-        """Returns how busy its workers have been so far, None if that is not known."""
-
-    def batches(self) -> Batches | None:
-        """Returns frames and calls that handled them, None if the switch does not count them."""
+        """Returns the counters of each attachment's port; None if the switch has none."""
         return None
 
-    def connected(self) -> None:
-        """Places queues on workers. It is called when all endpoints of a launch are connected and no traffic has begun.
+    def busy(self) -> Busy | None:
+        """Returns the busy time or cycles of its workers so far; None if unknown."""
+        return None
 
-        Raises ProvisionError.
-        """
+    def batches(self) -> Batches | None:
+        """Returns frames and the calls that handled them; None if the switch does not count them."""
+        return None
+
+    def prepare_traffic(self) -> None:
+        """Places queues on workers, after all endpoints have connected and before traffic. Raises ProvisionError."""
         return
 
     def assignment(self) -> Mapping[int, int] | None:
-        """Returns the CPU that polls each port, by its index; None if it is not known."""
+        """Returns the CPU that polls each port, by its index; None if unknown."""
         return None
 
     def pause(self) -> None:
-        """Stops its pollers from using a CPU (SIGSTOP, freezer); a no-op for a kernel switch."""
+        """Stops its pollers from using a CPU (SIGSTOP, freezer); a switch without pollers does nothing."""
+        return
 
-    def resume(self) -> None: ...
+    def resume(self) -> None:
+        """Lets its pollers continue."""
+        return
 
     def stop(self) -> None:
-        """Ends the switch and removes what it made. Idempotent, bounded in time."""
+        """Ends the switch and removes what it has created. Idempotent, bounded in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardingBehaviour:
+    """The forwarding behaviour that a driver declares by class attributes of the same names.
+
+    Attributes:
+        jumbo: whether frames above 1518 bytes pass.
+    """
+
+    learns: bool
+    broadcast: Reach
+    unknown_unicast: Reach
+    vlan: bool
+    filters: bool
+    asks_first: bool
+    jumbo: bool
+    least_ageing_s: float | None
+    hops: int | None
+
+
+def read_behaviour(driver: type[Switch], mode: str | None = None) -> ForwardingBehaviour:
+    """Returns the behaviour that a driver declares for a mode; None is the natural one. Pure."""
+    wire = mode is not None and mode in driver.wire_modes
+    learns = driver.learns and not wire
+    reach: Reach = "all" if learns else "peer"
+    return ForwardingBehaviour(
+        learns=learns,
+        broadcast=reach if wire or driver.broadcast is None else driver.broadcast,
+        unknown_unicast=reach if wire or driver.unknown_unicast is None else driver.unknown_unicast,
+        vlan=driver.vlan,
+        filters=driver.filters,
+        asks_first=driver.asks_first,
+        jumbo=Traffic(driver.max_frame_bytes).jumbo,
+        least_ageing_s=driver.least_ageing_s if learns else None,
+        hops=driver.hops,
+    )

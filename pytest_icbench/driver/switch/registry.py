@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from pytest_icbench.driver.switch.attach.switch import Attach
+from pytest_icbench.driver.switch.attach import Attach
 from pytest_icbench.driver.switch.dpdk.basicfwd import BasicFwd
 from pytest_icbench.driver.switch.dpdk.direct import Direct
 from pytest_icbench.driver.switch.dpdk.testpmd import TestPmd
-from pytest_icbench.driver.switch.forwarder.raw_switch import ForwardRaw
-from pytest_icbench.driver.switch.forwarder.switch import Forward
+from pytest_icbench.driver.switch.forwarder.forward import Forward
+from pytest_icbench.driver.switch.forwarder.forward_raw import ForwardRaw
 from pytest_icbench.driver.switch.kernel.ipvlan import Ipvlan
 from pytest_icbench.driver.switch.kernel.linux_bridge import LinuxBridge
 from pytest_icbench.driver.switch.kernel.macvlan import Macvlan
@@ -19,11 +19,11 @@ from pytest_icbench.driver.switch.kernel.veth import VethLink
 from pytest_icbench.driver.switch.kernel.vxlan import Vxlan
 from pytest_icbench.driver.switch.kernel.xdp import Xdp
 from pytest_icbench.driver.switch.ovs.kernel_datapath import OvsKernel
-from pytest_icbench.driver.switch.ovs.switch import OpenVSwitch
+from pytest_icbench.driver.switch.ovs.userspace_datapath import OpenVSwitch
 from pytest_icbench.driver.switch.protocol import Switch
-from pytest_icbench.driver.switch.snabb.switch import Snabb
-from pytest_icbench.driver.switch.sriov.switch import Sriov
-from pytest_icbench.driver.switch.vpp.switch import Vpp
+from pytest_icbench.driver.switch.snabb import Snabb
+from pytest_icbench.driver.switch.sriov import Sriov
+from pytest_icbench.driver.switch.vpp.vpp_switch import Vpp
 
 
 def builtin_switches() -> dict[str, type[Switch]]:

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from pytest_icbench.driver.application.protocol import Application, Ask, Program, Start, Wrong
+from pytest_icbench.driver.application.protocol import Application, ProcessSpec, Program, ProofFailed, SendRequest
 from pytest_icbench.measure.launch.application_proof import why_wrong
 from pytest_icbench.measure.launch.cpu_states import beside_cpu_states
 from pytest_icbench.measure.launch.culprit import switch_first
@@ -145,28 +145,28 @@ class _Run:
     def _address(self, index: int) -> str:
         return self.rig.endpoints[index].address.ip
 
-    def _ask(self, leader: int) -> Ask:
+    def _ask(self, leader: int) -> SendRequest:
         return partial(self.rig.ask, leader, self._address(self.case.path.peer(leader)))
 
     def _served(self) -> dict[int, float | None]:
         """Returns each server's own count, by the index of its endpoint."""
         path = self.case.path
-        return {follower: self.application.served(self._ask(path.peer(follower))) for follower in path.followers}
+        return {follower: self.application.count_served(self._ask(path.peer(follower))) for follower in path.followers}
 
     def _told(self) -> dict[int, float | None]:
         """Returns each server's count from its last words; it ends with its client."""
         deadline = time.monotonic() + LAST_WORDS_S
         while len(self.exited) < len(self.output) and time.monotonic() < deadline:
             self._hear_servers(_TICK_S)
-        server, told = self.application.server, self.application.told
+        server, told = self.application.server, self.application.read_server_count
         return {index: self._read(server, told, "\n".join(lines)) for index, lines in self.output.items()}
 
     def _read(self, program: Program, reader: Callable[[str], T], output: str) -> T:
         """Returns what the application reads in a program's output. Raises Wrong with the program's version."""
         try:
             return reader(output)
-        except Wrong as error:
-            raise Wrong(f"{error} ({self.application.named(program)})") from None
+        except ProofFailed as error:
+            raise ProofFailed(f"{error} ({self.application.describe_program(program)})") from None
 
     def _enough(self) -> int:
         """Returns how many operations fill the time of a run, by a first one, which warms up, too."""
@@ -213,7 +213,7 @@ class _Run:
             rig.end(launch_id)
 
     def _client(self, index: int) -> str:
-        return f"{self.application.named(self.application.client)} of pair {self.case.path.pair(index)}"
+        return f"{self.application.describe_program(self.application.client)} of pair {self.case.path.pair(index)}"
 
     def _failed(self, launch_id: str, index: int, code: int, lines: list[str]) -> None:
         """Raises WorkloadError for a client that failed, or for the server that left it."""
@@ -231,7 +231,7 @@ class _Run:
             self.exited[index] = code
             if code != 0 or not self.application.serves_once:
                 how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
-                name = self.application.named(self.application.server)
+                name = self.application.describe_program(self.application.server)
                 raise workload_error(
                     f"{name} of pair {self.case.path.pair(index)} left in mid-run, {how}",
                     self.rig.log_tail(self.servers, index) or "\n".join(self.output[index][-15:]),
@@ -241,14 +241,14 @@ class _Run:
         application = self.application
         figures = self._read(application.client, lambda text: application.parse(text, operations), output)
         if not (figures.operations > 0 and figures.seconds > 0):
-            raise Wrong(f"{application.named(application.client)} had no answer at all")
+            raise ProofFailed(f"{application.describe_program(application.client)} had no answer at all")
         return figures
 
     def _relayed(self, output: str) -> float | None:
-        return self._read(self.application.client, self.application.relayed, output)
+        return self._read(self.application.client, self.application.read_relayed_count, output)
 
 
-def _plan(starts: Mapping[int, Start], listens: str | None = None) -> LaunchPlan:
+def _plan(starts: Mapping[int, ProcessSpec], listens: str | None = None) -> LaunchPlan:
     return LaunchPlan(
         tuple(
             PlannedProcess(index, start.argv, listens=listens, files=tuple(start.files.items()))

@@ -11,9 +11,9 @@ import pytest
 from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 
-from pytest_icbench.conformance import traffic as t
-from pytest_icbench.conformance.traffic import Traffic
-from pytest_icbench.driver.switch.abilities import Abilities, abilities
+from pytest_icbench.conformance import delivery as t
+from pytest_icbench.conformance.delivery import DeliveryChecker
+from pytest_icbench.driver.switch.protocol import ForwardingBehaviour, read_behaviour
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.model.endpoint import Address
 from pytest_icbench.testbed.exchange import Exchange
@@ -37,8 +37,8 @@ class Cable:
         return found
 
 
-def over(wrong: Callable[[Frames], None] = lambda found: None, *, echoes: bool = False) -> Traffic:
-    return Traffic(cast(Exchange, Cable(wrong)), echoes=echoes)
+def over(wrong: Callable[[Frames], None] = lambda found: None, *, echoes: bool = False) -> DeliveryChecker:
+    return DeliveryChecker(cast(Exchange, Cable(wrong)), echoes=echoes)
 
 
 def send(wrong: Callable[[Frames], None], count: int = 3) -> Frames:
@@ -101,7 +101,7 @@ def test_a_frame_lost_once_is_sent_again() -> None:
 
 
 def test_order_within_a_flow() -> None:
-    frames = t.flow(A, B, (64, 1280), 10)
+    frames = t.flow_frames(A, B, (64, 1280), 10)
     assert [len(frame) + 4 for frame in frames] == [64, 1280] * 5
     assert len(set(frames)) == 10
     assert over().deliver_in_order({0: frames})[1] == frames
@@ -117,7 +117,7 @@ def test_order_within_a_flow() -> None:
 
 def test_endpoints_are_introduced_once() -> None:
     cable = Cable()
-    traffic = Traffic(cast(Exchange, cable))
+    traffic = DeliveryChecker(cast(Exchange, cable))
     for _ in range(2):
         traffic.introduce()
     assert cable.exchanges == 1
@@ -142,10 +142,10 @@ def test_frames_are_what_they_are_called() -> None:
     with pytest.raises(ValueError, match="45 bytes do not hold"):
         t.ipv4(A, B, 45)
     assert [len(t.ipv4(A, B, 68, vlan=5)), len(t.ipv6(A, B))] == [64, 80]
-    kinds, tagged = t.kinds(A, B), t.tagged(A, B)
+    kinds, tagged = t.unicast_frames(A, B), t.tagged_frames(A, B)
     assert len({*kinds.values(), *tagged.values()}) == len(kinds) + len(tagged)
     assert all(frame[12:14] == b"\x81\x00" for frame in tagged.values())
-    assert len({t.stranger() for _ in range(1000)}) == 1000
+    assert len({t.unknown_mac() for _ in range(1000)}) == 1000
 
 
 class Router(Cable):
@@ -164,19 +164,21 @@ def routed(frame: bytes, ttl: int = 63) -> bytes:
 
 
 def test_a_router_s_packets_are_as_they_were_sent_but_for_the_ttl() -> None:
-    traffic = Traffic(cast(Exchange, Router()), hops=1)
+    traffic = DeliveryChecker(cast(Exchange, Router()), hops=1)
     a, b = traffic.addresses[:2]
-    assert {IP(frame[14:]).src for frame in t.kinds(a, b).values()} == {"203.0.113.1"}  # nobody has a way back
-    assert {IP(frame[14:]).dst for frame in t.kinds(a, b).values()} == {b.ip}
-    assert "VLAN 100, IPv6" not in t.tagged(a, b)
-    traffic.deliver({0: [(frame, {1}) for frame in t.kinds(a, b).values()] + [(t.ethernet(a.mac, b.mac), set())]})
-    sent = {0: t.flow(a, b, (64, 1280), 5)}
+    assert {IP(frame[14:]).src for frame in t.unicast_frames(a, b).values()} == {"203.0.113.1"}  # nobody has a way back
+    assert {IP(frame[14:]).dst for frame in t.unicast_frames(a, b).values()} == {b.ip}
+    assert "VLAN 100, IPv6" not in t.tagged_frames(a, b)
+    traffic.deliver(
+        {0: [(frame, {1}) for frame in t.unicast_frames(a, b).values()] + [(t.ethernet(a.mac, b.mac), set())]}
+    )
+    sent = {0: t.flow_frames(a, b, (64, 1280), 5)}
     assert traffic.deliver_in_order(sent)[1] == sent[0]
 
 
 @pytest.mark.parametrize("hops", [0, 2, None])
 def test_a_ttl_that_is_not_as_declared_is_an_altered_frame(hops: int | None) -> None:
-    traffic = Traffic(cast(Exchange, Router()), hops=hops)
+    traffic = DeliveryChecker(cast(Exchange, Router()), hops=hops)
     a, b = traffic.addresses[:2]
     with pytest.raises(AssertionError, match="that no endpoint sent"):
         traffic.deliver({0: [(t.ipv4(a, b), {1})]})
@@ -188,7 +190,7 @@ def driver(**facts: Any) -> Any:
 
 
 def test_what_is_not_declared_follows_from_learning() -> None:
-    wire = Abilities(
+    wire = ForwardingBehaviour(
         learns=False,
         broadcast="peer",
         unknown_unicast="peer",
@@ -199,12 +201,12 @@ def test_what_is_not_declared_follows_from_learning() -> None:
         least_ageing_s=None,
         hops=None,
     )
-    assert abilities(driver()) == wire
+    assert read_behaviour(driver()) == wire
     learns = driver(learns=True, least_ageing_s=5.0, modes=("wire",), wire_modes=("wire",), max_frame_bytes=1518)
     expected = replace(wire, learns=True, broadcast="all", unknown_unicast="all", jumbo=False, least_ageing_s=5.0)
-    assert abilities(learns) == expected
-    assert abilities(learns, "wire") == replace(wire, jumbo=False)
-    nic = abilities(driver(broadcast="all", unknown_unicast="none", vlan=False))
+    assert read_behaviour(learns) == expected
+    assert read_behaviour(learns, "wire") == replace(wire, jumbo=False)
+    nic = read_behaviour(driver(broadcast="all", unknown_unicast="none", vlan=False))
     assert (nic.learns, nic.broadcast, nic.unknown_unicast, nic.vlan) == (False, "all", "none", False)
 
 

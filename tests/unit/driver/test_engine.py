@@ -13,10 +13,9 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.driver.node.confinement import Device
+from pytest_icbench.driver.node.container import Device
 from pytest_icbench.driver.node.engine import docker
-from pytest_icbench.driver.node.engine.command import Engine, container
-from pytest_icbench.driver.node.engine.node import EngineNode
+from pytest_icbench.driver.node.engine.engine_node import Engine, EngineNode, container_options
 from pytest_icbench.driver.node.engine.podman import PodmanNode
 from pytest_icbench.driver.node.protocol import NodeSpec
 from pytest_icbench.errors import ProvisionError, Unsupported
@@ -26,7 +25,7 @@ from pytest_icbench.host.session import HostSession
 
 def options(spec: NodeSpec, **more: Any) -> list[str]:
     given = {"env": {"A": "b"}, "binds": {Path("/usr"): Path("/usr")}, "devices": (), **more}
-    return list(container(spec, **given))
+    return list(container_options(spec, **given))
 
 
 def values(words: list[str], option: str) -> list[str]:
@@ -65,7 +64,7 @@ def test_a_complaint_is_one_line_without_the_options_of_the_call(tmp_path: Path)
 
 
 def test_a_call_that_hangs_is_ended_with_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pytest_icbench.driver.node.engine.command.TIMEOUT_S", 0.3)
+    monkeypatch.setattr("pytest_icbench.driver.node.engine.engine_node.TIMEOUT_S", 0.3)
     engine = Engine(program(tmp_path, "docker", "exec sleep 60"), ("--host", "x"))
     with pytest.raises(ProvisionError, match=r"docker start` has not ended within 0\.3 s and was killed$"):
         engine.call("start", "n")
@@ -99,7 +98,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, endpoint: str 
 
 def test_a_daemon_on_this_host_can_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     installed(tmp_path, monkeypatch, info=json.dumps(INFO))
-    assert docker.daemon() == (SOCKET, INFO)
+    assert docker.query_daemon() == (SOCKET, INFO)
 
 
 @pytest.mark.parametrize(
@@ -118,14 +117,14 @@ def test_a_daemon_that_cannot_be_used_is_refused_with_the_remedy(
     text = info if isinstance(info, str) else json.dumps(info)
     installed(tmp_path, monkeypatch, endpoint=endpoint, info=text)
     with pytest.raises(Unsupported, match=said) as refused:
-        docker.daemon()
+        docker.query_daemon()
     assert "use --icbench-node podman, oci or lxc" in str(refused.value)
 
 
 def test_without_docker_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda _name: None)
     with pytest.raises(Unsupported, match=r"^Docker is not installed: apt install docker\.io, or use"):
-        docker.daemon()
+        docker.query_daemon()
 
 
 def counting(tmp_path: Path, script: str) -> Engine:
@@ -142,12 +141,12 @@ NONE = "echo 'Error: No such container: n' >&2"
 def test_what_a_killed_session_asked_for_is_awaited_and_removed(tmp_path: Path) -> None:
     """The daemon may finish a request of a client that is gone."""
     engine = counting(tmp_path, f"[ $(wc -l < {tmp_path}/calls) -ge 3 ] && exit 0; {NONE}; exit 1")
-    docker._removed(engine, "rm", "n", pending_s=30)
+    docker._remove(engine, "rm", "n", pending_s=30)
     assert calls(tmp_path) == 3
 
 
 def test_what_is_gone_is_not_awaited_by_the_session_that_made_it(tmp_path: Path) -> None:
-    docker._removed(counting(tmp_path, f"{NONE}; exit 1"), "rm", "n")
+    docker._remove(counting(tmp_path, f"{NONE}; exit 1"), "rm", "n")
     assert calls(tmp_path) == 1
 
 
@@ -155,14 +154,14 @@ def test_a_removal_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     engine = counting(tmp_path, "echo 'Error: removal is already in progress' >&2; exit 1")
     monkeypatch.setattr(docker, "_REMOVAL_S", 0.2)
     with pytest.raises(ProvisionError, match="n: docker rm failed: removal is already in progress"):
-        docker._removed(engine, "rm", "n")
+        docker._remove(engine, "rm", "n")
     assert calls(tmp_path) > 1
 
 
 def test_a_daemon_that_is_gone_is_named_at_once(tmp_path: Path) -> None:
     engine = counting(tmp_path, "echo 'Cannot connect at x. Is the docker daemon running?' >&2; exit 1")
     with pytest.raises(ProvisionError, match="Is the docker daemon running"):
-        docker._removed(engine, "rm", "n")
+        docker._remove(engine, "rm", "n")
     assert calls(tmp_path) == 1
 
 

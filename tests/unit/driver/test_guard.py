@@ -10,9 +10,16 @@ from typing import Any
 import pytest
 
 from pytest_icbench.driver.application import registry as application_registry
-from pytest_icbench.driver.application.protocol import Wrong
+from pytest_icbench.driver.application.protocol import ProofFailed
 from pytest_icbench.driver.application.redis import Redis
-from pytest_icbench.driver.guard import guarded, make_application, make_node, make_switch, node_findings, node_treatment
+from pytest_icbench.driver.guard import (
+    call_guarded,
+    make_application,
+    make_node,
+    make_switch,
+    node_findings,
+    node_treatment,
+)
 from pytest_icbench.driver.node import registry
 from pytest_icbench.driver.node.netns import NetnsNode
 from pytest_icbench.driver.node.protocol import NodeSpec
@@ -37,7 +44,7 @@ METHODS = (
         "set_ageing",
         "counters",
     ),
-    *("busy", "batches", "connected", "assignment", "pause", "resume", "stop"),
+    *("busy", "batches", "prepare_traffic", "assignment", "pause", "resume", "stop"),
 )
 
 
@@ -160,7 +167,10 @@ def test_a_node(monkeypatch: pytest.MonkeyPatch) -> None:
         node_findings(box(findings=staticmethod(returning(["a"]))))
 
 
-@pytest.mark.parametrize("method", ["serve", "drive", "parse", "prepare", "served", "told", "relayed", "tolerance"])
+@pytest.mark.parametrize(
+    "method",
+    ["serve", "drive", "parse", "prepare", "count_served", "read_server_count", "read_relayed_count", "tolerance"],
+)
 def test_an_application(monkeypatch: pytest.MonkeyPatch, method: str) -> None:
     def made(function: Any) -> Any:
         broken = type("Broken", (Redis,), {method: function})
@@ -177,8 +187,8 @@ def test_an_application_of_this_package_is_what_it_was() -> None:
     application = make_application("redis:set", {"redis-benchmark": "7.0"})
     output = (Path(__file__).parent / "recorded_applications" / "redis-benchmark-7.0.15.txt").read_text()
     assert application.parse(output, 5000).operations == 5000
-    assert application.named(application.client) == "redis-benchmark 7.0"
-    with pytest.raises(Wrong, match="no line of figures"):
+    assert application.describe_program(application.client) == "redis-benchmark 7.0"
+    with pytest.raises(ProofFailed, match="no line of figures"):
         application.parse("", 5000)
     with pytest.raises(UsageError):
         make_application("nonsense", {})
@@ -186,6 +196,6 @@ def test_an_application_of_this_package_is_what_it_was() -> None:
 
 def test_the_place_is_the_driver_s_and_not_the_guard_s() -> None:
     with pytest.raises(DriverFault) as caught:
-        guarded("switch 'foo'", "check", lambda: next(iter(())))
+        call_guarded("switch 'foo'", "check", lambda: next(iter(())))
     assert "(test_guard.py:" in str(caught.value)
     assert sys.exc_info() == (None, None, None)

@@ -11,12 +11,10 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.driver.node.confinement import Device, page_size
-from pytest_icbench.driver.node.oci import node as oci
-from pytest_icbench.driver.node.oci.config import bundle
-from pytest_icbench.driver.node.oci.node import OciNode, runtime
+from pytest_icbench.driver.node import oci
+from pytest_icbench.driver.node.container import Device, HostAccess, Skeleton, format_page_size
+from pytest_icbench.driver.node.oci import OciNode, bundle_config, find_runtime
 from pytest_icbench.driver.node.protocol import NodeSpec
-from pytest_icbench.driver.node.rootfs import Skeleton
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.cgroup_layout import Hierarchy, Layout
 from pytest_icbench.host.process import Spawner
@@ -27,8 +25,8 @@ V2 = Layout((Hierarchy("/sys/fs/cgroup", "", frozenset({"cpuset", "cpu"}), True)
 
 def config(spec: NodeSpec, **more: Any) -> dict[str, Any]:
     skeleton = Skeleton(Path("/run/x/rootfs"), {Path("/usr"): Path("/usr")})
-    given = {"command": ["/w", "pause"], "env": {"A": "b"}, "cgroup": "/icbx/n", "devices": (), **more}
-    return bundle(spec, skeleton=skeleton, **given)
+    access = HostAccess(skeleton, **more)
+    return bundle_config(spec, access, command=["/w", "pause"], env={"A": "b"}, cgroup="/icbx/n")
 
 
 def test_a_container_has_its_cpus_its_group_and_a_root_that_it_cannot_write() -> None:
@@ -57,15 +55,15 @@ def test_all_devices_are_barred_but_those_given() -> None:
     assert data["linux"]["devices"][0]["path"] == "/dev/full"
 
 
-def test_huge_pages_are_barred_unless_granted() -> None:
-    def limits(granted: bool) -> list[Any]:
-        spec = NodeSpec("n", [0], hugepages=granted)
-        limited: list[Any] = config(spec, hugepage_sizes_kib=[2048])["linux"]["resources"]["hugepageLimits"]
+def test_barred_huge_pages_have_a_limit_of_0() -> None:
+    def limits(*barred_kib: int) -> list[Any]:
+        data = config(NodeSpec("n", [0]), barred_pages_kib=barred_kib)
+        limited: list[Any] = data["linux"]["resources"]["hugepageLimits"]
         return limited
 
-    assert limits(False) == [{"pageSize": "2MB", "limit": 0}]
-    assert limits(True) == []
-    assert [page_size(kib) for kib in (64, 2048, 1 << 20)] == ["64KB", "2MB", "1GB"]
+    assert limits(2048) == [{"pageSize": "2MB", "limit": 0}]
+    assert limits() == []
+    assert [format_page_size(kib) for kib in (64, 2048, 1 << 20)] == ["64KB", "2MB", "1GB"]
 
 
 def test_an_unknown_capability_is_refused() -> None:
@@ -79,16 +77,16 @@ def having(*names: str) -> Callable[[str], str | None]:
 
 def test_crun_is_preferred_where_it_knows_the_cgroups(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", having("runc", "crun"))
-    assert (runtime(V1), runtime(V2)) == ("runc", "crun")
+    assert (find_runtime(V1), find_runtime(V2)) == ("runc", "crun")
 
 
 def test_a_missing_runtime_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", having("crun"))
     with pytest.raises(Unsupported, match=r"crun refuses cgroup v1 and v2 together.*apt install runc"):
-        runtime(V1)
+        find_runtime(V1)
     monkeypatch.setattr(shutil, "which", having())
     with pytest.raises(Unsupported, match="need runc or crun: apt install runc"):
-        runtime(V2)
+        find_runtime(V2)
 
 
 def test_a_call_of_a_runtime_that_hangs_is_ended_with_a_sentence(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.driver.application.protocol import Ask
+from pytest_icbench.driver.application.protocol import SendRequest
 from pytest_icbench.driver.application.redis import Redis
 from pytest_icbench.driver.application.registry import application
 from pytest_icbench.errors import WorkloadError
@@ -128,10 +128,10 @@ def test_a_server_that_counts_less_than_its_client_is_invalid() -> None:
 
 def test_the_count_that_a_client_has_from_its_server_is_the_server_s() -> None:
     class Relaying(Redis):
-        def served(self, ask: Ask) -> float | None:
+        def count_served(self, ask: SendRequest) -> float | None:
             return None
 
-        def relayed(self, output: str) -> float | None:
+        def read_relayed_count(self, output: str) -> float | None:
             return 9_000.0 if HEAD in output else None
 
     launch = run_application(Relaying(ApplicationLoad("redis", "get", 1, 3)), Rig(), CASE, SETTINGS)
@@ -142,7 +142,7 @@ def test_the_count_that_a_client_has_from_its_server_is_the_server_s() -> None:
 def test_a_server_of_another_protocol_is_told_and_nothing_stays() -> None:
     rig = Rig()
     rig.answer = "220 mail ESMTP\r\n"
-    with pytest.raises(WorkloadError, match="it is no redis-server, or answers wrongly"):
+    with pytest.raises(WorkloadError, match="it is not redis-server"):
         launched(rig)
     assert rig.ended == ["l0"]
 

@@ -7,10 +7,10 @@ import pytest
 
 from pytest_icbench.config.cases import expand, parse_marker
 from pytest_icbench.config.options import Options
-from pytest_icbench.driver.function import frames
+from pytest_icbench.driver.function import proof
 from pytest_icbench.driver.function.protocol import Ends
 from pytest_icbench.driver.function.registry import component_for
-from pytest_icbench.driver.function.subscribers import SubscribersFunction
+from pytest_icbench.driver.function.subscriber_firewalls import SubscribersFunction
 from pytest_icbench.driver.switch.kernel.veth import VethLink
 from pytest_icbench.errors import UsageError
 from pytest_icbench.measure.reference import reference_case
@@ -99,7 +99,9 @@ def test_every_subscriber_has_a_frame_of_each_kind_and_an_address_of_its_own() -
     assert (len(back), sum(probe.expected is None for probe in back)) == (6, 3)
     assert {probe.frame[26:30] for probe in forth} == {probe.frame[30:34] for probe in back}
     assert len({probe.frame[26:30] for probe in forth}) == 3
-    assert [frames.number(probe.frame) for probe in forth] == list(range(6)), "so that a message names the right one"
+    assert [proof.frame_number(probe.frame) for probe in forth] == list(range(6)), (
+        "so that a message names the right one"
+    )
 
 
 def test_memory_is_that_of_all_of_them() -> None:

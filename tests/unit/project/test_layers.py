@@ -21,7 +21,7 @@ _MODULES = {
 }
 #: The first starts them, the second does within the namespaces of another one; liblxc, which the third calls, starts
 #: its own, and has to be called from a child.
-_STARTERS = ("pytest_icbench.host.process", "pytest_icbench.host.entering", "pytest_icbench.driver.node.lxc.node")
+_STARTERS = ("pytest_icbench.host.process", "pytest_icbench.host.entering", "pytest_icbench.driver.node.lxc")
 #: Modules as an import names them, but for the package itself: its name is that of files and of a logger, too.
 _DOTTED = {module.removesuffix(".__init__") for module in _MODULES} - {"pytest_icbench"}
 _IMPORTERS = {"import_module", "__import__", "find_spec", "resolve_name"}
@@ -90,7 +90,7 @@ def test_processes_are_started_in_one_place(module: str) -> None:
 
 @pytest.mark.parametrize("module", _MODULES)
 def test_liblxc_is_used_in_one_place(module: str) -> None:
-    if module != "pytest_icbench.driver.node.lxc.node":
+    if module != "pytest_icbench.driver.node.lxc":
         assert "lxc" not in set(imports(_MODULES[module], module))
 
 

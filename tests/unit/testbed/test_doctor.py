@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.driver.node.lxc.node import LxcNode
+from pytest_icbench.driver.node.lxc import LxcNode
 from pytest_icbench.driver.switch import registry
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host import disturbances

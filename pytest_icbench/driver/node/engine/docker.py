@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A node as a container of Docker: the daemon that the user has makes it, from an image without a program of its own.
+"""Containers of the user's Docker daemon as nodes.
 
-The image, one for a session, has the directories on which the host's programs are mounted. It is imported, not pulled.
+Their image, imported once per session, has only the directories on which the host's programs are mounted.
 """
 
 from __future__ import annotations
@@ -14,10 +14,8 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
-from pytest_icbench.driver.node.container import check_host, finding, reap
-from pytest_icbench.driver.node.engine.command import Engine
-from pytest_icbench.driver.node.engine.node import EngineNode
-from pytest_icbench.driver.node.rootfs import Skeleton
+from pytest_icbench.driver.node.container import Skeleton, check_host, probe_finding, reap_container
+from pytest_icbench.driver.node.engine.engine_node import Engine, EngineNode
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import entry_checks
 from pytest_icbench.host.cgroup_layout import Layout
@@ -28,74 +26,71 @@ from pytest_icbench.host.session import HostSession
 _PROGRAM = "docker"
 _INSTALL = "apt install docker.io"
 _OTHERS = "use --icbench-node podman, oci or lxc"
-#: Seconds in which the daemon may still make what a killed session has asked for, and in which a removal may fail.
+#: Seconds for which the daemon may still create what a killed session requested, and for which a removal may fail.
 _PENDING_S, _REMOVAL_S = 1.0, 20.0
 _importing = threading.Lock()
 
 
-def endpoint() -> str:
-    """Returns the socket of the daemon that the user's environment and context name. Raises Unsupported."""
+def find_socket() -> str:
+    """Returns the daemon's socket from the user's environment and context. Raises Unsupported."""
     if not shutil.which(_PROGRAM):
         raise Unsupported(f"Docker is not installed: {_INSTALL}, or {_OTHERS}")
     try:
-        told = Engine(_PROGRAM).call("context", "inspect", "--format", "{{.Endpoints.docker.Host}}")
+        info = Engine(_PROGRAM).call("context", "inspect", "--format", "{{.Endpoints.docker.Host}}")
     except ProvisionError as error:
         raise Unsupported(f"Docker cannot be used: {error}") from None
-    if not told.startswith("unix:///"):
-        raise Unsupported(f"Docker's daemon is at {told or 'no address'}, and has to be on this host: {_OTHERS}")
-    return told
+    if not info.startswith("unix:///"):
+        raise Unsupported(f"Docker's daemon is at {info or 'no address'}, and has to be on this host: {_OTHERS}")
+    return info
 
 
-def daemon() -> tuple[str, dict[str, Any]]:
-    """Returns the daemon's socket and what it says of itself. Raises Unsupported if it cannot be used."""
-    host = endpoint()
+def query_daemon() -> tuple[str, dict[str, Any]]:
+    """Returns the daemon's socket and its information. Raises Unsupported if it cannot be used."""
+    host = find_socket()
     done = Engine(_PROGRAM, ("--host", host)).run("info", "--format", "{{json .}}")
     try:
-        told = json.loads(done.out)
+        info = json.loads(done.out)
     except ValueError:
         raise Unsupported(f"Docker cannot be used: {done.complaint}; {_OTHERS}") from None
-    if told.get("ServerErrors") or not told.get("ServerVersion"):
+    if info.get("ServerErrors") or not info.get("ServerVersion"):
         raise Unsupported(f"Docker's daemon does not answer at {host}: start it (systemctl start docker), or {_OTHERS}")
-    if "name=rootless" in (told.get("SecurityOptions") or ()):
+    if "name=rootless" in (info.get("SecurityOptions") or ()):
         raise Unsupported(
             f"Docker's daemon at {host} is rootless, and needs root here: unset DOCKER_HOST, or {_OTHERS}"
         )
-    if told.get("OperatingSystem") == "Docker Desktop":
+    if info.get("OperatingSystem") == "Docker Desktop":
         raise Unsupported(f"Docker Desktop has its containers in a virtual machine: {_INSTALL}, or {_OTHERS}")
-    return host, dict(told)
+    return host, dict(info)
 
 
 class DockerNode(EngineNode):
     """A node in a container of Docker, see ``node.protocol.Node``."""
 
     kind: ClassVar[str] = "docker"
-    takes_image = False  # its own one, imported for the session, is of this host's directories
+    takes_image = False  # the session's image has this host's directories
 
     @staticmethod
     def probe(session: HostSession) -> None:
-        """Implements ``Node.probe``."""
         check_host(Layout.read(session.root), "Docker's")
-        daemon()
+        query_daemon()
 
     @staticmethod
     def findings() -> Iterator[Finding]:
-        """Implements ``Node.findings``."""
-        yield finding("Docker", lambda: f"docker {daemon()[1]['ServerVersion']}", _INSTALL)
+        yield probe_finding("Docker", lambda: f"docker {query_daemon()[1]['ServerVersion']}", _INSTALL)
 
     @staticmethod
     def treatment() -> dict[str, Any]:
-        """Implements ``Node.treatment``."""
-        _, told = daemon()
-        return {"docker": f"docker {told['ServerVersion']}", "oci": str(told.get("DefaultRuntime"))}
+        _, info = query_daemon()
+        return {"docker": f"docker {info['ServerVersion']}", "oci": str(info.get("DefaultRuntime"))}
 
     def record(self) -> int:
-        """See ``ContainerNode``. Raises ProvisionError if the daemon is gone."""
+        """Raises ProvisionError if the daemon is gone."""
         try:
-            self._host, self._daemon = daemon()
+            self._host, self._daemon = query_daemon()
         except Unsupported as error:
             raise ProvisionError(f"container {self.spec.name}: {error}") from None
         journal, image = self.session.journal, self.group.name
-        with _importing:  # the image first: undone in the other order, it goes after its containers
+        with _importing:  # before the container, because entries are undone in reverse order
             if not any(entry.kind == "docker_image" for entry in journal.pending()):
                 journal.record("docker_image", name=image, host=self._host)
         return journal.record("docker", name=self.spec.name, host=self._host)
@@ -105,35 +100,33 @@ class DockerNode(EngineNode):
         return {"runtime": str(self._daemon.get("DefaultRuntime"))}
 
     def engine(self) -> Engine:
-        """See ``EngineNode``."""
         return Engine(_PROGRAM, ("--host", self._host), self.session.spawner.environment())
 
-    def files(self, frame: Skeleton) -> Sequence[str]:
-        """See ``EngineNode``. Imports the session's image at the first call."""
+    def files(self, skeleton: Skeleton) -> Sequence[str]:
+        """Imports the session's image at the first call."""
         image, archive = self.group.name, self.path / "rootfs.tar"
         with _importing:
             if not archive.exists():
                 with tarfile.open(archive, "w") as tar:
-                    tar.add(frame.path, ".")
+                    tar.add(skeleton.path, ".")
                 try:
                     self.engine().call("import", str(archive), image)
                 except ProvisionError:
                     archive.unlink()
                     raise
-        if self._daemon.get("CgroupDriver") != "cgroupfs":  # systemd's takes slices only: it stays where that puts it
+        if self._daemon.get("CgroupDriver") != "cgroupfs":  # systemd accepts only slices as parents
             return (image,)
         return ("--cgroup-parent", self.layout.absolute(self.group.name), image)
 
     def remove(self) -> None:
-        """See ``EngineNode``."""
-        _removed(self.engine(), "rm", "--force", "--volumes", self.spec.name)
+        _remove(self.engine(), "rm", "--force", "--volumes", self.spec.name)
 
 
-def _removed(engine: Engine, *arguments: str, pending_s: float = 0.0) -> None:
-    """Removes something that may be gone, or only about to come. Raises ProvisionError if it remains.
+def _remove(engine: Engine, *arguments: str, pending_s: float = 0.0) -> None:
+    """Removes an object that may not exist, or not yet. Raises ProvisionError if it remains.
 
     Args:
-        pending_s: seconds for which to wait for what is not there yet.
+        pending_s: seconds for which to wait for an object that does not exist yet.
     """
     begin = time.monotonic()
     while True:
@@ -149,13 +142,13 @@ def _removed(engine: Engine, *arguments: str, pending_s: float = 0.0) -> None:
 
 def undo_container(name: str, host: str) -> None:
     """Removes a container that its session has not removed."""
-    reap(name)
-    _removed(Engine(_PROGRAM, ("--host", host)), "rm", "--force", "--volumes", name, pending_s=_PENDING_S)
+    reap_container(name)
+    _remove(Engine(_PROGRAM, ("--host", host)), "rm", "--force", "--volumes", name, pending_s=_PENDING_S)
 
 
 def undo_image(name: str, host: str) -> None:
     """Removes a session's image."""
-    _removed(Engine(_PROGRAM, ("--host", host)), "rmi", name, pending_s=_PENDING_S)
+    _remove(Engine(_PROGRAM, ("--host", host)), "rmi", name, pending_s=_PENDING_S)
 
 
 _HOST = entry_checks.matching(r"unix:///[^\x00]+")

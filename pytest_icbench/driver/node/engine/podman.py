@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A node as a container of Podman, which has no daemon.
+"""Containers of Podman as nodes.
 
-Its storage, its database and its runtime's state are below the session's directory: those of the user are neither
-used nor seen, so names cannot clash, and nothing is left once the directory is gone.
+Podman's storage, database and runtime state are in the session's directory, so names cannot clash with the user's
+containers, and nothing is left after the directory is removed.
 """
 
 from __future__ import annotations
@@ -11,11 +11,9 @@ import shutil
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
-from pytest_icbench.driver.node.container import check_host, finding, reap
-from pytest_icbench.driver.node.engine.command import Engine
-from pytest_icbench.driver.node.engine.node import EngineNode
-from pytest_icbench.driver.node.oci.node import runtime, version
-from pytest_icbench.driver.node.rootfs import Skeleton
+from pytest_icbench.driver.node.container import Skeleton, check_host, probe_finding, reap_container
+from pytest_icbench.driver.node.engine.engine_node import Engine, EngineNode
+from pytest_icbench.driver.node.oci import find_runtime, read_version
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import entry_checks
 from pytest_icbench.host.cgroup_layout import Layout
@@ -27,7 +25,7 @@ from pytest_icbench.host.session import HostSession
 
 _PROGRAM = "podman"
 _INSTALL = "apt install podman"
-#: The user's settings are left aside. Locks are files, as the default would leave one in /dev/shm.
+#: Replaces the user's settings. Locks are files, because the default would leave one in /dev/shm.
 _SETTINGS = '[engine]\nlock_type = "file"\nevents_logger = "none"\n'
 
 
@@ -38,73 +36,67 @@ class PodmanNode(EngineNode):
 
     @staticmethod
     def probe(session: HostSession) -> None:
-        """Implements ``Node.probe``."""
         if not shutil.which(_PROGRAM):
             raise Unsupported(f"Podman is not installed: {_INSTALL}, or use --icbench-node oci or lxc")
         layout = Layout.read(session.root)
-        runtime(layout)
+        find_runtime(layout)
         check_host(layout, "Podman's")
 
     @staticmethod
     def findings() -> Iterator[Finding]:
         """Implements ``Node.findings``."""
 
-        def tell() -> str:
+        def describe() -> str:
             PodmanNode.probe(HostSession.probing())
-            return version(_PROGRAM)
+            return read_version(_PROGRAM)
 
-        yield finding("Podman", tell, _INSTALL)
+        yield probe_finding("Podman", describe, _INSTALL)
 
     @staticmethod
     def treatment() -> dict[str, Any]:
-        """Implements ``Node.treatment``."""
-        return {"podman": version(_PROGRAM), "oci": version(runtime(Layout.read(Root())))}
+        return {"podman": read_version(_PROGRAM), "oci": read_version(find_runtime(Layout.read(Root())))}
 
     def record(self) -> int:
-        """See ``ContainerNode``."""
         return self.session.journal.record("podman", name=self.spec.name)
 
     def facts(self) -> dict[str, str]:
         """Returns the name of the runtime."""
-        return {"runtime": runtime(self.layout)}
+        return {"runtime": find_runtime(self.layout)}
 
     def engine(self) -> Engine:
-        """See ``EngineNode``."""
         settings = self.path / "containers.conf"
         settings.write_text(_SETTINGS, encoding="ascii")
         options = (
             *("--root", f"{self.path}/root", "--runroot", f"{self.path}/run", "--tmpdir", f"{self.path}/tmp"),
             *("--storage-driver", "vfs", "--cgroup-manager", "cgroupfs"),
-            *("--runtime", runtime(self.layout), "--runtime-flag", f"root={self.path}/state"),
+            *("--runtime", find_runtime(self.layout), "--runtime-flag", f"root={self.path}/state"),
         )
         return Engine(_PROGRAM, options, {"CONTAINERS_CONF": str(settings), **self.session.spawner.environment()})
 
-    def files(self, frame: Skeleton) -> Sequence[str]:
-        """See ``EngineNode``."""
+    def files(self, skeleton: Skeleton) -> Sequence[str]:
         group = self.layout.absolute(self.group.name)
         options = ("--read-only-tmpfs=false", "--no-hosts")
-        return (*options, "--cgroup-parent", group, "--rootfs", str(frame.path))
+        return (*options, "--cgroup-parent", group, "--rootfs", str(skeleton.path))
 
     def remove(self) -> None:
-        """See ``EngineNode``."""
         done = self.engine().run("rm", "--force", "--time", "0", self.spec.name)
         if done.code != 0 and "no such container" not in done.err.lower():
             raise ProvisionError(f"container {self.spec.name}: podman rm failed: {done.complaint}")
 
     def end(self) -> None:
-        """See ``ContainerNode``. The runtime's state can remain, if the container ends while podman removes it."""
+        """Removes the runtime's state too, which remains if the container ends while podman removes it."""
         super().end()
         if self.id:
             remove_tree(self.path / "state" / self.id)
 
 
 def undo_container(name: str) -> None:
-    """Ends what this process has started in a container.
+    """Ends the processes that this one has started in a container.
 
-    Its other processes carry the session, its groups are below the session's and its files in the session's directory:
-    they go with those.
+    The session's undo removes the rest: other processes have the session in their environment, groups are below the
+    session's group and files are in its directory.
     """
-    reap(name)
+    reap_container(name)
 
 
 UNDO_KINDS = {"podman": UndoKind(undo_container, checks={"name": entry_checks.name})}

@@ -12,13 +12,11 @@ from pytest_icbench.wording import counted
 
 
 def check_cores(switch: str, cores: int, pairs: int, queues: int, unit: str = "receive queues") -> None:
-    """Checks that each core gets a queue of a port.
+    """Raises Unsupported for more cores than receive queues.
 
     Args:
         queues: queue pairs of each port.
-        unit: what a queue is called by the switch.
-
-    Raises Unsupported for more cores than queues.
+        unit: the switch's word for queues.
     """
     of_all = len(FramePath(pairs).endpoints) * queues
     if cores > of_all:
@@ -30,10 +28,10 @@ def check_cores(switch: str, cores: int, pairs: int, queues: int, unit: str = "r
 
 
 def share_queues(attachments: Sequence[Attachment], cores: int, queues: int) -> dict[int, tuple[int, ...]]:
-    """Returns the numbers of the cores, 0 to ``cores`` - 1, for the queues of each port by its index.
+    """Returns the core (0 to ``cores`` - 1) of each queue, by the index of its port.
 
-    The ports of senders are dealt out first, then the others, the queues of a port one after the other. With as many
-    cores as pairs and one queue, each core has one sender's port, and no core has two queues while another has none.
+    Cores are assigned in turn, first to the queues of senders' ports. So with as many cores as pairs and one queue,
+    each core has one sender's port. No core has two queues while another has none.
     """
     ordered = sorted(attachments, key=lambda attachment: (attachment.side, attachment.index))
     return {
@@ -42,11 +40,8 @@ def share_queues(attachments: Sequence[Attachment], cores: int, queues: int) -> 
     }
 
 
-def in_blocks(ports: int, cores: int) -> list[int]:
-    """Returns the number of the core for each port, where neighbouring ports share a core.
-
-    If the ports do not divide evenly, the last cores have one more each.
-    """
+def divide_ports(ports: int, cores: int) -> list[int]:
+    """Returns the core of each port: blocks of ports share a core, and the last cores have one more if need be."""
     ports_a_core, remainder = divmod(ports, cores)
     sizes = [ports_a_core] * (cores - remainder) + [ports_a_core + 1] * remainder
     return [core for core, size in enumerate(sizes) for _ in range(size)]

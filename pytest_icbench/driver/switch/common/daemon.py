@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The process of a userspace switch: it can die, is paused and is ended."""
+"""The process of a userspace switch: whether it is alive, its pause and its end."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ import signal
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from typing import ClassVar
 
 from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.limits import refused_memory
 from pytest_icbench.host.process import Process
 from pytest_icbench.host.process_ends import exit_sentence, stopped_sentence
+from pytest_icbench.model.case import Family
+from pytest_icbench.model.traffic import MAX_FRAME_BYTES
 
-#: How long a switch may take to tell how busy it is, in seconds. No endpoint is read meanwhile.
+#: Seconds within which a switch has to report how busy it is. No endpoint is read in that time.
 SAMPLE_S = 1.0
 _STOP_S = 2.0
 _POLL_S = 0.005
@@ -43,18 +46,18 @@ class Daemon:
             raise ProvisionError(f"{self.name} {exit_sentence(code)}{why}{self.evidence()}")
 
     def fault(self) -> str | None:
-        """Returns that someone else has stopped it, so that frames wait in it; None if it runs."""
+        """Returns a message if another process has stopped it, so that frames wait in it; None if it runs."""
         if self._paused or self._stopped or not self.process.is_stopped:
             return None
         return stopped_sentence(self.name, self.process.pid)
 
     def evidence(self) -> str:
-        """Returns the end of its log, as further lines of a message."""
+        """Returns the end of its log, as additional lines of a message."""
         tail = self.process.tail()
         return f"; the end of its log:\n{tail}" if tail else "; its log is empty"
 
     def late(self, failure: str, timeout_s: float) -> str:
-        """Returns what it has not done in a time, after who has stopped it, with the end of its log."""
+        """Returns the message for a timeout: a stop by another process, the failure, the end of the log."""
         fault = self.fault()
         return f"{f'{fault}; ' if fault else ''}{self.name} {failure} within {timeout_s:g} s{self.evidence()}"
 
@@ -80,13 +83,13 @@ class Daemon:
             self._paused = True
 
     def resume(self) -> None:
-        """Lets it go on after ``pause``."""
+        """Lets it continue after ``pause``."""
         if self._paused and not self._stopped:
             self.process.signal(signal.SIGCONT)
             self._paused = False
 
     def leave(self) -> None:
-        """Sends SIGTERM, so that ``stop`` finds it ended, or ending."""
+        """Sends SIGTERM without waiting; ``stop`` waits."""
         if not self._stopped:
             self.process.signal(signal.SIGTERM)
             self.process.signal(signal.SIGCONT)
@@ -103,10 +106,17 @@ class Daemon:
 
 
 class DaemonSwitch(Switch):
-    """A driver whose switch is one process.
+    """A driver whose switch is one process, with the traits that most of these share.
 
-    ``start`` of the driver sets ``daemon``. If it makes anything else, its ``stop`` removes that.
+    ``start`` of the driver sets ``daemon``. Its ``stop`` also removes whatever else it has created.
     """
+
+    family: ClassVar[Family] = "dpdk"
+    apis: ClassVar[tuple[str, ...]] = ("dpdk",)
+    default_apis: ClassVar[tuple[str, ...]] = ("dpdk",)
+    default_cores = 1
+    max_frame_bytes = MAX_FRAME_BYTES
+    max_pairs: ClassVar[int | None] = None
 
     daemon: Daemon | None = None
 
@@ -118,24 +128,19 @@ class DaemonSwitch(Switch):
         return self.daemon
 
     def check(self) -> None:
-        """Raises ProvisionError with the log's tail if it has died."""
         self.live()
 
     def fault(self) -> str | None:
-        """Returns that someone else has stopped it; None if it runs."""
         return None if self.daemon is None else self.daemon.fault()
 
     def pause(self) -> None:
-        """Takes all its threads off the CPUs."""
         if self.daemon is not None:
             self.daemon.pause()
 
     def resume(self) -> None:
-        """Lets its threads go on."""
         if self.daemon is not None:
             self.daemon.resume()
 
     def stop(self) -> None:
-        """Ends it. Idempotent, takes a few seconds at most."""
         if self.daemon is not None:
             self.daemon.stop()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The common part of the kernel's switches: whether the kernel has them, and their veth endpoints."""
+"""Switches of the kernel: whether it has them, their veth endpoints, and ports that are links of the kernel."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from pytest_icbench.driver.switch.protocol import NODE_INTERFACE as NODE_INTERFACE
-from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch
+from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec
 from pytest_icbench.driver.workload.version import workload_version
 from pytest_icbench.errors import ProvisionError, Unsupported
-from pytest_icbench.host.namespaces import CLONE_NEWNET, saved_netns, unshare
-from pytest_icbench.host.net import links
+from pytest_icbench.host.namespaces import CLONE_NEWNET, entered, saved_netns, unshare
+from pytest_icbench.host.net import links, offloads
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
-from pytest_icbench.model.endpoint import Veth
+from pytest_icbench.model.endpoint import Endpoint, Veth
+from pytest_icbench.model.switch_traits import Kind
 from pytest_icbench.model.traffic import MAX_FRAME_BYTES
 
 VETH = "veth"
@@ -43,19 +44,22 @@ _DRIVER_PLACES = (
     "usr/local/lib/*/dpdk/pmds-*/librte_net_{0}.so*",
     "usr/local/lib64/librte_net_{0}.so*",
 )
+#: A switch in user space reads frames as they are in memory, without the checksum that a socket leaves to its device.
+UNFINISHED = {"checksum": "false", "gso": "false", "tso": "false"}
+#: Key of the user's configuration for the offloads of ports and endpoints.
+OFFLOADS = "offloads"
 
 
 def probe_links(*kinds: str) -> str:
-    """Makes links of these kinds in a temporary network namespace; returns the kernel's release.
+    """Creates links of these kinds in a temporary network namespace; returns the kernel's release.
 
-    Without root nothing can be tried: a plan takes them for granted, and a session is refused anyway. Raises
-    Unsupported if the kernel does not have them.
+    Without root nothing is tried: a plan assumes that they exist. Raises Unsupported if the kernel lacks one.
 
     Args:
-        kinds: a kind that stands upon another link comes behind ``veth``.
+        kinds: kinds of links; one that needs a lower link follows ``veth``.
     """
     if os.geteuid() != 0:
-        return release()
+        return kernel_release()
     from pyroute2 import IPRoute
     from pyroute2.netlink.exceptions import NetlinkError
 
@@ -77,16 +81,16 @@ def probe_links(*kinds: str) -> str:
                 f"this kernel cannot make links of kind {kind} ({reason}): load its module (modprobe {kind}) or use a"
                 f" kernel that has it ({_KERNEL_OPTIONS[kind]}), as the guest of `make test-paths` does"
             ) from None
-    return release()
+    return kernel_release()
 
 
 def probe_device(path: str, user: str, module: str, option: str) -> None:
-    """Opens a device of the kernel, as root: see ``probe_links``. Raises Unsupported if the kernel does not have it.
+    """Opens a device of the kernel, as root: see ``probe_links``. Raises Unsupported if the kernel lacks it.
 
     Args:
-        user: who takes it, for the message.
-        module: the kernel's module that brings it.
-        option: the kernel's option for it.
+        user: what needs it, for the message.
+        module: its kernel module.
+        option: its kernel option.
     """
     if os.geteuid() != 0:
         return
@@ -101,7 +105,7 @@ def probe_device(path: str, user: str, module: str, option: str) -> None:
 
 @contextmanager
 def scratch_pair() -> Iterator[tuple[str, str]]:
-    """Yields the names of a veth pair in a temporary network namespace of this thread, for a probe that needs links."""
+    """Yields the names of a veth pair in a temporary network namespace of this thread, for probes."""
     from pyroute2 import IPRoute
 
     with saved_netns():
@@ -112,9 +116,9 @@ def scratch_pair() -> Iterator[tuple[str, str]]:
 
 
 def probe_netdev_api(api: str) -> None:
-    """Checks that an application can use a kernel interface by ``api``: the workload, DPDK and the kernel have it.
+    """Raises Unsupported if workload, DPDK or kernel lack what ``api`` needs on a kernel interface.
 
-    Raises Unsupported if one lacks it. Whether the interface's driver can is known once the port is open.
+    Whether the interface's driver supports it is known once the port is open.
     """
     if api in ("xdp", "af_xdp"):
         _probe_xdp_socket(api)
@@ -139,29 +143,29 @@ def _probe_xdp_socket(api: str) -> None:
 
 
 def node_end(attachment: Attachment) -> links.End:
-    """Returns the end of a veth pair that is the attachment's endpoint."""
+    """Returns the end of an attachment's veth pair in its node."""
     neighbours = () if attachment.peer is None else (attachment.peer,)
     return links.End(attachment.interface, attachment.node.netns, attachment.address, neighbours)
 
 
-def endpoint(attachment: Attachment, host_interface: str | None, mtu: int) -> Veth:
+def veth_endpoint(attachment: Attachment, host_interface: str | None, mtu: int) -> Veth:
     """Returns the endpoint at ``node_end``; ``mtu`` is that of layer 3, in bytes."""
     return Veth(address=attachment.address, interface=attachment.interface, host_interface=host_interface, mtu=mtu)
 
 
 def remove_ends(attachments: Sequence[Attachment]) -> None:
-    """Removes the links in the nodes, and with each its other end; a node that has ended has none."""
+    """Removes the links in the nodes, and thereby their other ends."""
     for attachment in attachments:
-        # A node that ends at this moment takes its links along.
+        # A node that has ended has no links.
         with suppress(ProvisionError):
             links.remove_link(attachment.interface, attachment.node.netns)
 
 
-def softirq(session: HostSession | None, cpus: Sequence[int]) -> Busy | None:
-    """Returns the time that these CPUs have spent in soft interrupts and ksoftirqd since boot (proc(5), /proc/stat).
+def softirq_time(session: HostSession | None, cpus: Sequence[int]) -> Busy | None:
+    """Returns the time of these CPUs in soft interrupts and ksoftirqd since boot (proc(5), /proc/stat).
 
-    A frame crosses the kernel's links in a soft interrupt of the CPU that sent it, so on CPUs of pinned endpoints this
-    is the switch's work. The kernel counts it in ticks of 10 ms. None before the start, or without such CPUs.
+    A frame crosses the kernel's links in a soft interrupt of the sending CPU, so this is the switch's work on CPUs of
+    pinned endpoints, in ticks of 10 ms. None before the start or without such CPUs.
     """
     text = None if session is None else session.root.read("/proc/stat")
     tick_ns = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
@@ -188,8 +192,16 @@ def port_counters(index: int, statistics: Mapping[str, int], *, at_endpoint: boo
     )
 
 
+def endpoint_counters(attachments: Sequence[Attachment]) -> list[PortCounters]:
+    """Returns the counters of the nodes' interfaces as those of the switch's ports at their other ends."""
+    return [
+        port_counters(item.index, links.statistics(item.interface, item.node.netns), at_endpoint=True)
+        for item in attachments
+    ]
+
+
 class KernelSwitch(Switch):
-    """A driver whose ports are veth links, and whose frames the kernel moves in the endpoints' own time.
+    """A driver whose ports are veth links. The kernel forwards its frames in the endpoints' CPU time.
 
     ``start`` sets ``session``, and ``cpus``, the CPUs of the endpoints.
     """
@@ -209,7 +221,6 @@ class KernelSwitch(Switch):
     cpus: Sequence[int] = ()
 
     def probe_api(self, session: HostSession, api: str) -> None:
-        """Raises Unsupported if ``api`` lacks its DPDK driver or kernel socket."""
         probe_netdev_api(api)
 
     def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
@@ -217,14 +228,145 @@ class KernelSwitch(Switch):
 
     def busy(self) -> Busy | None:
         """Returns the time of the kernel's network work on the endpoints' CPUs."""
-        return softirq(self.session, self.cpus)
-
-    def pause(self) -> None:
-        """Does nothing: the kernel works only when there are frames."""
-
-    def resume(self) -> None: ...
+        return softirq_time(self.session, self.cpus)
 
 
-def release() -> str:
+def kernel_release() -> str:
     """Returns the running kernel's release, which is the version of its switches."""
     return os.uname().release
+
+
+def port_name(attachment: Attachment) -> str:
+    """Returns the name of an attachment's port in the path's namespace."""
+    return f"p{attachment.index}"
+
+
+def create_links(session: HostSession, netns: str, attachments: Sequence[Attachment], *, mtu: int) -> None:
+    """Creates a veth link per attachment, with its port in a userspace switch's namespace. Raises ProvisionError."""
+    for attachment in attachments:
+        end = node_end(attachment)
+        links.create_pair(session, end, links.End(port_name(attachment), netns), mtu=mtu)
+        offloads.apply(session, [(end.name, attachment.node.netns)], UNFINISHED)
+
+
+def move_ports(session: HostSession, netns: str, attachments: Sequence[Attachment]) -> None:
+    """Moves ports that a userspace switch has created into the nodes. Raises ProvisionError."""
+    for attachment in attachments:
+        end = node_end(attachment)
+        with entered(netns):
+            links.move(
+                session, port_name(attachment), attachment.node.netns, end.name, end.address, neighbours=end.neighbours
+            )
+
+
+class KernelPath(KernelSwitch):
+    """A path of the kernel in its own network namespace, which is removed with everything in it.
+
+    Attributes:
+        kinds: the kinds of links that it needs.
+        veth_ports: whether each attachment has a veth link with the port ``pN`` as its far end; else ``join`` creates
+            the links in the nodes.
+        preset: offloads for which the path needs other values than the kernel's defaults.
+    """
+
+    # Groups do not grow by them: they are compared with each other by name.
+    by_name_only = True
+    learns = False
+    segments = False
+    config_keys: ClassVar[Mapping[str, Kind]] = {OFFLOADS: "table"}
+    kinds: ClassVar[tuple[str, ...]] = ("veth",)
+    veth_ports: ClassVar[bool] = True
+    preset: ClassVar[Mapping[str, str]] = {}
+
+    def __init__(self) -> None:
+        self._netns: str | None = None
+        self._attached: list[Attachment] = []
+
+    @property
+    def netns(self) -> str:
+        """The path of its namespace. Raises ProvisionError if it was not started."""
+        if self._netns is None:
+            raise ProvisionError(f"{self.name} was not started")
+        return self._netns
+
+    def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
+        """Raises Unsupported with the kernel's option if the kernel lacks such links."""
+        return SwitchFacts(version=probe_links(*self.kinds))
+
+    def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
+        """Creates the namespace, the ports and the path. Raises ProvisionError."""
+        settings = {**self.preset, **offloads.checked(spec.config.get(OFFLOADS, {}))}
+        self.session, self.cpus = session, spec.endpoint_cpus
+        self.make_namespaces(session, spec)
+        for attachment in attachments:
+            self._attached.append(attachment)
+            if self.veth_ports:
+                port = links.End(port_name(attachment), self.netns_of(attachment))
+                links.create_pair(session, self.node_end(attachment), port, mtu=spec.mtu)
+        endpoints = self.join(spec, attachments)
+        places = [(attachment.interface, attachment.node.netns) for attachment in attachments]
+        if self.veth_ports:
+            places += [(port_name(attachment), self.netns_of(attachment)) for attachment in attachments]
+        offloads.apply(session, places, settings)
+        self._facts = SwitchFacts(version=kernel_release(), config=self.describe_config(spec, settings, attachments[0]))
+        return endpoints
+
+    def make_namespaces(self, session: HostSession, spec: SwitchSpec) -> None:
+        """Makes the namespace of the path. Raises ProvisionError."""
+        self._netns = links.create_netns(session, f"{spec.name}-path")
+
+    def netns_of(self, attachment: Attachment) -> str:
+        """Returns the namespace of an attachment's port."""
+        return self.netns
+
+    def node_end(self, attachment: Attachment) -> links.End:
+        """Returns the end of an attachment's link in its node."""
+        return node_end(attachment)
+
+    def join(self, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
+        """Creates the path between the ports; returns the endpoints in order. Raises ProvisionError."""
+        raise NotImplementedError
+
+    def endpoints(self, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
+        """Returns the endpoints of ports ``pN``, or of links in the nodes whose far end has no name."""
+        ports = [port_name(attachment) if self.veth_ports else None for attachment in attachments]
+        return [veth_endpoint(attachment, port, spec.mtu) for attachment, port in zip(attachments, ports, strict=True)]
+
+    def describe_config(self, spec: SwitchSpec, settings: Mapping[str, str], first: Attachment) -> Mapping[str, Any]:
+        """Returns the configuration for results: the mode, and the offloads in force."""
+        in_force: dict[str, Any] = {"endpoint": offloads.read(first.interface, first.node.netns)}
+        if self.veth_ports:
+            in_force["port"] = offloads.read(port_name(first), self.netns_of(first))
+        rest = {key: settings[key] for key in (offloads.THREADED, offloads.RPS) if key in settings}
+        return {"mode": spec.mode or "default", OFFLOADS: {**in_force, **rest}}
+
+    def check(self) -> None:
+        """Raises ProvisionError if a port is gone."""
+        for attachment in self._attached if self.veth_ports else ():
+            if not links.exists(port_name(attachment), self.netns_of(attachment)):
+                raise ProvisionError(f"the port {port_name(attachment)} of {self.name} is gone: it was removed")
+
+    @property
+    def counts_at_ports(self) -> bool:
+        """Whether every frame is counted at its ports; if not, the endpoints' counters are used."""
+        return self.veth_ports
+
+    def counters(self) -> list[PortCounters] | None:
+        """Returns the counters of the ports, or those of the endpoints if frames do not pass the ports."""
+        if not self.counts_at_ports:
+            return endpoint_counters(self._attached)
+        return [
+            port_counters(item.index, links.statistics(port_name(item), self.netns_of(item)), at_endpoint=False)
+            for item in self._attached
+        ]
+
+    def stop(self) -> None:
+        """Removes the links of the nodes and the namespace with all that is in it."""
+        session = self.session
+        if session is None:
+            return
+        remove_ends(self._attached)
+        self._attached.clear()
+        if self._netns is not None:
+            links.delete_netns(session, self._netns)
+            self._netns = None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A NIC as the uplink of a switch, or as the endpoint itself where there is no switch. It is taken and given back."""
+"""NICs that are the uplink of a switch, or the endpoint itself without a switch: they are taken and given back."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from pytest_icbench.host.resource import modules, pci
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.uplink import Uplink
 
-#: A card may lose its carrier for a moment when an AF_XDP application ends.
+#: Seconds for which a card may lose its carrier when an AF_XDP application ends.
 FLAP_S = 3.0
-#: Name of the NIC where a switch has it, whatever the host calls it.
+#: Name of the NIC in a switch's namespace.
 UPLINK = "uplink0"
 
 
@@ -41,7 +41,7 @@ class NicUplink:
         self._changes = Changes(session)
 
     def take(self, *, promiscuous: bool = False, up: bool = True) -> None:
-        """Takes the NIC. ``give_back`` undoes it, also after a failure in the middle. Raises ProvisionError."""
+        """Takes the NIC; ``give_back`` undoes it, also after a failure. Raises ProvisionError."""
         if self.uplink.via == "vfio":
             self._bind()
             return
@@ -69,18 +69,18 @@ class NicUplink:
         pci.bind(self._changes, name, "vfio-pci")
 
     def await_carrier(self) -> None:
-        """Waits until frames pass. DPDK itself waits for a NIC that it has. Raises ProvisionError."""
+        """Waits for the carrier of a kernel NIC; DPDK waits for its own. Raises ProvisionError."""
         if self._netns is not None:
             nic.await_carrier(self._name, self._netns, nic=self.uplink.nic)
 
     def give_back(self) -> None:
-        """Gives the NIC back to the host as it was. Idempotent. Raises ProvisionError with what is not as before."""
+        """Restores the NIC to the host. Idempotent. Raises ProvisionError with whatever could not be restored."""
         self._session.nics.pop(self.uplink.nic, None)
         self._changes.undo(f"the uplink {self.uplink.nic}")
 
 
 def cable_fault(session: HostSession, uplink: Uplink) -> str | None:
-    """Returns the fault of a taken NIC's cable in one sentence; None without one, or if the kernel lacks the NIC."""
+    """Returns the fault of a taken NIC's cable; None without a fault, or if DPDK has the NIC."""
     if uplink.nic not in session.nics:
         return None
     netns, name = session.nics[uplink.nic]
@@ -92,16 +92,13 @@ def cable_fault(session: HostSession, uplink: Uplink) -> str | None:
 
 
 class NicEndpoint:
-    """A NIC in a node, for the reference link between two hosts: no switch, one pair.
-
-    Its MAC address becomes the endpoint's.
-    """
+    """A NIC with the endpoint's MAC address in a node: the reference link between two hosts, for one pair."""
 
     def __init__(self, session: HostSession, spec: SwitchSpec, attachment: Attachment) -> None:
         assert spec.uplink is not None
         self._session = session
         self._attachment = attachment
-        # A name keeps the namespace: otherwise it ends with its processes, and a veth with the namespace.
+        # The name keeps the namespace, which would otherwise end with its processes.
         self._pin = pin_netns(session, attachment.node.netns, f"{spec.name}-up{attachment.index}")
         name = kernel.NODE_INTERFACE
         self._uplink = NicUplink(session, spec.uplink, self._pin, mtu=spec.mtu, new_name=name)
@@ -113,18 +110,18 @@ class NicEndpoint:
         self._uplink.await_carrier()
 
     def counters(self) -> PortCounters:
-        """Returns what the NIC counted, as a switch's port at its other end would count it."""
+        """Returns the NIC's counters as those of a switch's port at its other end."""
         statistics = links.statistics(kernel.NODE_INTERFACE, self._attachment.node.netns)
         return kernel.port_counters(self._attachment.index, statistics, at_endpoint=True)
 
     def give_back(self) -> None:
-        """Gives the NIC back, as ``NicUplink.give_back`` does. Raises ProvisionError."""
+        """Restores the NIC as ``NicUplink.give_back`` does. Raises ProvisionError."""
         self._uplink.give_back()  # if that fails, the namespace still holds it, for `icbench recover`
         links.delete_netns(self._session, self._pin)
 
 
 def only_attachment(name: str, attachments: Sequence[Attachment]) -> Attachment:
-    """Returns the only attachment: a NIC is one endpoint. Raises ProvisionError if there are several."""
+    """Returns the only attachment, because a NIC is one endpoint. Raises ProvisionError if there are several."""
     if len(attachments) != 1:
         raise ProvisionError(f"{name} over a NIC joins one pair, not {len(attachments)}: lower --icbench-pairs")
     return attachments[0]

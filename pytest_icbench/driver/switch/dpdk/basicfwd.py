@@ -7,9 +7,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pytest_icbench.driver.switch.common.ports import endpoint_of, serving_device, socket_path, wait_for_sockets
+from pytest_icbench.driver.switch.common.userspace_ports import (
+    serving_device,
+)
 from pytest_icbench.driver.switch.dpdk import dpdk_process
-from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, SwitchFacts, SwitchSpec
+from pytest_icbench.driver.switch.protocol import Attachment, Needs, SwitchSpec
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.path import FramePath
@@ -24,9 +26,6 @@ class BasicFwd(dpdk_process.PortForwarder):
 
     name = "basicfwd"
     scalable = False
-
-    def __init__(self) -> None:
-        self._facts = SwitchFacts()
 
     def binary(self, session: HostSession, given: Path | None) -> Path:
         installed = Path(sys.executable).parent / "icbench-basicfwd"
@@ -49,21 +48,4 @@ class BasicFwd(dpdk_process.PortForwarder):
             "--no-telemetry",
             *(f"--vdev={serving_device(spec.port, attachment)}" for attachment in attachments),
         ]
-        self.daemon = dpdk_process.start_daemon(session, spec, self.name, argv)
-        self._facts = SwitchFacts(
-            version=dpdk_process.eal_version(session, binary, self.name), config={"argv": argv[1:]}
-        )
-        sockets = [socket_path(attachment) for attachment in attachments]
-        wait_for_sockets(sockets, self.daemon, timeout_s=dpdk_process.START_S)
-        return [endpoint_of(spec.port, attachment) for attachment in attachments]
-
-    def facts(self) -> SwitchFacts:
-        """Returns DPDK's version and the command line."""
-        return self._facts
-
-    def counters(self) -> list[PortCounters] | None:
-        """Returns None: it has none."""
-        return None
-
-    def busy(self) -> Busy | None:
-        return None
+        return self.launch(session, spec, attachments, argv)

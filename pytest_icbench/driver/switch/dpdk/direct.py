@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``direct``: two DPDK applications joined by shared memory, without a switch: the reference link of DPDK switches."""
+"""``direct``: two DPDK applications over shared memory without a switch, the reference link of DPDK switches."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Literal
 
 from pytest_icbench.driver.switch.common import kernel
 from pytest_icbench.driver.switch.common.nic_uplink import NicEndpoint, NicUplink, only_attachment
-from pytest_icbench.driver.switch.common.ports import MEMIF, VHOST_USER, VHOST_USER_PACKED, socket_path
-from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec
-from pytest_icbench.driver.switch.sriov.checks import vfio_devices
+from pytest_icbench.driver.switch.common.userspace_ports import MEMIF, VHOST_USER, VHOST_USER_PACKED, socket_path
+from pytest_icbench.driver.switch.protocol import Attachment, Needs, Switch, SwitchFacts, SwitchSpec
+from pytest_icbench.driver.switch.sriov import vfio_devices
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Address, Endpoint, Memif, Nic, Pci, VhostUser
 from pytest_icbench.model.path import FramePath
@@ -19,7 +19,7 @@ from pytest_icbench.model.traffic import MAX_FRAME_BYTES
 
 
 class Direct(Switch):
-    """A shared socket of the endpoints of each pair; no switch runs."""
+    """A socket between the endpoints of each pair; no switch runs."""
 
     name = "direct"
     family = "dpdk"
@@ -33,7 +33,7 @@ class Direct(Switch):
     max_frame_bytes = MAX_FRAME_BYTES
     max_pairs = None
     segments = True
-    # Between two hosts, the endpoints have the NICs themselves, so there is one pair.
+    # Between two hosts each endpoint is a NIC, so there is one pair.
     uplinks = ("kernel", "af_xdp", "vfio")
     uplink_pairs = 1
 
@@ -41,10 +41,8 @@ class Direct(Switch):
         self._nic: NicEndpoint | NicUplink | None = None
 
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
-        """Returns no version: the host can lack nothing."""
+        """Returns no version: there are no requirements."""
         return SwitchFacts()
-
-    def probe_api(self, session: HostSession, api: str) -> None: ...
 
     def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
         return Needs()
@@ -58,11 +56,11 @@ class Direct(Switch):
         return [vfio_devices(session.root, spec.uplink.nic)] * len(addresses)
 
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
-        """Joins each two ports by a socket, or gives the endpoint its NIC. Raises ProvisionError.
+        """Connects each two ports by a socket, or gives the endpoint its NIC. Raises ProvisionError.
 
         With vhost-user the front-end serves the socket, with memif side b. A vhost back-end that connects to a waiting
-        front-end is up in milliseconds; the other way round its library looks for events once a second. A port of a
-        network function serves in any case: the endpoints come and go.
+        front-end is up in milliseconds; the other way round its library checks for events once a second. A port of a
+        network function always serves, because endpoints come and go.
         """
         if spec.uplink is not None:
             attachment = only_attachment(self.name, attachments)
@@ -80,22 +78,8 @@ class Direct(Switch):
     def facts(self) -> SwitchFacts:
         return SwitchFacts()
 
-    def check(self) -> None:
-        """Does nothing: there is no process that could die."""
-
-    def counters(self) -> list[PortCounters] | None:
-        return None
-
-    def busy(self) -> Busy | None:
-        return None
-
-    def pause(self) -> None:
-        """Does nothing: no switch runs."""
-
-    def resume(self) -> None: ...
-
     def stop(self) -> None:
-        """Gives the NIC back."""
+        """Restores the NIC."""
         if self._nic is not None:
             self._nic.give_back()
 
@@ -112,7 +96,7 @@ def _joined(port: str, a: Attachment, b: Attachment) -> list[Endpoint]:
 
 
 def _joined_to_function(port: str, a: Attachment, b: Attachment) -> list[Endpoint]:
-    """Returns both ends of a socket that a network function's port serves: of two in a chain the first one's."""
+    """Returns both ends of a socket served by a network function's port; in a chain by the first one."""
     path, packed = str(socket_path(a, "d")), port == VHOST_USER_PACKED
     server = a if a.between else b
     ends: list[Endpoint] = []

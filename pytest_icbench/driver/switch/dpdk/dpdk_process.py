@@ -1,25 +1,36 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Switches that are one DPDK process: finding its binary, its EAL arguments, its start."""
+"""DPDK processes: their program, their EAL arguments, their start, and their telemetry."""
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
+import socket
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from pytest_icbench.driver.switch.common.daemon import Daemon, DaemonSwitch
-from pytest_icbench.driver.switch.common.ports import MEMIF, VHOST_USER, VHOST_USER_PACKED
-from pytest_icbench.driver.switch.protocol import SwitchFacts, SwitchSpec
-from pytest_icbench.errors import NotStarted, Unsupported
+from pytest_icbench.driver.switch.common.userspace_ports import (
+    MEMIF,
+    VHOST_USER,
+    VHOST_USER_PACKED,
+    endpoint_of,
+    socket_path,
+    wait_for_sockets,
+)
+from pytest_icbench.driver.switch.protocol import Attachment, SwitchFacts, SwitchSpec
+from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.model.traffic import MAX_FRAME_BYTES
+from pytest_icbench.model.endpoint import Endpoint
 
-_VERSION = re.compile(r"RTE Version: '([^']+)'")
 _PROBE_S = 10.0
 
-#: How long a DPDK process may take to open its ports, in seconds, where other pollers share few cores with it.
+#: Seconds within which a DPDK process has to open its ports, also if other pollers share its cores.
 START_S = 15.0
+_TIMEOUT_S = 5.0
 
 
 def find_binary(
@@ -28,12 +39,12 @@ def find_binary(
     """Returns the user's binary, else the first candidate that exists.
 
     Args:
-        name: the switch's, as ``--icbench-binary`` has it.
-        given: the user's binary; None for the session's, if it has one.
+        name: name of the switch in ``--icbench-binary``.
+        given: the user's binary; None: the session's, if it has one.
         candidates: names on PATH, or paths.
-        remedy: for the message if there is none.
+        remedy: how to install it, for the message.
 
-    Raises Unsupported with ``remedy``, or with the user's path if it is no program.
+    Raises Unsupported with ``remedy``, or with the user's path if it is not a program.
     """
     given = given or session.binaries.get(name)
     if given is not None:
@@ -48,25 +59,36 @@ def find_binary(
     raise Unsupported(f"{name} is not installed: {remedy}, or name it with --icbench-binary {name}=PATH")
 
 
-def eal_version(session: HostSession, binary: Path, name: str) -> str:
-    """Returns the version of DPDK in a program.
+def query_version(
+    session: HostSession, name: str, binary: Path, argv: Sequence[str | Path], pattern: str
+) -> re.Match[str]:
+    """Runs a program and returns the match of a pattern in its output.
 
-    Raises Unsupported if it is no DPDK program, ProvisionError if it is one perhaps but was killed or hangs.
+    Args:
+        name: name of the program in ``--icbench-binary``.
+        argv: its command line, which may have a wrapper before ``binary``.
+
+    Raises Unsupported if it is another program, ProvisionError if it hangs or is killed.
     """
     try:
-        shown = session.spawner.run([binary, "-v", "--help"], timeout_s=_PROBE_S, check=False)
+        shown = session.spawner.run(argv, timeout_s=_PROBE_S, check=False)
     except NotStarted as error:
         raise Unsupported(f"{binary} cannot be used as {name}: {error}") from None
-    match = _VERSION.search(shown.stdout + shown.stderr)
+    match = re.search(pattern, shown.stdout + shown.stderr, re.MULTILINE)
     if match is None:
-        words = (shown.stderr or shown.stdout).strip().splitlines()
-        error_words = f" (it says: {words[-1][:80]})" if words and shown.returncode != 0 else ""
-        raise Unsupported(f"{binary} is not a DPDK program{error_words}: name one with --icbench-binary {name}=PATH")
-    return match.group(1)
+        lines = (shown.stderr or shown.stdout).strip().splitlines()
+        output = f" (it says: {lines[-1][:80]})" if lines and shown.returncode != 0 else ""
+        raise Unsupported(f"{binary} is not {name}{output}: name one with --icbench-binary {name}=PATH")
+    return match
+
+
+def eal_version(session: HostSession, binary: Path, name: str) -> str:
+    """Returns the version of DPDK in a program. Raises as ``query_version`` does."""
+    return query_version(session, name, binary, [binary, "-v", "--help"], r"RTE Version: '([^']+)'")[1]
 
 
 def eal_arguments(*, main_cpus: Sequence[int], worker_cpus: Sequence[int], hugepages_mib: int) -> list[str]:
-    """Returns EAL's arguments: lcore 0 is the main one, on any of ``main_cpus``, then each worker has one lcore."""
+    """Returns EAL's arguments: lcore 0 is the main lcore on any of ``main_cpus``, each worker CPU has one lcore."""
     cpus = ",".join(map(str, main_cpus))
     lcores = [f"0@({cpus})", *(f"{lcore}@{cpu}" for lcore, cpu in enumerate(worker_cpus, start=1))]
     return [
@@ -84,8 +106,29 @@ def eal_arguments(*, main_cpus: Sequence[int], worker_cpus: Sequence[int], hugep
 
 
 def runtime_directory(spec: SwitchSpec) -> Path:
-    """Returns the directory for what EAL would put into /var/run/dpdk."""
+    """Returns the directory that replaces /var/run/dpdk for EAL."""
     return spec.work_dir / "eal"
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonOptions:
+    """The environment of a switch's process.
+
+    Attributes:
+        netns: path of its network namespace; None: the host's.
+        env: additional environment variables.
+        cpus: its affinity; None: service and worker CPUs. EAL's control threads then use the CPUs of no lcore.
+        pipes: whether its standard input and output are pipes.
+        mount_ns: whether it gets its own mount namespace.
+        wrapper: command line that runs the process, such as ``stdbuf``.
+    """
+
+    netns: str | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    cpus: Sequence[int] | None = None
+    pipes: bool = False
+    mount_ns: bool = False
+    wrapper: Sequence[str] = ()
 
 
 def start_daemon(
@@ -93,60 +136,76 @@ def start_daemon(
     spec: SwitchSpec,
     name: str,
     argv: Sequence[str | Path],
-    *,
-    netns: str | None = None,
-    env: Mapping[str, str] | None = None,
-    cpus: Sequence[int] | None = None,
-    pipes: bool = False,
-    mount_ns: bool = False,
+    options: DaemonOptions = DaemonOptions(),
 ) -> Daemon:
-    """Starts the process with its files in the work directory.
-
-    Args:
-        netns: path of its network namespace; None for the host's.
-        env: further variables of its environment.
-        cpus: its affinity; None for service and worker CPUs: EAL's control threads then use those that are no lcore's.
-        pipes: whether its standard input and output are pipes.
-        mount_ns: whether it gets its own mount namespace.
-
-    Raises ProvisionError.
-    """
+    """Starts the process with its files in the work directory. Raises ProvisionError."""
     runtime = runtime_directory(spec)
     runtime.mkdir(parents=True, exist_ok=True)
     process = session.spawner.start(
-        argv,
+        [*options.wrapper, *argv],
         log=spec.work_dir / f"{name}.log",
-        cpus=sorted({*spec.service_cpus, *spec.worker_cpus}) if cpus is None else cpus,
-        netns=netns,
-        # Without it EAL makes and leaves a directory in /var/run/dpdk, even with --in-memory.
-        env={"RUNTIME_DIRECTORY": str(runtime), **(env or {})},
-        pipes=pipes,
+        cpus=sorted({*spec.service_cpus, *spec.worker_cpus}) if options.cpus is None else options.cpus,
+        netns=options.netns,
+        # Without it EAL creates a directory in /var/run/dpdk and leaves it there, even with --in-memory.
+        env={"RUNTIME_DIRECTORY": str(runtime), **options.env},
+        pipes=options.pipes,
         cwd=spec.work_dir,
-        mount_ns=mount_ns,
+        mount_ns=options.mount_ns,
     )
     return Daemon(name, process)
 
 
 class PortForwarder(DaemonSwitch):
-    """A driver whose switch is a DPDK application that joins the two ports of each pair."""
+    """A driver whose switch is a DPDK application that connects the two ports of each pair."""
 
-    family = "dpdk"
     ports = (VHOST_USER, VHOST_USER_PACKED, MEMIF)
-    apis = ("dpdk",)
-    default_apis = ("dpdk",)
-    default_cores = 1
     learns = False
-    max_frame_bytes = MAX_FRAME_BYTES
     max_pairs = 16  # RTE_MAX_ETHPORTS is 32
     segments = True
 
     def binary(self, session: HostSession, given: Path | None) -> Path:
-        """Returns its program, the user's if one is given. Raises Unsupported."""
+        """Returns its program, the user's one if given. Raises Unsupported."""
         raise NotImplementedError
+
+    def launch(
+        self,
+        session: HostSession,
+        spec: SwitchSpec,
+        attachments: Sequence[Attachment],
+        argv: Sequence[str],
+        options: DaemonOptions = DaemonOptions(),
+    ) -> list[Endpoint]:
+        """Starts the program and waits for its sockets; returns the endpoints. Raises ProvisionError."""
+        self.daemon = start_daemon(session, spec, self.name, argv, options)
+        version = eal_version(session, Path(argv[0]), self.name)
+        self._facts = SwitchFacts(version=version, config={"argv": list(argv[1:])})
+        wait_for_sockets([socket_path(attachment) for attachment in attachments], self.daemon, timeout_s=START_S)
+        return [endpoint_of(spec.port, attachment) for attachment in attachments]
 
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
         """Returns the binary and its DPDK version. Raises Unsupported."""
         binary = self.binary(session, spec_binary)
         return SwitchFacts(version=eal_version(session, binary, self.name), program=str(binary))
 
-    def probe_api(self, session: HostSession, api: str) -> None: ...
+
+def telemetry_socket(runtime: Path) -> Path | None:
+    """Returns the telemetry socket of the process with this ``RUNTIME_DIRECTORY``; None if there is none."""
+    sockets = sorted(path for path in runtime.glob("dpdk/*/dpdk_telemetry.v2*") if path.is_socket())
+    return sockets[0] if sockets else None
+
+
+def query(path: Path, *commands: str) -> list[Any]:
+    """Returns the answers to telemetry commands, in order. Raises ProvisionError if the process does not answer."""
+    answers = []
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
+            client.settimeout(_TIMEOUT_S)
+            client.connect(str(path))
+            greeting = json.loads(client.recv(65536))
+            size = int(greeting["max_output_len"])
+            for command in commands:
+                client.sendall(command.encode())
+                answers.append(json.loads(client.recv(size))[command.partition(",")[0]])
+    except (OSError, ValueError, KeyError) as error:
+        raise ProvisionError(f"the telemetry socket {path} does not answer ({error}): is its process alive?") from None
+    return answers

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``testpmd``: DPDK's test application as a switch: io forwarding between the ports of a pair, by worker cores."""
+"""``testpmd``: DPDK's test application as a switch, with io forwarding between the ports of a pair."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from pytest_icbench.driver.switch.common.cores import check_cores, in_blocks
+from pytest_icbench.driver.switch.common.cores import check_cores, divide_ports
 from pytest_icbench.driver.switch.common.daemon import Daemon
-from pytest_icbench.driver.switch.common.ports import MEMIF, endpoint_of, serving_device, socket_path, wait_for_sockets
+from pytest_icbench.driver.switch.common.userspace_ports import (
+    MEMIF,
+    serving_device,
+)
 from pytest_icbench.driver.switch.dpdk import dpdk_process
-from pytest_icbench.driver.switch.dpdk.telemetry import query, telemetry_socket
-from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, SwitchFacts, SwitchSpec
+from pytest_icbench.driver.switch.dpdk.dpdk_process import query, telemetry_socket
+from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, SwitchSpec
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Endpoint
@@ -25,29 +28,29 @@ from pytest_icbench.model.traffic import carries_jumbo
 
 #: Huge pages of its pool and ports, in MiB.
 _HUGEPAGES_MIB = 256
-#: Buffers of its pool. Its default is sized for 32 ports with hardware rings; these ports hold no buffers.
+#: Buffers of its pool. The default is for 32 ports with hardware rings, but these ports hold no buffers.
 _BUFFERS = 32768
 #: Buffers of its pool if each holds a whole jumbo frame.
 _JUMBO_BUFFERS = 16384
 _JUMBO_BUFFER_BYTES = 10240
-#: How long its prompt may take to answer, in seconds. It needs a millisecond, and more on a busy host.
+#: Seconds within which its prompt has to answer. It needs a millisecond, more on a busy host.
 _ANSWER_S = 5.0
 _POLL_S = 0.002
-#: Cycles of polls that brought frames, over all cores, since forwarding began (it says "total" before DPDK 23.11).
+#: Cycles of polls with frames, over all cores, since forwarding began ("total" before DPDK 23.11).
 _CYCLES = re.compile(rb"\((?:busy|total) cycles=(\d+) /")
-#: Frames for a port that the port did not take, since forwarding began.
+#: Frames that a port did not accept since forwarding began.
 _NOT_TAKEN = re.compile(rb"Forward statistics for port (\d+)\b.*\n.*\n +TX-packets: \d+ +TX-dropped: (\d+)")
-#: Frames that came in: of a stream where a port has several queues (those without any are left out), else of a port.
+#: Received frames, of a stream if ports have several queues (idle ones are omitted), else of a port.
 _STREAM = re.compile(rb"RX Port= *(\d+)/Queue= *(\d+) .*\n +RX-packets: (\d+)")
 _OF_PORT = re.compile(rb"Forward statistics for port (\d+)()\b.*\n +RX-packets: (\d+)")
-#: The end of its answer: the last line has come, and its prompt waits again.
+#: The end of its answer: the last line and the prompt.
 _PROMPT = re.compile(rb"\+{70,}\s(?s:.*)testpmd> *$")
 
 
 class TestPmd(dpdk_process.PortForwarder):
     """A testpmd with ``--forward-mode=io`` and ports paired in order."""
 
-    __test__ = False  # not a class of tests, whatever its name says
+    __test__ = False  # not a class of tests
 
     name = "testpmd"
     queue_ports = dpdk_process.PortForwarder.ports
@@ -61,45 +64,29 @@ class TestPmd(dpdk_process.PortForwarder):
         self._memif = False
         self._queues = 1
         self._prompts = False
-        self._facts = SwitchFacts()
 
     def binary(self, session: HostSession, given: Path | None) -> Path:
         remedy = "install it (Debian's package dpdk)"
         return dpdk_process.find_binary(session, self.name, given, ["dpdk-testpmd"], remedy)
 
-    def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
-        """Returns its resources. Raises Unsupported for more cores than streams.
-
-        Each direction of a pair is one stream, and a stream belongs to one core.
-        """
-        return self.needs_of_queues(pairs, cores, 1, jumbo=jumbo)
-
     def needs_of_queues(self, pairs: int, cores: int, queues: int, *, jumbo: bool = False) -> Needs:
-        """Returns ``needs``; each queue of a port is a stream of its own."""
         check_cores(self.name, cores, pairs, queues, "streams")
         return Needs(hugepages_mib=_HUGEPAGES_MIB, pollers=cores)
 
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
         """Starts it and its forwarding. Raises ProvisionError with the log's tail."""
-        binary = self.binary(session, spec.binary)
-        argv = self._argv(binary, spec, attachments)
         self._memif = spec.port == MEMIF
         self._indexes = [attachment.index for attachment in attachments]
         self._cpus = spec.worker_cpus
         self._queues = spec.queues
-        # Without it, answers come through a pipe only when some kilobytes have gathered.
+        self._runtime = dpdk_process.runtime_directory(spec)
+        # Without it, answers come through a pipe only in blocks of some kilobytes.
         stdbuf = shutil.which("stdbuf")
         self._prompts = stdbuf is not None
-        # Its prompt waits on the pipe and ends at the end of file, so it does not outlive a killed harness.
-        line_by_line = [stdbuf, "-oL"] if stdbuf else []
-        self.daemon = dpdk_process.start_daemon(session, spec, self.name, [*line_by_line, *argv], pipes=True)
-        self._runtime = dpdk_process.runtime_directory(spec)
-        self._facts = SwitchFacts(
-            version=dpdk_process.eal_version(session, binary, self.name), config={"argv": argv[1:]}
-        )
-        sockets = [socket_path(attachment) for attachment in attachments]
-        wait_for_sockets(sockets, self.daemon, timeout_s=dpdk_process.START_S)
-        return [endpoint_of(spec.port, attachment) for attachment in attachments]
+        # Its prompt ends at the end of the pipe, so it does not outlive a killed harness.
+        argv = self._argv(self.binary(session, spec.binary), spec, attachments)
+        wrapper = [stdbuf, "-oL"] if stdbuf else []
+        return self.launch(session, spec, attachments, argv, dpdk_process.DaemonOptions(pipes=True, wrapper=wrapper))
 
     def _argv(self, binary: Path, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[str]:
         jumbo = carries_jumbo(spec.mtu)
@@ -125,31 +112,25 @@ class TestPmd(dpdk_process.PortForwarder):
             *spec.config.get("arguments", ()),
         ]
 
-    def facts(self) -> SwitchFacts:
-        """Returns DPDK's version and the command line."""
-        return self._facts
-
     def live(self) -> Daemon:
-        """Returns the running process. Its output has been read, so that it never waits for the harness."""
+        """Returns the running process after reading its output, so that it never waits for the harness."""
         if self.daemon is not None:
             self._drain(self.daemon)
         return super().live()
 
     @staticmethod
     def _drain(daemon: Daemon) -> None:
-        """Reads its standard output: a full pipe would stop it."""
+        """Reads its standard output, because a full pipe would stop it."""
         pipe = daemon.process.stdout
         if pipe is not None and not pipe.closed:
             os.set_blocking(pipe.fileno(), False)
             while pipe.read(65536):
                 pass
 
-    def connected(self) -> None:
-        """Waits until it sees the link of every port: it drops frames for a port before that.
+    def prepare_traffic(self) -> None:
+        """Waits for the link of every port, before which it drops frames. Raises ProvisionError with the log's tail.
 
-        An endpoint is ready when it has told all of its rings, which testpmd may take over later on a busy host.
-
-        Raises ProvisionError with the log's tail.
+        An endpoint is ready once it has sent all its rings, which testpmd may accept later on a busy host.
         """
         daemon, path = self.live(), None if self._runtime is None else telemetry_socket(self._runtime)
         if path is None:
@@ -182,12 +163,12 @@ class TestPmd(dpdk_process.PortForwarder):
 
         Args:
             index: of the endpoint.
-            not_taken: frames lost in a full ring, which is no error to DPDK's ports: only the forwarding counts them.
+            not_taken: frames lost in a full ring. DPDK's ports do not count them, only the forwarding statistics do.
         """
         if stats is None or link is None:
             raise ProvisionError(f"testpmd does not count on the port of endpoint {index}: did it close it?")
         if self._memif and link.get("status") != "UP":
-            # A memif without its peer shows zeros, and goes on counting with the next peer.
+            # A memif without a peer shows zeros, and continues its counters with the next peer.
             return PortCounters(index, None, None)
         return PortCounters(
             index=index,
@@ -198,34 +179,31 @@ class TestPmd(dpdk_process.PortForwarder):
         )
 
     def busy(self) -> Busy | None:
-        """Returns the cycles of polls that brought frames, from its prompt.
-
-        None if that does not answer, and of a mode that counts none (noisy).
-        """
+        """Returns the cycles of polls with frames; None without an answer or for a mode that does not count (noisy)."""
         answer = self._forwarding()
         if answer is None:
             return None
-        cycles = _CYCLES.search(answer)  # missing where nothing was forwarded yet
+        cycles = _CYCLES.search(answer)  # missing if nothing was forwarded yet
         busy = int(cycles[1]) if cycles else 0
         if cycles and not busy:
             return None
         return Busy(busy_cycles=busy, workers=len(self._cpus), frames=self._frames_by_core(answer))
 
     def _frames_by_core(self, answer: bytes) -> dict[str, int]:
-        """Returns the frames that each core took in, by its CPU, from the statistics of forwarding."""
+        """Returns the frames received by each core, by its CPU, from the forwarding statistics."""
         cores, frames = self._cores(), {str(cpu): 0 for cpu in self._cpus}
         for port, queue, count in (_STREAM if self._queues > 1 else _OF_PORT).findall(answer):
             frames[str(cores[int(queue or 0) * len(self._indexes) + int(port)])] += int(count)
         return frames
 
     def _cores(self) -> list[int]:
-        """Returns the CPU of each stream: testpmd goes through all ports, queue by queue, and deals out blocks."""
-        return [self._cpus[at] for at in in_blocks(len(self._indexes) * self._queues, len(self._cpus))]
+        """Returns the CPU of each stream. testpmd assigns blocks of streams, ordered by queue, then by port."""
+        return [self._cpus[at] for at in divide_ports(len(self._indexes) * self._queues, len(self._cpus))]
 
     def _forwarding(self) -> bytes | None:
-        """Returns its prompt's statistics of forwarding; None if it does not answer, or once has not answered.
+        """Returns its forwarding statistics; None if it does not answer or did not answer earlier.
 
-        It is not asked again after that: a late answer would be taken for the next one.
+        It gets no further request then, because a late answer would be taken for the next one.
         """
         daemon = self.live()
         question, answer = daemon.process.stdin, daemon.process.stdout

@@ -64,7 +64,7 @@ class LinuxBridge(kernel.KernelSwitch):
             links.create_pair(session, kernel.node_end(attachment), end, mtu=spec.mtu)
             with entered(netns):
                 links.enslave(session, port, self._bridges[_segment(attachment)])
-            endpoints.append(kernel.endpoint(attachment, port, spec.mtu))
+            endpoints.append(kernel.veth_endpoint(attachment, port, spec.mtu))
         if spec.uplink is not None:
             self._uplink = NicUplink(session, spec.uplink, netns, mtu=spec.mtu)
             self._uplink.take()
@@ -76,7 +76,7 @@ class LinuxBridge(kernel.KernelSwitch):
     def facts(self) -> SwitchFacts:
         """Returns the kernel's release and the bridge's settings."""
         settings = {"stp": False, "multicast_snooping": False, "learning": True, "netfilter": False}
-        return SwitchFacts(version=kernel.release(), config=settings)
+        return SwitchFacts(version=kernel.kernel_release(), config=settings)
 
     def _states(self) -> dict[str, links.LinkState]:
         """Returns the links of the namespace, by name. Raises ProvisionError if it, the bridge or a port is gone."""
@@ -118,7 +118,6 @@ class LinuxBridge(kernel.KernelSwitch):
         return None
 
     def set_ageing(self, seconds: float) -> None:
-        """Sets the bridge's ageing time. Raises ProvisionError."""
         for bridge in self._bridges:
             links.set_bridge_ageing(bridge, seconds, self._netns)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pytest_icbench.driver.switch.common import kernel
-from pytest_icbench.driver.switch.common.kernel_ports import KernelPath
+from pytest_icbench.driver.switch.common.kernel import KernelPath
 from pytest_icbench.driver.switch.protocol import Attachment, SwitchSpec
 from pytest_icbench.host.namespaces import entered
 from pytest_icbench.host.net import links, stacked

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pytest_icbench.driver.switch.common import kernel
-from pytest_icbench.driver.switch.common.kernel_ports import KernelPath
+from pytest_icbench.driver.switch.common.kernel import KernelPath
 from pytest_icbench.driver.switch.protocol import Attachment, SwitchSpec
 from pytest_icbench.host.net import stacked
 from pytest_icbench.model.endpoint import Endpoint

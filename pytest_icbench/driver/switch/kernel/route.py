@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pytest_icbench.driver.switch.common import kernel
-from pytest_icbench.driver.switch.common.kernel_ports import KernelPath, port_of
+from pytest_icbench.driver.switch.common.kernel import KernelPath, port_name
 from pytest_icbench.driver.switch.protocol import Attachment, SwitchSpec
 from pytest_icbench.host.net import links, routes
 from pytest_icbench.model.endpoint import Endpoint
@@ -36,6 +36,6 @@ class Route(KernelPath):
         routes.forward_packets(self.netns)
         for attachment in attachments:
             peer = attachment.peer or attachment.address.other_side
-            routes.serve(port_of(attachment), self.netns, attachment.address, peer.mac)
+            routes.serve(port_name(attachment), self.netns, attachment.address, peer.mac)
             routes.lead_through_router(self.node_end(attachment), peer)
         return self.endpoints(spec, attachments)

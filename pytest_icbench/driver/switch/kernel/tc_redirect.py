@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pytest_icbench.driver.switch.common import kernel
-from pytest_icbench.driver.switch.common.kernel_ports import KernelPath, port_of
+from pytest_icbench.driver.switch.common.kernel import KernelPath, port_name
 from pytest_icbench.driver.switch.protocol import Attachment, SwitchFacts, SwitchSpec
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.net import bpf, links
@@ -57,7 +57,7 @@ class TcRedirect(KernelPath):
         """Puts a filter on each port."""
         for wire in FramePath.over(attachments).wires(attachments):
             for here, there in (wire, wire[::-1]):
-                port, other = port_of(here), port_of(there)
+                port, other = port_name(here), port_name(there)
                 bpf.add_clsact(port, self.netns)
                 if spec.mode == _PEER:
                     program = redirect_peer(links.index_of(other, self.netns))

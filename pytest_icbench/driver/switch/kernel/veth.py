@@ -43,25 +43,16 @@ class VethLink(kernel.KernelSwitch):
         for a, b in FramePath.over(attachments).wires(attachments):
             self._attached += [a, b]
             links.create_pair(session, kernel.node_end(a), kernel.node_end(b), mtu=spec.mtu)
-        return [kernel.endpoint(attachment, kernel.NODE_INTERFACE, spec.mtu) for attachment in attachments]
+        return [kernel.veth_endpoint(attachment, kernel.NODE_INTERFACE, spec.mtu) for attachment in attachments]
 
     def facts(self) -> SwitchFacts:
-        """Returns the kernel's release."""
-        return SwitchFacts(version=kernel.release())
-
-    def check(self) -> None:
-        """Does nothing: a link cannot die before its nodes do."""
+        return SwitchFacts(version=kernel.kernel_release())
 
     def counters(self) -> list[PortCounters] | None:
         """Returns what each node's interface counted, as a port at its other end would count it."""
         if self._nic is not None:
             return [self._nic.counters()]
-        return [
-            kernel.port_counters(
-                attachment.index, links.statistics(attachment.interface, attachment.node.netns), at_endpoint=True
-            )
-            for attachment in self._attached
-        ]
+        return kernel.endpoint_counters(self._attached)
 
     def stop(self) -> None:
         """Removes the links, or gives the NIC back."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pytest_icbench.driver.node.protocol import NodeFacts
-from pytest_icbench.driver.switch.common.kernel_ports import KernelPath, port_of
+from pytest_icbench.driver.switch.common.kernel import KernelPath, port_name
 from pytest_icbench.driver.switch.kernel.linux_bridge import LinuxBridge
 from pytest_icbench.driver.switch.kernel.macvlan import Macvlan
 from pytest_icbench.driver.switch.kernel.route import Route
@@ -86,7 +86,7 @@ class Vxlan(KernelPath):
             links.set_up(_BRIDGE, netns)
             stacked.create_vxlan(_TUNNEL, netns, number=_NUMBER, local=address.ip, remote=remote, mtu=spec.mtu)
             links.set_up(_TUNNEL, netns)
-            ports = [port_of(attachment) for attachment in attachments if attachment.side == side]
+            ports = [port_name(attachment) for attachment in attachments if attachment.side == side]
             with entered(netns):
                 for port in (_TUNNEL, *ports):
                     links.enslave(self.session, port, _BRIDGE)
@@ -102,7 +102,6 @@ class Vxlan(KernelPath):
             self._underlay.check()
 
     def set_ageing(self, seconds: float) -> None:
-        """Sets the ageing time of both bridges. Raises ProvisionError."""
         for netns in self._hosts.values():
             links.set_bridge_ageing(_BRIDGE, seconds, netns)
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from pytest_icbench.driver.switch.common.kernel_ports import OFFLOADS, KernelPath, port_of
+from pytest_icbench.driver.switch.common.kernel import OFFLOADS, KernelPath, port_name
 from pytest_icbench.driver.switch.protocol import Attachment, SwitchFacts, SwitchSpec
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.namespaces import entered
@@ -58,7 +58,7 @@ class Xdp(KernelPath):
 
     def join(self, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
         """Loads the program with the map of all ports and attaches it to each."""
-        indexes = [links.index_of(port_of(attachment), self.netns) for attachment in attachments]
+        indexes = [links.index_of(port_name(attachment), self.netns) for attachment in attachments]
         path = FramePath.over(attachments)
         ports = {indexes[place]: indexes[path.across(place)] for place in path.endpoints}
         # The map knows the links of the namespace in which it is made.
@@ -69,7 +69,7 @@ class Xdp(KernelPath):
             bpf.loaded("xdp", redirect_by_port(devices), name="xdp") as program,
         ):
             for attachment in attachments:
-                bpf.attach_xdp(port_of(attachment), program, mode, self.netns)
+                bpf.attach_xdp(port_name(attachment), program, mode, self.netns)
         return self.endpoints(spec, attachments)
 
     def fault(self) -> str | None:

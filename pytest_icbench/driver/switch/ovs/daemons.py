@@ -1,24 +1,37 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A private Open vSwitch: database, daemons and tools in a directory, apart from any other that runs on the host."""
+"""A private Open vSwitch: database, daemons, tools and their output, separate from any other on the host."""
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pytest_icbench.driver.switch.common.daemon import Daemon
 from pytest_icbench.driver.switch.dpdk import dpdk_process
-from pytest_icbench.driver.switch.ovs.output import parse_table, parse_versions
-from pytest_icbench.driver.switch.ovs.unixctl import ask, asked
-from pytest_icbench.driver.switch.protocol import SwitchSpec
-from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported
+from pytest_icbench.driver.switch.protocol import Busy, SwitchSpec
+from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.net import links
 from pytest_icbench.host.session import HostSession
 
+_CHUNK = 65536
+_FLOW = re.compile(r"\bn_packets=(\d+),.*\bin_port=(\d+)")
+_DESCRIBED = re.compile(r"^\s*(\w+)\(.*\): addr:")
+_PORT = re.compile(r"^\s*port\s+(\S+?):")
+_TX_DROPS = re.compile(r"\bovs_tx_\w*drops=(\d+)")
+_CYCLES = re.compile(r"^\s*(idle|processing) cycles\s*:\s*(\d+)")
+_RECEIVED = re.compile(r"^\s*packets received\s*:\s*(\d+)")
+_THREAD = re.compile(r"^pmd thread .*core_id (\d+)")
+_QUEUE = re.compile(r"^ *port: (\S+) +queue-id: +(\d+) +\((?:enabled|(disabled))\)", re.MULTILINE)
+#: The versions of Open vSwitch and of its DPDK, if it has one.
+_VERSIONS = r"\(Open vSwitch\) (\S+)(?:(?s:.*)^DPDK (\S+))?"
 _REMEDY = "install it (Debian's package openvswitch-switch-dpdk)"
 #: Debian has one daemon with DPDK and one without.
 _DAEMONS = (
@@ -29,6 +42,150 @@ _DAEMONS = (
 )
 _SCHEMAS = ("/usr/share/openvswitch", "/usr/local/share/openvswitch")
 _TOOL_S = 10
+
+
+def send_request(path: Path, command: str, *arguments: str, timeout_s: float) -> str:
+    """Returns the answer of the daemon that listens on a control socket (``--unixctl``), by its JSON-RPC.
+
+    Raises ProvisionError if it refuses the command, with its reason, if it is gone, or if it takes longer than that.
+    """
+    with open_request(path, command, *arguments, timeout_s=timeout_s) as answer:
+        return answer()
+
+
+@contextmanager
+def open_request(path: Path, command: str, *arguments: str, timeout_s: float) -> Iterator[Callable[[], str]]:
+    """Asks as ``ask`` does, and yields the call that waits for the answer. Errors are those of ``ask``."""
+    deadline = time.monotonic() + timeout_s
+    request = json.dumps({"id": 0, "method": command, "params": list(arguments)}).encode()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+
+        @contextmanager
+        def explained() -> Iterator[None]:
+            try:
+                yield
+            except TimeoutError:
+                raise ProvisionError(f"{path} has not answered {command} within {timeout_s:g} s") from None
+            except OSError as error:
+                raise ProvisionError(f"{path} does not take {command}: {error.strerror or error}") from None
+
+        def answer() -> str:
+            with explained():
+                told = _read(connection, deadline)
+            if told.get("error") is not None:
+                raise ProvisionError(f"{path} refuses {command}: {str(told['error']).strip()}")
+            return str(told.get("result") or "")
+
+        with explained():
+            connection.settimeout(timeout_s)
+            connection.connect(str(path))
+            connection.sendall(request)
+        yield answer
+
+
+def _read(connection: socket.socket, deadline: float) -> dict[str, object]:
+    """Reads one JSON object, whose end is known by its last brace only. Raises OSError."""
+    text = b""
+    while True:
+        connection.settimeout(max(deadline - time.monotonic(), 0.001))
+        more = connection.recv(_CHUNK)
+        if not more:
+            raise ConnectionError("it has hung up")
+        text += more
+        if text.rstrip().endswith(b"}"):
+            try:
+                answer = json.loads(text)
+            except ValueError:
+                continue  # the brace was inside the object
+            return dict(answer)
+
+
+def parse_flows(text: str) -> dict[int, int]:
+    """Returns packets by ingress port, from ``ovs-ofctl dump-flows``, of the flows that match on it."""
+    return {int(port): int(packets) for packets, port in _FLOW.findall(text)}
+
+
+def parse_drops(text: str) -> dict[int, int]:
+    """Returns unsent packets by port, from ``ovs-ofctl dump-ports`` of OpenFlow 1.4."""
+    drops: dict[int, int] = {}
+    port: int | None = None
+    for line in text.splitlines():
+        if match := _PORT.match(line):
+            port = int(match.group(1)) if match.group(1).isdigit() else None
+        elif port is not None:
+            counts = [int(number) for number in _TX_DROPS.findall(line)]
+            if counts:
+                drops[port] = drops.get(port, 0) + sum(counts)
+    return drops
+
+
+def parse_down(text: str) -> set[int]:
+    """Returns the ports without a link, from ``ovs-ofctl dump-ports-desc``."""
+    down: set[int] = set()
+    port: int | None = None
+    for line in text.splitlines():
+        if match := _DESCRIBED.match(line):
+            port = int(match.group(1)) if match.group(1).isdigit() else None
+        if port is not None and "LINK_DOWN" in line:
+            down.add(port)
+    return down
+
+
+def parse_cycles(text: str) -> Busy:
+    """Returns the cycles of all PMD threads, and the frames of each, from ``dpif-netdev/pmd-stats-show``."""
+    cycles = {"idle": 0, "processing": 0}
+    frames: dict[str, int] = {}
+    thread: re.Match[str] | None = None
+    for line in text.splitlines():
+        if not line.startswith(" "):
+            thread = _THREAD.match(line)
+        elif thread and (match := _CYCLES.match(line)):
+            cycles[match.group(1)] += int(match.group(2))
+        elif thread and (match := _RECEIVED.match(line)):
+            frames[thread[1]] = int(match[1])
+    return Busy(busy_cycles=cycles["processing"], idle_cycles=cycles["idle"], frames=frames)
+
+
+def parse_table(text: str) -> list[dict[str, Any]]:
+    """Returns rows of ``ovs-vsctl --format=json``: sets as lists, maps as dicts, UUIDs as text. Raises ValueError."""
+    table = json.loads(text)
+    names = table["headings"]
+    return [dict(zip(names, map(_plain, row), strict=True)) for row in table["data"]]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list) and len(value) == 2:
+        kind, content = value
+        if kind == "set":
+            return [_plain(member) for member in content]
+        if kind == "map":
+            return {key: _plain(entry) for key, entry in content}
+        if kind in ("uuid", "named-uuid"):
+            return content
+    return value
+
+
+def parse_polling_cores(text: str) -> dict[str, int]:
+    """Returns the core that polls each port's first queue, from ``ovs-appctl dpif-netdev/pmd-rxq-show``."""
+    cores: dict[str, int] = {}
+    core = -1
+    for line in text.splitlines():
+        if thread := _THREAD.match(line):
+            core = int(thread[1])
+        elif queue := re.search(r"port: (\S+) +queue-id: +0 ", line):
+            cores[queue[1]] = core
+    return cores
+
+
+def find_disabled_queue(text: str, queues: int = 1) -> bool:
+    """Whether one of so many queues a port is not yet enabled by its endpoint, or missing.
+
+    From ``ovs-appctl dpif-netdev/pmd-rxq-show``.
+    """
+    enabled_by_port: dict[str, set[int]] = {}
+    for port, queue, disabled in _QUEUE.findall(text):
+        enabled_by_port.setdefault(port, set()).update(() if disabled else (int(queue),))
+    return any(not enabled >= set(range(queues)) for enabled in enabled_by_port.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +214,8 @@ def find_installation(session: HostSession, given: Path | None, *, needs_dpdk: b
     ProvisionError if the daemon is killed, or hangs, while it tells its version.
     """
     daemon = dpdk_process.find_binary(session, "ovs", given, _DAEMONS, _REMEDY)
-    version, dpdk = _versions(session, daemon)
+    shown = dpdk_process.query_version(session, "ovs", daemon, [daemon, "--version"], _VERSIONS)
+    version, dpdk = shown[1], shown[2] or ""
     if needs_dpdk and not dpdk:
         raise Unsupported(f"{daemon} was built without DPDK: {_REMEDY}, or name one with it: --icbench-binary ovs=PATH")
     prefix = daemon.parent.parent
@@ -84,17 +242,6 @@ def find_installation(session: HostSession, given: Path | None, *, needs_dpdk: b
         version=version,
         dpdk=dpdk,
     )
-
-
-def _versions(session: HostSession, daemon: Path) -> tuple[str, str]:
-    try:
-        shown = session.spawner.run([daemon, "--version"], timeout_s=_TOOL_S, check=False)
-    except NotStarted as error:
-        raise Unsupported(f"{daemon} cannot be used as ovs: {error}") from None
-    version, dpdk = parse_versions(shown.stdout)
-    if version is None:
-        raise Unsupported(f"{daemon} is not Open vSwitch: name an ovs-vswitchd with --icbench-binary ovs=PATH")
-    return version, dpdk or ""
 
 
 def _serves(path: Path) -> bool:
@@ -176,9 +323,8 @@ class OvsDaemons:
     def _start(
         self, name: str, argv: Sequence[str | Path], netns: str | None, cpus: Sequence[int] | None = None
     ) -> Daemon:
-        return dpdk_process.start_daemon(
-            self._session, self.spec, name, argv, netns=netns, env=self._env, cpus=cpus or self.spec.service_cpus
-        )
+        options = dpdk_process.DaemonOptions(netns, self._env, cpus or self.spec.service_cpus)
+        return dpdk_process.start_daemon(self._session, self.spec, name, argv, options)
 
     @property
     def netns(self) -> str:
@@ -218,7 +364,7 @@ class OvsDaemons:
     def appctl(self, *arguments: str, timeout_s: float = 0.0) -> str:
         """Returns the private daemon's answer, as to ``ovs-appctl``. Raises ProvisionError with the daemon's log."""
         with self._explained():
-            return ask(self._ctl, *arguments, timeout_s=timeout_s or self.patience_s)
+            return send_request(self._ctl, *arguments, timeout_s=timeout_s or self.patience_s)
 
     def revalidate(self) -> None:
         """Has the datapath's counts of running flows reach OpenFlow's now.
@@ -228,17 +374,17 @@ class OvsDaemons:
         Raises ProvisionError with the daemon's log.
         """
         with self._explained():
-            ask(self._ctl, "revalidator/pause", timeout_s=self.patience_s)
+            send_request(self._ctl, "revalidator/pause", timeout_s=self.patience_s)
             resumed = False
             try:
-                with asked(self._ctl, "revalidator/wait", timeout_s=self.patience_s) as answer:
+                with open_request(self._ctl, "revalidator/wait", timeout_s=self.patience_s) as answer:
                     # Once only: the daemon hangs on a second resume.
                     resumed = True
-                    ask(self._ctl, "revalidator/resume", timeout_s=self.patience_s)
+                    send_request(self._ctl, "revalidator/resume", timeout_s=self.patience_s)
                     answer()
             finally:
                 if not resumed:
-                    ask(self._ctl, "revalidator/resume", timeout_s=self.patience_s)
+                    send_request(self._ctl, "revalidator/resume", timeout_s=self.patience_s)
 
     def ofctl(self, command: str, bridge: str, *arguments: str, text: str | None = None) -> str:
         """Returns the output of ``ovs-ofctl`` on a bridge, in OpenFlow 1.4.

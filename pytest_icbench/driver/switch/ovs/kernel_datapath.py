@@ -10,9 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pytest_icbench.driver.switch.common.kernel_ports import KernelPath, port_of
-from pytest_icbench.driver.switch.ovs.daemons import Installation, OvsDaemons, find_installation
-from pytest_icbench.driver.switch.ovs.output import parse_down
+from pytest_icbench.driver.switch.common.kernel import KernelPath, port_name
+from pytest_icbench.driver.switch.ovs.daemons import Installation, OvsDaemons, find_installation, parse_down
 from pytest_icbench.driver.switch.protocol import Attachment, SwitchFacts, SwitchSpec
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
@@ -75,11 +74,11 @@ class OvsKernel(KernelPath):
             self._bridges.append(bridge := f"br{segment}")
             commands += ["--", "add-br", bridge, "--", "set", "Bridge", bridge, "datapath_type=system"]
         for attachment in attachments:
-            name, bridge = port_of(attachment), f"br{attachment.segment or 0}"
+            name, bridge = port_name(attachment), f"br{attachment.segment or 0}"
             commands += ["--", "add-port", bridge, name, "--", "set", "Interface", name]
             commands.append(f"ofport_request={attachment.index + 1}")
         self.daemons.vsctl(*commands[1:], timeout_s=_START_S)
-        self.daemons.check_ports({port_of(attachment): attachment.index + 1 for attachment in attachments})
+        self.daemons.check_ports({port_name(attachment): attachment.index + 1 for attachment in attachments})
         return self.endpoints(spec, attachments)
 
     @property
@@ -89,9 +88,9 @@ class OvsKernel(KernelPath):
             raise ProvisionError(f"{self.name} was not started")
         return self._daemons
 
-    def told(self, spec: SwitchSpec, settings: Mapping[str, str], first: Attachment) -> Mapping[str, Any]:
+    def describe_config(self, spec: SwitchSpec, settings: Mapping[str, str], first: Attachment) -> Mapping[str, Any]:
         """Returns the configuration for results, with the version of Open vSwitch."""
-        return {**super().told(spec, settings, first), **_told(self.daemons.installation)}
+        return {**super().describe_config(spec, settings, first), **_told(self.daemons.installation)}
 
     def check(self) -> None:
         """Raises ProvisionError with the log's tail if a daemon has died, or if a port is gone."""
@@ -99,11 +98,10 @@ class OvsKernel(KernelPath):
         super().check()
 
     def set_ageing(self, seconds: float) -> None:
-        """Sets the bridges' ageing time. Raises ProvisionError."""
         for bridge in self._bridges:
             self.daemons.vsctl("set", "Bridge", bridge, f"other-config:mac-aging-time={round(seconds)}")
 
-    def connected(self) -> None:
+    def prepare_traffic(self) -> None:
         """Waits until the daemon sees every port's link. Raises ProvisionError with the log's tail."""
         daemons, ports = self.daemons, {attachment.index + 1 for attachment in self._attached}
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 import logging
 import queue
 import warnings
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -78,8 +79,9 @@ class VppClient:
             raise ProvisionError(f"vpp refused the command '{line}': {reason}")
         return str(reply.reply)
 
-    def statistics(self) -> Any:
-        """Opens its shared statistics, to be closed with ``disconnect``. Raises ProvisionError."""
+    @contextmanager
+    def statistics(self) -> Iterator[Any]:
+        """Yields its shared statistics. Raises ProvisionError."""
         from vpp_papi.vpp_stats import VPPStats
 
         stats = VPPStats(str(self._stats_socket))
@@ -87,7 +89,10 @@ class VppClient:
             stats.connect()
         except Exception as error:
             raise ProvisionError(f"vpp's statistics on {self._stats_socket} cannot be read: {error}") from None
-        return stats
+        try:
+            yield stats
+        finally:
+            stats.disconnect()
 
     def close(self) -> None:
         """Closes the connection and ends its threads; a VPP that has died is no error."""

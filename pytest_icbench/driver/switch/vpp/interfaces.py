@@ -1,18 +1,30 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""VPP's interfaces: sockets that it serves, and interfaces of the kernel, by its plugins; and their queues."""
+"""VPP's interfaces: sockets, interfaces of the kernel, taps and the uplink; and their queues."""
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from pytest_icbench.driver.switch.common import kernel
-from pytest_icbench.driver.switch.common.kernel_ports import port_of
-from pytest_icbench.driver.switch.common.ports import MEMIF, VHOST_USER, VHOST_USER_PACKED, endpoint_of, socket_path
-from pytest_icbench.driver.switch.protocol import Attachment
+from pytest_icbench.driver.switch.common.kernel import port_name
+from pytest_icbench.driver.switch.common.nic_uplink import UPLINK, NicUplink
+from pytest_icbench.driver.switch.common.userspace_ports import (
+    MEMIF,
+    VHOST_USER,
+    VHOST_USER_PACKED,
+    endpoint_of,
+    socket_path,
+)
+from pytest_icbench.driver.switch.protocol import Attachment, SwitchSpec
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.net import offloads
+from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.traffic import MTU_ETHERNET_FRAME_BYTES
 
@@ -21,7 +33,7 @@ if TYPE_CHECKING:
 
 AF_PACKET, _AF_XDP, TAP = "afpacket", "afxdp", "tap"
 #: Kinds of port that are links to containers of the kernel.
-TO_KERNEL = (AF_PACKET, _AF_XDP, TAP)
+KERNEL_PORTS = (AF_PACKET, _AF_XDP, TAP)
 #: VPP's plugin for each kind of port.
 PLUGINS: Mapping[str, str] = MappingProxyType(
     {
@@ -42,24 +54,26 @@ _TAP_RING = 1024
 #: The next number that is free.
 _ANY_TAP = 0xFFFFFFFF
 _POLLING = 1
+#: The devices with the kernel's module and option for each.
+_DEVICES = (("/dev/net/tun", "tun", "CONFIG_TUN"), ("/dev/vhost-net", "vhost_net", "CONFIG_VHOST_NET"))
 
 
-def create(client: VppClient, port: str, attachment: Attachment, *, queues: int, mtu: int) -> int:
+def create_port(client: VppClient, port: str, attachment: Attachment, *, queues: int, mtu: int) -> int:
     """Makes a port; returns the index of its interface. Raises ProvisionError."""
-    if port in TO_KERNEL:
+    if port in KERNEL_PORTS:
         needed = f"port {port} takes: build it with the plugin, or choose another port (--icbench-port)"
         if port == TAP:
-            return _tap(client, port_of(attachment), needed, mtu)
-        return kernel_interface(client, port_of(attachment), PLUGINS[port], needed)
+            return _create_tap(client, port_name(attachment), needed, mtu)
+        return create_kernel_interface(client, port_name(attachment), PLUGINS[port], needed)
     path = str(socket_path(attachment))
     if port == MEMIF:
-        return memif(client, path, attachment.index + 1, queues=queues)
+        return create_memif(client, path, attachment.index + 1, queues=queues)
     packed = port == VHOST_USER_PACKED
     reply = client.call("create_vhost_user_if_v2", is_server=True, sock_filename=path, enable_packed=packed)
     return int(reply.sw_if_index)
 
 
-def memif(
+def create_memif(
     client: VppClient, path: str, number: int, *, queues: int = 1, serves: bool = True, mac: str | None = None
 ) -> int:
     """Makes an end of a memif, whose socket it serves or connects to; returns its index. Raises ProvisionError.
@@ -74,7 +88,7 @@ def memif(
     return int(client.call("memif_create_v2", **role, **address, id=0, socket_id=number).sw_if_index)
 
 
-def kernel_interface(client: VppClient, name: str, plugin: str, needed: str, mac: str | None = None) -> int:
+def create_kernel_interface(client: VppClient, name: str, plugin: str, needed: str, mac: str | None = None) -> int:
     """Makes an interface of one of the kernel's; returns its index. Raises ProvisionError.
 
     Args:
@@ -83,7 +97,7 @@ def kernel_interface(client: VppClient, name: str, plugin: str, needed: str, mac
     """
     xdp = plugin == PLUGINS[_AF_XDP]
     message = "af_xdp_create_v3" if xdp else "af_packet_create_v3"
-    _check_known(client, message, plugin, needed)
+    _check_plugin(client, message, plugin, needed)
     if xdp:
         rings = {"rxq_num": 1, "rxq_size": _XDP_RING, "txq_size": _XDP_RING}
         return int(client.call(message, host_if=name, name=name, **rings, mode=0, flags=0).sw_if_index)
@@ -100,13 +114,13 @@ def kernel_interface(client: VppClient, name: str, plugin: str, needed: str, mac
     return int(reply.sw_if_index)
 
 
-def _tap(client: VppClient, name: str, needed: str, mtu: int) -> int:
+def _create_tap(client: VppClient, name: str, needed: str, mtu: int) -> int:
     """Makes a tap device in VPP's namespace; returns the index of its interface. Raises ProvisionError.
 
     Without flags VPP leaves no checksum and no segmentation to the device, and neither does the kernel.
     """
     message = "tap_create_v3"
-    _check_known(client, message, PLUGINS[TAP], needed)
+    _check_plugin(client, message, PLUGINS[TAP], needed)
     reply = client.call(
         message,
         id=_ANY_TAP,
@@ -124,19 +138,21 @@ def _tap(client: VppClient, name: str, needed: str, mtu: int) -> int:
     return int(reply.sw_if_index)
 
 
-def _check_known(client: VppClient, message: str, plugin: str, needed: str) -> None:
+def _check_plugin(client: VppClient, message: str, plugin: str, needed: str) -> None:
     if not client.knows(message):
         raise ProvisionError(f"this vpp has no plugin {plugin}, which {needed}")
 
 
-def endpoint(port: str, attachment: Attachment, mtu: int) -> Endpoint:
+def port_endpoint(port: str, attachment: Attachment, mtu: int) -> Endpoint:
     """Returns the endpoint at a port."""
-    if port in TO_KERNEL:
-        return kernel.endpoint(attachment, port_of(attachment), mtu)
+    if port in KERNEL_PORTS:
+        return kernel.veth_endpoint(attachment, port_name(attachment), mtu)
     return endpoint_of(port, attachment)
 
 
-def place(client: VppClient, interface: int, workers: Sequence[int], deadline: float, interface_name: str) -> None:
+def place_queues(
+    client: VppClient, interface: int, workers: Sequence[int], deadline: float, interface_name: str
+) -> None:
     """Makes workers poll an interface's queues, once it has as many. Raises ProvisionError at the deadline.
 
     Args:
@@ -161,3 +177,70 @@ def place(client: VppClient, interface: int, workers: Sequence[int], deadline: f
             )
         if queue.mode != _POLLING:
             client.call("sw_interface_set_rx_mode", sw_if_index=interface, queue_id_valid=False, mode=_POLLING)
+
+
+def probe_taps() -> None:
+    """Raises Unsupported with the kernel's option if this kernel does not have what VPP's taps take."""
+    for path, module, option in _DEVICES:
+        kernel.probe_device(path, "port tap of vpp", module, option)
+
+
+def move_taps(session: HostSession, pid: int, spec: SwitchSpec, netns: str, attachments: Sequence[Attachment]) -> None:
+    """Moves the taps that VPP has made into the nodes, and the threads that copy to the service CPUs.
+
+    The threads would all have the one CPU of VPP's main thread, or any.
+
+    Args:
+        pid: VPP's process.
+        netns: path of VPP's network namespace.
+
+    Raises ProvisionError.
+    """
+    kernel.move_ports(session, netns, attachments)
+    ends = [(attachment.interface, attachment.node.netns) for attachment in attachments]
+    offloads.apply(session, ends, kernel.UNFINISHED)
+    cpus = set(spec.service_cpus) - set(spec.worker_cpus)
+    for thread in _vhost_threads(pid):
+        with suppress(ProcessLookupError):
+            os.sched_setaffinity(thread, cpus)
+
+
+def _vhost_threads(pid: int) -> Iterator[int]:
+    """Returns the vhost threads of a process: its own since Linux 6.4, before and on request threads of the kernel."""
+    for task in (*Path(f"/proc/{pid}/task").glob("[0-9]*"), *Path("/proc").glob("[0-9]*")):
+        with suppress(OSError):
+            if (task / "comm").read_text(encoding="utf-8").strip() == f"vhost-{pid}":
+                yield int(task.name)
+
+
+class VppUplink:
+    """The NIC in VPP's network namespace.
+
+    Args:
+        netns: the namespace's path.
+
+    Attributes:
+        plugin: VPP's plugin that drives it.
+    """
+
+    def __init__(self, session: HostSession, spec: SwitchSpec, netns: str) -> None:
+        assert spec.uplink is not None
+        self._xdp = spec.uplink.via == "af_xdp"
+        self.plugin = PLUGINS["afxdp" if self._xdp else "afpacket"]
+        self._nic = NicUplink(session, spec.uplink, netns, mtu=spec.mtu)
+
+    def take(self) -> None:
+        """Takes the NIC. Raises ProvisionError."""
+        self._nic.take(promiscuous=True)
+
+    def create(self, client: VppClient) -> int:
+        """Makes the interface; returns its index. Raises ProvisionError, also if this VPP has no such plugin."""
+        other = "without +af_xdp" if self._xdp else "for AF_XDP (NIC+af_xdp)"
+        remedy = f"build it with the plugin, or name the NIC {other}"
+        index = create_kernel_interface(client, UPLINK, self.plugin, f"the uplink takes: {remedy}")
+        self._nic.await_carrier()
+        return index
+
+    def give_back(self) -> None:
+        """Gives the NIC back after VPP has ended. Idempotent. Raises ProvisionError with what is not as before."""
+        self._nic.give_back()

@@ -1,28 +1,109 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The program of VPP, and the release that it is of."""
+"""The program of VPP, its version, its sockets and its start-up configuration."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
+from pytest_icbench.driver.switch.common.userspace_ports import check_socket_path
 from pytest_icbench.driver.switch.dpdk import dpdk_process
 from pytest_icbench.driver.switch.vpp import client as vpp_client
-from pytest_icbench.driver.switch.vpp.output import linked_version
+from pytest_icbench.driver.switch.vpp.load import linked_version
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.session import HostSession
 
+#: Buffers of a NUMA node: for full rings on all ports of four pairs, and for frames under way.
+BUFFERS = 32768
+#: Bytes of a buffer's data; a longer frame takes several.
+BUFFER_BYTES = 2048
+#: Bytes of a buffer besides its data.
+_BUFFER_OVERHEAD_BYTES = 512
 _REMEDY = "build it from its source (docs/reference/switches.md says how) or install FD.io's packages"
 _PACKAGES = "/usr/bin/vpp"
 #: The first release whose vhost-user is a plugin and which has all the messages used here.
 _OLDEST = (24, 10)
 
 
-def find(session: HostSession, given: Path | None = None) -> Path:
+def hugepages_mib() -> int:
+    """Returns the huge pages of its buffers in MiB; no other memory of VPP is in huge pages."""
+    return -(-BUFFERS * (BUFFER_BYTES + _BUFFER_OVERHEAD_BYTES) // 2**20) + 4
+
+
+@dataclass(frozen=True, slots=True)
+class VppFiles:
+    """The sockets and files of a VPP, all in one private directory."""
+
+    directory: Path
+
+    @classmethod
+    def prepare(cls, directory: Path) -> Self:
+        """Creates the directory. Raises ProvisionError if a socket's path is too long for an address."""
+        files = cls(directory)
+        for path in (files.api, files.stats, files.cli):
+            check_socket_path(path)
+        directory.mkdir()
+        return files
+
+    @property
+    def api(self) -> Path:
+        return self.directory / "api.sock"
+
+    @property
+    def stats(self) -> Path:
+        return self.directory / "stats.sock"
+
+    @property
+    def cli(self) -> Path:
+        return self.directory / "cli.sock"
+
+    def write_config(self, text: str) -> str:
+        """Writes ``startup.conf``; returns its path."""
+        path = self.directory / "startup.conf"
+        path.write_text(text, encoding="utf-8")
+        return str(path)
+
+
+def startup_config(
+    files: VppFiles,
+    *,
+    main_cpu: int,
+    worker_cpus: Sequence[int],
+    plugins: Collection[str],
+    hugepages: bool = True,
+    fragment: str = "",
+) -> str:
+    """Returns the text of ``startup.conf``.
+
+    Args:
+        main_cpu: CPU of the main thread, which sleeps until VPP gets a request.
+        worker_cpus: CPU of each polling worker; without workers the main thread does all the work.
+        plugins: plugins to load; all others are disabled.
+        hugepages: whether its buffers are in huge pages.
+        fragment: the user's sections, appended unchanged.
+    """
+    enabled = " ".join(f"plugin {plugin} {{ enable }}" for plugin in sorted(plugins))
+    workers = f" corelist-workers {','.join(map(str, worker_cpus))}" if worker_cpus else ""
+    pages = "default-hugepage" if hugepages else "default"
+    return f"""\
+unix {{ nodaemon nosyslog runtime-dir {files.directory} cli-listen {files.cli} }}
+socksvr {{ socket-name {files.api} }}
+statseg {{ socket-name {files.stats} size 32M page-size 4k }}
+memory {{ main-heap-size 512M main-heap-page-size 4k }}
+buffers {{ buffers-per-numa {BUFFERS} default data-size {BUFFER_BYTES} page-size {pages} }}
+cpu {{ main-core {main_cpu}{workers} }}
+plugins {{ plugin default {{ disable }} {enabled} }}
+{fragment}"""
+
+
+def find_program(session: HostSession, given: Path | None = None) -> Path:
     """Returns the user's binary, else that on PATH or of FD.io's packages. Raises Unsupported with the remedy."""
     return dpdk_process.find_binary(session, "vpp", given, ["vpp", _PACKAGES], _REMEDY)
 
 
-def version(binary: Path) -> str:
+def read_version(binary: Path) -> str:
     """Returns the version of the libraries that it is linked with.
 
     Raises Unsupported if it is no VPP or too old, and without the Python binding.

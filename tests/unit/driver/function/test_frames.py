@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.driver.function import frames
+from pytest_icbench.driver.function import proof
 from pytest_icbench.model.endpoint import Address
 
 scapy = pytest.importorskip("scapy.all")
@@ -24,37 +24,35 @@ def made(source: Address, target: Address, port: int, ttl: int = 64, ident: int 
 
 @given(st.integers(1, 65535), st.integers(2, 255))
 def test_a_frame_is_what_scapy_makes_of_it(port: int, ttl: int) -> None:
-    frame = frames.frame(A, B, port, ttl=ttl)
+    frame = proof.frame(A, B, port, ttl=ttl)
     assert frame == made(A, B, port, ttl)
     assert len(frame) == 60
-    assert (frames.is_proof(frame), frames.number(frame)) == (True, port)
+    assert (proof.is_proof(frame), proof.frame_number(frame)) == (True, port)
 
 
 @given(st.integers(1, 65535))
 def test_a_routed_frame_has_new_addresses_a_hop_less_and_right_checksums(port: int) -> None:
     pool = Address("198.18.1.16", "02:00:00:01:01:02")
-    routed = frames.routed(frames.frame(A, B, port), pool.mac, B.mac, source_ip=pool.ip)
+    routed = proof.route_frame(proof.frame(A, B, port), pool.mac, B.mac, source_ip=pool.ip)
     assert routed == made(pool, B, port, 63)
 
 
 @given(st.integers(1, 65535), st.integers(1, 65535))
 def test_a_turned_frame_has_all_its_ends_swapped_and_right_checksums(source: int, target: int) -> None:
-    frame = frames.numbered(frames.frame(A, B, source), 7)
+    frame = proof.set_number(proof.frame(A, B, source), 7)
     layers = scapy.Ether(frame)
     layers[scapy.UDP].dport = target
     del layers[scapy.UDP].chksum
-    turned = scapy.Ether(frames.turned(bytes(layers)))
+    turned = scapy.Ether(proof.swap_ends(bytes(layers)))
     assert (turned.src, turned.dst, turned[scapy.IP].src, turned[scapy.IP].dst) == (B.mac, A.mac, B.ip, A.ip)
     assert (turned[scapy.UDP].sport, turned[scapy.UDP].dport) == (target, source)
-    assert "checksum" not in frames.describe(bytes(turned))
+    assert "checksum" not in proof.describe(bytes(turned))
 
 
 def test_swapped_frames_come_back_and_words_name_a_wrong_checksum() -> None:
-    frame = frames.frame(A, B, 1024)
-    assert frames.swapped(frames.swapped(frame)) == frame
-    assert frames.describe(frame) == (
-        "198.18.1.1:1024 > 198.18.1.2:1024, 02:00:00:00:01:01 > 02:00:00:00:01:02, TTL 64"
-    )
-    assert frames.describe(frame[:22] + b"\x20" + frame[23:]).endswith("TTL 32, wrong checksum")
-    assert frames.describe(b"x" * 14) == "14 bytes " + "78" * 14
-    assert not frames.is_proof(b"\0" * 60)
+    frame = proof.frame(A, B, 1024)
+    assert proof.swap_macs(proof.swap_macs(frame)) == frame
+    assert proof.describe(frame) == ("198.18.1.1:1024 > 198.18.1.2:1024, 02:00:00:00:01:01 > 02:00:00:00:01:02, TTL 64")
+    assert proof.describe(frame[:22] + b"\x20" + frame[23:]).endswith("TTL 32, wrong checksum")
+    assert proof.describe(b"x" * 14) == "14 bytes " + "78" * 14
+    assert not proof.is_proof(b"\0" * 60)

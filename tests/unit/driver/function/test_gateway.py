@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.driver.function import frames, registry
+from pytest_icbench.driver.function import proof, registry
 from pytest_icbench.driver.function.gateway import GatewayFunction, _queue
 from pytest_icbench.driver.function.linux import LinuxFunction
 from pytest_icbench.driver.function.protocol import Ends
@@ -46,9 +46,9 @@ def test_its_proof_is_the_routers_and_frames_of_both_sides_that_the_inspection_d
         assert len(denied) == 10 + 1
         assert all((probe.expected, probe.forth) == (None, forth) for probe in denied)
         assert all(b"icbench rule 00" in probe.frame for probe in denied)
-        numbers = [frames.number(probe.frame) for probe in whole]
+        numbers = [proof.frame_number(probe.frame) for probe in whole]
         assert len(set(numbers)) == len(numbers), "so that a message names the right one"
-    assert GatewayFunction.seen("nat+inspect", ENDS) == LinuxFunction.seen("nat", ENDS)
+    assert GatewayFunction.visible_addresses("nat+inspect", ENDS) == LinuxFunction.visible_addresses("nat", ENDS)
     assert GatewayFunction.only_answers("nat+inspect")
     assert GatewayFunction.set_rate("police20k+inspect", 64) == LinuxFunction.set_rate("police20k", 64)
 

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from pytest_icbench.driver.function import registry
-from pytest_icbench.driver.function.ip_pipeline import IpPipelineFunction, _take
-from pytest_icbench.driver.function.linux import LinuxFunction, pool_of
-from pytest_icbench.driver.function.linux_parts import Parts
-from pytest_icbench.driver.function.pipeline_script import Script, script
+from pytest_icbench.driver.function.grammar import Parts
+from pytest_icbench.driver.function.ip_pipeline import IpPipelineFunction, Script, _check_answer, write_script
+from pytest_icbench.driver.function.linux import LinuxFunction
 from pytest_icbench.driver.function.protocol import Ends, FunctionSpec
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.model.endpoint import Address, VhostUser
@@ -28,10 +27,9 @@ SPEC = FunctionSpec(
 
 
 def made(function: str, *, label: str | None = None, frame_bytes: float = 64) -> Script:
-    parts = Parts.of(function)
+    parts = Parts.parse(function)
     assert parts is not None
-    pool = pool_of(ENDS)
-    return script(parts, ENDS, pool, ports=(1024, 1025), label=label, frame_bytes=frame_bytes, node=0)
+    return write_script(parts, ENDS, ports=(1024, 1025), label=label, frame_bytes=frame_bytes, node=0)
 
 
 def tables(found: Script) -> list[str]:
@@ -77,7 +75,9 @@ def test_what_it_does_not_have_is_not_its(function: str) -> None:
 def test_its_proof_is_that_of_any_such_function() -> None:
     for function in ("route", "nat", "acl100+deny30"):
         assert IpPipelineFunction.proof(f"pipeline+{function}", ENDS) == LinuxFunction.proof(function, ENDS)
-        assert IpPipelineFunction.seen(f"pipeline+{function}", ENDS) == LinuxFunction.seen(function, ENDS)
+        assert IpPipelineFunction.visible_addresses(f"pipeline+{function}", ENDS) == LinuxFunction.visible_addresses(
+            function, ENDS
+        )
 
 
 def test_frames_of_both_sides_are_counted_before_they_are_routed() -> None:
@@ -155,8 +155,8 @@ def test_a_policer_counts_the_bytes_of_ip_packets(pps: int, frame_bytes: int, ra
     [
         ({"outer": VhostUser(ENDS.outer, "/run/b", "back-end")}, "ip_pipeline needs virtio-user ports"),
         ({"mtu": 9000}, "ip_pipeline takes frames up to 1518 bytes"),
-        ({"function": "police20k", "sizes": (64, 570)}, "policer counts bytes: take one packet size with it"),
-        ({"flows": "new"}, "a rule for each flow that it translates, so none can be new: take a number"),
+        ({"function": "police20k", "sizes": (64, 570)}, "policer counts bytes"),
+        ({"flows": "new"}, "flows cannot be new"),
     ],
 )
 def test_what_it_cannot_do_is_refused_before_anything_starts(axes: dict[str, Any], words: str) -> None:
@@ -166,10 +166,10 @@ def test_what_it_cannot_do_is_refused_before_anything_starts(axes: dict[str, Any
 
 def test_a_line_that_it_refuses_is_told_in_its_words() -> None:
     for answer in ("", "Added 10 rules out of 10."):
-        _take(SPEC, "x", answer)
+        _check_answer(SPEC, "x", answer)
     for answer in ('Command "pipeline" failed.', "Added 9 rules out of 10."):
         with pytest.raises(ProvisionError, match=f"^function nat of pair 3: ip_pipeline refuses 'x': {answer}"):
-            _take(SPEC, "x", answer)
+            _check_answer(SPEC, "x", answer)
 
 
 def test_where_it_is_missing_the_remedy_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

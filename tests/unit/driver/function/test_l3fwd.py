@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from pytest_icbench.driver.function import registry
-from pytest_icbench.driver.function.dpdk_function import check_ports, eal_of_both
 from pytest_icbench.driver.function.l3fwd import L3fwdFunction, routes
 from pytest_icbench.driver.function.linux import LinuxFunction
+from pytest_icbench.driver.function.process_function import check_ports, eal_of_both
 from pytest_icbench.driver.function.protocol import Ends, FunctionSpec
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.model.endpoint import Address, Pci, VhostUser
@@ -38,7 +38,7 @@ def test_a_route_is_the_kernels_over_its_links_and_l3fwds_over_ports_in_user_spa
     assert registry.component_for("route", "linux-bridge", "veth") is LinuxFunction
     assert registry.component_for("route", "ovs", "vhost-user") is L3fwdFunction
     assert not L3fwdFunction.has("route+acl10")
-    assert L3fwdFunction.seen("route", ENDS) == LinuxFunction.seen("route", ENDS)
+    assert L3fwdFunction.visible_addresses("route", ENDS) == LinuxFunction.visible_addresses("route", ENDS)
 
 
 def test_where_it_is_missing_the_remedy_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

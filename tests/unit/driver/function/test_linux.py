@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.driver.function import frames
-from pytest_icbench.driver.function.linux import LinuxFunction, pool_of
-from pytest_icbench.driver.function.linux_parts import FIRST_PORT, Parts, ruleset, shaper
+from pytest_icbench.driver.function import proof
+from pytest_icbench.driver.function.grammar import FIRST_PORT, Parts, pool_of
+from pytest_icbench.driver.function.linux import LinuxFunction, ruleset, shaper_commands
 from pytest_icbench.driver.function.ovs import OvsFunction
 from pytest_icbench.driver.function.protocol import Ends
 from pytest_icbench.model.endpoint import Address
@@ -32,7 +32,7 @@ ENDS = Ends.of(3, Address.of(3, "a"), Address.of(3, "b"))
     ],
 )
 def test_a_name_has_its_parts(function: str, parts: Parts) -> None:
-    assert Parts.of(function) == parts
+    assert Parts.parse(function) == parts
     assert LinuxFunction.has(function)
 
 
@@ -46,14 +46,14 @@ def test_a_name_has_its_parts(function: str, parts: Parts) -> None:
     ],
 )
 def test_a_name_without_a_meaning_is_no_function(function: str) -> None:
-    assert Parts.of(function) is None
+    assert Parts.parse(function) is None
 
 
 @given(st.integers(1, 10_000), st.integers(1, 100))
 def test_the_share_of_denied_ports_is_the_one_asked_for(rules: int, percent: int) -> None:
     denied = sum(map(Parts(rules=rules, deny_percent=percent).denies, range(rules)))
     assert denied == rules * percent // 100
-    parts = Parts.of(f"acl{rules}+deny{percent}")
+    parts = Parts.parse(f"acl{rules}+deny{percent}")
     assert (parts is not None) == (denied > 0)
     assert parts is None or any(
         probe.expected is None for probe in LinuxFunction.proof(f"acl{rules}+deny{percent}", ENDS)[0]
@@ -80,7 +80,7 @@ def test_rules_are_one_after_the_other_or_one_set() -> None:
         Parts(police_pps=20_000), pool_of(ENDS), "eth0", "eth1"
     )
     assert ruleset(Parts(), pool_of(ENDS), "eth0", "eth1") == ""
-    assert (len(shaper(Parts(shape_bits=10**7), "eth1")), shaper(Parts(), "eth1")) == (3, [])
+    assert (len(shaper_commands(Parts(shape_bits=10**7), "eth1")), shaper_commands(Parts(), "eth1")) == (3, [])
 
 
 def test_a_router_and_a_nat_are_proven_by_what_scapy_would_see() -> None:
@@ -99,7 +99,7 @@ def test_a_router_and_a_nat_are_proven_by_what_scapy_would_see() -> None:
 
 def test_the_last_rule_is_in_the_proof_and_the_denied_share_is_seen() -> None:
     forth, _ = LinuxFunction.proof("acl1000+deny30", ENDS)
-    denied = [frames.number(probe.frame) for probe in forth if probe.expected is None]
+    denied = [proof.frame_number(probe.frame) for probe in forth if probe.expected is None]
     assert (len(forth), len(denied), denied[-1]) == (121, 31, FIRST_PORT + 999)
 
 
@@ -123,15 +123,15 @@ def test_functions_of_ovs_are_a_bump_in_the_wire() -> None:
     assert not any(
         map(OvsFunction.has, ("nat+firewall", "police10k+table1k", "table1k", "firewall+route", "firewall+acl1"))
     )
-    assert OvsFunction.seen("firewall", ENDS) == (ENDS.follower, ENDS.leader)
-    assert OvsFunction.seen("nat", ENDS)[1] == Address("198.18.3.16", ENDS.leader.mac)
+    assert OvsFunction.visible_addresses("firewall", ENDS) == (ENDS.follower, ENDS.leader)
+    assert OvsFunction.visible_addresses("nat", ENDS)[1] == Address("198.18.3.16", ENDS.leader.mac)
 
 
 def test_what_is_denied_in_launches_is_what_the_rules_deny() -> None:
     denial = LinuxFunction.denial("nat+acl1000+deny30")
     assert denial is not None
     assert denial.label == "30:1000:10000"
-    rules = ruleset(Parts.of("acl1000+deny30") or Parts(), pool_of(ENDS), "a", "b")
+    rules = ruleset(Parts.parse("acl1000+deny30") or Parts(), pool_of(ENDS), "a", "b")
     refused = [line for line in rules.splitlines() if "goto" in line]
     assert len(refused) == denial.of_flows(1000)
     assert f"udp dport {10000 + 3} goto refused" in refused[0]
@@ -143,6 +143,6 @@ def test_a_firewall_counts_announcements_apart_where_launches_account_for_denied
     denial = LinuxFunction.denial("firewall+deny30")
     assert denial is not None
     assert (denial.label, denial.ways) == ("30:100:5000", ("ba",))
-    rules = ruleset(Parts.of("firewall+deny30") or Parts(), pool_of(ENDS), "a", "b")
+    rules = ruleset(Parts.parse("firewall+deny30") or Parts(), pool_of(ENDS), "a", "b")
     assert rules.index('iifname "b" ct state new,invalid udp dport 9 drop') < rules.index("counter name denied drop")
-    assert "dport 9" not in ruleset(Parts.of("firewall") or Parts(), pool_of(ENDS), "a", "b")
+    assert "dport 9" not in ruleset(Parts.parse("firewall") or Parts(), pool_of(ENDS), "a", "b")

@@ -13,9 +13,8 @@ import pytest
 
 from pytest_icbench.driver.function import registry
 from pytest_icbench.driver.function.protocol import Ends
-from pytest_icbench.driver.function.suricata import SuricataFunction
-from pytest_icbench.driver.function.suricata_capture import copying, polling
-from pytest_icbench.driver.function.suricata_engine import Program, configuration, rules
+from pytest_icbench.driver.function.suricata import SuricataFunction, af_packet_settings, dpdk_settings
+from pytest_icbench.driver.function.suricata_engine import Program, configuration, rule_file
 from pytest_icbench.driver.node.protocol import NodeSpec
 from pytest_icbench.driver.workload.eal import eal_arguments
 from pytest_icbench.errors import Unsupported
@@ -54,16 +53,16 @@ def session(path: Path | None, said: str = "") -> Any:
     ],
 )
 def test_a_function_is_rules_and_the_share_that_denies(function: str, known: tuple[int, int] | None) -> None:
-    parts = SuricataFunction.parts(function)
+    parts = SuricataFunction.parse(function)
     assert (parts and (parts.rules, parts.deny_percent)) == known
     assert SuricataFunction.has(function) is (known is not None)
 
 
 def test_each_rule_finds_the_payload_of_one_frame_of_the_proof_and_no_other() -> None:
-    parts = SuricataFunction.parts("inspect300+deny30")
+    parts = SuricataFunction.parse("inspect300+deny30")
     assert parts is not None
-    texts = [line.split('content:"')[1].split('"')[0].encode() for line in rules(parts).splitlines()]
-    drops = [line.startswith("drop ") for line in rules(parts).splitlines()]
+    texts = [line.split('content:"')[1].split('"')[0].encode() for line in rule_file(parts).splitlines()]
+    drops = [line.startswith("drop ") for line in rule_file(parts).splitlines()]
     assert (len(texts), sum(drops)) == (300, 90)
     for stage in SuricataFunction.proof("inspect300+deny30", ENDS):
         assert len(stage) == 20 + 101
@@ -75,7 +74,7 @@ def test_each_rule_finds_the_payload_of_one_frame_of_the_proof_and_no_other() ->
 
 
 def test_the_configuration_copies_between_both_interfaces() -> None:
-    head, _, body = configuration(copying("eth0", "eth1")).partition("---\n")
+    head, _, body = configuration(af_packet_settings("eth0", "eth1")).partition("---\n")
     found = json.loads(body)["af-packet"]
     assert head == "%YAML 1.1\n"
     assert [(one["interface"], one["copy-iface"], one["copy-mode"]) for one in found] == [
@@ -86,7 +85,9 @@ def test_the_configuration_copies_between_both_interfaces() -> None:
 
 def test_over_dpdk_each_port_is_copied_to_the_other_with_eal_as_the_workload_has_it() -> None:
     eal = eal_arguments(VhostUser(ENDS.inner, "/run/a"), "dpdk", cpu=3, ring=256, jumbo=False)[:-1]
-    made = polling(eal, ["net_virtio_user0,path=/run/a", "net_virtio_user1,path=/run/b"], 1500, Path("/tree/pmds"))
+    made = dpdk_settings(
+        eal, ["net_virtio_user0,path=/run/a", "net_virtio_user1,path=/run/b"], 1500, Path("/tree/pmds")
+    )
     _, _, body = configuration(made).partition("---\n")
     found = json.loads(body)["dpdk"]
     assert found["eal-params"] == {
@@ -132,7 +133,7 @@ def test_where_there_is_none_or_an_old_one_the_remedy_is_said(tmp_path: Path, mo
     binary = executable(tmp_path / "suricata")
     with pytest.raises(Unsupported, match=r"is Suricata 6\.0\.10, which is too old: install Debian 13's package"):
         SuricataFunction().probe(session(binary, "This is Suricata version 6.0.10 RELEASE\n"), "inspect")
-    with pytest.raises(Unsupported, match=r"is not Suricata \(it says: hello\): name one with --icbench-binary"):
+    with pytest.raises(Unsupported, match=r"is not suricata.*: name one with --icbench-binary"):
         SuricataFunction().probe(session(binary, "hello\n"), "inspect")
     facts = SuricataFunction().probe(session(binary, "This is Suricata version 7.0.10 RELEASE\n"), "inspect")
     assert facts.version == "Suricata 7.0.10"

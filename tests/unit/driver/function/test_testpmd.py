@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.driver.function import frames, registry
+from pytest_icbench.driver.function import proof, registry
 from pytest_icbench.driver.function.protocol import Ends, FunctionSpec
-from pytest_icbench.driver.function.testpmd import TestpmdFunction, _options
+from pytest_icbench.driver.function.testpmd_function import TestpmdFunction, _options
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.model.endpoint import Address, VhostUser
 
@@ -46,7 +46,7 @@ def test_its_options_are_those_of_the_mode(function: str, mode: str, more: list[
 
 @pytest.mark.parametrize(
     ("function", "change"),
-    [("io", bytes), ("noisy9", bytes), ("macswap", frames.swapped), ("tupleswap", frames.turned)],
+    [("io", bytes), ("noisy9", bytes), ("macswap", proof.swap_macs), ("tupleswap", proof.swap_ends)],
 )
 def test_frames_pass_as_the_mode_says(function: str, change: Any) -> None:
     forth, back = TestpmdFunction.proof(function, ENDS)
@@ -63,7 +63,7 @@ def test_frames_pass_as_the_mode_says(function: str, change: Any) -> None:
             "needs virtio-user ports, with MAC addresses of their own: measure over a switch",
         ),
         ({"mtu": 9000}, "takes frames up to 1518 bytes"),
-        ({"flows": "10:ports"}, "leads flows that differ by port to as many ports"),
+        ({"flows": "10:ports"}, "tupleswap sends flows that differ by port"),
     ],
 )
 def test_what_it_cannot_do_is_refused_before_anything_starts(axes: dict[str, Any], words: str) -> None:

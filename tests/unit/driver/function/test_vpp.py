@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from pytest_icbench.driver.function import registry
+from pytest_icbench.driver.function.grammar import Parts
 from pytest_icbench.driver.function.linux import LinuxFunction
-from pytest_icbench.driver.function.linux_parts import Parts
 from pytest_icbench.driver.function.protocol import Ends, FunctionSpec
 from pytest_icbench.driver.function.vpp import VppFunction, access_list, commands
 from pytest_icbench.errors import Unsupported
@@ -53,7 +53,7 @@ def test_ports_that_it_has_not_are_said() -> None:
 def test_its_proof_is_that_of_any_such_function() -> None:
     for function in ("route", "nat", "acl100+deny30"):
         assert VppFunction.proof(f"vpp+{function}", ENDS) == LinuxFunction.proof(function, ENDS)
-        assert VppFunction.seen(f"vpp+{function}", ENDS) == LinuxFunction.seen(function, ENDS)
+        assert VppFunction.visible_addresses(f"vpp+{function}", ENDS) == LinuxFunction.visible_addresses(function, ENDS)
 
 
 def test_a_router_has_permanent_neighbours_and_the_way_back_to_all_flows() -> None:

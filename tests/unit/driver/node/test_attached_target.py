@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench.driver.node.attached import target
-from pytest_icbench.driver.node.attached.target import Target, find
+from pytest_icbench.driver.node import attached_node
+from pytest_icbench.driver.node.attached_node import Target, find_target
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.model.existing import Existing
 
@@ -24,7 +24,7 @@ def program(path: Path, does: str) -> None:
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The only directory of programs. No namespace is entered: that takes root."""
     monkeypatch.setenv("PATH", f"{tmp_path}")
-    monkeypatch.setattr(target, "_target", lambda name, netns, pid: Target(name, netns, 7, pid))
+    monkeypatch.setattr(attached_node, "_target", lambda name, netns, pid: Target(name, netns, 7, pid))
     return tmp_path
 
 
@@ -39,7 +39,9 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_first_process_is_asked_for(path: Path, kind: str, asked: str, answers: str) -> None:
     asked_for = path / "asked"
     program(path / asked, f'echo "$@" >{asked_for}; echo {answers.format(os.getpid())}')
-    assert find(Existing(f"{kind}:web1")) == Target(f"{kind}:web1", f"/proc/{os.getpid()}/ns/net", 7, os.getpid())
+    assert find_target(Existing(f"{kind}:web1")) == Target(
+        f"{kind}:web1", f"/proc/{os.getpid()}/ns/net", 7, os.getpid()
+    )
     assert "web1" in asked_for.read_text().split()
 
 
@@ -78,6 +80,6 @@ def test_the_first_process_is_asked_for(path: Path, kind: str, asked: str, answe
 def test_what_is_not_there_is_one_sentence(path: Path, container: str, asked: str, does: str, sentence: str) -> None:
     program(path / asked, does)
     with pytest.raises(ProvisionError) as caught:
-        find(Existing(container))
+        find_target(Existing(container))
     assert sentence in str(caught.value)
     assert "\n" not in str(caught.value)

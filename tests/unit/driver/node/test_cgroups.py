@@ -12,10 +12,9 @@ import pytest
 
 from pytest_icbench.driver.node import cgroups
 from pytest_icbench.driver.node.cgroups import SessionGroup, end_groups, undo_subtree_control
-from pytest_icbench.driver.node.confinement import Device
-from pytest_icbench.driver.node.lxc.config import config
+from pytest_icbench.driver.node.container import Device, HostAccess, Skeleton
+from pytest_icbench.driver.node.lxc import container_config
 from pytest_icbench.driver.node.protocol import NodeSpec
-from pytest_icbench.driver.node.rootfs import Skeleton
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.cgroup_layout import Layout
 from pytest_icbench.host.root import Root
@@ -161,15 +160,17 @@ def settings(layout: Layout, *, hugepages: bool = False) -> dict[str, list[str]]
     sockets, devices = [Path("/run/icbench/abc123/a b")], [Path("/dev/x")]
     spec = NodeSpec("icbabc123-a", cpus=(2, 3, 5), sockets=sockets, devices=devices, hugepages=hugepages)
     found: dict[str, list[str]] = {}
-    for key, value in config(
+    for key, value in container_config(
         spec,
+        HostAccess(
+            Skeleton(Path("/run/icbench/abc123/rootfs"), {path: path for path in (Path("/usr"), Path("/opt/w"))}),
+            [Device(Path("/dev/x"), "c", 10, 196)],
+            () if hugepages else [2048, 1048576],
+        ),
         layout=layout,
         group="icbabc123",
-        skeleton=Skeleton(Path("/run/icbench/abc123/rootfs"), {path: path for path in (Path("/usr"), Path("/opt/w"))}),
-        devices=[Device(Path("/dev/x"), "c", 10, 196)],
         session="abc123",
         log=Path("/run/icbench/abc123/lxc/a.log"),
-        hugepage_sizes_kib=[2048, 1048576],
     ):
         found.setdefault(key, []).append(value)
     return found

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.driver.switch.ovs.switch import OpenVSwitch
+from pytest_icbench.driver.switch.ovs.userspace_datapath import OpenVSwitch
 from tests.unit.recording_host import RecordingSession, attachments_of, program, spec_of
 
 VERSION = "ovs-vswitchd (Open vSwitch) 3.1.0\nDPDK 22.11.11\n"
@@ -148,8 +148,8 @@ def session(host: Host, tmp_path_factory: pytest.TempPathFactory, monkeypatch: p
     def asks(path: Path, command: str, timeout_s: float) -> Iterator[Callable[[], str]]:
         yield partial(str, ask(path, command, timeout_s))
 
-    monkeypatch.setattr("pytest_icbench.driver.switch.ovs.daemons.ask", ask)
-    monkeypatch.setattr("pytest_icbench.driver.switch.ovs.daemons.asked", asks)
+    monkeypatch.setattr("pytest_icbench.driver.switch.ovs.daemons.send_request", ask)
+    monkeypatch.setattr("pytest_icbench.driver.switch.ovs.daemons.open_request", asks)
     found.asked, found.answers = asked, answers  # type: ignore[attr-defined]
     yield found
     found.spawner.close()

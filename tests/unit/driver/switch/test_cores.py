@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pytest_icbench.driver.switch.common.cores import in_blocks, share_queues
+from pytest_icbench.driver.switch.common.cores import divide_ports, share_queues
 from tests.unit.recording_host import attachments_of
 
 
@@ -28,6 +28,6 @@ def test_the_queues_of_a_port_go_to_one_worker_after_the_other() -> None:
 
 
 def test_blocks_of_neighbouring_ports() -> None:
-    assert in_blocks(4, 1) == [0, 0, 0, 0]
-    assert in_blocks(8, 4) == [0, 0, 1, 1, 2, 2, 3, 3]
-    assert in_blocks(4, 3) == [0, 1, 2, 2]
+    assert divide_ports(4, 1) == [0, 0, 0, 0]
+    assert divide_ports(8, 4) == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert divide_ports(4, 3) == [0, 1, 2, 2]

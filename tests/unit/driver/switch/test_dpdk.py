@@ -67,7 +67,7 @@ def test_a_binary_that_is_missing_is_named_with_its_remedy(
 @pytest.mark.parametrize("driver", [TestPmd, BasicFwd])
 def test_a_binary_that_is_something_else_is_refused_in_one_sentence(tmp_path: Path, driver: Any) -> None:
     other: Any = RecordingSession(tmp_path, lambda words, text: "ls: invalid option -- 'w'")
-    with pytest.raises(Unsupported, match="is not a DPDK program") as caught:
+    with pytest.raises(Unsupported, match=f"is not {driver.name}") as caught:
         driver().probe(other, program(tmp_path, "ls"))
     assert "\n" not in str(caught.value)
 

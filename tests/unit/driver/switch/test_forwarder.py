@@ -19,12 +19,11 @@ from hypothesis import strategies as st
 
 from pytest_icbench.driver.switch.common import kernel
 from pytest_icbench.driver.switch.common.daemon import Daemon
-from pytest_icbench.driver.switch.forwarder import process as forwarder
-from pytest_icbench.driver.switch.forwarder import raw_switch
-from pytest_icbench.driver.switch.forwarder import switch as forward
-from pytest_icbench.driver.switch.forwarder.process import Forwarder, mode_options
-from pytest_icbench.driver.switch.forwarder.raw_switch import ForwardRaw
-from pytest_icbench.driver.switch.forwarder.switch import Forward
+from pytest_icbench.driver.switch.forwarder import forward, forward_raw
+from pytest_icbench.driver.switch.forwarder import forwarder_process as forwarder
+from pytest_icbench.driver.switch.forwarder.forward import Forward
+from pytest_icbench.driver.switch.forwarder.forward_raw import ForwardRaw
+from pytest_icbench.driver.switch.forwarder.forwarder_process import Forwarder, mode_options
 from pytest_icbench.driver.workload.version import WorkloadVersion
 from pytest_icbench.errors import ProvisionError, Unsupported, WorkloadError
 from pytest_icbench.host.net import links
@@ -183,7 +182,7 @@ def test_delays_have_room_and_jumbo_frames_too(session: Any) -> None:
 
 def test_the_raw_one_polls_in_a_namespace_of_its_own(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[tuple[str, ...]] = []
-    monkeypatch.setattr(raw_switch, "workload_path", lambda: Path("/where/icbench-workload"))
+    monkeypatch.setattr(forward_raw, "workload_path", lambda: Path("/where/icbench-workload"))
     monkeypatch.setattr(links, "create_netns", lambda _, suffix: f"/run/netns/{suffix}")
     monkeypatch.setattr(links, "create_pair", lambda _, a, b, *, mtu: made.append((a.netns, b.name, b.netns)))
     monkeypatch.setattr(links, "delete_netns", lambda _, path: made.append((path,)))

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.driver.switch.common import kernel, kernel_ports
+from pytest_icbench.driver.switch.common import kernel
 from pytest_icbench.driver.switch.kernel.ipvlan import Ipvlan
 from pytest_icbench.driver.switch.kernel.macvlan import Macvlan
 from pytest_icbench.driver.switch.kernel.netkit import Netkit
@@ -23,7 +23,7 @@ from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.net import offloads
 from tests.unit.recording_host import RecordingSession, attachments_of, spec_of
 
-PATHS = [name for name, cls in builtin_switches().items() if issubclass(cls, kernel_ports.KernelPath)]
+PATHS = [name for name, cls in builtin_switches().items() if issubclass(cls, kernel.KernelPath)]
 
 
 def test_the_paths_are_selected_by_name() -> None:

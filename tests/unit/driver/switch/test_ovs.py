@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.driver.switch.ovs.switch import OpenVSwitch
+from pytest_icbench.driver.switch.ovs.userspace_datapath import OpenVSwitch
 from pytest_icbench.driver.switch.protocol import Busy
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.model.endpoint import VhostUser
@@ -121,14 +121,14 @@ def test_queues_are_shared_out_to_the_workers(session: Any) -> None:
 def test_the_assignment_is_what_open_vswitch_says(session: Any) -> None:
     switch, _ = start(session)
     session.answers["dpif-netdev/pmd-rxq-show"] = rxqs(p0=7, p1=5)
-    switch.connected()
+    switch.prepare_traffic()
     assert switch.assignment() == {0: 7, 1: 5}
     session.answers["dpif-netdev/pmd-rxq-show"] = rxqs(p0=7)
     with pytest.raises(
         ProvisionError,
         match=r"(?s)^Open vSwitch polls the port p1 on no core: leave other_config's pmd-cpu-mask out.*last",
     ):
-        switch.connected()
+        switch.prepare_traffic()
 
 
 def test_the_users_configuration_wins(session: Any) -> None:
@@ -172,7 +172,7 @@ def test_a_daemon_that_dies_is_told_with_its_log(session: Any, monkeypatch: pyte
 
     monkeypatch.setattr(session.spawner, "start", dies)
     monkeypatch.setattr(
-        "pytest_icbench.driver.switch.ovs.switch.parse_table",
+        "pytest_icbench.driver.switch.ovs.userspace_datapath.parse_table",
         lambda text: [{"dpdk_initialized": False, "iface_types": []}],
     )
     with pytest.raises(ProvisionError, match=r"(?s)ovs-vswitchd was killed by signal 6 \(Aborted\).*last words"):
@@ -212,7 +212,7 @@ def test_stopping_ends_both_and_the_namespace_once(session: Any) -> None:
 def test_a_launch_begins_when_every_port_has_its_link(session: Any, host: Host) -> None:
     switch, _ = start(session)
     host.states = ["LINK_DOWN", "LINK_DOWN"]
-    switch.connected()
+    switch.prepare_traffic()
     asked = [words for words in commands(session, "ovs-ofctl") if "dump-ports-desc" in words]
     assert len(asked) == 3
 
@@ -242,7 +242,7 @@ def test_counters_and_busy(session: Any) -> None:
 
 def test_what_is_no_open_vswitch_with_dpdk_is_refused(session: Any, host: Host) -> None:
     host.version = "ls (GNU coreutils) 9.1"
-    with pytest.raises(Unsupported, match="is not Open vSwitch"):
+    with pytest.raises(Unsupported, match="is not ovs"):
         OpenVSwitch().probe(session, None)
     host.version = "ovs-vswitchd (Open vSwitch) 3.1.0\n"
     with pytest.raises(Unsupported, match=r"was built without DPDK: install it .*openvswitch-switch-dpdk"):
@@ -252,6 +252,7 @@ def test_what_is_no_open_vswitch_with_dpdk_is_refused(session: Any, host: Host) 
 def test_probe_finds_what_lacks(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     found = OpenVSwitch().probe(session, None)
     assert (found.version, found.program) == ("3.1.0", str(session.binaries["ovs"]))
+    assert found.config["dpdk"]
     inside = str(session.dir)
     monkeypatch.setattr("pytest_icbench.driver.switch.ovs.daemons._SCHEMAS", ("/no/where",))
     monkeypatch.setattr(

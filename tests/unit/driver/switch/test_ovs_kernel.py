@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.driver.switch.common import kernel, kernel_ports
+from pytest_icbench.driver.switch.common import kernel
 from pytest_icbench.driver.switch.ovs import kernel_datapath
 from pytest_icbench.driver.switch.ovs.daemons import find_installation
 from pytest_icbench.driver.switch.ovs.kernel_datapath import OvsKernel, probe_datapath
@@ -49,7 +49,7 @@ class Links:
 @pytest.fixture
 def links(monkeypatch: pytest.MonkeyPatch) -> Links:
     made = Links()
-    monkeypatch.setattr(kernel_ports, "links", made)
+    monkeypatch.setattr(kernel, "links", made)
     monkeypatch.setattr(offloads, "apply", made.apply)
     monkeypatch.setattr(offloads, "read", made.read)
     monkeypatch.setattr(kernel, "remove_ends", lambda attachments: None)
@@ -96,7 +96,7 @@ def test_a_port_that_the_datapath_refuses_is_named(session: Any, links: Links, h
 def test_a_launch_waits_for_the_links_and_a_missing_port_is_named(session: Any, links: Links, host: Host) -> None:
     switch = start(session)
     host.states = ["LINK_DOWN", "LIVE"]
-    switch.connected()
+    switch.prepare_traffic()
     assert host.states == []
     switch.set_ageing(20)
     assert commands(session, "ovs-vsctl")[-1][-1] == "other-config:mac-aging-time=20"

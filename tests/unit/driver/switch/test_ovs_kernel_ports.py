@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from pytest_icbench.config.fit import unsupported_reason
-from pytest_icbench.driver.switch.common import kernel_ports as common_ports
-from pytest_icbench.driver.switch.ovs.switch import OpenVSwitch
+from pytest_icbench.driver.switch.common import kernel as common_ports
+from pytest_icbench.driver.switch.ovs.userspace_datapath import OpenVSwitch
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.net.links import End
 from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS, Case
@@ -107,7 +107,7 @@ def test_a_tap_s_link_is_in_its_node_and_not_waited_for(
 ) -> None:
     switch, _ = start(session, port=port)
     host.states = ["LINK_DOWN"]
-    switch.connected()
+    switch.prepare_traffic()
     assert (host.states == []) == asked
 
 
@@ -126,6 +126,6 @@ def test_a_daemon_that_never_gets_ready_is_told_by_what_it_was_to_do(
     session: Any, host: Host, links: Links, monkeypatch: pytest.MonkeyPatch, port: str, words: str
 ) -> None:
     host.types.clear()
-    monkeypatch.setattr("pytest_icbench.driver.switch.ovs.switch.START_S", 0.05)
+    monkeypatch.setattr("pytest_icbench.driver.switch.ovs.userspace_datapath.START_S", 0.05)
     with pytest.raises(ProvisionError, match=words):
         start(session, port=port)

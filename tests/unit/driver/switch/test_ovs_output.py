@@ -7,21 +7,15 @@ import json
 
 import pytest
 
-from pytest_icbench.driver.switch.ovs.output import (
-    any_queue_disabled,
+from pytest_icbench.driver.switch.ovs.daemons import (
+    find_disabled_queue,
     parse_cycles,
     parse_drops,
     parse_flows,
     parse_table,
-    parse_versions,
 )
 from pytest_icbench.driver.switch.protocol import Busy
 from tests.unit.driver.switch.ovs_host import CYCLES, FLOWS, PORTS
-
-
-def test_versions() -> None:
-    assert parse_versions("ovs-vswitchd-dpdk (Open vSwitch) 3.5.0-beta\nDPDK 24.11.2\n") == ("3.5.0-beta", "24.11.2")
-    assert parse_versions("what?") == (None, None)
 
 
 def test_flows_and_drops() -> None:
@@ -50,10 +44,10 @@ def test_a_queue_that_its_endpoint_has_not_enabled(state: str, disabled: bool) -
         f"  port: p1                queue-id:  0 ({state}  pmd usage: NOT AVAIL\n"
         "  port: p1                queue-id:  1 (disabled)  pmd usage: NOT AVAIL\n  overhead: NOT AVAIL\n"
     )
-    assert any_queue_disabled(text) is disabled
-    assert any_queue_disabled(text, 2)  # one is disabled, and another port has none
+    assert find_disabled_queue(text) is disabled
+    assert find_disabled_queue(text, 2)  # one is disabled, and another port has none
     more = text.replace(
         "  port: p1 ", "  port: p0                queue-id:  1 (enabled)   pmd usage: 0 %\n  port: p1 ", 1
     )
-    assert any_queue_disabled(more, 2)
-    assert any_queue_disabled(more.replace("queue-id:  1 (disabled)", "queue-id:  1 (enabled)"), 2) is disabled
+    assert find_disabled_queue(more, 2)
+    assert find_disabled_queue(more.replace("queue-id:  1 (disabled)", "queue-id:  1 (enabled)"), 2) is disabled

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.driver.switch.ovs.unixctl import ask, asked
+from pytest_icbench.driver.switch.ovs.daemons import open_request, send_request
 from pytest_icbench.errors import ProvisionError
 
 
@@ -47,19 +47,19 @@ def daemon(path: Path, pieces: Sequence[bytes], *, silent: bool = False) -> Iter
 def test_an_answer_in_pieces(tmp_path: Path) -> None:
     answer = json.dumps({"id": 0, "error": None, "result": "idle: {12}\n"}).encode()
     with daemon(tmp_path / "s", [answer[:5], answer[5:-4], answer[-4:]]) as questions:
-        assert ask(tmp_path / "s", "pmd-stats-show", "-x", timeout_s=5) == "idle: {12}\n"
+        assert send_request(tmp_path / "s", "pmd-stats-show", "-x", timeout_s=5) == "idle: {12}\n"
     assert questions == [{"id": 0, "method": "pmd-stats-show", "params": ["-x"]}]
 
 
 def test_no_words_are_an_answer_too(tmp_path: Path) -> None:
     with daemon(tmp_path / "s", [b'{"id":0,"result":null,"error":null}']):
-        assert ask(tmp_path / "s", "revalidator/wait", timeout_s=5) == ""
+        assert send_request(tmp_path / "s", "revalidator/wait", timeout_s=5) == ""
 
 
 def test_an_answer_is_waited_for_later(tmp_path: Path) -> None:
     path = tmp_path / "s"
     late = [b'{"id":0,"result":"late","error":null}']
-    with daemon(path, late) as questions, asked(path, "revalidator/wait", timeout_s=5) as answer:
+    with daemon(path, late) as questions, open_request(path, "revalidator/wait", timeout_s=5) as answer:
         assert answer() == "late"
     assert questions == [{"id": 0, "method": "revalidator/wait", "params": []}]
 
@@ -79,9 +79,9 @@ def test_an_answer_is_waited_for_later(tmp_path: Path) -> None:
 )
 def test_what_is_no_answer(tmp_path: Path, pieces: list[bytes], silent: bool, told: str) -> None:
     with daemon(tmp_path / "s", pieces, silent=silent), pytest.raises(ProvisionError, match=told):
-        ask(tmp_path / "s", "x", timeout_s=0.2 if silent else 5)
+        send_request(tmp_path / "s", "x", timeout_s=0.2 if silent else 5)
 
 
 def test_nobody_listens(tmp_path: Path) -> None:
     with pytest.raises(ProvisionError, match="does not take x: No such file"):
-        ask(tmp_path / "s", "x", timeout_s=1)
+        send_request(tmp_path / "s", "x", timeout_s=1)

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.driver.switch.sriov import checks, switch
-from pytest_icbench.driver.switch.sriov.switch import Sriov
+from pytest_icbench.driver.switch import sriov
+from pytest_icbench.driver.switch.common import kernel
+from pytest_icbench.driver.switch.sriov import Sriov
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.net import vf
 from pytest_icbench.model.endpoint import Address, Pci, Veth
@@ -86,7 +87,8 @@ class RecordingNet:
 def net(monkeypatch: pytest.MonkeyPatch, reacting: type[CardRoot]) -> RecordingNet:
     found = RecordingNet()
     for module in ("vf", "links", "ethtool"):
-        monkeypatch.setattr(switch, module, found)
+        monkeypatch.setattr(sriov, module, found)
+    monkeypatch.setattr(kernel.links, "statistics", found.statistics)
     return found
 
 
@@ -145,15 +147,15 @@ def test_too_few_functions(tmp_path: Path) -> None:
     # One is up, one is given to somebody: two are left.
     assert "4 ports take 4 VFs, and of the 4 that somebody made on PF ens1f0 only 2 are unused" in refusal(other, 4)
     given: Any = other
-    assert checks.choose(other.root, checks.card(given), 2) == [1, 3]
+    assert sriov.choose_vfs(other.root, sriov.find_card(given), 2) == [1, 3]
 
 
 def test_functions_that_a_topology_names(tmp_path: Path) -> None:
     session: Any = on(tmp_path, "pci/x710", "ens1f0")
-    card = checks.card(session)
+    card = sriov.find_card(session)
 
     def assigned(*names: str | None) -> list[int]:
-        return checks.assign(session.root, card, names, [1, 3])
+        return sriov.assign_vfs(session.root, card, names, [1, 3])
 
     assert assigned(None, None) == [1, 3]
     assert assigned("0000:3b:02.3", None) == [3, 1]
@@ -171,18 +173,18 @@ def test_functions_that_a_topology_names(tmp_path: Path) -> None:
 
 def test_a_function_given_to_vfio_can_be_taken_from_nobody(tmp_path: Path) -> None:
     session: Any = on(tmp_path, "pci/x710", "ens1f0")
-    assert not checks.is_idle(session.root, "0000:3b:02.2")
+    assert not sriov.is_idle(session.root, "0000:3b:02.2")
     group = session.root.path("/dev/vfio/52")
     group.parent.mkdir(parents=True)
     group.touch()
-    assert checks.is_idle(session.root, "0000:3b:02.2")
+    assert sriov.is_idle(session.root, "0000:3b:02.2")
 
 
 def test_an_interface_in_another_namespace_is_in_use(tmp_path: Path) -> None:
     session: Any = on(tmp_path, "pci/x710", "ens1f0")
     (session.root.path("/sys/bus/pci/devices/0000:3b:02.1/net/ens1f0v1/mtu")).unlink()
     (session.root.path("/sys/bus/pci/devices/0000:3b:02.1/net/ens1f0v1")).rmdir()
-    assert not checks.is_idle(session.root, "0000:3b:02.1")
+    assert not sriov.is_idle(session.root, "0000:3b:02.1")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.driver.switch.sriov.switch import Sriov
+from pytest_icbench.driver.switch.sriov import Sriov
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.model.endpoint import Veth
 from pytest_icbench.model.uplink import Uplink

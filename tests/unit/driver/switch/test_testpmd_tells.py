@@ -105,15 +105,15 @@ class TestCounters:
         switch = TestPmd()
         switch.start(session, spec_of(session.dir, port=port), attachments_of(session.dir))
         self.fill(telemetry)
-        switch.connected()
+        switch.prepare_traffic()
         telemetry["/ethdev/link_status,1"] = {"status": "DOWN"}
         monkeypatch.setattr(dpdk_process, "START_S", 0.1)
         with pytest.raises(ProvisionError, match=r"testpmd does not see the link of every port within 0.1 s"):
-            switch.connected()
+            switch.prepare_traffic()
         comes = threading.Timer(0.1, self.fill, [telemetry])
         monkeypatch.setattr(dpdk_process, "START_S", 10)
         comes.start()
-        switch.connected()
+        switch.prepare_traffic()
         assert telemetry["/ethdev/link_status,1"] == {"status": "UP"}
 
     def test_a_damaged_answer_is_an_error(self, session: Any, telemetry: dict[str, Any]) -> None:

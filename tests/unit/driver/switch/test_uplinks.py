@@ -11,9 +11,9 @@ import pytest
 from pytest_icbench.driver.switch import registry
 from pytest_icbench.driver.switch.dpdk import direct
 from pytest_icbench.driver.switch.kernel import linux_bridge, veth
-from pytest_icbench.driver.switch.ovs import switch as ovs
-from pytest_icbench.driver.switch.ovs.switch import _uplink_port
-from pytest_icbench.driver.switch.vpp import uplink as vpp_uplink
+from pytest_icbench.driver.switch.ovs import userspace_datapath as ovs
+from pytest_icbench.driver.switch.ovs.userspace_datapath import _uplink_port
+from pytest_icbench.driver.switch.vpp import interfaces as vpp_uplink
 from pytest_icbench.driver.workload.eal import eal_arguments
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.net import ethtool

@@ -9,10 +9,10 @@ import sys
 
 import pytest
 
-from pytest_icbench.driver.switch.common import vhost_events
+from pytest_icbench.driver.switch.common import userspace_ports
 
 pytestmark = pytest.mark.skipif(
-    platform.machine() not in vhost_events._POLL, reason=f"the number of poll() on {platform.machine()} is not known"
+    platform.machine() not in userspace_ports._POLL, reason=f"the number of poll() on {platform.machine()} is not known"
 )
 
 #: A thread of that name waits for a socket and a pipe, and prints what it reads from the pipe.
@@ -35,11 +35,11 @@ def waiting(name: str) -> subprocess.Popen[str]:
     return process
 
 
-@pytest.mark.parametrize("name", vhost_events._THREADS)
+@pytest.mark.parametrize("name", userspace_ports._THREADS)
 def test_the_thread_that_waits_for_connections_gets_a_byte(name: str) -> None:
     with waiting(name) as process:
         assert process.stdout is not None
-        while not vhost_events.wake(process.pid):  # it has said "ready", and may not wait yet
+        while not userspace_ports.wake(process.pid):  # it has said "ready", and may not wait yet
             assert process.poll() is None
         assert process.stdout.readline().startswith("b'1")
 
@@ -47,7 +47,7 @@ def test_the_thread_that_waits_for_connections_gets_a_byte(name: str) -> None:
 def test_other_threads_are_left_alone() -> None:
     with waiting("vhost-other") as process:
         try:
-            assert not vhost_events.wake(process.pid)
+            assert not userspace_ports.wake(process.pid)
         finally:
             process.kill()
         assert process.stdout is not None
@@ -57,13 +57,13 @@ def test_other_threads_are_left_alone() -> None:
 def test_a_process_that_has_ended_is_nobody() -> None:
     with subprocess.Popen(["true"]) as process:
         process.wait()
-        assert not vhost_events.wake(process.pid)
+        assert not userspace_ports.wake(process.pid)
 
 
 def test_a_kernel_that_shows_no_calls_of_others_is_told_by_false(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vhost_events, "_POLL", {})
+    monkeypatch.setattr(userspace_ports, "_POLL", {})
     with waiting("vhost-events") as process:
         try:
-            assert not vhost_events.wake(process.pid)
+            assert not userspace_ports.wake(process.pid)
         finally:
             process.kill()

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.driver.switch.vpp.config import Sockets, startup
-from pytest_icbench.driver.switch.vpp.switch import Vpp
+from pytest_icbench.driver.switch.vpp.program import VppFiles, startup_config
+from pytest_icbench.driver.switch.vpp.vpp_switch import Vpp
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.model.endpoint import Address, VhostUser
 from tests.unit.driver.switch.vpp_host import Client, client, session, start
@@ -35,14 +35,14 @@ def test_everything_is_private(session: Any) -> None:
 
 
 def test_start_up_text() -> None:
-    sockets = Sockets(Path("/r"))
-    text = startup(sockets, main_cpu=0, worker_cpus=(2, 5), plugins={"memif_plugin.so"}, fragment="l2fib { x }")
+    sockets = VppFiles(Path("/r"))
+    text = startup_config(sockets, main_cpu=0, worker_cpus=(2, 5), plugins={"memif_plugin.so"}, fragment="l2fib { x }")
     assert "cpu { main-core 0 corelist-workers 2,5 }" in text
     assert "plugins { plugin default { disable } plugin memif_plugin.so { enable } }" in text
     assert "page-size default-hugepage }" in text
     assert text.endswith("l2fib { x }")
     assert text.count("{") == text.count("}")
-    alone = startup(sockets, main_cpu=3, worker_cpus=(), plugins=(), hugepages=False)
+    alone = startup_config(sockets, main_cpu=3, worker_cpus=(), plugins=(), hugepages=False)
     assert "cpu { main-core 3 }" in alone
     assert "buffers-per-numa 32768 default data-size 2048 page-size default }" in alone
 

@@ -9,8 +9,17 @@ import time
 import pytest
 
 from pytest_icbench.driver.switch.protocol import Batches
-from pytest_icbench.driver.switch.vpp.load import Load, Rounds, Sample, filled_rounds, running_ns
-from pytest_icbench.driver.switch.vpp.output import linked_version, parse_batches, parse_frames, parse_rounds
+from pytest_icbench.driver.switch.vpp.load import (
+    Load,
+    Rounds,
+    Sample,
+    filled_rounds,
+    linked_version,
+    parse_batches,
+    parse_frames,
+    parse_rounds,
+    read_run_times,
+)
 from tests.unit.driver.switch.vpp_host import RUNTIME
 
 
@@ -62,8 +71,8 @@ def test_running_time_is_the_kernels() -> None:
         try:
             deadline, seen = time.monotonic() + 30, 0
             while seen < 20_000_000 and time.monotonic() < deadline:
-                seen = running_ns(busy.pid).get("sh", 0)
+                seen = read_run_times(busy.pid).get("sh", 0)
         finally:
             busy.kill()
     assert seen >= 20_000_000
-    assert running_ns(0) == {}
+    assert read_run_times(0) == {}

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.driver.switch.common import kernel, kernel_ports
-from pytest_icbench.driver.switch.vpp import switch as module
-from pytest_icbench.driver.switch.vpp import taps
-from pytest_icbench.driver.switch.vpp.switch import Vpp
+from pytest_icbench.driver.switch.common import kernel
+from pytest_icbench.driver.switch.vpp import interfaces
+from pytest_icbench.driver.switch.vpp import vpp_switch as module
+from pytest_icbench.driver.switch.vpp.vpp_switch import Vpp
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.net.links import End
 from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
@@ -56,11 +56,11 @@ class Links:
 @pytest.fixture
 def links(monkeypatch: pytest.MonkeyPatch) -> Links:
     made = Links()
-    for place in (module, kernel_ports, kernel):
+    for place in (module, kernel):
         monkeypatch.setattr(place, "links", made)
-    for place in (kernel_ports, taps):
+    for place in (kernel, interfaces):
         monkeypatch.setattr(place, "offloads", made)
-    monkeypatch.setattr(kernel_ports, "entered", lambda netns: nullcontext())
+    monkeypatch.setattr(kernel, "entered", lambda netns: nullcontext())
     return made
 
 
@@ -135,7 +135,7 @@ def test_the_threads_that_copy_are_on_the_service_cpus(session: Any, links: Link
         assert process.stdout.readline() == "ready\n"
         worker = cpu + 1
         spec = spec_of(session.dir, service_cpus=(cpu, worker), worker_cpus=(worker,))
-        taps.give(session, process.pid, spec, "/run/netns/r1-vpp", [])
+        interfaces.move_taps(session, process.pid, spec, "/run/netns/r1-vpp", [])
         assert os.sched_getaffinity(process.pid) == {cpu}
         process.communicate()
     assert os.sched_getaffinity(0) == here
@@ -146,7 +146,7 @@ def test_a_kernel_without_vhost_net_is_told_before_anything_starts(
 ) -> None:
     (tmp_path / "tun").touch()
     devices = [("tun", "tun", "CONFIG_TUN"), ("vhost-net", "vhost_net", "CONFIG_VHOST_NET")]
-    monkeypatch.setattr(taps, "_DEVICES", [(str(tmp_path / name), *rest) for name, *rest in devices])
+    monkeypatch.setattr(interfaces, "_DEVICES", [(str(tmp_path / name), *rest) for name, *rest in devices])
     monkeypatch.setattr("os.geteuid", lambda: 0)
     for port in Vpp.ports:
         if port != "tap":
@@ -205,7 +205,7 @@ def test_queues_are_placed_when_endpoints_are_connected(session: Any, client: Cl
     switch, _ = start(session, pairs=2, worker_cpus=(2, 5))
     assert switch.assignment() is None
     client.workers = {1: 0, 2: 0, 3: 0, 4: 1}  # as they came
-    switch.connected()
+    switch.prepare_traffic()
     moved = {each["sw_if_index"]: each["worker_id"] for each in client.sent("sw_interface_set_rx_placement")}
     assert moved == {3: 1}  # the second sender's port
     assert switch.assignment() == {0: 2, 1: 2, 2: 5, 3: 5}
@@ -218,13 +218,13 @@ def test_queues_of_a_port_are_placed_on_several_workers(
     switch, _ = start(session, port="memif", worker_cpus=(2, 5), queues=2)
     assert [(each["rx_queues"], each["tx_queues"]) for each in client.sent("memif_create_v2")] == [(2, 2)] * 2
     client.queues = 2
-    switch.connected()
+    switch.prepare_traffic()
     moved = [(each["sw_if_index"], each["queue_id"], each["worker_id"]) for each in _moved(client)]
     assert moved == [(1, 1, 1), (2, 1, 1)]
     client.queues = 1
     monkeypatch.setattr(module, "_CONNECT_S", 0.0)
     with pytest.raises(ProvisionError, match=r"^vpp has no queue for the port of endpoint 0: it is not connected"):
-        switch.connected()
+        switch.prepare_traffic()
 
 
 def _moved(client: Client) -> list[dict[str, Any]]:

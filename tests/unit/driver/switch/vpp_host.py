@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,8 +13,8 @@ from typing import Any
 import pytest
 
 from pytest_icbench.driver.switch.vpp import client as vpp_client
-from pytest_icbench.driver.switch.vpp import switch as module
-from pytest_icbench.driver.switch.vpp.switch import Vpp
+from pytest_icbench.driver.switch.vpp import vpp_switch as module
+from pytest_icbench.driver.switch.vpp.vpp_switch import Vpp
 from pytest_icbench.errors import ProvisionError
 from tests.unit.recording_host import RecordingSession, attachments_of, program, spec_of
 
@@ -41,8 +42,6 @@ class Statistics(dict[str, Any]):
 
     def __missing__(self, name: str) -> Any:
         return _Nothing()
-
-    def disconnect(self) -> None: ...
 
 
 class Client:
@@ -81,7 +80,7 @@ class Client:
         return RUNTIME
 
     def statistics(self) -> Any:
-        return Statistics()
+        return nullcontext(Statistics())
 
     def close(self) -> None:
         self.closed += 1

@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Distinct frames for the conformance tests, and the checks of where they arrive."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+from weakref import WeakSet
+
+from scapy.layers.inet import ICMP, IP, TCP, UDP
+from scapy.layers.inet6 import IPv6
+from scapy.layers.l2 import Dot1Q, Ether
+from scapy.packet import Packet, Raw
+
+from pytest_icbench.api import FCS_BYTES, HEADERS_BYTES, Address, Exchange, FramePath, Reach
+
+#: The VLANs of ``tagged``; 0 stands for a tag with a priority alone.
+VLANS = (0, 1, 100, 4094)
+BROADCAST = "ff:ff:ff:ff:ff:ff"
+MULTICAST = {"ipv4": "01:00:5e:01:02:03", "ipv6": "33:33:00:01:02:03"}
+_LINK_BYTES = 14
+#: The prefix of addresses that no endpoint has. A number follows.
+_STRANGER = "02:00:00:fe"
+#: The number of times that a frame is sent until it arrives. A poller that lost its CPU may have dropped it, and loss
+#: is not tested here.
+_ATTEMPTS = 4
+
+#: The exchanges whose switch has seen the addresses of all endpoints.
+_introduced: WeakSet[Exchange] = WeakSet()
+_numbers = itertools.count(1)
+_strangers = itertools.count(1)
+
+
+def unknown_mac() -> str:
+    """Returns a MAC address that no switch has seen yet."""
+    number = next(_strangers)
+    return f"{_STRANGER}:{number >> 8 & 0xFF:02x}:{number & 0xFF:02x}"
+
+
+def _fill(head: Packet, packet_size: int) -> bytes:
+    """Returns a unique frame of this packet size, which includes the FCS. Raises ValueError if it is too small."""
+    length = packet_size - FCS_BYTES - len(head)
+    if length < 0:
+        raise ValueError(f"{packet_size} bytes do not hold {head.summary()}")
+    number = next(_numbers).to_bytes(4)
+    pattern = (number + bytes(range(1, 256))) * (length // 259 + 1)
+    return bytes(head / Raw(pattern[:length]))
+
+
+def describe(frame: bytes) -> str:
+    """Describes a frame for messages."""
+    return f"{Ether(frame).summary()}, {len(frame) + FCS_BYTES} bytes"
+
+
+def ethernet(source: str, destination: str, packet_size: int = 64, *, vlan: int | None = None) -> bytes:
+    """Returns a frame of the experimental EtherType 0x88b5. With a VLAN tag it has at least 68 bytes."""
+    link = Ether(src=source, dst=destination, type=0x88B5)
+    if vlan is not None:
+        link = Ether(src=source, dst=destination) / Dot1Q(vlan=vlan, type=0x88B5)
+    return _fill(link, packet_size)
+
+
+class RoutedAddress(Address):
+    """The addresses of an endpoint behind a switch that forwards packets by their IP addresses."""
+
+
+def _ip(source: Address, destination: Address, **fields: Any) -> IP:
+    """Returns the IP header, with the endpoints' addresses moved to 127.0.0.0/8.
+
+    An endpoint in the kernel would answer frames to its own address. It drops those from 127.0.0.0/8 silently. A router
+    does not forward them, so packets between routed addresses are from a network to which no endpoint has a route.
+    """
+    if isinstance(destination, RoutedAddress):
+        return IP(src=f"203.0.113.{source.ip.split('.')[2]}", dst=destination.ip, **fields)
+    moved = [".".join(["127", *address.ip.split(".")[1:]]) for address in (source, destination)]
+    return IP(src=moved[0], dst=moved[1], **fields)
+
+
+def ipv4(source: Address, destination: Address, packet_size: int = 64, *, vlan: int | None = None) -> bytes:
+    """Returns a frame with IPv4 and UDP, of at least 64 bytes, with a VLAN tag 68."""
+    return _fill(_link(source, destination, vlan) / _ip(source, destination) / UDP(), packet_size)
+
+
+def ipv6(source: Address, destination: Address, packet_size: int = 84, *, vlan: int | None = None) -> bytes:
+    """Returns a frame with IPv6 and UDP, of at least 84 bytes."""
+    return _fill(_link(source, destination, vlan) / IPv6(src="2001:2::1", dst="2001:2::2") / UDP(), packet_size)
+
+
+def unicast_frames(source: Address, destination: Address) -> dict[str, bytes]:
+    """Returns one frame of every kind of unicast without a VLAN tag, by its name."""
+    link = Ether(src=source.mac, dst=destination.mac)
+    ip = _ip(source, destination)
+    packets = {
+        "IPv4, UDP": ipv4(source, destination),
+        "IPv4, UDP, odd length": ipv4(source, destination, 111),
+        "IPv4, TCP SYN": _fill(link / ip / TCP(flags="S"), 128),
+        "IPv4, ICMP echo": _fill(link / ip / ICMP(), 128),
+        "IPv4, fragment": _fill(link / _ip(source, destination, frag=100, flags="MF", proto=17), 256),
+    }
+    # A router checks the header.
+    return packets if isinstance(destination, RoutedAddress) else packets | _frames_of_every_kind(source, destination)
+
+
+def _frames_of_every_kind(source: Address, destination: Address) -> dict[str, bytes]:
+    """Returns frames that are no IPv4 packets, or faulty ones, by their names."""
+    link = Ether(src=source.mac, dst=destination.mac)
+    return {
+        "IPv4, wrong checksum": _fill(link / _ip(source, destination, chksum=1) / UDP(chksum=1), 100),
+        "IPv6, UDP": ipv6(source, destination),
+        "IPv6, UDP, long": ipv6(source, destination, 1518),
+        "EtherType 0x88b5": ethernet(source.mac, destination.mac),
+    }
+
+
+def tagged_frames(source: Address, destination: Address) -> dict[str, bytes]:
+    """Returns one frame of every kind with a VLAN tag, by its name."""
+    priority = Ether(src=source.mac, dst=destination.mac) / Dot1Q(vlan=0, prio=5)
+    frames = {f"VLAN {vlan}, IPv4": ipv4(source, destination, 68, vlan=vlan) for vlan in VLANS if vlan}
+    if not isinstance(destination, RoutedAddress):
+        frames["VLAN 100, IPv6"] = ipv6(source, destination, 88, vlan=100)
+    frames["VLAN 100, 1518 bytes and the tag"] = ipv4(source, destination, 1522, vlan=100)
+    frames["priority 5 without VLAN"] = _fill(priority / _ip(source, destination) / UDP(), 200)
+    return frames
+
+
+def flow_frames(source: Address, destination: Address, sizes: Sequence[int], count: int) -> list[bytes]:
+    """Returns the frames of an IPv4 flow.
+
+    Args:
+        sizes: packet sizes in bytes, used in turn.
+        count: number of frames.
+    """
+    link = Ether(src=source.mac, dst=destination.mac)
+    models = [_fill(link / _ip(source, destination) / UDP(chksum=0), size) for size in sizes]
+    heads = [model[:HEADERS_BYTES] + next(_numbers).to_bytes(4) for model in models]
+    return [heads[n % len(sizes)] + n.to_bytes(4) + models[n % len(sizes)][HEADERS_BYTES + 8 :] for n in range(count)]
+
+
+def _link(source: Address, destination: Address, vlan: int | None) -> Packet:
+    """Returns the Ethernet header, with a VLAN tag if ``vlan`` is not None."""
+    link = Ether(src=source.mac, dst=destination.mac)
+    return link if vlan is None else link / Dot1Q(vlan=vlan)
+
+
+def _as_sent(frame: bytes, hops: int) -> bytes:
+    """Returns an IPv4 packet as it was before so many hops: with its TTL and the checksum to it."""
+    packet = Ether(frame)
+    if IP not in packet:
+        return frame
+    before = packet[IP].copy()
+    before.ttl += hops
+    before.chksum = None
+    header = bytes(before)[: packet[IP].ihl * 4]
+    return frame[:_LINK_BYTES] + header + frame[_LINK_BYTES + len(header) :]
+
+
+class DeliveryChecker:
+    """Sends frames through a switch and checks where they arrive.
+
+    Attributes:
+        addresses: the addresses of all endpoints, by index.
+        path: the path of the frames, which knows the peers.
+        echoes: whether a broadcast or multicast frame may come back to its sender.
+        hops: what the switch takes from a packet's TTL; None if it forwards frames.
+    """
+
+    def __init__(self, exchange: Exchange, *, echoes: bool = False, hops: int | None = None) -> None:
+        self._exchange = exchange
+        self.echoes = echoes
+        self.hops = hops
+        self.addresses = exchange.addresses
+        if hops is not None:
+            self.addresses = [RoutedAddress(of.ip, of.mac, of.prefix) for of in exchange.addresses]
+        self.path = FramePath.over(self.addresses)
+
+    @property
+    def indexes(self) -> range:
+        """The indexes of all endpoints."""
+        return self.path.endpoints
+
+    def reached(self, sender: int, reach: Reach) -> set[int]:
+        """Returns the endpoints that a frame of the sender reaches."""
+        others = {"all": set(self.indexes) - {sender}, "peer": {self.path.across(sender)}, "none": set()}
+        return others[reach]
+
+    def introduce(self) -> None:
+        """Makes each endpoint show its address to the switch by a broadcast, unless it has done so.
+
+        After a frame to its peer a switch that caches decisions would remember for a while that it went to all.
+        """
+        if self.hops is None and self._exchange not in _introduced:
+            self._introduce({index: [ethernet(self.addresses[index].mac, BROADCAST)] for index in self.indexes})
+            _introduced.add(self._exchange)
+
+    def introduce_tagged(self, vlans: Sequence[int]) -> None:
+        """Shows the addresses in these VLANs too, since a switch may learn per VLAN (802.1Q, independent learning)."""
+        self._introduce(
+            {
+                index: [ethernet(self.addresses[index].mac, BROADCAST, 68, vlan=vlan) for vlan in vlans]
+                for index in self.indexes
+            }
+        )
+
+    def _introduce(self, frames: Mapping[int, Sequence[bytes]]) -> None:
+        """Sends frames of each endpoint until its peer has them, at most ``_ATTEMPTS`` times."""
+        for _ in range(_ATTEMPTS):
+            due = {self.path.peer(index): sent for index, sent in frames.items()}
+            arrived = self._exchanged(frames, {index: len(sent) for index, sent in due.items()})
+            if all(set(arrived[index]) >= set(sent) for index, sent in due.items()):
+                return
+
+    def forgotten(self) -> None:
+        """Records that the switch may have forgotten the endpoints' addresses."""
+        _introduced.discard(self._exchange)
+
+    def deliver(
+        self, sent: Mapping[int, Sequence[tuple[bytes, set[int]]]], *, complete: bool = True
+    ) -> dict[int, list[bytes]]:
+        """Sends frames. Fails unless each arrives at its destinations and nowhere else, once and unaltered.
+
+        Args:
+            sent: by sender, frames with the endpoints that they have to reach.
+            complete: whether all frames have to arrive. Missing ones are then sent again a few times.
+
+        Returns the frames that arrived by endpoint, without repetitions.
+        """
+        delivered: dict[int, list[bytes]] = {index: [] for index in self.indexes}
+        destinations: dict[bytes, set[int]] = {}
+        allowed: dict[bytes, set[int]] = {}
+        for sender, frames in sent.items():
+            destinations.update(frames)
+            allowed.update({frame: self._allowed(sender, frame, to) for frame, to in frames})
+        outstanding = {index: [frame for frame, _ in frames] for index, frames in sent.items()}
+        for _ in range(_ATTEMPTS):
+            expected = Counter(
+                index for frames in outstanding.values() for frame in frames for index in destinations[frame]
+            )
+            arrived = self._exchanged(outstanding, expected)
+            self._check(arrived, allowed)
+            for index, frames_there in arrived.items():
+                delivered[index] += [frame for frame in frames_there if frame not in delivered[index]]
+            outstanding = {
+                index: [
+                    frame for frame in frames if any(frame not in delivered[there] for there in destinations[frame])
+                ]
+                for index, frames in outstanding.items()
+            }
+            outstanding = {index: frames for index, frames in outstanding.items() if frames}
+            if not outstanding or not complete:
+                return delivered
+        sender, lost = next(iter(outstanding.items()))
+        missing = sorted(there for there in destinations[lost[0]] if lost[0] not in delivered[there])
+        raise AssertionError(
+            f"{len(lost)} of {len(sent[sender])} frames from endpoint {sender} never arrived at endpoint {missing[0]},"
+            f" sent {_ATTEMPTS} times; the first: {describe(lost[0])}"
+        )
+
+    def _allowed(self, sender: int, frame: bytes, to: set[int]) -> set[int]:
+        """Returns the endpoints at which a frame to ``to`` may arrive."""
+        to_many = bool(frame[0] & 1)
+        return to | {sender} if self.echoes and to_many else to
+
+    @staticmethod
+    def _check(arrived: Mapping[int, Sequence[bytes]], destinations: Mapping[bytes, set[int]]) -> None:
+        """Fails if a frame arrived elsewhere than at its destinations, altered, or more than once."""
+        for index, frames in arrived.items():
+            for frame, count in Counter(frames).items():
+                event = f"endpoint {index} got a frame"
+                assert frame in destinations, f"{event} that no endpoint sent (altered?): {describe(frame)}"
+                assert index in destinations[frame], (
+                    f"{event} that was for {sorted(destinations[frame])}: {describe(frame)}"
+                )
+                assert count == 1, f"{event} {count} times: {describe(frame)}"
+
+    def deliver_in_order(self, sent: Mapping[int, Sequence[bytes]]) -> dict[int, list[bytes]]:
+        """Sends flows of frames to the senders' peers. Fails if a frame arrives out of order or elsewhere.
+
+        Returns the frames that arrived by endpoint.
+        """
+        destinations = {frame: {self.path.peer(index)} for index, frames in sent.items() for frame in frames}
+        arrived = self._exchanged(sent, {self.path.peer(index): len(frames) for index, frames in sent.items()})
+        self._check(arrived, destinations)
+        for index, frames in arrived.items():
+            ranks = {frame: rank for rank, frame in enumerate(sent.get(self.path.peer(index), ()))}
+            order = [ranks[frame] for frame in frames]
+            late = next((n for n in range(1, len(order)) if order[n] < order[n - 1]), None)
+            assert late is None, f"endpoint {index} got frame {order[late]} of a flow behind frame {order[late - 1]}"
+        return arrived
+
+    def received(self, sender: int, frames: Sequence[bytes], expected: int) -> dict[int, list[bytes]]:
+        """Sends frames of one endpoint and returns all frames that arrive, by endpoint.
+
+        Args:
+            expected: the endpoint at which they are awaited.
+        """
+        return self._exchanged({sender: frames}, {expected: len(frames)})
+
+    def _exchanged(self, sent: Mapping[int, Sequence[bytes]], expected: Mapping[int, int]) -> dict[int, list[bytes]]:
+        """Sends frames and returns those that arrive, as they were sent if what the switch did to them is declared."""
+        arrived = self._exchange.exchange(sent, expected)
+        if not self.hops:
+            return arrived
+        return {index: [_as_sent(frame, self.hops) for frame in frames] for index, frames in arrived.items()}

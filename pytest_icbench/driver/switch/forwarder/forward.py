@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``forward``: the workload's own DPDK forwarder, which does to frames exactly what its mode says.
+
+It is a known truth for checks of the tool and a network function for service chains, not a switch to compare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pytest_icbench.driver.switch.common.daemon import Daemon, DaemonSwitch
+from pytest_icbench.driver.switch.common.userspace_ports import (
+    MEMIF,
+    VHOST_USER,
+    VHOST_USER_PACKED,
+    endpoint_of,
+    serving_device,
+)
+from pytest_icbench.driver.switch.dpdk import dpdk_process
+from pytest_icbench.driver.switch.forwarder.forwarder_process import MODE_HELP, Forwarder, mode_options
+from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, SwitchFacts, SwitchSpec
+from pytest_icbench.driver.workload.executable import workload_path
+from pytest_icbench.driver.workload.version import workload_version
+from pytest_icbench.errors import ProvisionError, Unsupported, WorkloadError
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.endpoint import Endpoint
+from pytest_icbench.model.path import FramePath
+from pytest_icbench.model.traffic import MAX_FRAME_BYTES, carries_jumbo
+
+#: Huge pages in MiB: without ports, and for the buffers of a pair, which are in rings and in its delay lines.
+_BASE_MIB = 32
+_PAIR_MIB = 112
+#: Frames that the delay line of a direction holds: 1.6 ms at 10 Mpps, and fewer if buffers hold jumbo frames.
+_DELAY_QUEUE = 16384
+_JUMBO_DELAY_QUEUE = 4096
+
+
+class ForwarderSwitch(DaemonSwitch):
+    """The common part of the forwarder's drivers."""
+
+    scalable = False
+    learns = False
+    max_pairs = 16  # the forwarder has 32 ports
+    by_name_only = True
+    segments = True
+    mode_help = MODE_HELP
+
+    def __init__(self) -> None:
+        self.forwarder: Forwarder | None = None
+        self._indexes: list[int] = []
+
+    @classmethod
+    def has_mode(cls, mode: str) -> bool:
+        """Whether these are parts joined by ``+``, as ``mode_options`` has them."""
+        return mode_options(mode) is not None
+
+    def options(self, spec: SwitchSpec) -> list[str]:
+        """Returns the options for its mode, with room for its delay. Raises ProvisionError for an unknown mode."""
+        options = mode_options(spec.mode)
+        if options is None:
+            raise ProvisionError(f"{self.name} has no variant '{spec.mode}'; it takes {MODE_HELP}")
+        queue = _JUMBO_DELAY_QUEUE if carries_jumbo(spec.mtu) else _DELAY_QUEUE
+        return options + (["--delay-queue", str(queue)] if "--delay" in options else [])
+
+    def run(self, daemon: Daemon, attachments: Sequence[Attachment]) -> None:
+        """Waits until it forwards. Raises ProvisionError with the log's tail."""
+        self.daemon = daemon
+        self.forwarder = Forwarder(daemon)
+        self._indexes = [attachment.index for attachment in attachments]
+        hello = self.forwarder.await_ready(dpdk_process.START_S)
+        version = ", ".join(str(hello[name]) for name in ("version", "dpdk") if hello[name])
+        self._facts = SwitchFacts(version=version, config={"argv": list(daemon.process.argv[1:])})
+
+    def _live(self) -> Forwarder:
+        self.live()
+        assert self.forwarder is not None  # made with the daemon
+        return self.forwarder
+
+    def counters(self) -> list[PortCounters] | None:
+        """Returns its counters, with intended drops in ``rx_dropped``. Raises ProvisionError without an answer."""
+        return self._live().port_counters(self._indexes)
+
+    def busy(self) -> Busy | None:
+        """Returns the cycles of polls that moved frames, and of those that did not."""
+        return self._live().busy()
+
+
+class Forward(ForwarderSwitch):
+    """One process on one core, for all pairs in both directions."""
+
+    name = "forward"
+    ports = (VHOST_USER, VHOST_USER_PACKED, MEMIF)
+
+    def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
+        """Returns the versions of the workload and its DPDK. Raises Unsupported without either."""
+        try:
+            version = workload_version()
+        except WorkloadError as error:
+            raise Unsupported(str(error)) from None
+        if version.dpdk is None:
+            raise Unsupported(
+                "forward needs DPDK, but the workload was built without it: install libdpdk-dev and run make again"
+            )
+        program = str(spec_binary or workload_path())
+        return SwitchFacts(version=f"{version.workload}, DPDK {version.dpdk}", program=program)
+
+    def needs(self, pairs: int, cores: int, *, jumbo: bool = False) -> Needs:
+        """Returns the resources, which are the same for every mode."""
+        return Needs(hugepages_mib=_BASE_MIB + pairs * _PAIR_MIB, pollers=1)
+
+    def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
+        """Starts it; the order of its devices makes the pairs. Raises ProvisionError with the log's tail."""
+        argv = self._argv(spec, attachments)
+        daemon = dpdk_process.start_daemon(session, spec, self.name, argv, dpdk_process.DaemonOptions(pipes=True))
+        self.run(daemon, attachments)
+        return [endpoint_of(spec.port, attachment) for attachment in attachments]
+
+    def _argv(self, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[str]:
+        jumbo = carries_jumbo(spec.mtu)
+        options = self.options(spec)
+        if jumbo:
+            options += ["--packet-size", str(MAX_FRAME_BYTES)]
+        # A frame lies in one memif buffer. The endpoint chooses its length, and this side checks it.
+        buffer_size = ",bsize=16384" if jumbo and spec.port == MEMIF else ""
+        return [
+            str(spec.binary or workload_path()),
+            "dpdk-forward",
+            "--supervised",
+            *options,
+            "--",
+            *dpdk_process.eal_arguments(
+                main_cpus=spec.worker_cpus[:1],
+                worker_cpus=(),
+                hugepages_mib=self.needs(FramePath.over(attachments).pairs, 1).hugepages_mib,
+            ),
+            "--no-telemetry",
+            *(f"--vdev={serving_device(spec.port, attachment)}{buffer_size}" for attachment in attachments),
+        ]

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The process of the workload's forwarder: the options for a mode, and its counters while it runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import select
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pytest_icbench.driver.switch.common import userspace_ports
+from pytest_icbench.driver.switch.common.daemon import Daemon
+from pytest_icbench.driver.switch.protocol import Busy, PortCounters
+from pytest_icbench.errors import ProvisionError
+
+#: How long its answer may take, in seconds. It looks for questions after each round of polls.
+ANSWER_S = 5.0
+_MICROSECONDS = {"us": 1, "ms": 1000}
+_PART = re.compile(r"(?P<word>delay|drop|dup|reorder|cost)(?P<number>[1-9]\d{0,8})(?P<unit>us|ms)?")
+_OPTIONS = {"drop": "--drop", "dup": "--duplicate", "reorder": "--reorder", "cost": "--cost"}
+_LONGEST_DELAY_US = 10_000_000
+#: Parts by which drops, copies and displacements are of one direction alone, and the port that its frames come to.
+_ONLY: dict[str, str] = {"ab": "1", "ba": "2"}
+
+#: The parts of a mode, for messages.
+MODE_HELP = (
+    "parts joined by +, each once: delayNus or delayNms (up to 10000ms), dropN, dupN, reorderN (N from 2), costN, swap,"
+    " ab or ba (drop, dup and reorder in this direction alone)"
+)
+
+
+def mode_options(mode: str | None) -> list[str] | None:
+    """Returns the forwarder's options for a mode: ``delay10us+drop100`` is ``--delay 10 --drop 100``.
+
+    ``delayNus`` (or ``ms``) keeps each frame that long, ``dropN`` drops, ``dupN`` doubles and ``reorderN`` sends behind
+    its successor each N-th frame of a direction, ``costN`` costs N TSC cycles a frame, ``swap`` swaps MAC addresses.
+    With ``ab`` or ``ba`` frames are dropped, doubled and displaced in that direction alone.
+
+    Returns:
+        None if it is no mode of the forwarder: a part is unknown or repeated, a number is out of range, or a direction
+        has nothing to be of.
+    """
+    options_by_part: dict[str, list[str]] = {}
+    for part in mode.split("+") if mode is not None else ():
+        match = _PART.fullmatch(part)
+        word = part if match is None else match["word"]
+        option = ["--swap"] if part == "swap" else None if match is None else _option(match)
+        if part in _ONLY:
+            word, option = "only", ["--only", _ONLY[part]]
+        if option is None or word in options_by_part:
+            return None
+        options_by_part[word] = option
+    if "only" in options_by_part and not {"drop", "dup", "reorder"} & {*options_by_part}:
+        return None
+    return [text for option in options_by_part.values() for text in option]
+
+
+def _option(match: re.Match[str]) -> list[str] | None:
+    word, number, unit = match["word"], int(match["number"]), match["unit"]
+    if (unit is not None) != (word == "delay"):
+        return None
+    if word == "delay":
+        delay_us = number * _MICROSECONDS[unit]
+        return ["--delay", str(delay_us)] if delay_us <= _LONGEST_DELAY_US else None
+    return None if word == "reorder" and number == 1 else [_OPTIONS[word], str(number)]
+
+
+@dataclass(frozen=True, slots=True)
+class ForwarderPort:
+    """The counters of a port since the start; docs/reference/workload.md says what each counts.
+
+    ``rx + duplicated = dropped + overflow + kept`` of this port ``+ tx + refused`` of its peer.
+    """
+
+    port: int
+    rx: int
+    missed: int
+    control: int | None
+    dropped: int
+    duplicated: int
+    reordered: int
+    overflow: int
+    kept: int
+    tx: int
+    refused: int
+    tx_control: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ForwarderCounters:
+    """The forwarder's counters since its start. Cycles are TSC cycles of polls with and without frames."""
+
+    monotonic_ns: int
+    busy_cycles: int
+    idle_cycles: int
+    polls: int
+    empty_polls: int
+    yields: int
+    delay_late_max_ns: int
+    ports: tuple[ForwarderPort, ...]
+
+
+class Forwarder:
+    """A forwarder that was started ``--supervised`` with pipes. It ends when this process ends.
+
+    Args:
+        daemon: its process.
+    """
+
+    def __init__(self, daemon: Daemon) -> None:
+        self.daemon = daemon
+        self._rest = b""
+
+    def await_ready(self, timeout_s: float) -> Mapping[str, Any]:
+        """Waits until its ports are set up; returns its ``hello``. Raises ProvisionError with the log's tail."""
+        hello = self._line("hello", timeout_s)
+        self._line("ready", timeout_s)
+        userspace_ports.wake(self.daemon.process.pid)
+        return hello
+
+    def counters(self) -> ForwarderCounters:
+        """Asks for its counters. Raises ProvisionError if it has ended, or is silent for ``ANSWER_S`` seconds."""
+        self.daemon.check()
+        assert self.daemon.process.stdin is not None
+        try:
+            self.daemon.process.stdin.write(b"counters\n")
+        except OSError:
+            self._line("counters", 0.5)  # says why: it has just ended
+        line = self._line("counters", ANSWER_S)
+        values = {name: line[name] for name in ForwarderCounters.__slots__ if name != "ports"}
+        ports = tuple(ForwarderPort(**port) for port in line["ports"])
+        return ForwarderCounters(**values, ports=ports)
+
+    def port_counters(self, indexes: Sequence[int]) -> list[PortCounters]:
+        """Returns the counters of its ports as a switch's, under the indexes of their attachments.
+
+        Raises as ``counters``.
+        """
+        return [
+            PortCounters(
+                index=index,
+                rx_packets=port.rx,
+                tx_packets=port.tx,
+                rx_dropped=port.missed + port.dropped + port.overflow,
+                tx_dropped=port.refused,
+            )
+            for index, port in zip(indexes, self.counters().ports, strict=True)
+        ]
+
+    def busy(self) -> Busy:
+        """Returns its cycles so far. Raises as ``counters``."""
+        counters = self.counters()
+        return Busy(busy_cycles=counters.busy_cycles, idle_cycles=counters.idle_cycles)
+
+    def _line(self, kind: str, timeout_s: float) -> dict[str, Any]:
+        """Returns its next line of that type and drops those before it. Raises ProvisionError if none comes."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            head, newline, rest = self._rest.partition(b"\n")
+            if newline:
+                self._rest = rest
+                line = json.loads(head)
+                if line["type"] == kind:
+                    return dict(line)
+                continue
+            if not self._read(deadline):
+                self.daemon.check()
+                raise ProvisionError(self.daemon.late(f"did not say {kind}", timeout_s))
+
+    def _read(self, deadline: float) -> bool:
+        """Waits for its output and reads it. Returns False at the deadline. Raises ProvisionError at its end."""
+        pipe = self.daemon.process.stdout
+        assert pipe is not None
+        poller = select.poll()
+        poller.register(pipe, select.POLLIN)
+        if not poller.poll(max(0.0, deadline - time.monotonic()) * 1000):
+            return False
+        data = os.read(pipe.fileno(), 65536)
+        if not data:
+            # Its output ends a moment before it does.
+            self.daemon.wait_until(lambda: False, failure="closed its output and did not end", timeout_s=1.0)
+        self._rest += data
+        return True

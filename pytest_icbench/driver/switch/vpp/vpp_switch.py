@@ -1,0 +1,365 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``vpp``: a private FD.io VPP as a learning bridge, or as cross-connects."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import ClassVar
+
+from pytest_icbench.driver.switch.common import kernel
+from pytest_icbench.driver.switch.common.cores import check_cores, share_queues
+from pytest_icbench.driver.switch.common.daemon import SAMPLE_S, DaemonSwitch
+from pytest_icbench.driver.switch.common.userspace_ports import (
+    MEMIF,
+    VHOST_USER,
+    VHOST_USER_PACKED,
+    socket_path,
+    wait_for_sockets,
+)
+from pytest_icbench.driver.switch.dpdk import dpdk_process
+from pytest_icbench.driver.switch.protocol import (
+    Attachment,
+    Batches,
+    Busy,
+    Needs,
+    PortCounters,
+    SwitchFacts,
+    SwitchSpec,
+)
+from pytest_icbench.driver.switch.vpp import client as vpp_client
+from pytest_icbench.driver.switch.vpp import interfaces, program
+from pytest_icbench.driver.switch.vpp.interfaces import VppUplink
+from pytest_icbench.driver.switch.vpp.load import (
+    Load,
+    Sample,
+    parse_batches,
+    parse_frames,
+    parse_rounds,
+    read_run_times,
+)
+from pytest_icbench.driver.switch.vpp.program import VppFiles, hugepages_mib, startup_config
+from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.net import links
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
+from pytest_icbench.model.endpoint import Endpoint
+from pytest_icbench.model.path import FramePath
+from pytest_icbench.model.switch_traits import Kind
+from pytest_icbench.wording import counted
+
+_START_S = 20.0
+_CONNECT_S = 2.0
+#: After this time at the latest a process that was killed is known to be dead, in seconds.
+_DEATH_S = 0.2
+_BRIDGE_DOMAIN = 1
+_XCONNECT = "xconnect"
+#: The node that every frame passes, in the batch in which it was taken from its port.
+_ENTRANCE = "ethernet-input"
+#: Share of the frames of the busiest port: fewer from a port are stray ones.
+_STRAY_SHARE = 0.01
+_RUNTIME = "show runtime"
+#: Name of a worker's thread.
+_WORKER = "vpp_wk_{}"
+#: How long its workers are watched while there are no frames, in seconds.
+_IDLE_S = 0.02
+_ADMIN_UP = 1
+#: Gives it a private /dev/shm: VPP puts its API's shared memory there, and leaves it when it is killed.
+_NAMESPACE = 'set -e; mount -t tmpfs none /dev/shm; exec "$@"'
+
+
+class Vpp(DaemonSwitch):
+    """A bridge domain over all ports; the mode ``xconnect`` joins the two ports of each pair."""
+
+    name = "vpp"
+    ports = (VHOST_USER, VHOST_USER_PACKED, MEMIF, *interfaces.KERNEL_PORTS)
+    queue_ports = (VHOST_USER, VHOST_USER_PACKED, MEMIF)
+    ports_by_name = ports_without_hugepages = interfaces.KERNEL_PORTS
+    port_frame_bytes = interfaces.FRAME_BYTES
+    apis = ("dpdk", *SOCKET_APIS, *NETDEV_APIS)
+    scalable = True
+    learns = True
+    least_ageing_s = 60.0
+    modes = (_XCONNECT,)
+    config_keys: ClassVar[Mapping[str, Kind]] = {"startup": "text", "commands": "texts"}
+    wire_modes = (_XCONNECT,)
+    segments = True
+    uplinks = ("kernel", "af_xdp")
+
+    @classmethod
+    def port_apis(cls, port: str) -> tuple[str, ...]:
+        """Returns sockets and DPDK's drivers of interfaces for ports to the kernel, DPDK for all others."""
+        return (*SOCKET_APIS, *NETDEV_APIS) if port in interfaces.KERNEL_PORTS else ("dpdk",)
+
+    def __init__(self) -> None:
+        self._session: HostSession | None = None
+        self._netns: str | None = None
+        self._links: Sequence[Attachment] = ()
+        self._domains: Sequence[int] = ()
+        self._uplink: VppUplink | None = None
+        self._uplink_interface: int | None = None
+        self._client: vpp_client.VppClient | None = None
+        self._worker_cpus: Sequence[int] = ()
+        self._interfaces: dict[int, int] = {}
+        self._workers_by_queue: dict[int, tuple[int, ...]] = {}
+        self._assigned: dict[int, int] = {}
+        self._load = Load()
+        self._runtime = ""
+        self._received: dict[int, int] = {}
+
+    def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
+        binary = program.find_program(session, spec_binary)
+        return SwitchFacts(version=program.read_version(binary), program=str(binary))
+
+    def probe_api(self, session: HostSession, api: str) -> None:
+        kernel.probe_netdev_api(api)
+
+    def probe_port(self, session: HostSession, port: str) -> None:
+        """Raises Unsupported if the kernel lacks a device that ``port`` takes."""
+        if port == interfaces.TAP:
+            interfaces.probe_taps()
+
+    def needs_of_queues(self, pairs: int, cores: int, queues: int, *, jumbo: bool = False) -> Needs:
+        check_cores(self.name, cores, pairs, queues)
+        return Needs(hugepages_mib=hugepages_mib(), pollers=cores)
+
+    def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
+        """Starts it, makes the ports and joins them. Raises ProvisionError with the log's tail."""
+        binary = program.find_program(session, spec.binary)
+        main_cpu = _main_cpu(spec)
+        to_kernel = spec.port in interfaces.KERNEL_PORTS
+        paths = [] if to_kernel else [socket_path(attachment) for attachment in attachments]
+        files = VppFiles.prepare(spec.work_dir / "vpp")
+        self._session = session
+        self._prepare_network(session, spec, attachments)
+        config = startup_config(
+            files,
+            main_cpu=main_cpu,
+            worker_cpus=spec.worker_cpus,
+            plugins={interfaces.PLUGINS[spec.port], *(() if self._uplink is None else (self._uplink.plugin,))},
+            hugepages=not to_kernel or self._uplink is not None,
+            fragment=spec.config.get("startup", ""),
+        )
+        self._worker_cpus = spec.worker_cpus
+        self._workers_by_queue = share_queues(attachments, len(spec.worker_cpus), spec.queues)
+        argv = ["sh", "-c", _NAMESPACE, "sh", str(binary), "-c", files.write_config(config)]
+        options = dpdk_process.DaemonOptions(netns=self._netns, mount_ns=True)
+        self.daemon = dpdk_process.start_daemon(session, spec, self.name, argv, options)
+        wait_for_sockets([files.api, files.stats], self.daemon, timeout_s=_START_S)
+        with self._naming_death():
+            self._client = client = vpp_client.VppClient(files.api, files.stats)
+            self._facts = SwitchFacts(
+                version=str(client.call("show_version").version), config={"startup": config, "variant": spec.mode}
+            )
+            self._create_ports(client, spec, attachments)
+            self._join(client, attachments, spec.mode)
+            for interface in self._all_interfaces():
+                client.call("sw_interface_set_flags", sw_if_index=interface, flags=_ADMIN_UP)
+            for command in spec.config.get("commands", ()):
+                client.command(command)
+        wait_for_sockets(paths, self.daemon, timeout_s=_START_S)
+        return [interfaces.port_endpoint(spec.port, attachment, spec.mtu) for attachment in attachments]
+
+    def _prepare_network(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> None:
+        """Creates VPP's network namespace, if it needs one, with the uplink and the veth links in it."""
+        to_kernel = spec.port in interfaces.KERNEL_PORTS
+        if not to_kernel and spec.uplink is None:
+            return
+        self._netns = netns = links.create_netns(session, f"{spec.name}-vpp")
+        if spec.uplink is not None:
+            self._uplink = VppUplink(session, spec, netns)
+            self._uplink.take()
+        if to_kernel:
+            self._links = attachments
+            if spec.port != interfaces.TAP:
+                kernel.create_links(session, netns, attachments, mtu=spec.mtu)
+
+    def _create_ports(self, client: vpp_client.VppClient, spec: SwitchSpec, attachments: Sequence[Attachment]) -> None:
+        """Creates VPP's interfaces for all attachments and the uplink."""
+        assert self._session is not None
+        for attachment in attachments:
+            self._interfaces[attachment.index] = interfaces.create_port(
+                client, spec.port, attachment, queues=spec.queues, mtu=spec.mtu
+            )
+        if spec.port == interfaces.TAP and self._netns is not None:
+            interfaces.move_taps(self._session, self.live().process.pid, spec, self._netns, attachments)
+        if self._uplink is not None:
+            self._uplink_interface = self._uplink.create(client)
+
+    def _join(self, client: vpp_client.VppClient, attachments: Sequence[Attachment], mode: str | None) -> None:
+        if mode == _XCONNECT:
+            uplink = self._uplink_interface
+            if uplink is not None and len(attachments) != 1:
+                raise ProvisionError("vpp:xconnect joins one port with an uplink: take one pair, or vpp without it")
+            joined = [self._interfaces[attachment.index] for attachment in attachments]
+            wires = [(joined[0], uplink)] if uplink is not None else FramePath.over(joined).wires(joined)
+            for a, b in wires:
+                for rx, tx in ((a, b), (b, a)):
+                    client.call("sw_interface_set_l2_xconnect", rx_sw_if_index=rx, tx_sw_if_index=tx, enable=True)
+            return
+        domains = {self._interfaces[item.index]: _BRIDGE_DOMAIN + (item.segment or 0) for item in attachments}
+        if self._uplink_interface is not None:
+            domains[self._uplink_interface] = _BRIDGE_DOMAIN
+        self._domains = sorted(set(domains.values()))
+        for domain in self._domains:
+            client.call(
+                "bridge_domain_add_del_v2",
+                bd_id=domain,
+                flood=True,
+                uu_flood=True,
+                forward=True,
+                learn=True,
+                arp_term=False,
+                arp_ufwd=False,
+                mac_age=0,
+                bd_tag="icbench",
+                is_add=True,
+            )
+        for interface, domain in domains.items():
+            client.call("sw_interface_set_l2_bridge", rx_sw_if_index=interface, bd_id=domain, enable=True)
+
+    def set_ageing(self, seconds: float) -> None:
+        """Sets the bridge domains' ageing time, in whole minutes. Raises ProvisionError."""
+        with self._naming_death():
+            for domain in self._domains:
+                self._live().call("bridge_domain_set_mac_age", bd_id=domain, mac_age=max(1, round(seconds / 60)))
+
+    def _all_interfaces(self) -> list[int]:
+        uplink = self._uplink_interface
+        return [*self._interfaces.values(), *([] if uplink is None else [uplink])]
+
+    def prepare_traffic(self) -> None:
+        """Puts the queues, which come with the endpoints, on their workers, to be polled. Raises ProvisionError."""
+        with self._naming_death():
+            client = self._live()
+            self._place_queues(client)
+            before = self._sample(client)
+            time.sleep(_IDLE_S)
+            self._load.calibrate(before, self._sample(client))
+
+    @contextmanager
+    def _naming_death(self) -> Iterator[None]:
+        """Makes VPP's death the error instead of the lost connection. Otherwise adds the end of its log to an error."""
+        try:
+            yield
+        except ProvisionError as error:
+            if self.daemon is None:
+                raise
+            with suppress(ProvisionError):
+                self.daemon.process.wait(_DEATH_S)
+            self.daemon.check()
+            raise ProvisionError(f"{error}{self.daemon.evidence()}") from None
+
+    def _place_queues(self, client: vpp_client.VppClient) -> None:
+        deadline = time.monotonic() + _CONNECT_S
+        for index, interface in self._interfaces.items():
+            workers = self._workers_by_queue[index]
+            interfaces.place_queues(client, interface, workers, deadline, f"the port of endpoint {index}")
+            self._assigned[index] = self._worker_cpus[workers[0]]
+        if self._uplink_interface is not None:
+            worker = len(self._interfaces) % len(self._worker_cpus)
+            interfaces.place_queues(client, self._uplink_interface, (worker,), deadline, "the uplink")
+
+    def assignment(self) -> Mapping[int, int] | None:
+        """Returns the CPU that polls each port, by index, in the last launch: queues come and go with endpoints."""
+        return self._assigned or None
+
+    def _live(self) -> vpp_client.VppClient:
+        self.live()
+        if self._client is None:
+            raise ProvisionError("vpp was not started")
+        return self._client
+
+    def counters(self) -> list[PortCounters] | None:
+        """Returns its interfaces' counters, from its shared statistics.
+
+        ``/if/tx`` counts the frames handed to a port, and the port's node those that did not fit into the ring.
+        ``/if/drops`` also counts frames that came from the port and had no way out.
+        """
+        with self._naming_death():
+            return self._counted(self._live())
+
+    def _counted(self, client: vpp_client.VppClient) -> list[PortCounters]:
+        names = {item.sw_if_index: item.interface_name for item in client.call("sw_interface_dump")}
+        with client.statistics() as stats:
+            received, given = stats["/if/rx"], stats["/if/tx"]
+            counted = []
+            for index, interface in self._interfaces.items():
+                dropped = sum(stats[error].sum() for error in stats.ls(f"^/err/{re.escape(names[interface])}-tx/"))
+                counted.append(
+                    PortCounters(
+                        index=index,
+                        rx_packets=received[:, interface].sum_packets(),
+                        tx_packets=given[:, interface].sum_packets() - dropped,
+                        tx_dropped=dropped,
+                    )
+                )
+            return counted
+
+    def busy(self) -> Busy | None:
+        """Returns the time of its workers without the rounds that brought no frames: see ``vpp.load``."""
+        with self._naming_death():
+            busy_ns = self._load.busy_ns(self._sample(self._live()))
+        handled = parse_frames(self._runtime, _ENTRANCE)
+        frames = {str(cpu): handled.get(_WORKER.format(worker), 0) for worker, cpu in enumerate(self._worker_cpus)}
+        return None if busy_ns is None else Busy(busy_ns=busy_ns, workers=len(self._worker_cpus), frames=frames)
+
+    def _sample(self, client: vpp_client.VppClient) -> Sample:
+        assert self.daemon is not None
+        # Kept for `batches`, which is called next: VPP stops its workers while it answers.
+        self._runtime = client.command(_RUNTIME, SAMPLE_S)
+        rounds = parse_rounds(self._runtime, _ENTRANCE)
+        return Sample(
+            time.monotonic_ns(), rounds, read_run_times(self.daemon.process.pid), self._ports_with_frames(client)
+        )
+
+    def _ports_with_frames(self, client: vpp_client.VppClient) -> dict[str, int]:
+        """Returns how many queues each worker has of ports that brought more than stray frames since the last call."""
+        with client.statistics() as stats:
+            counted = stats["/if/rx"]
+            counts = {index: counted[:, interface].sum_packets() for index, interface in self._interfaces.items()}
+        fresh = {index: count - self._received.get(index, 0) for index, count in counts.items()}
+        self._received = counts
+        least = max(fresh.values(), default=0) * _STRAY_SHARE
+        ports_by_worker: dict[str, int] = {}
+        for index, count in fresh.items():
+            for worker in self._workers_by_queue[index] if count > least else ():
+                name = _WORKER.format(worker)
+                ports_by_worker[name] = ports_by_worker.get(name, 0) + 1
+        return ports_by_worker
+
+    def batches(self) -> Batches | None:
+        """Returns the frames and calls of its entrance node: their quotient is the vectors per call."""
+        with self._naming_death():
+            text, self._runtime = self._runtime or self._live().command(_RUNTIME, SAMPLE_S), ""
+        return parse_batches(text, _ENTRANCE)
+
+    def stop(self) -> None:
+        """Ends VPP, and with it its shared memory. Gives the uplink back, removes its links and their namespace."""
+        client, self._client = self._client, None
+        super().stop()
+        if client is not None:
+            client.close()
+        if self._links:
+            kernel.remove_ends(self._links)
+            self._links = ()
+        if self._uplink is not None:
+            self._uplink.give_back()
+        if self._netns is not None and self._session is not None:
+            links.delete_netns(self._session, self._netns)
+            self._netns = None
+
+
+def _main_cpu(spec: SwitchSpec) -> int:
+    """Returns the CPU of the main thread. Raises Unsupported if workers have all: VPP gives each thread its own."""
+    for cpu in spec.service_cpus:
+        if cpu not in spec.worker_cpus:
+            return cpu
+    workers = len(spec.worker_cpus)
+    raise Unsupported(
+        f"vpp's main thread takes a CPU that no worker has: {counted(workers, 'worker')} take {workers + 1} CPUs; ask"
+        " for fewer switch cores"
+    )
