@@ -38,7 +38,7 @@ from pytest_icbench.model.long_run import BackToBack, LossEvent
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.neighbour import NeighbourEffect
 from pytest_icbench.model.trace import Followed
-from pytest_icbench.model.trials import Search, SweepPoint, Trial
+from pytest_icbench.model.trials import SearchLog, SweepPoint, Trial
 from pytest_icbench.store.history import Entry
 from pytest_icbench.store.run import ResultPlace, RunInfo, TestRecord
 
@@ -267,7 +267,7 @@ WRITTEN: dict[str, dict[str, Callable[[], str]]] = {
         "result": partial(keys_of, Measurement),
         "finding": partial(keys_of, Finding),
         "side by side": partial(keys_of, SideBySide),
-        "search": partial(keys_of, Search),
+        "search": partial(keys_of, SearchLog),
         "trial": partial(keys_of, Trial),
         "point": partial(keys_of, SweepPoint),
         "launch": partial(keys_of, Launch),

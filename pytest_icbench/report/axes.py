@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 from pytest_icbench.model.birth import Crowd
-from pytest_icbench.model.measurement import MAIN_FIGURES
+from pytest_icbench.model.figures import MAIN_FIGURES
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import l2_gbps
 from pytest_icbench.stats.quantiles import Estimate

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from pytest_icbench.model.finding import Finding
-from pytest_icbench.model.measurement import MAIN_FIGURES
+from pytest_icbench.model.figures import MAIN_FIGURES
 from pytest_icbench.model.result import Result
 from pytest_icbench.stats.decision import FEWEST_SESSIONS
 from pytest_icbench.stats.quantiles import Estimate

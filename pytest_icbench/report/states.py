@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from pytest_icbench.model.measurement import MAIN_FIGURES
+from pytest_icbench.model.figures import MAIN_FIGURES
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.state_level import StateLevel
 from pytest_icbench.report.axes import gbps_per_pps, is_latency, main_figure, main_unit, path_of, short

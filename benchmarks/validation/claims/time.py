@@ -13,7 +13,8 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.summary.gathered import main_figure
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.measurement import MAIN_FIGURES, Measurement
+from pytest_icbench.model.figures import MAIN_FIGURES
+from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import LEAST_WARMUP_S, MOST_WARMUP_S
 from pytest_icbench.model.settings import Settings as Lengths

@@ -21,7 +21,7 @@ from pytest_icbench.model.long_run import BackToBack
 from pytest_icbench.model.measurement import ESTIMATES, Measurement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
-from pytest_icbench.model.trials import Search
+from pytest_icbench.model.trials import SearchLog
 from tests.measurements import measurement
 
 
@@ -82,7 +82,7 @@ def test_an_estimate_without_an_interval_does_not_tell() -> None:
 )
 def test_at_least_can_hold_a_limit_but_not_miss_it(kind: Literal["min", "max"], value: float, verdict: str) -> None:
     """A search that ended at what the senders can offer: the device does this, and perhaps more."""
-    search = Search("csit", 0.0, 0.5, 0.005, 1, 1, 21, 1e4, 5e6, "reference", True, "the greatest load passes")
+    search = SearchLog("csit", 0.0, 0.5, 0.005, 1, 1, 21, 1e4, 5e6, "reference", True, "the greatest load passes")
     found = measurement(lower_bound=True, search=search, throughput_pps_low=5e6, throughput_pps_high=None)
     judgement = judge(found, [limit(kind, value)])
     assert judgement.verdict == verdict
@@ -203,7 +203,7 @@ def test_every_limit_is_found_by_its_dimension_and_judged(dimension: Literal["th
 def test_what_only_some_measurements_have_can_be_limited(
     name: str, kind: Literal["min", "max"], value: float, changed: dict[str, Any]
 ) -> None:
-    search = Search("csit", 0.0, 0.5, 0.005, 1, 1, 21, 1e4, 5e6, "reference", True, "the greatest load passes")
+    search = SearchLog("csit", 0.0, 0.5, 0.005, 1, 1, 21, 1e4, 5e6, "reference", True, "the greatest load passes")
     of_latency = LIMITABLE[name] == ("latency",)
     case = Case("ovs", dimension="latency" if of_latency else "throughput")
     for end in ("low", "high"):

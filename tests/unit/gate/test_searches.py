@@ -15,7 +15,7 @@ from pytest_icbench.gate.margins import Margins
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
-from pytest_icbench.model.trials import Search
+from pytest_icbench.model.trials import SearchLog
 from pytest_icbench.store.baseline_file import read, write
 from tests.baselines import measured
 
@@ -54,8 +54,8 @@ def searches(*pps: float, **changed: Any) -> Entry:
     return first
 
 
-def calibrated(greatest_pps: float | None = 2e6, on: str | None = "reference") -> Search:
-    return Search("csit", 0.0, 0.5, 0.005, 0.2, 1.0, 21.0, 1e3, greatest_pps, on, True, None)
+def calibrated(greatest_pps: float | None = 2e6, on: str | None = "reference") -> SearchLog:
+    return SearchLog("csit", 0.0, 0.5, 0.005, 0.2, 1.0, 21.0, 1e3, greatest_pps, on, True, None)
 
 
 @pytest.mark.parametrize("place", [0, 1, 3, 4])

@@ -25,7 +25,7 @@ from pytest_icbench.model.launch import Launch, PairCounts, SwitchPort, Window
 from pytest_icbench.model.long_run import BackToBack, LossEvent
 from pytest_icbench.model.measurement import Measurement, PairResult
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.model.trials import Search, SweepPoint, Trial
+from pytest_icbench.model.trials import SearchLog, SweepPoint, Trial
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.plugin.fixture import Icbench
 from tests.unit.project.test_reference import reference
@@ -133,7 +133,7 @@ def test_every_limit_of_a_rate_has_a_row_that_says_what_to_do() -> None:
         ("Back-to-back frames", BackToBack),
         ("A window", Window),
         ("A finding", Finding),
-        ("A search", Search),
+        ("A search", SearchLog),
         ("A trial of a search", Trial),
         ("A point of a sweep", SweepPoint),
     ],

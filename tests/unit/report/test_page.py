@@ -16,7 +16,7 @@ from pytest_icbench.model.long_run import BackToBack, LossEvent
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import Traffic
-from pytest_icbench.model.trials import Search
+from pytest_icbench.model.trials import SearchLog
 from pytest_icbench.plugin.repeat import repeat_command
 from pytest_icbench.report import overview
 from pytest_icbench.report.figure import published, registry, vega
@@ -242,7 +242,7 @@ def test_latency_has_its_floor_first_frames_and_variation_among_its_facts() -> N
 def test_drift_and_a_search_are_among_the_facts() -> None:
     facts = facts_of(result(Case("ovs"), drift=-0.031))
     assert facts["drift"].startswith("drifted by -3.1%")
-    search = Search("csit", 0.0, 0.5, 0.005, 1.0, 1.0, 21.0, 1e4, 1e7, "case", False, "ended after 9 s")
+    search = SearchLog("csit", 0.0, 0.5, 0.005, 1.0, 1.0, 21.0, 1e4, 1e7, "case", False, "ended after 9 s")
     found = result(
         Case("ovs", rate=Rate(loss_ratio=0.0)), search=search, search_lower_pps=5.033e6, search_upper_pps=5.05e6
     )

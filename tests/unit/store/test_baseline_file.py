@@ -230,9 +230,9 @@ def test_hosts_have_readable_names_and_switches_safe_ones(tmp_path: Path) -> Non
 
 
 def test_a_search_is_one_launch_in_a_baseline() -> None:
-    from pytest_icbench.model.trials import Search
+    from pytest_icbench.model.trials import SearchLog
 
-    search = Search("csit", 0.0, 0.5, 0.005, 1, 1, 21, 1e4, 5e6, "reference", True, None)
+    search = SearchLog("csit", 0.0, 0.5, 0.005, 1, 1, 21, 1e4, 5e6, "reference", True, None)
     found = entry(Case("ovs", rate=Rate(loss_ratio=0.0)), search=search)
     figure = found.figures["throughput_pps"]
     assert figure.launches == (figure.value,)
