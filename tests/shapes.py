@@ -259,7 +259,7 @@ def _e5() -> list[Result]:
 def _b(results: list[Result]) -> list[Result]:
     """Returns results of basicfwd as those of testpmd, which the second publication has in its place."""
     return [
-        rate(replace(item.point, switch="testpmd"), float(item.throughput_pps or 0.0))
+        rate(replace(item.point, switch="testpmd"), float(item.frames.throughput_pps or 0.0))
         if item.switch == "basicfwd"
         else item
         for item in results

@@ -325,11 +325,11 @@ def _decode_estimate(_kind: Any, data: Any, where: str) -> Estimate:
         raise _wrong(where, "an object", data)
     if data.get("value") is None:
         raise DamagedData(f"{_below(where, 'value')} is missing")
-    value, low, high = (
+    low, high = (
         None if data.get(key) is None else _decode_scalar(float, data[key], _below(where, key))
-        for key in ("value", "low", "high")
+        for key in ("low", "high")
     )
-    return Estimate(value, low, high)
+    return Estimate(_decode_scalar(float, data["value"], _below(where, "value")), low, high)
 
 
 class _Field(NamedTuple):

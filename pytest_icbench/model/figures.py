@@ -10,7 +10,6 @@ from __future__ import annotations
 import types
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from functools import cache
 from typing import Any, ClassVar, Literal, TypeVar, get_args, get_type_hints
 
 from pytest_icbench.model.birth import Births
@@ -286,17 +285,20 @@ KINDS: tuple[type[Figures], ...] = get_args(AnyFigures)
 MAIN_FIGURES: Mapping[str, str] = types.MappingProxyType({kind.DIMENSION: kind.MAIN for kind in KINDS})
 
 
-@cache
+_NONE: dict[type[Figures], Figures] = {}
+
+
 def types_of(kind: type) -> Mapping[str, Any]:
     """Returns the types of a record's fields by name."""
     hints = get_type_hints(kind)
     return types.MappingProxyType({item.name: hints[item.name] for item in fields(kind)})
 
 
-@cache
 def none_of(kind: type[F]) -> F:
     """Returns the figures of a type without any value: those of a measurement of another kind."""
-    return kind()
+    if kind not in _NONE:
+        _NONE[kind] = kind()
+    return _NONE[kind]  # type: ignore[return-value]
 
 
 #: Figures of all kinds by name, with their types.

@@ -237,7 +237,7 @@ class Measurement:
 
     def value(self, name: str) -> Any:
         """Returns a value of its own, or a figure, by its name; None for a figure that its kind does not have."""
-        return getattr(self if name in _OWN else self.figures, name, None)
+        return getattr(self if hasattr(type(self), name) else self.figures, name, None)
 
     def estimate(self, name: str) -> Estimate | None:
         """Returns an estimate by its name; None for one that its kind does not have."""

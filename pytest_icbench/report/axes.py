@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 from pytest_icbench.model.birth import Crowd
-from pytest_icbench.model.figures import MAIN_FIGURES
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import l2_gbps
 from pytest_icbench.stats.quantiles import Estimate
@@ -203,7 +202,7 @@ def _containers(label: str) -> str:
 
 def gbps_per_pps(result: Result) -> float:
     """Returns the Gbit/s of one frame per second, from the frames that were received."""
-    mean_bytes = result.mean_frame_bytes
+    mean_bytes = result.frames.mean_frame_bytes
     return result.point.traffic.gbps_per_pps if mean_bytes is None else l2_gbps(mean_bytes)
 
 
@@ -219,7 +218,7 @@ def is_latency(result: Result) -> bool:
 
 def maxima(results: Iterable[Result]) -> list[Result]:
     """Returns the results of a path's capability in frames per second."""
-    return [result for result in results if result.metric in MAXIMA and not result.back_to_back]
+    return [result for result in results if result.metric in MAXIMA and not result.rates.back_to_back]
 
 
 def is_application(result: Result) -> bool:
@@ -237,17 +236,12 @@ def main_figure(result: Result) -> Estimate | None:
 
     It is the median round trip, the median time to create a container, frames per second, or operations per second.
     """
-    main: Estimate | None = getattr(result, MAIN_FIGURES.get(result.dimension, "throughput_pps"))
-    return number(result, main)
+    return number(result, result.figures.main)
 
 
 def main_unit(result: Result) -> tuple[str, float]:
     """Returns the unit in which reports show the main value, and the factor to it."""
-    if is_application(result):
-        return ("operations/s", 1.0) if result.goodput_gbps is None else ("Gbit/s", 1e-3)
-    if is_birth(result):
-        return "ms", 1e-6
-    return ("µs", 1e-3) if is_latency(result) else ("Mpps", 1e-6)
+    return result.figures.main_unit
 
 
 def short(value: float) -> str:

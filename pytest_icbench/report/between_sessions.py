@@ -51,7 +51,7 @@ def _with(result: Result) -> Result:
     wide: dict[str, Any] = {}
     for main, change in changes.items():
         for name in (main, *_IN_OTHER_UNITS.get(main, ())):
-            value = getattr(result, name)
+            value = result.value(name)
             if isinstance(value, Estimate):
                 wide[name] = as_wide_as(value, change)
     return replace(result, **wide) if wide else result

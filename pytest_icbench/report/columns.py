@@ -82,12 +82,12 @@ def microseconds(result: Result, time_ns: float | None) -> str:
 
 def first(result: Result) -> str:
     """Returns the median of frames that were first in their burst; empty where a burst has one frame only."""
-    return "" if result.point.burst == 1 else microseconds(result, result.rtt_first_p50_ns)
+    return "" if result.point.burst == 1 else microseconds(result, result.round_trips.rtt_first_p50_ns)
 
 
 def rate(result: Result) -> str:
     """Returns the rate in Mpps, after ``≥`` if it is "at least"."""
-    pps = number(result, result.throughput_pps)
+    pps = number(result, result.frames.throughput_pps)
     if pps is None:
         return ""
     return ("≥" if result.at_least else "") + remarks.mpps(pps)
@@ -95,7 +95,7 @@ def rate(result: Result) -> str:
 
 def interval(result: Result) -> str:
     """Returns the interval of the rate; a rate that was searched for has none."""
-    pps = number(result, result.throughput_pps)
+    pps = number(result, result.frames.throughput_pps)
     if remarks.is_search(result) or pps is None or pps.low is None or pps.high is None:
         return ""
     return f"{remarks.mpps(pps.low)}..{remarks.mpps(pps.high)}"
@@ -116,22 +116,22 @@ def operations_interval(result: Result, to: str = "..") -> str:
 
 
 def _requests(result: Result) -> str:
-    return "" if result.goodput_gbps is not None else operations(result).partition(" ")[0]
+    return "" if result.application.goodput_gbps is not None else operations(result).partition(" ")[0]
 
 
 def _stream(result: Result) -> str:
-    return "" if result.goodput_gbps is None else operations(result).partition(" ")[0]
+    return "" if result.application.goodput_gbps is None else operations(result).partition(" ")[0]
 
 
 def cost(result: Result, side: str) -> str:
     """Returns the CPU time of the clients or the servers for one operation, in microseconds."""
-    time_ns = number(result, getattr(result, f"{side}_cpu_ns_per_operation"))
+    time_ns = number(result, result.estimate(f"{side}_cpu_ns_per_operation"))
     return "" if time_ns is None else short(time_ns / 1000)
 
 
 def _p99(result: Result) -> str:
     """Returns the 99th percentile of round trips, or of the response times that an application's client has."""
-    return microseconds(result, result.response_p99_ns if is_application(result) else result.rtt_p99_ns)
+    return microseconds(result, result.application.response_p99_ns if is_application(result) else result.round_trips.rtt_p99_ns)
 
 
 def bounds(result: Result) -> str:
@@ -141,13 +141,13 @@ def bounds(result: Result) -> str:
 
 def gbps(result: Result) -> str:
     """Returns the rate in Gbit/s."""
-    gbps = number(result, result.throughput_gbps)
+    gbps = number(result, result.frames.throughput_gbps)
     return "" if gbps is None else f"{gbps:.2f}" if gbps >= 1 else f"{gbps:.4f}"
 
 
 def mean_frame(result: Result) -> str:
     """Returns the mean length of a mix's frames in bytes; empty where all frames have one length."""
-    mean_bytes = number(result, result.mean_frame_bytes)
+    mean_bytes = number(result, result.frames.mean_frame_bytes)
     return "" if mean_bytes is None or result.point.traffic.mix is None else f"{mean_bytes:.1f}"
 
 
@@ -158,13 +158,13 @@ def train(result: Result) -> str:
 
 def loss(result: Result) -> str:
     """Returns the lost share of frames in percent."""
-    loss = number(result, result.frame_loss_ratio)
+    loss = number(result, result.frames.frame_loss_ratio)
     return "" if loss is None else f"{loss * 100:.2f}"
 
 
 def notable_loss(result: Result) -> str:
     """Returns the lost share of frames with its sign; empty if none was lost."""
-    loss = number(result, result.frame_loss_ratio)
+    loss = number(result, result.frames.frame_loss_ratio)
     return "" if not loss else f"{loss:.2%}" if loss >= 5e-5 else "under 0.01%"
 
 
@@ -195,7 +195,7 @@ def of_plain(result: Result) -> str:
 
 def imbalance(result: Result) -> str:
     """Returns the frames of the busiest of several workers over their mean; empty where that is not known."""
-    ratio = number(result, result.core_imbalance)
+    ratio = number(result, result.frames.core_imbalance)
     return "" if ratio is None else f"{ratio:.2f}"
 
 
@@ -222,7 +222,7 @@ def judged(result: Result) -> str:
 
 def _figure(result: Result) -> str:
     """Returns the main value with its unit and metric."""
-    if result.is_number and result.back_to_back is not None:
+    if result.is_number and result.rates.back_to_back is not None:
         return f"{train(result)} frames back to back"
     main = main_figure(result)
     if main is None:
@@ -245,7 +245,7 @@ def _figure_and_ratio(result: Result) -> str:
 def _interval_of_figure(result: Result) -> str:
     """Returns the interval of the main value; for a rate that was searched for its relevant bounds."""
     main = main_figure(result)
-    if main is None or result.back_to_back is not None:
+    if main is None or result.rates.back_to_back is not None:
         return ""
     if remarks.is_search(result):
         return f"bounds {remarks.bounds(result)}" if remarks.bounds(result) else ""
@@ -289,7 +289,7 @@ def _line_rate(result: Result) -> str:
 
 def _line_interval(result: Result) -> str:
     """Returns the interval of the main value."""
-    p50 = number(result, result.rtt_p50_ns)
+    p50 = number(result, result.round_trips.rtt_p50_ns)
     if not is_latency(result):
         return operations_interval(result) or bounds(result) or interval(result)
     if p50 is None or p50.low is None or p50.high is None:
@@ -298,7 +298,7 @@ def _line_interval(result: Result) -> str:
 
 
 def _line_loss(result: Result) -> str:
-    loss = number(result, result.frame_loss_ratio)
+    loss = number(result, result.frames.frame_loss_ratio)
     return "" if loss is None else f"loss {percent(loss)}" if loss else "no loss"
 
 
@@ -332,20 +332,20 @@ COLUMNS = (
     Column("growth", "", born.growth, In.LINE, phrase="the last tenth {text} times the first"),
     Column("mean frame", "", mean_frame, In.LINE, phrase="frames of {text} B on average"),
     Column("train", "", train, In.LINE, phrase="{text} frames back to back"),
-    Column("p50", "µs", lambda result: microseconds(result, result.rtt_p50_ns), In.LINE, phrase="p50 {text} µs"),
+    Column("p50", "µs", lambda result: microseconds(result, result.round_trips.rtt_p50_ns), In.LINE, phrase="p50 {text} µs"),
     Column("interval", "", _line_interval, In.LINE),
     Column("p99", "µs", _p99, In.LINE, phrase="p99 {text} µs"),
     Column("loss", "", _line_loss, In.LINE),
-    Column("p50", "µs", lambda result: microseconds(result, result.rtt_p50_ns), In.LATENCY),
-    Column("p99", "µs", lambda result: microseconds(result, result.rtt_p99_ns), In.LATENCY),
-    Column("floor p99", "µs", lambda result: microseconds(result, result.floor_p99_ns), In.LATENCY),
+    Column("p50", "µs", lambda result: microseconds(result, result.round_trips.rtt_p50_ns), In.LATENCY),
+    Column("p99", "µs", lambda result: microseconds(result, result.round_trips.rtt_p99_ns), In.LATENCY),
+    Column("floor p99", "µs", lambda result: microseconds(result, result.round_trips.floor_p99_ns), In.LATENCY),
     Column("first", "µs", first, In.LATENCY),
-    Column("floor", "µs", lambda result: microseconds(result, result.floor_p50_ns), In.LATENCY),
-    Column("p50", "µs", lambda result: microseconds(result, result.pdv_p50_ns), In.VARIATION),
-    Column("p90", "µs", lambda result: microseconds(result, result.pdv_p90_ns), In.VARIATION),
-    Column("p99", "µs", lambda result: microseconds(result, result.pdv_p99_ns), In.VARIATION),
-    Column("p99.9", "µs", lambda result: microseconds(result, result.pdv_p99_9_ns), In.VARIATION),
-    Column("max", "µs", lambda result: microseconds(result, result.pdv_max_ns), In.VARIATION),
+    Column("floor", "µs", lambda result: microseconds(result, result.round_trips.floor_p50_ns), In.LATENCY),
+    Column("p50", "µs", lambda result: microseconds(result, result.round_trips.pdv_p50_ns), In.VARIATION),
+    Column("p90", "µs", lambda result: microseconds(result, result.round_trips.pdv_p90_ns), In.VARIATION),
+    Column("p99", "µs", lambda result: microseconds(result, result.round_trips.pdv_p99_ns), In.VARIATION),
+    Column("p99.9", "µs", lambda result: microseconds(result, result.round_trips.pdv_p99_9_ns), In.VARIATION),
+    Column("max", "µs", lambda result: microseconds(result, result.round_trips.pdv_max_ns), In.VARIATION),
     Column("operations/s", "", _requests, In.APPLICATION),
     Column("Gbit/s", "", _stream, In.APPLICATION),
     Column("interval", "", operations_interval, In.APPLICATION),

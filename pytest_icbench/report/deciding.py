@@ -35,7 +35,7 @@ def _of(result: Result, as_base: SideBySide | None) -> Result:
         ends = [None if ratio is None else base * ratio for ratio in (comparison.ratio_low, comparison.ratio_high)]
         value = Estimate(base * comparison.ratio, *ends)
     else:
-        value = _holding(base, getattr(result, comparison.figure))
+        value = _holding(base, result.value(comparison.figure))
     changed: dict[str, Any] = {comparison.figure: value}
     if comparison.figure == "throughput_pps":
         changed["throughput_gbps"] = _scaled(value, gbps_per_pps(result))

@@ -64,7 +64,7 @@ def _legend(results: Sequence[Result]) -> list[str]:
         lines.append("both: both ends of a pair send at once; rate and loss are the sum of both directions (RFC 2544)")
     if any(first(result) for result in results):
         lines.append("first: p50 of frames that were the first of their burst")
-    if any(number(result, result.floor_p50_ns) is not None for result in results):
+    if any(number(result, result.round_trips.floor_p50_ns) is not None for result in results):
         lines.append("floor, floor p99: p50 and p99 with no switch between: the time of tool and machine alone")
     if any(train(result) for result in results):
         lines.append("train: frames of the longest train at the maximum rate that lost nothing (RFC 9004)")
@@ -158,8 +158,8 @@ def _of(result: Result) -> Iterator[Note]:
         launches = f"{unsettled} of {counted(result.launches, 'launch')}"
         end = "did not become stationary; see --icbench-max-warmup"
         yield Note(f"{subject} {end}", f"({launches})", f"the {subject} of {launches} {end}")
-    if result.is_number and result.search is not None and result.search.evidence:
-        yield Note(result.search.evidence)
+    if result.is_number and result.searched.search is not None and result.searched.search.evidence:
+        yield Note(result.searched.search.evidence)
     if result.reference_evidence:
         yield Note(f"no ratio, {result.reference_evidence.splitlines()[0]}")
     if result.repeated:

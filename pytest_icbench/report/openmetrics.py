@@ -71,9 +71,9 @@ def _families(
         yield f"icbench_baseline{end}_ratio", "ratio", f"Main value over the baseline's{end_text}.", ratio
         change = _to_base(results, of)
         yield f"icbench_side_by_side{end}_ratio", "ratio", f"Value over that of its base{end_text}.", change
-    loss = _plain(results, lambda result: result.frame_loss_ratio)
+    loss = _plain(results, lambda result: result.frames.frame_loss_ratio)
     yield "icbench_frame_loss_ratio", "ratio", "Frames lost over frames sent.", loss
-    created = _plain(results, lambda result: None if result.birth_ns is None else result.birth_ns / 1e9)
+    created = _plain(results, lambda result: None if result.startup.birth_ns is None else result.startup.birth_ns / 1e9)
     yield "icbench_birth_seconds", "seconds", "Time to create a container, median over those of a case.", created
     launches = _plain(results, lambda result: result.launches)
     yield "icbench_launches", "", "Launches behind the values.", launches
@@ -124,7 +124,7 @@ def _error_rate(results: Sequence[Result]) -> Iterator[Sample]:
 
 def _figure(of: _Of, name: str) -> Callable[[Result], float | None]:
     """Returns the figure of a name, or an end of its interval, as a function of results."""
-    return lambda result: of(getattr(result, name))
+    return lambda result: of(result.value(name))
 
 
 def _to_base(results: Sequence[Result], of: _Of) -> Iterator[Sample]:

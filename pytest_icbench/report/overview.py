@@ -182,7 +182,7 @@ def _key(result: Result) -> tuple[str, str, str, Traffic]:
 
 
 def _value(result: Result) -> float | None:
-    ranked = is_latency(result) or is_application(result) or (result.metric in MAXIMA and not result.back_to_back)
+    ranked = is_latency(result) or is_application(result) or (result.metric in MAXIMA and not result.rates.back_to_back)
     return main_figure(result) if ranked else None
 
 
@@ -208,8 +208,8 @@ def figure_text(result: Result) -> str:
         text += f" (bounds {bounds(result)})" if bounds(result) else ""
     elif interval is not None:
         text += f" ({short(interval[0] * factor)} to {short(interval[1] * factor)})"
-    gbps = None if latency else number(result, result.throughput_gbps)
-    p99 = number(result, result.rtt_p99_ns if latency else result.response_p99_ns)
+    gbps = None if latency else number(result, result.frames.throughput_gbps)
+    p99 = number(result, result.round_trips.rtt_p99_ns if latency else result.application.response_p99_ns)
     if gbps is not None:
         text += f", {gbps:.4g} Gbit/s"
     return text + ("" if p99 is None else f", 99th percentile {short(p99 / 1e3)} µs")

@@ -94,7 +94,7 @@ def entry_of(result: Measurement, run: str, patterns: Sequence[str] = circumstan
         return None
     figures = {}
     for name, _ in FIGURES.get(result.dimension, ()):
-        estimate: Estimate | None = getattr(result, name)
+        estimate = result.estimate(name)
         if estimate is not None:
             figures[name] = encode(Figure(estimate.value, estimate.low, estimate.high))
     if not figures:

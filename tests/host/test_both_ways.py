@@ -41,18 +41,18 @@ def test_each_direction_is_accounted_for(session: HostSession, case: Case) -> No
     with built(session, case) as rig:
         found = once(rig, case)
     assert (found.verdict, found.evidence, found.launches) == (None, None, 1)
-    assert (found.duplicated, found.corrupted) == (0, 0)
-    assert [way.direction for way in found.per_direction] == ["ab", "ba"]
-    accounts: list[DirectionResult | PairResult] = [*found.per_direction, *found.per_pair]
+    assert (found.frames.duplicated, found.frames.corrupted) == (0, 0)
+    assert [way.direction for way in found.frames.per_direction] == ["ab", "ba"]
+    accounts: list[DirectionResult | PairResult] = [*found.frames.per_direction, *found.frames.per_pair]
     for account in accounts:
         assert account.sent == account.received + account.lost
         assert account.scheduled == account.sent + account.refused
         assert account.received > 0
-    assert sum(way.sent for way in found.per_direction) == found.sent
-    assert len(found.per_pair) == 2 * case.pairs
+    assert sum(way.sent for way in found.frames.per_direction) == found.frames.sent
+    assert len(found.frames.per_pair) == 2 * case.pairs
     if case.rate.pps is not None:
         asked, burst = 6000 * case.pairs, case.burst * case.pairs
-        for way in found.per_direction:
+        for way in found.frames.per_direction:
             assert way.scheduled <= asked + burst
             assert found.generator_bound or way.scheduled >= OFFERED_SHARE * (asked - burst)
 
@@ -65,7 +65,7 @@ def test_a_forwarder_that_drops_in_one_direction_is_named_by_it(session: HostSes
         found = once(rig, case)
         launch = run_launch(rig, case, replace(ONCE, warmup_s=0.0))
     assert found.verdict is None
-    for figures in (found.per_direction, launch.pairs):
+    for figures in (found.frames.per_direction, launch.pairs):
         struck, spared = (next(one for one in figures if (one.direction == way) == hit) for hit in (True, False))
         assert spared.lost == 0
         assert struck.lost > 0

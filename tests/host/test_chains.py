@@ -46,10 +46,10 @@ def test_a_chain_does_its_work_and_its_accounts_agree(session: HostSession, case
     assert [(work.pair, work.hop) for work in works] == [
         (pair, hop) for pair in case.path.numbers for hop in range(1, case.chain + 1)
     ]
-    for account in found.chains or ():
+    for account in found.frames.chains or ():
         assert account.sent == account.received + sum(account.lost_by_hop) > 1000
         assert len(account.lost_by_hop) == case.chain + 1
-    assert [account.pair for account in found.chains or ()] == list(case.path.numbers)
+    assert [account.pair for account in found.frames.chains or ()] == list(case.path.numbers)
 
 
 class DropsAtHopFour(ForwarderFunction):
@@ -75,7 +75,7 @@ def test_the_hop_that_drops_one_in_a_thousand_of_ten_is_named(session: HostSessi
     with in_place(DropsAtHopFour), through(session, case) as rig:
         found = measure(rig, None, case, SHORT)
     assert (found.verdict, found.evidence) == (None, None)
-    (account,) = found.chains or ()
+    (account,) = found.frames.chains or ()
     assert account.sent == account.received + sum(account.lost_by_hop)
     dropped = sum(launch.chains[0].sent // 1000 for launch in found.per_launch if launch.chains)
     assert dropped >= 4

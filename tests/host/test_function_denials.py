@@ -28,16 +28,16 @@ def account_for(session: HostSession, case: Case) -> None:
     with through(session, case) as rig:
         found = measure(rig, None, case, SHORT)
     assert (found.verdict, found.evidence) == (None, None)
-    assert found.sent == found.received + found.lost + found.denied
-    sent = found.sent if case.directions == 1 else sum(way.sent for way in found.per_direction if way.direction == "ba")
-    assert abs(found.denied - 0.3 * sent) <= 0.01 * sent
-    assert found.lost <= 0.01 * sent
+    assert found.frames.sent == found.frames.received + found.frames.lost + found.frames.denied
+    sent = found.frames.sent if case.directions == 1 else sum(way.sent for way in found.frames.per_direction if way.direction == "ba")
+    assert abs(found.frames.denied - 0.3 * sent) <= 0.01 * sent
+    assert found.frames.lost <= 0.01 * sent
     (work,) = found.functions or ()
-    assert (work.denied or 0) >= found.denied - found.lost > 0
-    for account in found.chains or ():
+    assert (work.denied or 0) >= found.frames.denied - found.frames.lost > 0
+    for account in found.frames.chains or ():
         assert account.sent == account.received + account.lost + (account.denied or 0)
         assert (account.denied or 0) > 0
-    assert (found.chains is not None) is (case.function in ("acl10+deny30", "set100+deny30"))
+    assert (found.frames.chains is not None) is (case.function in ("acl10+deny30", "set100+deny30"))
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def test_a_figure_through_a_function_has_its_work(session: HostSession) -> None:
         found = measure(rig, None, case, SHORT)
     assert (found.verdict, found.evidence) == (None, None)
     (work,) = found.functions or ()
-    assert (work.taken or 0) >= found.sent > 0
+    assert (work.taken or 0) >= found.frames.sent > 0
     assert (work.cycles_per_frame or 0) >= 1000
 
 
@@ -74,7 +74,7 @@ def test_both_ends_send_through_a_function(session: HostSession, case: Case) -> 
     with through(session, case) as rig:
         found = measure(rig, None, case, SHORT)
     assert (found.verdict, found.evidence) == (None, None)
-    ways = {way.direction: way for way in found.per_direction}
+    ways = {way.direction: way for way in found.frames.per_direction}
     assert sorted(ways) == ["ab", "ba"]
     assert all(way.received == way.sent - way.lost > 0 for way in ways.values())
     (work,) = found.functions or ()
@@ -99,7 +99,7 @@ def test_functions_side_by_side_each_do_their_work(session: HostSession, case: C
     assert (found.verdict, found.evidence) == (None, None)
     assert [work.pair for work in found.functions or ()] == list(case.path.numbers)
     assert all(
-        (work.taken or 0) >= pair.received > 0 for work, pair in zip(found.functions or (), found.per_pair, strict=True)
+        (work.taken or 0) >= pair.received > 0 for work, pair in zip(found.functions or (), found.frames.per_pair, strict=True)
     )
 
 
@@ -159,7 +159,7 @@ def test_each_frame_of_new_flows_is_a_session_and_a_full_table_accounts_for_each
     with through(session, case) as rig:
         found = measure(rig, None, case, SHORT)
     assert (found.verdict, found.evidence) == (None, None)
-    (account,), (work,) = found.chains or (), found.functions or ()
+    (account,), (work,) = found.frames.chains or (), found.functions or ()
     assert account.table_full == account.lost == account.sent - account.received > 0
     assert (work.sessions or 0) <= 5000
     assert size.read_text(encoding="ascii") == before
@@ -175,10 +175,10 @@ def test_a_table_of_ovs_has_as_many_sessions_as_it_is_set_to(session: HostSessio
     (work,) = found.functions or ()
     if function == "firewall+table5k":
         assert work.sessions == 5000
-        assert (work.table_full or 0) >= found.lost > 0
+        assert (work.table_full or 0) >= found.frames.lost > 0
     else:
         assert work.table_full == 0
-        assert (work.sessions or 0) > found.sent / 2  # those of the last of two launches
+        assert (work.sessions or 0) > found.frames.sent / 2  # those of the last of two launches
 
 
 @pytest.mark.slow
@@ -281,7 +281,7 @@ def test_suricata_inspects_each_frame_and_tells_what_it_denied(session: HostSess
         found = measure(rig, None, case, SHORT)
         assert (found.verdict, found.evidence) == (None, None)
         (work,) = found.functions or ()
-        assert (work.taken or 0) >= found.sent > 0
+        assert (work.taken or 0) >= found.frames.sent > 0
         assert (work.memory_bytes or 0) > 10_000_000
         functions = rig.host._functions
         assert functions is not None

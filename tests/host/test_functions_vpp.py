@@ -54,8 +54,8 @@ def test_a_function_of_vpp_does_its_work(session: HostSession, function: str, pa
         assert functions.facts()[0].version.startswith("VPP ")  # type: ignore[union-attr]
     assert (found.verdict, found.evidence) == (None, None)
     (work,) = found.functions or ()
-    assert (work.taken or 0) >= found.sent > 0
-    assert (work.given or 0) >= found.received > 0
+    assert (work.taken or 0) >= found.frames.sent > 0
+    assert (work.given or 0) >= found.frames.received > 0
     assert (work.cpu_ns or 0) > 0
 
 
@@ -77,7 +77,7 @@ def test_a_table_of_vpp_has_as_many_sessions_as_it_is_set_to(session: HostSessio
     assert (found.verdict, found.evidence) == (None, None)
     (work,) = found.functions or ()
     assert work.sessions == 2000
-    assert (work.table_full or 0) >= found.lost > 0
+    assert (work.table_full or 0) >= found.frames.lost > 0
 
 
 class WireForVpp(WireWithoutProgram, VppFunction):

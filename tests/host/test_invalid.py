@@ -77,7 +77,7 @@ def measured(
 
 
 def invalid(found: Measurement, reason: str) -> str:
-    assert (found.verdict, found.reason, found.launches, found.throughput_pps) == ("INVALID", reason, 0, None)
+    assert (found.verdict, found.reason, found.launches, found.frames.throughput_pps) == ("INVALID", reason, 0, None)
     return str(found.evidence)
 
 

@@ -42,8 +42,8 @@ def test_the_windows_of_a_long_run_are_on_the_disk(session: HostSession, tmp_pat
     for line in lines:
         assert line["scheduled"] == windows[line["number"]].scheduled
         assert line["received"] <= windows[line["number"]].received
-    assert found.loss_event_count == len(found.loss_events or ())
-    assert sum(event.lost for event in found.loss_events or ()) == found.lost
+    assert found.frames.loss_event_count == len(found.frames.loss_events or ())
+    assert sum(event.lost for event in found.frames.loss_events or ()) == found.frames.lost
 
 
 def test_a_switch_that_dies_in_a_long_run_leaves_its_windows(session: HostSession, tmp_path: Path) -> None:
@@ -82,5 +82,5 @@ def test_testpmd_and_the_kernel_tell_their_work(session: HostSession) -> None:
     for case in (Case("testpmd"), Case("linux-bridge", api="udp-mmsg")):
         with built(session, case) as rig:
             found = measure(rig, None, case, settings)
-        assert found.cycles_per_packet is not None
-        assert 10 < found.cycles_per_packet < 1e6
+        assert found.frames.cycles_per_packet is not None
+        assert 10 < found.frames.cycles_per_packet < 1e6

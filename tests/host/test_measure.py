@@ -83,19 +83,19 @@ def test_every_frame_is_accounted_for(session: HostSession, case: Case) -> None:
         latency = once(rig, replace(case, rate=Rate(2000), burst=4, dimension="latency"))
     for found in (flat_out, paced, latency):
         assert (found.verdict, found.evidence, found.launches) == (None, None, 1)
-        assert found.sent == found.received + found.lost
-        assert found.scheduled == found.sent + found.refused
-        assert (found.duplicated, found.corrupted) == (0, 0)
-        assert found.received > 0
+        assert found.frames.sent == found.frames.received + found.frames.lost
+        assert found.frames.scheduled == found.frames.sent + found.frames.refused
+        assert (found.frames.duplicated, found.frames.corrupted) == (0, 0)
+        assert found.frames.received > 0
     # A launch of 0.3 s; a sender that is taken off its CPU at the end has no time left to catch up.
     asked = 6000 * case.pairs
-    assert 0.5 * asked < paced.scheduled <= asked + case.burst * case.pairs
-    assert flat_out.throughput_pps is not None
-    assert paced.throughput_pps is not None
-    assert flat_out.throughput_pps > paced.throughput_pps
-    assert latency.rtt_samples == latency.received
-    assert latency.rtt_p50_ns is not None
-    assert 1000 < latency.rtt_p50_ns < 1e9
+    assert 0.5 * asked < paced.frames.scheduled <= asked + case.burst * case.pairs
+    assert flat_out.frames.throughput_pps is not None
+    assert paced.frames.throughput_pps is not None
+    assert flat_out.frames.throughput_pps > paced.frames.throughput_pps
+    assert latency.round_trips.rtt_samples == latency.frames.received
+    assert latency.round_trips.rtt_p50_ns is not None
+    assert 1000 < latency.round_trips.rtt_p50_ns < 1e9
 
 
 @pytest.mark.slow

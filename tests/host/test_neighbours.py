@@ -62,10 +62,10 @@ def measured(
 def test_a_neighbour_is_busy_beside_every_other_launch(session: HostSession, kind: str) -> None:
     found = measured(session, kind)
     assert (found.verdict, found.evidence) == (None, None)
-    assert found.neighbour is not None
-    assert (found.neighbour.pairs, len(found.per_reference_launch)) == (2, 2)
-    assert {"mean", "maximum"} <= set(found.neighbour.ratios)  # the 99th percentile takes more round trips
-    assert 0 < (found.neighbour.busy or 0) <= 1
+    assert found.frames.neighbour is not None
+    assert (found.frames.neighbour.pairs, len(found.per_reference_launch)) == (2, 2)
+    assert {"mean", "maximum"} <= set(found.frames.neighbour.ratios)  # the 99th percentile takes more round trips
+    assert 0 < (found.frames.neighbour.busy or 0) <= 1
 
 
 @pytest.mark.slow
@@ -101,5 +101,5 @@ def test_a_neighbour_that_cannot_be_found_or_sleeps_is_told(
 def test_a_neighbour_of_each_program_works(session: HostSession, kind: str) -> None:
     found = measured(session, case=replace(CASE, neighbour=kind))
     assert (found.verdict, found.evidence) == (None, None)
-    assert found.neighbour is not None
-    assert (found.neighbour.busy or 0) > 0
+    assert found.frames.neighbour is not None
+    assert (found.frames.neighbour.busy or 0) > 0

@@ -35,14 +35,14 @@ def test_frames_of_a_client_go_through_its_own_firewall(session: HostSession) ->
         with through(session, Case("veth", function="subscribers1", api="raw")) as alone:
             assert alone.prove() is None
         found = measure(rig, None, case, SHORT)
-        assert (found.verdict, found.evidence, found.lost) == (None, None, 0)
+        assert (found.verdict, found.evidence, found.frames.lost) == (None, None, 0)
         (work,) = found.functions or ()
         assert work.given_each is not None
         first, *others = work.given_each
         assert work.taken == work.given == sum(work.given_each)
         assert max(others) - min(others) <= 1, "clients take turns"
         assert first > max(others) - 1, "control frames are those of the first client"
-        assert max(others) * 4 >= found.received > 0
+        assert max(others) * 4 >= found.frames.received > 0
         # The firewall of the third subscriber loses its rules, so it lets pass what it has to deny.
         subprocess.run(["ip", "netns", "exec", namespaces()[2], "nft", "flush", "ruleset"], check=True)
         assert re.search(

@@ -261,9 +261,9 @@ def test_frames_pass_and_the_nic_comes_back(joined: None, case: Case, via: Via) 
             rig.close()
         assert links.exists(NIC)
     assert measured.verdict != "INVALID", measured.reason
-    assert measured.received > 0
-    assert measured.sent == measured.received + measured.lost
-    assert [pair.received > 0 for pair in measured.per_pair] == [True] * case.pairs
+    assert measured.frames.received > 0
+    assert measured.frames.sent == measured.frames.received + measured.frames.lost
+    assert [pair.received > 0 for pair in measured.frames.per_pair] == [True] * case.pairs
 
 
 def binaries() -> dict[str, Path]:

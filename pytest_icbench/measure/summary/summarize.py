@@ -138,7 +138,7 @@ def figures_of(case: Case, gathered: Gathered) -> AnyFigures:
     frames = frame_figures(case, launches)
     if case.dimension == "latency":
         return latency_figures(frames, launches, gathered.reference)
-    return as_kind(Search if case.rate.is_search else Throughput, frames)
+    return as_kind(Search, frames) if case.rate.is_search else as_kind(Throughput, frames)
 
 
 def generator_bound(case: Case, launches: Sequence[Launch]) -> tuple[str, str] | None:

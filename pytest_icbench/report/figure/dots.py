@@ -50,7 +50,7 @@ def dot_charts(results: Sequence[Result], order: Sequence[str], dimension: Dimen
         result
         for result in contestants(results)
         if result.dimension == dimension
-        and (dimension != "throughput" or (result.metric in MAXIMA and not result.back_to_back))
+        and (dimension != "throughput" or (result.metric in MAXIMA and not result.rates.back_to_back))
         and main_figure(result) is not None
     ]
     groups = grouped(shown, lambda result: (result.metric, result.placement, traffic(result)))
@@ -118,14 +118,14 @@ def _row(result: Result, factor: float) -> tuple[Any, ...]:
     low, high = (scaled(end, factor) for end in (main.low, main.high))
     row: tuple[Any, ...] = (result.case, path_of(result), scaled(main, factor), low, high, drawn)
     if latency:
-        p99 = number(result, result.rtt_p99_ns)
+        p99 = number(result, result.round_trips.rtt_p99_ns)
         tail = scaled(p99, factor)
         return (*row, label + ("" if tail is None else f" / {three(tail)}") + " µs", MEASURED, tail)
     if is_application(result):
-        p99 = number(result, result.response_p99_ns)
+        p99 = number(result, result.application.response_p99_ns)
         tail_text = "" if p99 is None else f" · p99 {three(p99 / 1e3)} µs"
-        return (*row, f"{label}{'/s' if result.goodput_gbps is None else ' Gbit/s'}{tail_text}", MEASURED)
-    gbps = number(result, result.throughput_gbps)
+        return (*row, f"{label}{'/s' if result.application.goodput_gbps is None else ' Gbit/s'}{tail_text}", MEASURED)
+    gbps = number(result, result.frames.throughput_gbps)
     return (*row, label + " Mpps" + ("" if gbps is None else f" · {three(gbps)} Gbit/s"), MEASURED)
 
 

@@ -29,7 +29,7 @@ def heat_maps(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
         order: all series of the page.
     """
     groups = grouped(
-        (result for result in results if main_figure(result) is not None and not result.back_to_back),
+        (result for result in results if main_figure(result) is not None and not result.rates.back_to_back),
         lambda result: (
             result.dimension,
             result.metric,

@@ -94,13 +94,13 @@ def _charts(axis: _Axis, results: Sequence[Result], order: Sequence[str]) -> lis
     none: dict[str, Any] = {axis.part: 0} if axis.part else {}
     groups = grouped(filter(axis.wanted, results), lambda result: traffic(result)._replace(**none))
     for place, (key, group) in enumerate(groups.items()):
-        points = [(row(result, axis.at(result), result.rtt_p50_ns, 1e-3, least=False), result) for result in group]
+        points = [(row(result, axis.at(result), result.round_trips.rtt_p50_ns, 1e-3, least=False), result) for result in group]
         known = [
             (
                 point[0],
                 axis.series(result),
                 *point[2:],
-                scaled(number(result, result.rtt_p99_ns), 1e-3),
+                scaled(number(result, result.round_trips.rtt_p99_ns), 1e-3),
                 *_mean(result),
             )
             for point, result in points
@@ -133,7 +133,7 @@ _CHOICES = (("median", ("rtt", "low", "high", "p99")), ("mean", ("mean", "mean_l
 
 
 def _mean(result: Result) -> tuple[float | None, ...]:
-    mean = number(result, result.rtt_mean_ns)
+    mean = number(result, result.round_trips.rtt_mean_ns)
     return (None, None, None) if mean is None else tuple(scaled(time, 1e-3) for time in (mean, mean.low, mean.high))
 
 

@@ -88,7 +88,7 @@ def test_at_least_can_hold_a_limit_but_not_miss_it(kind: Literal["min", "max"], 
     assert judgement.verdict == verdict
     assert "5 Mpps (at least)" in judgement.message()
     assert "inf" not in judgement.message()
-    bound = dataclasses.replace(found, search_lower_pps=5e6)
+    bound = found.with_figures(search_lower_pps=5e6)
     judgement = judge(bound, [limit(kind, value, "search_lower_pps")])
     assert judgement.verdict == verdict
     assert ("the search ended at what the senders can offer" in judgement.message()) == (verdict == "INCONCLUSIVE")

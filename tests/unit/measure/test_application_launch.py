@@ -193,14 +193,14 @@ def test_the_measurement_has_operations_times_and_costs() -> None:
     rigs = [Rig(rps=10_000.0 + 10 * number) for number in range(6)]
     result = measured(*map(launched, rigs))
     assert result.metric == "closed-loop"
-    assert result.throughput_pps is None
-    assert result.operations_per_second == pytest.approx(10_025, abs=1)
-    assert result.operations_per_second is not None
-    assert result.operations_per_second.low is not None
-    assert result.operations_per_second.low < 10_025
-    assert result.response_p99_ns == pytest.approx(300_000)
-    assert result.server_cpu_ns_per_operation == pytest.approx(400_000_000 / 10_025, rel=0.01)
-    assert result.server_cycles_per_operation == pytest.approx(800_000_000 / 10_025, rel=0.01)
+    assert result.frames.throughput_pps is None
+    assert result.application.operations_per_second == pytest.approx(10_025, abs=1)
+    assert result.application.operations_per_second is not None
+    assert result.application.operations_per_second.low is not None
+    assert result.application.operations_per_second.low < 10_025
+    assert result.application.response_p99_ns == pytest.approx(300_000)
+    assert result.application.server_cpu_ns_per_operation == pytest.approx(400_000_000 / 10_025, rel=0.01)
+    assert result.application.server_cycles_per_operation == pytest.approx(800_000_000 / 10_025, rel=0.01)
     again = Measurement.from_json(result.to_json())
     assert again == result
     assert repr(result).startswith("<Measurement veth-app:redis-1vs1-Rmax: operations_per_second 10.03k")

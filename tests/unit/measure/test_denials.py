@@ -84,19 +84,19 @@ def measured(rig: DenyingRig, case: Case = CASE) -> Measurement:
 def test_denied_frames_are_in_the_accounts_and_no_other_is_missing() -> None:
     found = measured(DenyingRig())
     assert (found.verdict, found.evidence) == (None, None)
-    assert (found.sent, found.received, found.lost, found.denied) == (9000, 6300, 0, 2700)
-    assert (found.frame_loss_ratio, found.trial_loss_ratio) == (0, 0)
-    assert [(one.received, one.lost, one.denied) for one in found.per_pair] == [(6300, 0, 2700)]
-    (account,) = found.chains or ()
+    assert (found.frames.sent, found.frames.received, found.frames.lost, found.frames.denied) == (9000, 6300, 0, 2700)
+    assert (found.frames.frame_loss_ratio, found.frames.trial_loss_ratio) == (0, 0)
+    assert [(one.received, one.lost, one.denied) for one in found.frames.per_pair] == [(6300, 0, 2700)]
+    (account,) = found.frames.chains or ()
     assert account == ChainAccount(1, 9000, 6300, (0, 0), (0, 0), None, 2700)
 
 
 def test_frames_that_are_lost_beside_denied_ones_are_lost() -> None:
     found = measured(DenyingRig(astray=10))
     assert (found.verdict, found.evidence) == (None, None)
-    assert (found.sent, found.received, found.lost, found.denied) == (9000, 6210, 90, 2700)
-    assert found.trial_loss_ratio == pytest.approx(0.01)
-    (account,) = found.chains or ()
+    assert (found.frames.sent, found.frames.received, found.frames.lost, found.frames.denied) == (9000, 6210, 90, 2700)
+    assert found.frames.trial_loss_ratio == pytest.approx(0.01)
+    (account,) = found.frames.chains or ()
     assert (account.lost, account.lost_before_hop, account.denied) == (90, (90, 0), 2700)
 
 

@@ -118,7 +118,7 @@ def test_a_change_beyond_the_capacity_is_not_followed() -> None:
     found = followed(CASE, [launch(500, 500, 1000, 1000, 1000, 1000, 500, 500)])
     assert found is not None
     assert [one.follow_s for one in found] == [None, 0.5]
-    said = sentence(replace(result(), followed=found))
+    said = sentence(result().with_figures(followed=found))
     assert said == (
         "1 of 2 changes of the load arrived to 95 % before the next one, after 0.5 s (median; at most 0.5 s); not so:"
         " pair 1 second 1, 2,000 of 3,000 frames/s"

@@ -172,8 +172,8 @@ def test_launches_with_and_without_a_neighbour_alternate_on_one_rig() -> None:
     beside, alone = ["neighbour runs", "rig launch", "rig end", "neighbour stops"], ["rig launch", "rig end"]
     # The first launch without it is a preflight of that turn.
     assert steps == beside + alone + alone + alone + beside + beside + alone
-    assert found.neighbour is not None
-    assert (found.neighbour.pairs, found.neighbour.busy, found.ratio_to_reference) == (3, 0.97, None)
+    assert found.frames.neighbour is not None
+    assert (found.frames.neighbour.pairs, found.frames.neighbour.busy, found.ratio_to_reference) == (3, 0.97, None)
     assert sentence(Result.of(found)) == (
         "neighbour stream (busy 97% of its time) against none: throughput 1 times, no change shown; 3 pairs of"
         " launches, intervals of 99.0%"

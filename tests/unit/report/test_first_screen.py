@@ -158,7 +158,7 @@ def test_undecided_is_an_answer() -> None:
         " Limit: the sender or receiver (basicfwd); the ring (ovs). Behind: linux-bridge 0.246."
     )
     alone = [
-        replace(each, throughput_pps=Estimate(each.throughput_pps.value)) for each in results if each.throughput_pps
+        each.with_figures(throughput_pps=Estimate(each.frames.throughput_pps.value)) for each in results if each.frames.throughput_pps
     ]
     assert "ovs ≥ 14.2, linux-bridge 0.246 Mpps; basicfwd and ovs can carry more; too few launches to tell." in (
         answer(alone)[0].text
@@ -227,12 +227,12 @@ def test_a_gate_tells_the_change_that_decided_and_not_that_of_the_medians() -> N
 
 def test_versions_have_the_numbers_of_the_deciding_pairs_everywhere() -> None:
     base, candidate = deciding(upgrade())
-    assert base.throughput_pps == Estimate(5e6, 4.4e6 * 0.98, 5e6)  # its interval was 4.31 to 4.49
-    assert candidate.throughput_pps is not None
-    assert candidate.throughput_pps.value == 4.5e6
-    assert (candidate.throughput_pps.low, candidate.throughput_pps.high) == (5e6 * 0.89, 5e6 * 0.91)
-    assert candidate.throughput_gbps is not None
-    assert abs(candidate.throughput_gbps - 4.5e6 * 64 * 8 / 1e9) < 1e-9
+    assert base.frames.throughput_pps == Estimate(5e6, 4.4e6 * 0.98, 5e6)  # its interval was 4.31 to 4.49
+    assert candidate.frames.throughput_pps is not None
+    assert candidate.frames.throughput_pps.value == 4.5e6
+    assert (candidate.frames.throughput_pps.low, candidate.frames.throughput_pps.high) == (5e6 * 0.89, 5e6 * 0.91)
+    assert candidate.frames.throughput_gbps is not None
+    assert abs(candidate.frames.throughput_gbps - 4.5e6 * 64 * 8 / 1e9) < 1e-9
     sentence = answer([base, candidate])[0]
     assert sentence.lead == "ovs:new against its base: REGRESSED."
     assert "Worst: ovs:new-64B-b32-1vs1-Rmax rate -10.0 % (-11.0 to -9.0)." in sentence.text

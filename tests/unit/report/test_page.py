@@ -250,7 +250,7 @@ def test_drift_and_a_search_are_among_the_facts() -> None:
     assert facts["value"].startswith("5 Mpps (bounds 5.033 to 5.05)")
     assert facts["relevant bounds"].startswith("lower 5.033 Mpps, upper 5.05 Mpps")
     assert facts["search"] == "ended after 9 s"
-    assert "upper 5.05 Mpps" in facts_of(replace(found, throughput_pps=Estimate(5e6)))["relevant bounds"]
+    assert "upper 5.05 Mpps" in facts_of(found.with_figures(throughput_pps=Estimate(5e6)))["relevant bounds"]
 
 
 def test_losses_and_trains_are_in_the_row_and_among_the_facts() -> None:
