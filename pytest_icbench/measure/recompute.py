@@ -316,5 +316,5 @@ def differences(recorded: Measurement, anew: Measurement, names: Collection[str]
     Args:
         names: names that were recorded; an earlier version had fewer. Windows are compared by the figures from them.
     """
-    before, now = recorded.to_dict(), anew.to_dict()
-    return [name for name in before if name in names and before[name] != now[name]]
+    before, now = (data.pop("figures") | data for data in (recorded.to_dict(), anew.to_dict()))
+    return [name for name in before if name in names and before[name] != now.get(name)]
