@@ -15,7 +15,7 @@ from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.old_version import OldVersion
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.stats.quantiles import Estimate, median
+from pytest_icbench.stats.quantiles import median
 from pytest_icbench.stats.states import same_state
 
 #: The most sessions of a case that a baseline keeps; a further one pushes the oldest out.
@@ -192,7 +192,12 @@ def entry_of(measurement: Measurement) -> Entry | None:
     """Returns its entry; None for INVALID, for a long run, which has one launch, and for trains, which have no rate."""
     figures = {name: figure for name in COMPARED if (figure := _figure(measurement, name)) is not None}
     invalid = measurement.verdict == Verdict.INVALID
-    if invalid or not figures or measurement.frames.loss_events is not None or measurement.rates.back_to_back is not None:
+    if (
+        invalid
+        or not figures
+        or measurement.frames.loss_events is not None
+        or measurement.rates.back_to_back is not None
+    ):
         return None
     return Entry(
         case=measurement.case,
@@ -226,7 +231,9 @@ def _control(measurement: Measurement) -> Figure | None:
     That of a search is the load that the reference link sustained, by which its greatest load was calibrated.
     """
     if measurement.searched.search is not None:
-        calibrated = measurement.searched.search.calibrated_on == "reference" and measurement.searched.search.greatest_pps
+        calibrated = (
+            measurement.searched.search.calibrated_on == "reference" and measurement.searched.search.greatest_pps
+        )
         return Figure(calibrated, launches=(calibrated,)) if calibrated else None
     rate = measurement.dimension == "throughput"
     if measurement.metric != "frmol" if rate else measurement.dimension != "latency":

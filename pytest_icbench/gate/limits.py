@@ -177,9 +177,10 @@ def too_few_samples(plain: Finding, measurement: Measurement) -> Finding | None:
         return None
     beyond = 1 - float(match[2].replace("_", ".")) / 100
     needed = math.ceil(round(SAMPLES_BEYOND / beyond, 6))
-    samples = {"rtt_first": measurement.round_trips.rtt_first_samples, "floor": measurement.round_trips.floor_samples}.get(
-        match[1], measurement.round_trips.rtt_samples + measurement.round_trips.rtt_lost
-    )
+    samples = {
+        "rtt_first": measurement.round_trips.rtt_first_samples,
+        "floor": measurement.round_trips.floor_samples,
+    }.get(match[1], measurement.round_trips.rtt_samples + measurement.round_trips.rtt_lost)
     round_trips = samples if match[1] == "floor" else samples / measurement.launches
     if round_trips >= needed:
         reached = plain.value is None and measurement.round_trips.rtt_lost > 0

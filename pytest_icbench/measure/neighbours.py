@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from pytest_icbench.measure.summary.figures import PERCENTILES, kept
+from pytest_icbench.measure.summary.figures import PERCENTILES
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.figures import Latency
+from pytest_icbench.model.figures import Latency, kept
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.neighbour import NeighbourEffect, NeighbourUse

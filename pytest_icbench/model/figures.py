@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import types
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Literal, TypeVar, get_args, get_type_hints
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar, Literal, Self, TypeVar, get_args, get_type_hints
 
 from pytest_icbench.model.birth import Births
 from pytest_icbench.model.function_facts import ChainAccount
-from pytest_icbench.model.launch import DirectionResult, PairResult
+from pytest_icbench.model.launch import DirectionResult, Launch, PairResult
 from pytest_icbench.model.long_run import BackToBack, LossEvent
 from pytest_icbench.model.neighbour import NeighbourEffect
 from pytest_icbench.model.trace import Followed
@@ -24,6 +24,14 @@ from pytest_icbench.stats.quantiles import Estimate
 F = TypeVar("F", bound="Figures")
 #: The keys of an estimate in a flat record: ``x``, ``x_low`` and ``x_high``.
 ENDS = ("", "_low", "_high")
+
+
+def kept(estimate: Estimate | None, factor: float = 1.0) -> Estimate | None:
+    """Returns an estimate in another unit as a measurement keeps it: without a coverage of its own."""
+    if estimate is None:
+        return None
+    scaled = estimate.scaled(factor)
+    return Estimate(scaled.value, scaled.low, scaled.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +48,18 @@ class Figures:
     DIMENSION: ClassVar[str]
     #: Whether a lesser main figure is the better one.
     LESS_IS_BETTER: ClassVar[bool] = False
+    #: The main figure in titles and in sentences; several of them.
+    TITLE: ClassVar[str] = "rate ({metric})"
+    NOUN: ClassVar[str] = "rate"
+    PLURAL: ClassVar[str] = "rates"
+    #: How sentences call the best of several.
+    LEAD: ClassVar[str] = "Fastest"
+    #: What the ends of a path are.
+    ENDS: ClassVar[tuple[str, str]] = ("sender", "receiver")
+    #: Whether reports say the metric after the main figure.
+    SAYS_METRIC: ClassVar[bool] = True
+    #: Whether a bottleneck limits the main figure.
+    HAS_LIMIT: ClassVar[bool] = True
 
     kind: str = ""
 
@@ -53,6 +73,24 @@ class Figures:
     def main_unit(self) -> tuple[str, float]:
         """The unit in which reports show the main figure, and the factor to it."""
         return "Mpps", 1e-6
+
+    @property
+    def tail(self) -> Estimate | None:
+        """The 99th percentile of the times that the main figure is about; None for a rate of frames."""
+        return None
+
+    @classmethod
+    def of_launch(cls, launch: Launch) -> float | None:
+        """Returns the main figure of one launch; None where it has none."""
+        return launch.throughput_pps
+
+    def at_level(self, main: Estimate, gbps_per_pps: float) -> Self:  # noqa: ARG002
+        """Returns the figures of a state of the host of which only the main figure is known.
+
+        Args:
+            gbps_per_pps: the Gbit/s of one frame per second.
+        """
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +169,9 @@ class Frames(Figures):
     per_direction: tuple[DirectionResult, ...] = ()
     chains: tuple[ChainAccount, ...] | None = None
 
+    def at_level(self, main: Estimate, gbps_per_pps: float) -> Self:
+        return replace(self, throughput_pps=main, throughput_gbps=kept(main, gbps_per_pps))
+
 
 @dataclass(frozen=True, slots=True)
 class Throughput(Frames):
@@ -178,6 +219,13 @@ class Latency(Frames):
     MAIN = "rtt_p50_ns"
     DIMENSION = "latency"
     LESS_IS_BETTER = True
+    TITLE = "median RTT"
+    NOUN = "median round trip"
+    PLURAL = "delays"
+    LEAD = "Least delay"
+    ENDS = ("client", "server")
+    SAYS_METRIC = False
+    HAS_LIMIT = False
 
     kind: Literal["latency"] = "latency"
     rtt_mean_ns: Estimate | None = None
@@ -207,6 +255,17 @@ class Latency(Frames):
     def main_unit(self) -> tuple[str, float]:
         return "µs", 1e-3
 
+    @property
+    def tail(self) -> Estimate | None:
+        return self.rtt_p99_ns
+
+    @classmethod
+    def of_launch(cls, launch: Launch) -> float | None:
+        return None if launch.rtt is None else launch.rtt.percentile(0.5)
+
+    def at_level(self, main: Estimate, gbps_per_pps: float) -> Self:  # noqa: ARG002
+        return replace(self, rtt_p50_ns=main, rtt_p99_ns=None, throughput_gbps=None)
+
 
 @dataclass(frozen=True, slots=True)
 class Application(Figures):
@@ -225,6 +284,7 @@ class Application(Figures):
 
     MAIN = "operations_per_second"
     DIMENSION = "application"
+    ENDS = ("client", "server")
 
     kind: Literal["application"] = "application"
     operations_per_second: Estimate | None = None
@@ -247,6 +307,17 @@ class Application(Figures):
     def main_unit(self) -> tuple[str, float]:
         return ("operations/s", 1.0) if self.goodput_gbps is None else ("Gbit/s", 1e-3)
 
+    @property
+    def tail(self) -> Estimate | None:
+        return self.response_p99_ns
+
+    @classmethod
+    def of_launch(cls, launch: Launch) -> float | None:
+        return None if launch.application is None else launch.application.operations_per_second
+
+    def at_level(self, main: Estimate, gbps_per_pps: float) -> Self:  # noqa: ARG002
+        return replace(self, operations_per_second=main, response_p99_ns=None)
+
 
 @dataclass(frozen=True, slots=True)
 class Startup(Figures):
@@ -263,6 +334,9 @@ class Startup(Figures):
     MAIN = "birth_ns"
     DIMENSION = "birth"
     LESS_IS_BETTER = True
+    TITLE = "time to create a container"
+    NOUN = "time"
+    PLURAL = "times"
 
     kind: Literal["startup"] = "startup"
     birth_ns: Estimate | None = None

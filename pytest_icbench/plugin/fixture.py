@@ -385,7 +385,11 @@ class Icbench:
         if not case.rate.is_max or case.traffic.both or repetitions < 1:
             raise UsageError("back-to-back frames go one way at the maximum rate, once at least: omit rate, direction")
         ndr = self._searched(replace(case, rate=Rate(loss_ratio=0.0)), settings)
-        proven = None if ndr.verdict == Verdict.INVALID or not ndr.frames.throughput_pps else ndr.frames.throughput_pps / case.senders
+        proven = (
+            None
+            if ndr.verdict == Verdict.INVALID or not ndr.frames.throughput_pps
+            else ndr.frames.throughput_pps / case.senders
+        )
         return measure_trains(lambda plan: self._run.measure(case, plan), case, settings, repetitions, proven)
 
     def finish(self) -> None:

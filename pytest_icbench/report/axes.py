@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 from pytest_icbench.model.birth import Crowd
+from pytest_icbench.model.figures import Figures
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import l2_gbps
 from pytest_icbench.stats.quantiles import Estimate
@@ -211,24 +212,14 @@ def number(result: Result, value: T | None) -> T | None:
     return value if result.is_number else None
 
 
-def is_latency(result: Result) -> bool:
-    """Whether the result is of a latency measurement."""
-    return result.dimension == "latency"
+def of_kind(results: Iterable[Result], kind: type[Figures]) -> list[Result]:
+    """Returns the results of a kind."""
+    return [result for result in results if isinstance(result.figures, kind)]
 
 
 def maxima(results: Iterable[Result]) -> list[Result]:
     """Returns the results of a path's capability in frames per second."""
     return [result for result in results if result.metric in MAXIMA and not result.rates.back_to_back]
-
-
-def is_application(result: Result) -> bool:
-    """Whether the result is of an application's own client."""
-    return result.dimension == "application"
-
-
-def is_birth(result: Result) -> bool:
-    """Whether the result is of containers that were created."""
-    return result.dimension == "birth"
 
 
 def main_figure(result: Result) -> Estimate | None:

@@ -6,17 +6,18 @@ The case comes first in every report and is not among them, since each report ab
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import Flag, auto
 from functools import partial
 from typing import NamedTuple
 
 from pytest_icbench.model import disturbed
+from pytest_icbench.model.figures import Application, Figures, Latency, Search, Startup, Throughput
 from pytest_icbench.model.measurement import CYCLES
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.report import born, longruns, remarks
-from pytest_icbench.report.axes import is_application, is_birth, is_latency, main_figure, main_unit, number, short
+from pytest_icbench.report.axes import main_figure, main_unit, number, short
 from pytest_icbench.report.changes import Change, change_of
 from pytest_icbench.report.overview import figure_text
 from pytest_icbench.report.plain import plain_ratio
@@ -103,14 +104,14 @@ def interval(result: Result) -> str:
 
 def operations(result: Result) -> str:
     """Returns an application's rate with its unit; empty for frames."""
-    main = main_figure(result) if is_application(result) else None
+    main = number(result, result.application.operations_per_second)
     return "" if main is None else f"{short(main * main_unit(result)[1])} {main_unit(result)[0]}"
 
 
 def operations_interval(result: Result, to: str = "..") -> str:
     """Returns the interval of an application's rate, in the same unit."""
-    main, factor = main_figure(result), main_unit(result)[1]
-    if not is_application(result) or main is None or main.low is None or main.high is None:
+    main, factor = number(result, result.application.operations_per_second), main_unit(result)[1]
+    if main is None or main.low is None or main.high is None:
         return ""
     return f"{short(main.low * factor)}{to}{short(main.high * factor)}"
 
@@ -131,7 +132,7 @@ def cost(result: Result, side: str) -> str:
 
 def _p99(result: Result) -> str:
     """Returns the 99th percentile of round trips, or of the response times that an application's client has."""
-    return microseconds(result, result.application.response_p99_ns if is_application(result) else result.round_trips.rtt_p99_ns)
+    return microseconds(result, result.figures.tail)
 
 
 def bounds(result: Result) -> str:
@@ -224,17 +225,22 @@ def _figure(result: Result) -> str:
     """Returns the main value with its unit and metric."""
     if result.is_number and result.rates.back_to_back is not None:
         return f"{train(result)} frames back to back"
-    main = main_figure(result)
-    if main is None:
-        return ""
-    if is_application(result):
-        return f"{operations(result)} {result.metric}"
-    if is_birth(result):
-        return f"{born.each(result)} ms to create a container"
-    if is_latency(result):
-        return f"{microseconds(result, main)} µs RTT p50"
+    return "" if main_figure(result) is None else _MAIN_FIGURE[type(result.figures)](result)
+
+
+def _rate_and_metric(result: Result) -> str:
     frames = f", frames of {mean_frame(result)} B on average" if mean_frame(result) else ""
     return f"{rate(result)} Mpps {result.metric}{frames}"
+
+
+#: The main value with its unit and metric, by kind.
+_MAIN_FIGURE: Mapping[type[Figures], Callable[[Result], str]] = {
+    Throughput: _rate_and_metric,
+    Search: _rate_and_metric,
+    Latency: lambda result: f"{microseconds(result, result.round_trips.rtt_p50_ns)} µs RTT p50",
+    Application: lambda result: f"{operations(result)} {result.metric}",
+    Startup: lambda result: f"{born.each(result)} ms to create a container",
+}
 
 
 def _figure_and_ratio(result: Result) -> str:
@@ -251,10 +257,17 @@ def _interval_of_figure(result: Result) -> str:
         return f"bounds {remarks.bounds(result)}" if remarks.bounds(result) else ""
     if main.low is None or main.high is None:
         return ""
-    if is_application(result):
-        return operations_interval(result, " to ")
-    shown = (lambda value: f"{value / 1000:.1f}") if is_latency(result) else remarks.mpps
+    factor = main_unit(result)[1]
+    shown: Callable[[float], str] = _SHOWN.get(type(result.figures), lambda value: short(value * factor))
     return f"{shown(main.low)} to {shown(main.high)}"
+
+
+#: How the ends of an interval are shown, by kind; of others in the unit of the main figure.
+_SHOWN: Mapping[type[Figures], Callable[[float], str]] = {
+    Throughput: remarks.mpps,
+    Search: remarks.mpps,
+    Latency: lambda time_ns: f"{time_ns / 1000:.1f}",
+}
 
 
 def _change(result: Result) -> str:
@@ -282,19 +295,17 @@ def _change_and_values(result: Result) -> str:
 
 def _line_rate(result: Result) -> str:
     """Returns the rate of a throughput case; that of a latency case only says what was offered."""
-    if is_latency(result) or is_application(result):
-        return operations(result)
-    return rate(result) and f"{rate(result)} Mpps"
+    return operations(result) or (f"{rate(result)} Mpps" if result.figures.SAYS_METRIC and rate(result) else "")
 
 
 def _line_interval(result: Result) -> str:
     """Returns the interval of the main value."""
     p50 = number(result, result.round_trips.rtt_p50_ns)
-    if not is_latency(result):
-        return operations_interval(result) or bounds(result) or interval(result)
-    if p50 is None or p50.low is None or p50.high is None:
+    if p50 is not None and p50.low is not None and p50.high is not None:
+        return f"{p50.low / 1000:.1f}..{p50.high / 1000:.1f}"
+    if not result.figures.SAYS_METRIC:
         return ""
-    return f"{p50.low / 1000:.1f}..{p50.high / 1000:.1f}"
+    return operations_interval(result) or bounds(result) or interval(result)
 
 
 def _line_loss(result: Result) -> str:
@@ -311,11 +322,11 @@ def _line_change(result: Result) -> str:
 
 def _figures_with_metric(result: Result) -> str:
     figures = figure_text(result)
-    return figures and f"{figures} {'' if is_latency(result) else result.metric}"
+    return figures and f"{figures} {result.metric if result.figures.SAYS_METRIC else ''}"
 
 
 def _limit_of_rate(result: Result) -> str:
-    return "" if is_latency(result) or result.bottleneck == "unknown" else result.bottleneck
+    return result.bottleneck if result.figures.HAS_LIMIT and result.bottleneck != "unknown" else ""
 
 
 def _disturbed(result: Result) -> str:
@@ -332,7 +343,9 @@ COLUMNS = (
     Column("growth", "", born.growth, In.LINE, phrase="the last tenth {text} times the first"),
     Column("mean frame", "", mean_frame, In.LINE, phrase="frames of {text} B on average"),
     Column("train", "", train, In.LINE, phrase="{text} frames back to back"),
-    Column("p50", "µs", lambda result: microseconds(result, result.round_trips.rtt_p50_ns), In.LINE, phrase="p50 {text} µs"),
+    Column(
+        "p50", "µs", lambda result: microseconds(result, result.round_trips.rtt_p50_ns), In.LINE, phrase="p50 {text} µs"
+    ),
     Column("interval", "", _line_interval, In.LINE),
     Column("p99", "µs", _p99, In.LINE, phrase="p99 {text} µs"),
     Column("loss", "", _line_loss, In.LINE),
@@ -386,7 +399,7 @@ COLUMNS = (
     Column("limit by", "", limit, _ALL | In.MARKDOWN, number=False),
     Column("limit by", "", _limit_of_rate, In.PAGE, phrase="limited by {text}"),
     Column("disturbed", "", _disturbed, In.PAGE, phrase="disturbed: {text}"),
-    Column("limit", "", lambda result: "" if is_latency(result) else limit(result), In.LINE),
+    Column("limit", "", lambda result: limit(result) if result.figures.HAS_LIMIT else "", In.LINE),
     Column("of plain", "", to_plain, In.LINE, phrase="{text} of plain"),
     Column("verdict", "", verdict, _ALL | In.LINE, always=_ALL, number=False),
     Column("change", "", _line_change, In.LINE),

@@ -8,10 +8,11 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from pytest_icbench.model.case import GSO
+from pytest_icbench.model.figures import Application
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE
 from pytest_icbench.report import chains, following, longruns, neighbours, remarks, states
-from pytest_icbench.report.axes import is_latency, number
+from pytest_icbench.report.axes import number, of_kind
 from pytest_icbench.report.between_sessions import sessions_of
 from pytest_icbench.report.columns import bounds, first, rate, ratio, to_plain, train
 from pytest_icbench.report.labels import label, shared
@@ -73,7 +74,7 @@ def _legend(results: Sequence[Result]) -> list[str]:
         lines.append(f"interval: of launches {' or '.join(spread)} of all cases, one after the other")
     if sessions := [text for text in dict.fromkeys(map(sessions_of, results)) if text]:
         lines.append(f"interval: with what {' or '.join(sessions)} differ by")
-    if any(result.dimension == "application" for result in results):
+    if of_kind(results, Application):
         lines.append("client, server: CPU time of their processes in µs an operation")
     if any(bounds(result) for result in results):
         lines.append("bounds: relevant lower and upper bound, offered loads in Mpps (RFC 9971)")
@@ -154,7 +155,7 @@ def _of(result: Result) -> Iterator[Note]:
         asked, fell_short = _shortfall(result)
         yield Note(f"the sender fell short of {asked}", fell_short)
     if unsettled := result.unsettled_launches:
-        subject = "median round trip" if is_latency(result) else "rate"
+        subject = result.figures.NOUN
         launches = f"{unsettled} of {counted(result.launches, 'launch')}"
         end = "did not become stationary; see --icbench-max-warmup"
         yield Note(f"{subject} {end}", f"({launches})", f"the {subject} of {launches} {end}")

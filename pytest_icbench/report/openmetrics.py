@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from pytest_icbench.model.case import CANDIDATE_KEY
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import is_latency, number
+from pytest_icbench.report.axes import number
 from pytest_icbench.report.between_sessions import with_sessions
 from pytest_icbench.report.remarks import round_trips
 from pytest_icbench.report.versions import candidates
@@ -61,7 +61,9 @@ def _families(
     text = "Greatest share of sessions without a change in which any candidate is called worse."
     yield "icbench_side_by_side_error_ratio", "ratio", text, _error_rate(every)
     for end, of, end_text in _ENDS:
-        rate = _plain((result for result in results if not is_latency(result)), _figure(of, "throughput_pps"))
+        rate = _plain(
+            (result for result in results if not result.figures.LESS_IS_BETTER), _figure(of, "throughput_pps")
+        )
         yield f"icbench_throughput{end}_pps", "pps", f"Frames received per second over all pairs{end_text}.", rate
         operations = _plain(results, _figure(of, "operations_per_second"))
         text = f"Operations of an application per second over all pairs; of a stream megabits{end_text}."

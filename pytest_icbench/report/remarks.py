@@ -79,7 +79,9 @@ def unanswered(result: Measurement) -> str:
             few = f"{name} takes {SAMPLES_BEYOND / beyond:,.0f} requests, there were {requests:,}"
     if not result.round_trips.rtt_lost:
         return few
-    text = f"{result.round_trips.rtt_lost:,} of {requests:,} requests have no answer, and are slower than those that have"
+    text = (
+        f"{result.round_trips.rtt_lost:,} of {requests:,} requests have no answer, and are slower than those that have"
+    )
     missing = f"{', '.join(among)} would be among them" if among else ""
     return "; ".join(part for part in (text, missing, few) if part)
 
@@ -96,7 +98,11 @@ def variation(result: Measurement) -> dict[str, Estimate | None]:
 
 def floor(result: Measurement) -> dict[str, float | None]:
     """Returns the percentiles of the reference link's round trips (ns)."""
-    return {"p50": result.round_trips.floor_p50_ns, "p90": result.round_trips.floor_p90_ns, "p99": result.round_trips.floor_p99_ns}
+    return {
+        "p50": result.round_trips.floor_p50_ns,
+        "p90": result.round_trips.floor_p90_ns,
+        "p99": result.round_trips.floor_p99_ns,
+    }
 
 
 def percentiles(times: Mapping[str, float | None], greatest: float | None = None) -> str:

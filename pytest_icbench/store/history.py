@@ -20,7 +20,6 @@ from pytest_icbench.model.verdict import Verdict
 
 if TYPE_CHECKING:
     from pytest_icbench.model.measurement import Measurement
-    from pytest_icbench.stats.quantiles import Estimate
 
 #: Version of a line. A reader reports newer ones and leaves them out.
 SCHEMA = 1

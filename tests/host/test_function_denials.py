@@ -29,7 +29,11 @@ def account_for(session: HostSession, case: Case) -> None:
         found = measure(rig, None, case, SHORT)
     assert (found.verdict, found.evidence) == (None, None)
     assert found.frames.sent == found.frames.received + found.frames.lost + found.frames.denied
-    sent = found.frames.sent if case.directions == 1 else sum(way.sent for way in found.frames.per_direction if way.direction == "ba")
+    sent = (
+        found.frames.sent
+        if case.directions == 1
+        else sum(way.sent for way in found.frames.per_direction if way.direction == "ba")
+    )
     assert abs(found.frames.denied - 0.3 * sent) <= 0.01 * sent
     assert found.frames.lost <= 0.01 * sent
     (work,) = found.functions or ()

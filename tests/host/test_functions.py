@@ -99,7 +99,8 @@ def test_functions_side_by_side_each_do_their_work(session: HostSession, case: C
     assert (found.verdict, found.evidence) == (None, None)
     assert [work.pair for work in found.functions or ()] == list(case.path.numbers)
     assert all(
-        (work.taken or 0) >= pair.received > 0 for work, pair in zip(found.functions or (), found.frames.per_pair, strict=True)
+        (work.taken or 0) >= pair.received > 0
+        for work, pair in zip(found.functions or (), found.frames.per_pair, strict=True)
     )
 
 

@@ -26,7 +26,9 @@ def test_a(icbench):
 
 
 def searched(case: Case, **changed: Any) -> Measurement:
-    search = SearchLog("csit", case.rate.loss_ratio or 0.0, 0.5, 0.005, 1.0, 1.0, 21.0, 5e3, 5e6, "reference", True, None)
+    search = SearchLog(
+        "csit", case.rate.loss_ratio or 0.0, 0.5, 0.005, 1.0, 1.0, 21.0, 5e3, 5e6, "reference", True, None
+    )
     return measurement(case, search=search, search_lower_pps=5e6, search_upper_pps=5.1e6, **changed)
 
 

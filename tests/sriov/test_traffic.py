@@ -18,7 +18,12 @@ def check_accounts(measurement: Measurement, *, foreign: bool = False) -> None:
     """Every frame is accounted for, and enough arrived; ``foreign`` ones only where the kernel answers, too."""
     # By name: pytest shows a whole measurement otherwise, which takes a serial console minutes.
     invalid = f"{measurement.reason}: {measurement.evidence}" if measurement.verdict else None
-    sent, received, lost, others = measurement.frames.sent, measurement.frames.received, measurement.frames.lost, measurement.frames.foreign
+    sent, received, lost, others = (
+        measurement.frames.sent,
+        measurement.frames.received,
+        measurement.frames.lost,
+        measurement.frames.foreign,
+    )
     assert invalid is None
     assert sent == received + lost
     assert received >= LEAST

@@ -6,10 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pytest_icbench.measure.summary.bottleneck import BUSY_SHARE, STEAL_SHARE, Bottleneck
-from pytest_icbench.measure.summary.figures import kept
 from pytest_icbench.measure.summary.rounds import over
 from pytest_icbench.model.application import ApplicationLaunch, of_application
-from pytest_icbench.model.figures import Application
+from pytest_icbench.model.figures import Application, kept
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.stats.quantiles import Estimate, median
 

@@ -14,7 +14,7 @@ from pytest_icbench.measure.launch import hops
 from pytest_icbench.measure.summary.bottleneck import role_busy_share
 from pytest_icbench.measure.summary.rounds import by_round, over
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.figures import Frames, Latency
+from pytest_icbench.model.figures import Frames, Latency, kept
 from pytest_icbench.model.launch import DirectionResult, Launch, PairCounts, PairResult
 from pytest_icbench.model.path import Direction
 from pytest_icbench.model.traffic import l1_gbps, l2_gbps
@@ -27,14 +27,6 @@ OfFrames = TypeVar("OfFrames", bound=Frames)
 PERCENTILES: Mapping[str, float] = MappingProxyType(
     {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99_9": 0.999, "p99_99": 0.9999}
 )
-
-
-def kept(estimate: Estimate | None, factor: float = 1.0) -> Estimate | None:
-    """Returns an estimate in another unit as a measurement keeps it: without a coverage of its own."""
-    if estimate is None:
-        return None
-    scaled = estimate.scaled(factor)
-    return Estimate(scaled.value, scaled.low, scaled.high)
 
 
 def frame_figures(case: Case, launches: Sequence[Launch]) -> Frames:

@@ -16,13 +16,13 @@ from pytest_icbench.measure.summary.application import (
     application_metric,
 )
 from pytest_icbench.measure.summary.bottleneck import LoadIndicators, find_bottleneck
-from pytest_icbench.measure.summary.figures import as_kind, frame_figures, kept, latency_figures
+from pytest_icbench.measure.summary.figures import as_kind, frame_figures, latency_figures
 from pytest_icbench.measure.summary.gathered import Gathered, main_figure
 from pytest_icbench.measure.summary.rounds import by_round, over
 from pytest_icbench.measure.summary.states import state_fields
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Endpoint, Veth
-from pytest_icbench.model.figures import AnyFigures, Search, Throughput
+from pytest_icbench.model.figures import AnyFigures, Search, Throughput, kept
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.old_version import OldVersion
@@ -34,6 +34,8 @@ from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate, median, quotien
 
 #: From this difference on a clock was set, and not slewed, in seconds.
 CLOCK_STEP_S = 1.0
+
+
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """The circumstances of the figures, as in Measurement.

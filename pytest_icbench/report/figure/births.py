@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import grouped, is_birth, path_of, short
+from pytest_icbench.report.axes import grouped, path_of, short
 from pytest_icbench.report.figure import theme
 from pytest_icbench.report.figure.figure import CASE, SERIES, Column, Figure, tooltips, y_axis
 from pytest_icbench.report.figure.figures import in_order
@@ -31,7 +31,7 @@ def birth_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figur
         results: results of all dimensions.
         order: all series of the page.
     """
-    born = in_order((result for result in results if is_birth(result) and result.startup.births is not None), order)
+    born = in_order((result for result in results if result.startup.births is not None), order)
     figures = []
     for number, (title, rows_of, columns, text) in enumerate(
         (

@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pytest_icbench.model.figures import Latency
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import MAXIMA, Traffic, grouped, is_latency, number, path_of, short, traffic
+from pytest_icbench.report.axes import MAXIMA, Traffic, grouped, number, of_kind, path_of, short, traffic
 from pytest_icbench.report.figure import theme
 from pytest_icbench.report.figure.figure import CASE, HAS_INTERVAL, SERIES, Column, Figure, tooltips, y_axis
 from pytest_icbench.report.figure.figures import scaled
@@ -33,7 +34,7 @@ def delay_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figur
         results: results of both dimensions.
         order: all series of the page.
     """
-    times = [result for result in results if is_latency(result)]
+    times = of_kind(results, Latency)
     carried = _carried(results)
     figures = []
     for place, (key, group) in enumerate(grouped(times, _without_rate).items()):
@@ -57,8 +58,8 @@ def delay_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figur
 def covered(results: Sequence[Result]) -> set[Traffic]:
     """Returns the traffic, without its rate, that was measured at several loads."""
     loads: dict[Traffic, set[float]] = {}
-    for result in results:
-        if is_latency(result) and (load := _load(result)) is not None:
+    for result in of_kind(results, Latency):
+        if (load := _load(result)) is not None:
             loads.setdefault(_without_rate(result), set()).add(load)
     return {key for key, values in loads.items() if len(values) > 1}
 
@@ -79,8 +80,8 @@ def _carried(results: Sequence[Result]) -> dict[tuple[str, Traffic], float]:
     """Returns the greatest rate of each path and traffic that the results have."""
     carried: dict[tuple[str, Traffic], float] = {}
     for result in results:
-        known = [result.frames.load_of_pps if is_latency(result) else None]
-        if result.metric in MAXIMA and not is_latency(result):
+        known = [result.round_trips.load_of_pps]
+        if result.metric in MAXIMA and not result.figures.LESS_IS_BETTER:
             known.append(number(result, result.frames.throughput_pps))
         for pps in known:
             if pps:

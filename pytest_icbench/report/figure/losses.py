@@ -64,7 +64,9 @@ def _sum(result: Result) -> str:
     kept = len(result.frames.loss_events or ())
     rest = f", the first {kept} of them drawn" if kept < count else ""
     events = counted(count, "loss event")
-    return f"{events}{rest}, {result.frames.lost:,} lost, {result.frames.refused:,} refused in {result.duration_s:,.0f} s"
+    return (
+        f"{events}{rest}, {result.frames.lost:,} lost, {result.frames.refused:,} refused in {result.duration_s:,.0f} s"
+    )
 
 
 def _rows(result: Result) -> list[tuple[Any, ...]]:

@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pytest_icbench.model.figures import Application, Latency
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import is_application, is_latency, main_figure, main_unit, number, short
+from pytest_icbench.report.axes import main_figure, main_unit, number, short
 from pytest_icbench.report.figure import theme
 from pytest_icbench.report.figure.figure import CASE, Column, Figure
 from pytest_icbench.report.overview import REFERENCES
@@ -70,7 +71,7 @@ def path_chart(result: Result) -> Figure | None:
 
 def _limit(result: Result) -> str:
     """Returns what limited the rate and why, and whether the rate is a floor."""
-    if is_latency(result) or not result.is_number:
+    if not (result.figures.HAS_LIMIT and result.is_number):
         return ""
     if result.bottleneck == "unknown":
         return f"Limit: unknown, {result.bottleneck_evidence}." if result.bottleneck_evidence else ""
@@ -108,11 +109,11 @@ def _parts(result: Result) -> list[_Part]:
 
 def _limits(result: Result) -> set[str]:
     """Returns the stations that limited the rate: of two rings and of two ends the one that the counters name."""
-    if is_latency(result) or not result.is_number:
+    if not (result.figures.HAS_LIMIT and result.is_number):
         return set()
     if result.bottleneck == "ring":
         return {"ring out" if "lost" in result.bottleneck_evidence else "ring in"}
-    if result.bottleneck == "endpoint" and is_application(result):
+    if result.bottleneck == "endpoint" and isinstance(result.figures, Application):
         return {"sender", "receiver"}
     if result.bottleneck == "endpoint":
         return {"receiver" if "receiver" in result.bottleneck_evidence else "sender"}
@@ -126,10 +127,9 @@ def _ends(result: Result, limits: set[str]) -> tuple[_Part, _Part]:
     cpus = _mapping(result.treatment.get("cpus"))
     every = [int(cpu) for cpu in cpus.get("endpoints") or () if isinstance(cpu, int)]
     path = FramePath(result.point.pairs)
-    names = loops = roles = ("sender", "receiver")
-    if is_latency(result) or is_application(result):
-        names = ("client", "server")
-    elif result.point.directions > 1:
+    names, loops = result.figures.ENDS, ("sender", "receiver")
+    roles = loops
+    if result.point.directions > 1:
         names, loops = ("duplex end",) * 2, ("sender",) * 2  # whose loop also receives
     ends = []
     sides = (path.leaders, path.followers)
@@ -199,12 +199,15 @@ def _function(result: Result) -> list[_Part]:
 
 def _arrows(result: Result) -> tuple[str, str]:
     """Returns what was sent and refused, and what was received and lost."""
-    refused, full = f"refused {_count(result.frames.refused)}", sum(launch.total("tx_full") for launch in result.per_launch)
+    refused, full = (
+        f"refused {_count(result.frames.refused)}",
+        sum(launch.total("tx_full") for launch in result.per_launch),
+    )
     if full:
         refused += f", {_count(full)} times full"
-    if is_application(result):
+    if isinstance(result.figures, Application):
         return "asks", operations_text(result)
-    if is_latency(result):
+    if isinstance(result.figures, Latency):
         p50 = number(result, result.round_trips.rtt_p50_ns)
         asked = "" if result.frames.offered_pps is None else f"{short(result.frames.offered_pps)} requests/s, "
         answered = "" if p50 is None else f"RTT p50 {short(p50 / 1e3)} µs, "

@@ -22,6 +22,7 @@ from pytest_icbench.model.measurement import ESTIMATES, FLAT_FIELDS
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.model.trials import SearchLog
+from pytest_icbench.stats.quantiles import Estimate
 from tests.measurements import measurement
 
 

@@ -35,7 +35,11 @@ def test_a_devices_limit_is_found_between_its_bounds(refuses: bool, rate: Rate, 
     true_pps = 3e6 * pairs / (1 - (rate.loss_ratio or 0))
     assert (found.metric, found.verdict, found.ended_by, found.lower_bound) == (metric, None, "goal", False)
     assert found.searched.search is not None
-    assert (found.searched.search.reached, found.searched.search.evidence, found.searched.search.calibrated_on) == (True, None, "reference")
+    assert (found.searched.search.reached, found.searched.search.evidence, found.searched.search.calibrated_on) == (
+        True,
+        None,
+        "reference",
+    )
     assert found.searched.search_lower_pps is not None
     assert found.searched.search_upper_pps is not None
     assert found.searched.search_lower_pps <= true_pps * 1.0001 <= found.searched.search_upper_pps * 1.0002
@@ -105,7 +109,9 @@ def test_a_limit_that_the_reference_link_has_too_is_not_the_devices() -> None:
     assert found.frames.throughput_pps is not None
     assert found.frames.throughput_pps.high is None
     assert found.searched.search_upper_pps is not None
-    assert "the reference link loses more than 0.5 % there too" in str(found.searched.search and found.searched.search.evidence)
+    assert "the reference link loses more than 0.5 % there too" in str(
+        found.searched.search and found.searched.search.evidence
+    )
     assert reference.loads == []
 
 

@@ -57,7 +57,9 @@ def test_openmetrics_are_valid_and_say_what_the_results_say(results: list[Result
     text = openmetrics.text(results, skipped=3)
     families = {one.name: one for one in parser.text_string_to_metric_families(text)}
     last = {(one.case, one.dimension): one for one in results}
-    wanted = sorted(one.frames.throughput_pps or 0.0 for one in last.values() if one.is_number and one.dimension != "latency")
+    wanted = sorted(
+        one.frames.throughput_pps or 0.0 for one in last.values() if one.is_number and one.dimension != "latency"
+    )
     got = families.get("icbench_throughput_pps")
     assert sorted(sample.value for sample in got.samples) == wanted if got else wanted == []
     skipped = [s.value for s in families["icbench_cases"].samples if s.labels["verdict"] == "skipped"]

@@ -158,7 +158,9 @@ def test_undecided_is_an_answer() -> None:
         " Limit: the sender or receiver (basicfwd); the ring (ovs). Behind: linux-bridge 0.246."
     )
     alone = [
-        each.with_figures(throughput_pps=Estimate(each.frames.throughput_pps.value)) for each in results if each.frames.throughput_pps
+        each.with_figures(throughput_pps=Estimate(each.frames.throughput_pps.value))
+        for each in results
+        if each.frames.throughput_pps
     ]
     assert "ovs ≥ 14.2, linux-bridge 0.246 Mpps; basicfwd and ovs can carry more; too few launches to tell." in (
         answer(alone)[0].text

@@ -132,7 +132,9 @@ def test_entries_have_what_their_measurement_has() -> None:
     assert set(one.figures) == {"throughput_pps"}
     histogram = Histogram(((100, 50),), 100, 100, 100.0, 3)
     launches = tuple(replace(launch(5e6, index), rtt=histogram) for index in range(6))
-    found = replace(measured(Case("ovs", dimension="latency")), per_launch=launches, launches=6).with_figures(rtt_p99_ns=Estimate(100.0))
+    found = replace(measured(Case("ovs", dimension="latency")), per_launch=launches, launches=6).with_figures(
+        rtt_p99_ns=Estimate(100.0)
+    )
     latency = entry_of(found)
     assert latency is not None
     assert latency.figures["rtt_p50_ns"].launches == (100.0,) * 6
