@@ -31,7 +31,7 @@ from pytest_icbench.config.topology.fields import Table
 from pytest_icbench.driver.switch.abilities import Abilities, abilities
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.model.comparison import SideBySide
-from pytest_icbench.model.figures import KINDS, Application, Frames, Latency, Search, Startup, Throughput
+from pytest_icbench.model.figures import KINDS, Application, FrameFigures, Latency, Search, Startup, Throughput
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.function_facts import ChainAccount, FunctionWork
 from pytest_icbench.model.launch import EndpointWork, Launch, PairCounts, PairResult, SwitchPort, Window
@@ -234,7 +234,7 @@ def interface() -> str:
 def measurement_fields() -> str:
     """The fields of a measurement with type and meaning."""
     parts = [_rows_of_fields(Measurement)]
-    for kind in (Frames, *KINDS):
+    for kind in (FrameFigures, *KINDS):
         views = {"Search": "searched", "Throughput": "rates", "Latency": "round_trips"}
         parts += [f"### `measurement.{views.get(kind.__name__, kind.__name__.lower())}`", _rows_of_fields(kind)]
     return "\n\n".join(parts)
@@ -274,7 +274,7 @@ WRITTEN: dict[str, dict[str, Callable[[], str]]] = {
         "test": partial(keys_of, TestRecord),
         "result of a test": partial(keys_of, ResultPlace),
         "result": partial(keys_of, Measurement),
-        "frames": partial(keys_of, Frames),
+        "frames": partial(keys_of, FrameFigures),
         "throughput": partial(keys_of, Throughput),
         "searched": partial(keys_of, Search),
         "latency": partial(keys_of, Latency),

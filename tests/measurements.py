@@ -9,6 +9,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+from pytest_icbench.model import load
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.figures import AnyFigures, Application, Latency, Search, Startup, Throughput
@@ -55,9 +56,9 @@ _PLAIN = Measurement(
 
 def figures(case: Case, changed: Mapping[str, Any] = MappingProxyType({})) -> AnyFigures:
     """The figures of a valid measurement of a case."""
-    if case.app is not None:
+    if isinstance(case.load, load.Application):
         return Application()
-    if case.birth is not None:
+    if isinstance(case.load, load.Startup):
         return Startup()
     if case.dimension == "latency":
         return Latency(**_FRAMES, rtt_p50_ns=Estimate(20_000.0, 19_000.0, 21_000.0), rtt_samples=6000)
@@ -99,7 +100,9 @@ def with_values(found: M, changed: Mapping[str, Any]) -> M:
         value, low, high = (changed.get(end, part) for end, part in zip(ends, parts, strict=True))
         values[name] = None if value is None else Estimate(value, low, high)
     own = {name: value for name, value in values.items() if name in NAMES}
-    return replace(found, **own).with_figures(**{name: values[name] for name in values if name not in NAMES})
+    changes = {name: value for name, value in values.items() if name not in NAMES}
+    absent = {name for name, value in changes.items() if value is None and not hasattr(found.figures, name)}
+    return replace(found, **own).with_figures(**{name: changes[name] for name in changes.keys() - absent})
 
 
 def side_by_side(case: Case, decision: str, ratio: float, **more: Any) -> SideBySide:

@@ -214,7 +214,7 @@ def _plain(parts: _Parts) -> Measurement:
     offered = case
     load, of_pps = whole.frames.load, whole.frames.load_of_pps
     if load is not None and of_pps is not None:
-        offered = replace(case, rate=Rate.part_of_found(load, of_pps, case.senders))
+        offered = case.sending(rate=Rate.part_of_found(load, of_pps, case.senders))
     launches, rejected = _valid(parts.launches)
     gathered = parts.gathered(launches, rejected, "generator-bound")
     measurement = summarize(offered, parts.settings, gathered, parts.around)

@@ -94,7 +94,7 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True)
-class Frames(Figures):
+class FrameFigures(Figures):
     """The figures about frames of the workload: rates, accounts and effort.
 
     Attributes:
@@ -174,7 +174,7 @@ class Frames(Figures):
 
 
 @dataclass(frozen=True, slots=True)
-class Throughput(Frames):
+class Throughput(FrameFigures):
     """The figures of rates: at the maximum, at a given load, of a sweep, of a long run, of trains.
 
     Attributes:
@@ -188,7 +188,7 @@ class Throughput(Frames):
 
 
 @dataclass(frozen=True, slots=True)
-class Search(Frames):
+class Search(FrameFigures):
     """The figures of a rate that was searched for.
 
     Attributes:
@@ -203,7 +203,7 @@ class Search(Frames):
 
 
 @dataclass(frozen=True, slots=True)
-class Latency(Frames):
+class Latency(FrameFigures):
     """The figures of round trips.
 
     Attributes:

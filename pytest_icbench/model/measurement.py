@@ -26,7 +26,7 @@ from pytest_icbench.model.figures import (
     AnyFigures,
     Application,
     F,
-    Frames,
+    FrameFigures,
     Latency,
     Search,
     Startup,
@@ -203,9 +203,9 @@ class Measurement:
         return f"<{type(self).__name__} {self.case}: {text}>"
 
     @property
-    def frames(self) -> Frames:
+    def frames(self) -> FrameFigures:
         """The figures about frames of the workload; of applications and start-up all are None, or 0."""
-        return self.figures if isinstance(self.figures, Frames) else none_of(Frames)
+        return self.figures if isinstance(self.figures, FrameFigures) else none_of(FrameFigures)
 
     @property
     def rates(self) -> Throughput:
@@ -366,7 +366,7 @@ FLAT_FIELDS: Mapping[str, Any] = MappingProxyType(
 _ABSENT: Mapping[str, Any] = MappingProxyType(
     {
         name: value
-        for kind in (Frames, Throughput, Search, Latency, Application, Startup)
+        for kind in (FrameFigures, Throughput, Search, Latency, Application, Startup)
         for name, value in encode(none_of(kind)).items()
         if value is not None
     }

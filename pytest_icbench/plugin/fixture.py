@@ -253,7 +253,7 @@ class Icbench:
     ) -> Measurement:
         __tracebackhide__ = True
         where = self._benchmark.where
-        case = replace(self.case, dimension=dimension, rate=rate or self.case.rate)
+        case = replace(self.case, dimension=dimension).sending(rate=rate or self.case.rate)
         try:
             call = parse_overrides(overrides, where)
             settings = self._benchmark.settings
@@ -329,7 +329,7 @@ class Icbench:
         """Measures a candidate side by side with its base, or a case with the old version of a baseline."""
         base_case = self._run.base_of(case)
         offered = self._offered(case.base, settings) if case.rate.share else None
-        measured = case if offered is None else replace(case, rate=offered[0])
+        measured = case if offered is None else case.sending(rate=offered[0])
         allowed = allowances_of(self._benchmark.thresholds.margins(*case.ids), case.dimension)
         old = None if case.candidate is not None else replace(measured, candidate=base_case.candidate)
         candidate, base = self._run.measure_versions(measured, settings, allowed, old)
@@ -356,13 +356,13 @@ class Icbench:
     def _loaded(self, case: Case, settings: Settings) -> Measurement:
         """Measures at a share of a rate that is searched for first, once per run. Raises Invalid if none was found."""
         rate, rate_pps = self._offered(case, settings)
-        measured = self._run.measure(replace(case, rate=rate), settings)
+        measured = self._run.measure(case.sending(rate=rate), settings)
         named = replace(measured, case=case.id, axes=case.to_dict())
         return named.with_figures(load=case.rate.share, load_of_pps=rate_pps)
 
     def _offered(self, case: Case, settings: Settings) -> tuple[Rate, float]:
         """Returns the load of each pair and the rate of all pairs that it is a share of. Raises Invalid."""
-        whole = replace(case.undisturbed, dimension="throughput", rate=case.rate.searched)
+        whole = replace(case.undisturbed, dimension="throughput").sending(rate=case.rate.searched)
         search = self._searched(whole, settings)
         if search.verdict == Verdict.INVALID or not search.frames.throughput_pps:
             raise Invalid(search.reason or "no-forwarding", f"{whole.id}: {search.evidence or 'no rate was search'}")
@@ -384,7 +384,7 @@ class Icbench:
 
         if not case.rate.is_max or case.traffic.both or repetitions < 1:
             raise UsageError("back-to-back frames go one way at the maximum rate, once at least: omit rate, direction")
-        ndr = self._searched(replace(case, rate=Rate(loss_ratio=0.0)), settings)
+        ndr = self._searched(case.sending(rate=Rate(loss_ratio=0.0)), settings)
         proven = (
             None
             if ndr.verdict == Verdict.INVALID or not ndr.frames.throughput_pps

@@ -78,7 +78,7 @@ def _functions(results: Sequence[Result]) -> list[Sentence]:
         named = [f"{path_of(item)} {_part(plain_ratio(item))}" for item in group[:_FEW]]
         more = f"; and {len(group) - _FEW} more" if len(group) > _FEW else ""
         text = f"{'; '.join(named)} of the path without the function{more}."
-        out.append(Sentence(f"Left by functions, {key[2].app or _frames(key[2])}:", printable(text)))
+        out.append(Sentence(f"Left by functions, {key[2].load or _frames(key[2])}:", printable(text)))
     return out
 
 
@@ -253,7 +253,7 @@ def _fastest(ranked: Sequence[Ranking], lead: str) -> list[Sentence]:
         return []
     firsts = first_traffics(result for ranking in ranked for result in ranking.paths)
     chosen = [(ranking, key[2]) for ranking in ranked if (key := _key(ranking.paths[0])) in firsts]
-    common = len({load._replace(packet_size=0) for _, load in chosen}) == 1 and not firsts[0][2].app
+    common = len({load._replace(packet_size=0) for _, load in chosen}) == 1 and not firsts[0][2].load
     out = [Sentence(f"{lead}, {_frames(load) if common else load.say()}:", _of(ranking)) for ranking, load in chosen]
     if len(ranked) > len(chosen):
         wins = Counter(ranking.winner for ranking in ranked).most_common()

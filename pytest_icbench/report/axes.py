@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
-from pytest_icbench.model.birth import Crowd
 from pytest_icbench.model.figures import Figures
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import l2_gbps
@@ -62,8 +61,8 @@ class Traffic(NamedTuple):
         """The frames in words: ``64 B``, or ``simple (353.8 B on average)``."""
         return f"{self.mix} ({self.packet_size:.1f} B on average)" if self.mix else f"{self.packet_size:.0f} B"
 
-    app: str = ""
-    birth: bool = False
+    load: str = ""
+    paired: bool = True
 
     def say(self, *without: str) -> str:
         """Returns ``64 B, bursts of 32, 1vs1, max`` without the parts named, such as those on a chart's axis."""
@@ -77,10 +76,8 @@ class Traffic(NamedTuple):
             "pairs": f"{self.pairs}vs{self.pairs}",
             "rate": f"rate {self.rate}",
         }
-        if self.birth:
-            parts = {"birth": "containers created one after the other"}
-        if self.app:
-            parts = {"app": self.app, "pairs": parts["pairs"]}
+        if self.load:
+            parts = {"load": self.load, **({"pairs": parts["pairs"]} if self.paired else {})}
         texts = [text for name, text in parts.items() if name not in without]
         return ", ".join([*texts, *(["two hosts"] if self.remote else []), *([self.host] if self.host else [])])
 
@@ -100,8 +97,8 @@ def traffic(result: Result) -> Traffic:
         point.traffic.header or "",
         point.traffic.both,
         point.traffic.queues,
-        point.app or "",
-        point.birth is not None,
+        point.load.comparable,
+        point.load.PAIRED,
     )
 
 
@@ -174,7 +171,7 @@ def path_of(result: Result) -> str:
     Its run, and what else tells it from others of a report, follow in brackets.
     """
     point = result.point
-    parts = [result.switch if point.birth is None else _containers(point.birth)]
+    parts = [point.load.path(result.switch)]
     if point.port:
         parts[0] += f"+{point.port}"
     if point.variant_label:
@@ -191,14 +188,6 @@ def path_of(result: Result) -> str:
     parts += [flag for flag, on in (("blocking", point.blocking), ("touch", point.touch)) if on]
     of = ", ".join(filter(None, (result.run, result.apart)))
     return printable("-".join(parts) + (f" ({of})" if of else ""))
-
-
-def _containers(label: str) -> str:
-    """Returns the kind of containers that were created: ``netns``, ``netns every 25 ms``."""
-    crowd = Crowd.of(label)
-    if crowd is None:  # one that a later version knows
-        return label
-    return crowd.kind if crowd.every_ms is None else f"{crowd.kind} every {crowd.every_ms} ms"
 
 
 def gbps_per_pps(result: Result) -> float:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from pytest_icbench.model.birth import Crowd
+from pytest_icbench.model.load import Startup
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.axes import number, short
 from pytest_icbench.stats.quantiles import median
@@ -15,7 +15,8 @@ def _ms(time_ns: float | None) -> str:
 
 def just_in_time(result: Result) -> bool:
     """Whether clients call for the containers of a result."""
-    crowd = Crowd.of(result.point.birth or "")
+    load = result.point.load
+    crowd = load.crowd if isinstance(load, Startup) else None
     return crowd is not None and crowd.every_ms is not None
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from pytest_icbench.model.figures import Frames, Startup
+from pytest_icbench.model.figures import Application, FrameFigures, Startup
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import ORDER, Verdict
 from pytest_icbench.report import overview, remarks
@@ -100,10 +100,10 @@ def _several(texts: Iterable[str | None]) -> list[str]:
 
 def _loads(results: Sequence[Result]) -> str:
     """Returns what was sent: packet sizes, mixes by name, and the loads of applications."""
-    frames = [result.point.traffic for result in of_kind(results, Frames)]
+    frames = [result.point.traffic for result in of_kind(results, FrameFigures)]
     sizes = _sizes({traffic.mean_bytes for traffic in frames if traffic.mix is None})
     mixes = _several(f"mix {traffic.mix}" for traffic in frames if traffic.mix)
-    apps = _several(result.point.app for result in results if result.point.app)
+    apps = _several(result.point.load.label for result in of_kind(results, Application))
     return ", ".join(filter(None, [sizes, *mixes, *apps]))
 
 

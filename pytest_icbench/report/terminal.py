@@ -84,7 +84,7 @@ def _group(name: str, metric: str, group: Sequence[Result], where: In) -> list[s
 
 def _name(result: Result, common: Sequence[str]) -> str:
     """Returns the name of a row: of containers the part of the case's id that tells them apart."""
-    return label(result.case, common) if result.point.birth is None else printable(result.point.birth)
+    return printable(result.point.load.row or label(result.case, common))
 
 
 def _common(group: Sequence[Result]) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.measure.launch.validity import OFFERED_SHARE
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import DirectionResult, PairResult
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.path import DIRECTION_NAMES, Direction
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
@@ -36,7 +37,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("case", [replace(case, traffic=BOTH, rate=rate) for case, rate in CASES], ids=ids)
+@pytest.mark.parametrize("case", [case.sending(traffic=BOTH, rate=rate) for case, rate in CASES], ids=ids)
 def test_each_direction_is_accounted_for(session: HostSession, case: Case) -> None:
     with built(session, case) as rig:
         found = once(rig, case)
@@ -60,7 +61,7 @@ def test_each_direction_is_accounted_for(session: HostSession, case: Case) -> No
 @pytest.mark.parametrize("way", ["ab", "ba"])
 def test_a_forwarder_that_drops_in_one_direction_is_named_by_it(session: HostSession, way: Direction) -> None:
     """Each seventh frame of one direction is dropped, to the frame; of the other none."""
-    case = Case("forward-raw", mode=f"drop7+{way}", traffic=BOTH, burst=4, rate=Rate(5000))
+    case = Case("forward-raw", Frames(Frames(BOTH, 4, Rate(5000))), mode=f"drop7+{way}")
     with built(session, case) as rig:
         found = once(rig, case)
         launch = run_launch(rig, case, replace(ONCE, warmup_s=0.0))

@@ -11,6 +11,7 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.flows import NEW
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
 from tests.host.function_tools import SHORT, suricata, through
@@ -47,19 +48,21 @@ def account_for(session: HostSession, case: Case) -> None:
 @pytest.mark.parametrize(
     "case",
     [
-        Case("linux-bridge", function="acl10+deny30", api="raw-mmsg", rate=Rate(20_000), traffic=TEN),
-        Case("veth", function="firewall+deny30", api="raw-mmsg", rate=Rate(10_000), traffic=BOTH),
+        Case("linux-bridge", Frames(Frames(traffic=TEN, rate=Rate(20_000))), function="acl10+deny30", api="raw-mmsg"),
+        Case("veth", Frames(Frames(traffic=BOTH, rate=Rate(10_000))), function="firewall+deny30", api="raw-mmsg"),
         pytest.param(
             Case(
                 "veth",
+                Frames(Frames(traffic=Traffic().with_labels(NEW, None), rate=Rate(10_000))),
                 function="set100+deny30",
                 api="raw",
-                rate=Rate(10_000),
-                traffic=Traffic().with_labels(NEW, None),
             ),
             marks=pytest.mark.slow,
         ),
-        pytest.param(Case("ovs", function="firewall+deny30", rate=Rate(20_000), traffic=BOTH), marks=pytest.mark.slow),
+        pytest.param(
+            Case("ovs", Frames(Frames(traffic=BOTH, rate=Rate(20_000))), function="firewall+deny30"),
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=lambda case: str(case.id),
 )
@@ -72,14 +75,18 @@ def test_a_launch_accounts_for_each_denied_frame(session: HostSession, case: Cas
 def test_a_launch_through_suricata_accounts_for_each_denied_frame(session: HostSession, switch: str, api: str) -> None:
     session.binaries = suricata()
     traffic = replace(TEN, packet_size=100)
-    account_for(session, Case(switch, function="inspect10+deny30", api=api, rate=Rate(2000), traffic=traffic))
+    account_for(
+        session, Case(switch, Frames(Frames(traffic=traffic, rate=Rate(2000))), function="inspect10+deny30", api=api)
+    )
 
 
 @pytest.mark.slow
 def test_a_launch_through_vpp_accounts_for_each_denied_frame(session: HostSession) -> None:
-    account_for(session, Case("veth", function="vpp+acl10+deny30", api="raw-mmsg", rate=Rate(5000), traffic=TEN))
+    account_for(
+        session, Case("veth", Frames(Frames(traffic=TEN, rate=Rate(5000))), function="vpp+acl10+deny30", api="raw-mmsg")
+    )
 
 
 @pytest.mark.slow
 def test_a_launch_through_ip_pipeline_accounts_for_each_denied_frame(session: HostSession) -> None:
-    account_for(session, Case("testpmd", function="nat+acl10+deny30", rate=Rate(20_000), traffic=TEN))
+    account_for(session, Case("testpmd", Frames(Frames(traffic=TEN, rate=Rate(20_000))), function="nat+acl10+deny30"))

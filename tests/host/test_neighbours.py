@@ -16,6 +16,7 @@ from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.testbed import neighbour
@@ -27,7 +28,7 @@ from tests.host.rig_tools import NodeOption
 
 __all__ = ["clean", "session"]  # fixtures
 
-CASE = Case("veth", api="udp", burst=1, rate=Rate(2000), dimension="latency", neighbour="cpu")
+CASE = Case("veth", Frames(Frames(burst=1, rate=Rate(2000))), api="udp", dimension="latency", neighbour="cpu")
 
 
 def measured(

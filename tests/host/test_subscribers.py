@@ -11,6 +11,7 @@ import pytest
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.traffic import Traffic
@@ -26,10 +27,9 @@ SHORT = Settings(warmup_s=0.1, duration_s=0.5, window_s=0.05, drain_s=0.5, repea
 def test_frames_of_a_client_go_through_its_own_firewall(session: HostSession) -> None:
     case = Case(
         "linux-bridge",
+        Frames(Frames(traffic=Traffic(64, flows="4"), rate=Rate(4_000))),
         function="subscribers6+firewall+acl10",
         api="raw",
-        rate=Rate(4_000),
-        traffic=Traffic(64, flows="4"),
     )
     with through(session, case) as rig:
         with through(session, Case("veth", function="subscribers1", api="raw")) as alone:

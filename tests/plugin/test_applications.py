@@ -62,7 +62,7 @@ def test_a_group_keeps_the_switches_that_carry_sockets(pytester: pytest.Pytester
 
 
 def test_a_case_with_an_application_is_read_back() -> None:
-    case = Case("veth", app="redis:set", dimension="application")
+    case = Case("veth", Frames(Application("redis:set")), dimension="application")
     assert Case.from_dict(case.to_dict()) == case
     assert "app" not in Case("veth").to_dict(), "results of frames stay what they were"
 
@@ -110,6 +110,8 @@ def test_an_application_of_another_package_is_collected(pytester: pytest.Pyteste
         """
 from pytest_icbench import api
 from pytest_icbench.driver.application.redis import Redis
+from pytest_icbench.model.load import Application
+from pytest_icbench.model.load import Frames
 
 class Mine(Redis):
     name = "mine"

@@ -14,6 +14,7 @@ from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.summary.gathered import main_figure
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.figures import MAIN_FIGURES
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import LEAST_WARMUP_S, MOST_WARMUP_S
@@ -54,7 +55,7 @@ LAUNCHES = 6
 CASES = (
     Case("veth", api="udp-mmsg"),
     Case("ovs"),
-    Case("direct", dimension="latency", rate=Rate(1000), burst=4),
+    Case("direct", Frames(Frames(burst=4, rate=Rate(1000))), dimension="latency"),
 )
 
 

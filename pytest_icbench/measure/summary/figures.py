@@ -14,14 +14,14 @@ from pytest_icbench.measure.launch import hops
 from pytest_icbench.measure.summary.bottleneck import role_busy_share
 from pytest_icbench.measure.summary.rounds import by_round, over
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.figures import Frames, Latency, kept
+from pytest_icbench.model.figures import FrameFigures, Latency, kept
 from pytest_icbench.model.launch import DirectionResult, Launch, PairCounts, PairResult
 from pytest_icbench.model.path import Direction
 from pytest_icbench.model.traffic import l1_gbps, l2_gbps
 from pytest_icbench.stats.quantiles import Estimate, Histogram, median, merge
 from pytest_icbench.stats.student import over_merged, over_units
 
-OfFrames = TypeVar("OfFrames", bound=Frames)
+OfFrames = TypeVar("OfFrames", bound=FrameFigures)
 
 #: Names of the percentiles in a result.
 PERCENTILES: Mapping[str, float] = MappingProxyType(
@@ -29,7 +29,7 @@ PERCENTILES: Mapping[str, float] = MappingProxyType(
 )
 
 
-def frame_figures(case: Case, launches: Sequence[Launch]) -> Frames:
+def frame_figures(case: Case, launches: Sequence[Launch]) -> FrameFigures:
     """Returns the figures about frames of launches of the workload."""
     pps = over(launches, [launch.throughput_pps for launch in launches]) if launches else None
     effort = _Effort(launches)
@@ -37,7 +37,7 @@ def frame_figures(case: Case, launches: Sequence[Launch]) -> Frames:
     scheduled, sent, received, lost, denied = (
         _total(launches, name) for name in ("scheduled", "sent", "received", "lost", "denied")
     )
-    frames = Frames(
+    frames = FrameFigures(
         fairness=_fairness([pair.throughput_pps for pair in pairs]),
         offered_pps=median([launch.offered_pps for launch in launches]) if launches else None,
         scheduled=scheduled,
@@ -87,12 +87,12 @@ def with_rate(figures: OfFrames, case: Case, pps: Estimate | None, mean_bytes: f
     )
 
 
-def as_kind(kind: type[OfFrames], frames: Frames) -> OfFrames:
+def as_kind(kind: type[OfFrames], frames: FrameFigures) -> OfFrames:
     """Returns figures of a kind with those about frames."""
-    return kind(**{item.name: getattr(frames, item.name) for item in fields(Frames) if item.name != "kind"})
+    return kind(**{item.name: getattr(frames, item.name) for item in fields(FrameFigures) if item.name != "kind"})
 
 
-def latency_figures(frames: Frames, launches: Sequence[Launch], reference: Sequence[Launch]) -> Latency:
+def latency_figures(frames: FrameFigures, launches: Sequence[Launch], reference: Sequence[Launch]) -> Latency:
     """Returns the latency of all launches' merged histograms; without any if none was measured.
 
     Args:

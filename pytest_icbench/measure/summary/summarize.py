@@ -24,6 +24,7 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Endpoint, Veth
 from pytest_icbench.model.figures import AnyFigures, Search, Throughput, kept
 from pytest_icbench.model.launch import Launch
+from pytest_icbench.model.load import Application
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.old_version import OldVersion
 from pytest_icbench.model.settings import Settings
@@ -87,7 +88,7 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
     return Measurement(
         case=case.id,
         dimension=case.dimension,
-        metric=case.rate.metric if case.app is None else application_metric(around.open_loop),
+        metric=application_metric(around.open_loop) if isinstance(case.load, Application) else case.rate.metric,
         switch=case.switch,
         port=case.port,
         variant=case.variant_label,
@@ -135,7 +136,7 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
 def figures_of(case: Case, gathered: Gathered) -> AnyFigures:
     """Returns the figures of the launches, by the case's kind."""
     launches = gathered.launches
-    if case.app is not None:
+    if isinstance(case.load, Application):
         return application_figures(launches)
     frames = frame_figures(case, launches)
     if case.dimension == "latency":

@@ -78,7 +78,7 @@ def _chart(
     left_out = () if load.pairs > 1 else ("pairs",)
     rest = load.say("packet_size", *left_out, *(("rate",) if load.rate == "max" else ()))
     head = "Round trip" if latency else "Rate flat out" if metric == "frmol" else f"Rate ({metric})"
-    traffic_text = load.say(*left_out) if load.app else f"{load.frames}, {rest}"
+    traffic_text = load.say(*left_out) if load.load else f"{load.frames}, {rest}"
     best = rows[0]
     return Figure(
         id=name,

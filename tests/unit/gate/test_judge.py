@@ -17,6 +17,7 @@ from pytest_icbench.gate.judge import Policy, enforce, judge
 from pytest_icbench.gate.limits import BOOKKEEPING, LIMITABLE, Limit
 from pytest_icbench.gate.thresholds import load, parse
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.long_run import BackToBack
 from pytest_icbench.model.measurement import ESTIMATES, FLAT_FIELDS
 from pytest_icbench.model.rate import Rate
@@ -164,7 +165,13 @@ def test_invalid_comes_before_every_limit() -> None:
 
 def test_the_message_of_a_regression() -> None:
     case = Case(
-        "linux-bridge", api="raw-mmsg", traffic=Traffic(1500), switch_cores=12, blocking=True, touch=True, pairs=16
+        "linux-bridge",
+        Frames(Frames(Traffic(1500))),
+        api="raw-mmsg",
+        switch_cores=12,
+        blocking=True,
+        touch=True,
+        pairs=16,
     )
     with pytest.raises(Regression) as caught:
         enforce(judge(measurement(case, bottleneck="endpoint", bottleneck_evidence="ring full"), [limit("min", 7e6)]))
@@ -306,7 +313,7 @@ def test_a_file_that_is_no_text(tmp_path: Path) -> None:
 
 
 def test_no_verdict_about_loss_at_a_rate_that_was_not_offered() -> None:
-    found = measurement(Case("ovs", rate=Rate(10**6)), generator_bound=True, lost=0)
+    found = measurement(Case("ovs", Frames(Frames(rate=Rate(10**6)))), generator_bound=True, lost=0)
     judgement = judge(found, [limit("max", 0, "lost")])
     assert judgement.verdict == "INCONCLUSIVE"
     assert (judgement.findings[0].reason, judgement.findings[0].name) == ("bound", "lost")

@@ -13,6 +13,7 @@ from pytest_icbench.gate.entry import Baseline, Entry, entry_of
 from pytest_icbench.gate.judge import Judgement, Policy, judge
 from pytest_icbench.gate.margins import Margins
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.trials import SearchLog
@@ -31,7 +32,7 @@ SEARCHES = (544e3, 542e3, 520e3, 549e3, 544e3)
 
 def searched(pps: float, **changed: Any) -> Measurement:
     bounds = {"throughput_pps": pps, "throughput_pps_low": pps, "throughput_pps_high": pps * 1.005}
-    case = Case("ovs", rate=Rate(loss_ratio=0.0))
+    case = Case("ovs", Frames(Frames(rate=Rate(loss_ratio=0.0))))
     return measured(case, per_launch=(), **{"metric": "ndr", **bounds, **changed})
 
 

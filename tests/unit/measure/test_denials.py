@@ -20,6 +20,7 @@ from pytest_icbench.measure.measure import measure
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.denial import Denial, names_share
 from pytest_icbench.model.function_facts import ChainAccount, FunctionCounters, FunctionTerms
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
@@ -27,7 +28,12 @@ from tests.unit.measure.denied_outputs import couple
 from tests.unit.scripted_rig import EXECUTABLE, FAST, FRAMES, ScriptedRig
 
 DENIAL = Denial(30, 1000, 10_000)
-CASE = Case("veth", api="raw", rate=Rate(50_000), function="acl1000+deny30", traffic=Traffic().with_labels("100", None))
+CASE = Case(
+    "veth",
+    Frames(Frames(traffic=Traffic().with_labels("100", None), rate=Rate(50_000))),
+    api="raw",
+    function="acl1000+deny30",
+)
 TERMS = (FunctionTerms("acl1000+deny30", denial=DENIAL),)
 
 
@@ -126,7 +132,7 @@ def test_both_ends_are_told_which_flows_are_denied_and_those_of_other_cases_are_
     sender, receiver = (process.argv for process in rig.plan.processes[:2])
     assert sender[sender.index("--denied") + 1] == receiver[receiver.index("--peer-denied") + 1] == "30:1000:10000"
     for other in (
-        replace(CASE, traffic=Traffic()),
+        CASE.sending(traffic=Traffic()),
         replace(CASE, function="acl1000"),
         replace(CASE, function="route"),
     ):
@@ -145,7 +151,9 @@ def old(data: Any) -> Any:
 
 
 def test_a_stored_run_of_before_reads_back_as_before() -> None:
-    found = measure(ScriptedRig(), None, Case("veth", api="raw", rate=Rate(50_000)), FAST, executable=EXECUTABLE)
+    found = measure(
+        ScriptedRig(), None, Case("veth", Frames(Frames(rate=Rate(50_000))), api="raw"), FAST, executable=EXECUTABLE
+    )
     text = found.to_json()
     before = json.dumps(old(json.loads(text)))
     assert before != text
@@ -234,14 +242,14 @@ FIREWALL = Denial(30, 100, 5000, ("ba",))
 
 
 def test_of_a_firewall_side_b_has_the_denied_frames() -> None:
-    case = Case("veth", api="raw", function="firewall+deny30", traffic=replace(Traffic(), both=True))
+    case = Case("veth", Frames(Frames(replace(Traffic(), both=True))), api="raw", function="firewall+deny30")
     rig = DenyingRig(terms=(FunctionTerms("firewall+deny30", denial=FIREWALL),))
     leader, follower = (command.argv(EXECUTABLE) for command in list(commands(rig, case, FAST).values())[:2])
     assert "--denied" not in leader
     assert leader[leader.index("--peer-denied") + 1] == "30:100:5000"
     assert follower[follower.index("--denied") + 1] == "30:100:5000"
     assert "--peer-denied" not in follower
-    one_way = replace(case, traffic=Traffic())
+    one_way = case.sending(traffic=Traffic())
     assert not any("denied" in " ".join(command.argv(EXECUTABLE)) for command in commands(rig, one_way, FAST).values())
 
 

@@ -16,7 +16,7 @@ from pytest_icbench.gate.limits import Limit, find
 from pytest_icbench.measure.launch.round_trips import variation
 from pytest_icbench.measure.summary.figures import frame_figures, latency_figures
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.figures import Frames, Latency, types_of
+from pytest_icbench.model.figures import FrameFigures, Latency, types_of
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.stats.quantiles import Estimate, Histogram, merge
 from tests.measurements import measurement
@@ -33,7 +33,7 @@ def launch(rtt: Histogram, **fields: Any) -> Launch:
 
 
 def latency(launches: Sequence[Launch]) -> dict[str, Any]:
-    found = latency_figures(Frames(), launches, [])
+    found = latency_figures(FrameFigures(), launches, [])
     return {name: value for name in types_of(Latency) if (value := getattr(found, name)) is not None}
 
 

@@ -20,6 +20,7 @@ from pytest_icbench.measure.neighbours import ERROR_RATE, FEWEST_PAIRS, effect
 from pytest_icbench.measure.recompute import differences, recomputed
 from pytest_icbench.measure.reference import reference_case
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.neighbour import NeighbourUse, excludes_one
 from pytest_icbench.model.rate import Rate
@@ -28,7 +29,7 @@ from pytest_icbench.report.neighbours import effect as sentence
 from pytest_icbench.testbed.neighbour import RigView
 from tests.unit.scripted_rig import EXECUTABLE, FAST, ScriptedRig
 
-RTT = Case("linux-bridge", api="udp", rate=Rate(1000), dimension="latency", neighbour="stream")
+RTT = Case("linux-bridge", Frames(Frames(rate=Rate(1000))), api="udp", dimension="latency", neighbour="stream")
 
 
 def launches(*times: float) -> Any:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from pytest_icbench.model.case import AXES, Case
 from pytest_icbench.model.codec import DamagedData, decode
 from pytest_icbench.model.launch import Launch, Window
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.measurement import SCHEMA, Measurement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.stats.quantiles import Estimate
@@ -132,8 +133,8 @@ def test_a_line_of_an_earlier_version_lacks_what_there_was_not() -> None:
 
 
 def test_the_case_of_another_version() -> None:
-    found = made(Case("ovs", pairs=2, rate=Rate(1000), candidate="new"))
-    assert found.point == Case("ovs", pairs=2, rate=Rate(1000), candidate="new")
+    found = made(Case("ovs", Frames(Frames(rate=Rate(1000))), pairs=2, candidate="new"))
+    assert found.point == Case("ovs", Frames(Frames(rate=Rate(1000))), pairs=2, candidate="new")
     assert dataclasses.replace(found, axes={}).point == Case("ovs")
     later = {**found.axes, "rate": "of tomorrow", "weather": "fine"}
     assert dataclasses.replace(found, axes=later).point == Case("ovs", pairs=2, candidate="new")

@@ -20,7 +20,7 @@ from pytest_icbench.config.settings import NAMES
 from pytest_icbench.errors import Invalid
 from pytest_icbench.model.codec import keys
 from pytest_icbench.model.comparison import SideBySide
-from pytest_icbench.model.figures import Application, Frames, Latency, Search, Startup, Throughput
+from pytest_icbench.model.figures import Application, FrameFigures, Latency, Search, Startup, Throughput
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.launch import Launch, PairCounts, SwitchPort, Window
 from pytest_icbench.model.long_run import BackToBack, LossEvent
@@ -125,7 +125,7 @@ def test_every_limit_of_a_rate_has_a_row_that_says_what_to_do() -> None:
     ("heading", "cls"),
     [
         ("A result", Measurement),
-        ("Figures about frames", Frames),
+        ("Figures about frames", FrameFigures),
         ("Figures of throughput", Throughput),
         ("Figures of a search", Search),
         ("Figures of latency", Latency),
