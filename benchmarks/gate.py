@@ -106,7 +106,7 @@ def in_baseline(measurements: list[Measurement], random: Random) -> Iterator[tup
 def cases() -> list[Case]:
     switches = ("ovs", "vpp", "testpmd", "linux-bridge", "veth")
     sizes = range(MIN_FRAME_BYTES, MIN_FRAME_BYTES + CASES // len(switches))
-    return [Case(switch, Frames(Frames(Traffic(size)))) for switch in switches for size in sizes]
+    return [Case(switch, Frames(Traffic(size))) for switch in switches for size in sizes]
 
 
 def thresholds() -> str:

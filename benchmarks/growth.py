@@ -73,7 +73,7 @@ def available_mib() -> float:
 
 def measure(session: HostSession, switch: str, pairs: int, node: str) -> Row:
     driver = builtin_switches()[switch]
-    case = Case(switch, Frames(Frames(burst=1, rate=Rate(RATE_PPS))), pairs=pairs, blocking=driver.family == "kernel")
+    case = Case(switch, Frames(burst=1, rate=Rate(RATE_PPS)), pairs=pairs, blocking=driver.family == "kernel")
     driver().probe(session, None)
     workers = driver().needs(pairs, case.resolved_cores(driver)).pollers
     placement = plan(Topology.read(session.root), workers=workers, endpoints=2 * pairs, policy="auto")

@@ -64,7 +64,7 @@ def _cases() -> Iterator[Case]:
                         latency = rate is not None and rate % 2_000_000 == 0
                         yield Case(
                             switch,
-                            Frames(Frames(Traffic(size), burst, Rate(rate))),
+                            Frames(Traffic(size), burst, Rate(rate)),
                             pairs=pairs,
                             dimension="latency" if latency else "throughput",
                         )

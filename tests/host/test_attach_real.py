@@ -125,6 +125,6 @@ def test_containers_of_users_are_as_before(containers: Started, session: HostSes
         before, seen = states(pair), list[set[str]]()
         text = topology(*(f"{containers.kind}:{name}" for name in containers.names[-2:]))
         for api in (None, "raw-mmsg"):
-            passes(session, text, Case("attach", Frames(Frames(burst=1, rate=Rate(2000))), api=api), seen, pair)
+            passes(session, text, Case("attach", Frames(burst=1, rate=Rate(2000)), api=api), seen, pair)
         assert changes(before, pair) == []
         assert seen == [{pair[1].ip}, {pair[0].ip}] * 2

@@ -61,7 +61,7 @@ def test_each_direction_is_accounted_for(session: HostSession, case: Case) -> No
 @pytest.mark.parametrize("way", ["ab", "ba"])
 def test_a_forwarder_that_drops_in_one_direction_is_named_by_it(session: HostSession, way: Direction) -> None:
     """Each seventh frame of one direction is dropped, to the frame; of the other none."""
-    case = Case("forward-raw", Frames(Frames(BOTH, 4, Rate(5000))), mode=f"drop7+{way}")
+    case = Case("forward-raw", Frames(BOTH, 4, Rate(5000)), mode=f"drop7+{way}")
     with built(session, case) as rig:
         found = once(rig, case)
         launch = run_launch(rig, case, replace(ONCE, warmup_s=0.0))

@@ -72,7 +72,7 @@ class DropsAtHopFour(ForwarderFunction):
 
 @pytest.mark.slow
 def test_the_hop_that_drops_one_in_a_thousand_of_ten_is_named(session: HostSession) -> None:
-    case = Case("veth", Frames(Frames(rate=Rate(8_000))), function="leaky", chain=10, api="raw-mmsg")
+    case = Case("veth", Frames(rate=Rate(8_000)), function="leaky", chain=10, api="raw-mmsg")
     with in_place(DropsAtHopFour), through(session, case) as rig:
         found = measure(rig, None, case, SHORT)
     assert (found.verdict, found.evidence) == (None, None)
@@ -90,9 +90,7 @@ def test_the_round_trip_grows_with_the_delay_of_each_hop(session: HostSession) -
     p50_ns, least_ns, disturbed = {}, {}, 0
     settings = Settings(warmup_s=0.1, duration_s=0.6, drain_s=0.5, repeats=1, reference=False)
     for chain in (1, 4):
-        case = Case(
-            "veth", Frames(Frames(burst=1, rate=Rate(200))), function="delay20ms", chain=chain, dimension="latency"
-        )
+        case = Case("veth", Frames(burst=1, rate=Rate(200)), function="delay20ms", chain=chain, dimension="latency")
         with through(session, case) as rig:
             found = measure(rig, None, case, settings)
         assert (found.verdict, found.evidence) == (None, None)

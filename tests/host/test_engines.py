@@ -59,7 +59,7 @@ def test_an_engines_container_is_entered_and_leaves_nothing(session: HostSession
 
 def launched(session: HostSession, kind: str, pps: int) -> Launch:
     settings = Settings(warmup_s=0.1, duration_s=0.5, window_s=0.1, drain_s=0.2)
-    case = Case("veth", Frames(Frames(rate=Rate(pps))))
+    case = Case("veth", Frames(rate=Rate(pps)))
     with built(session, case, node=kind) as rig:
         return run_launch(rig, case, settings)
 

@@ -33,7 +33,7 @@ CYCLES = 2_000_000
 
 @pytest.mark.slow
 def test_a_change_arrives_after_the_delay_of_the_path(session: HostSession) -> None:
-    case = Case("forward-raw", Frames(Frames(burst=1, rate=Rate(trace=TRACE))), mode="delay200000us")
+    case = Case("forward-raw", Frames(burst=1, rate=Rate(trace=TRACE)), mode="delay200000us")
     with built(session, case) as rig:
         found = measure(rig, None, case, replace(SHORT, repeats=1, window_s=WINDOW_S, drain_s=1.0).following(TRACE))
     assert (found.verdict, found.evidence, found.metric) == (None, None, "trace")
@@ -49,7 +49,7 @@ def test_a_change_arrives_after_the_delay_of_the_path(session: HostSession) -> N
 def test_the_time_to_follow_is_that_of_the_queue_before_a_known_capacity(session: HostSession) -> None:
     require("lxc")
     step = Trace("step", ((200, 2500, 200, 200, 200),))
-    case = Case("veth", Frames(Frames(burst=1, rate=Rate(trace=step))), function=f"cost{CYCLES}", api="raw-mmsg")
+    case = Case("veth", Frames(burst=1, rate=Rate(trace=step)), function=f"cost{CYCLES}", api="raw-mmsg")
     # The function has a CPU that nothing else of the case has.
     placement = plan(Topology.read(session.root), workers=1, endpoints=2, policy="cooperative")
     placement = replace(placement, switch=(), functions=placement.switch)

@@ -48,19 +48,19 @@ def account_for(session: HostSession, case: Case) -> None:
 @pytest.mark.parametrize(
     "case",
     [
-        Case("linux-bridge", Frames(Frames(traffic=TEN, rate=Rate(20_000))), function="acl10+deny30", api="raw-mmsg"),
-        Case("veth", Frames(Frames(traffic=BOTH, rate=Rate(10_000))), function="firewall+deny30", api="raw-mmsg"),
+        Case("linux-bridge", Frames(traffic=TEN, rate=Rate(20_000)), function="acl10+deny30", api="raw-mmsg"),
+        Case("veth", Frames(traffic=BOTH, rate=Rate(10_000)), function="firewall+deny30", api="raw-mmsg"),
         pytest.param(
             Case(
                 "veth",
-                Frames(Frames(traffic=Traffic().with_labels(NEW, None), rate=Rate(10_000))),
+                Frames(traffic=Traffic().with_labels(NEW, None), rate=Rate(10_000)),
                 function="set100+deny30",
                 api="raw",
             ),
             marks=pytest.mark.slow,
         ),
         pytest.param(
-            Case("ovs", Frames(Frames(traffic=BOTH, rate=Rate(20_000))), function="firewall+deny30"),
+            Case("ovs", Frames(traffic=BOTH, rate=Rate(20_000)), function="firewall+deny30"),
             marks=pytest.mark.slow,
         ),
     ],
@@ -75,18 +75,16 @@ def test_a_launch_accounts_for_each_denied_frame(session: HostSession, case: Cas
 def test_a_launch_through_suricata_accounts_for_each_denied_frame(session: HostSession, switch: str, api: str) -> None:
     session.binaries = suricata()
     traffic = replace(TEN, packet_size=100)
-    account_for(
-        session, Case(switch, Frames(Frames(traffic=traffic, rate=Rate(2000))), function="inspect10+deny30", api=api)
-    )
+    account_for(session, Case(switch, Frames(traffic=traffic, rate=Rate(2000)), function="inspect10+deny30", api=api))
 
 
 @pytest.mark.slow
 def test_a_launch_through_vpp_accounts_for_each_denied_frame(session: HostSession) -> None:
     account_for(
-        session, Case("veth", Frames(Frames(traffic=TEN, rate=Rate(5000))), function="vpp+acl10+deny30", api="raw-mmsg")
+        session, Case("veth", Frames(traffic=TEN, rate=Rate(5000)), function="vpp+acl10+deny30", api="raw-mmsg")
     )
 
 
 @pytest.mark.slow
 def test_a_launch_through_ip_pipeline_accounts_for_each_denied_frame(session: HostSession) -> None:
-    account_for(session, Case("testpmd", Frames(Frames(traffic=TEN, rate=Rate(20_000))), function="nat+acl10+deny30"))
+    account_for(session, Case("testpmd", Frames(traffic=TEN, rate=Rate(20_000)), function="nat+acl10+deny30"))

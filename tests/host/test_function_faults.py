@@ -68,7 +68,7 @@ def test_a_function_that_dies_makes_one_sentence(session: HostSession) -> None:
 
 #: Long enough for a function to fail in the middle.
 LONG = Settings(warmup_s=0.1, duration_s=1.5, window_s=0.05, drain_s=0.3)
-WIRE = Case("veth", Frames(Frames(rate=Rate(20_000))), function="wire", api="raw-mmsg")
+WIRE = Case("veth", Frames(rate=Rate(20_000)), function="wire", api="raw-mmsg")
 
 
 def functions_of(rig: Rig) -> FunctionNodes:
@@ -147,7 +147,7 @@ def test_a_function_that_answers_by_icmp_in_mid_run_makes_one_sentence(session: 
     """The proof passes it, and then a quota ends, behind which the kernel answers each frame that it is unreachable."""
     quota = "table ip full { chain f { type filter hook forward priority 1; quota over 200 kbytes reject; }; }"
     session.configs = {"function:linux": {"nft": quota}}
-    case = Case("veth", Frames(Frames(rate=Rate(20_000))), function="route", api="udp-mmsg")
+    case = Case("veth", Frames(rate=Rate(20_000)), function="route", api="udp-mmsg")
     with through(session, case) as rig:
         found = measure(rig, None, case, SHORT)
     assert found.verdict == "INVALID"

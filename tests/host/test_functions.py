@@ -52,7 +52,7 @@ def test_a_function_does_its_work_between_the_ends(session: HostSession, case: C
 
 @pytest.mark.slow
 def test_a_figure_through_a_function_has_its_work(session: HostSession) -> None:
-    case = Case("veth", Frames(Frames(rate=Rate(20_000))), function="cost1000", api="udp-mmsg")
+    case = Case("veth", Frames(rate=Rate(20_000)), function="cost1000", api="udp-mmsg")
     with through(session, case) as rig:
         found = measure(rig, None, case, SHORT)
     assert (found.verdict, found.evidence) == (None, None)
@@ -65,8 +65,8 @@ def test_a_figure_through_a_function_has_its_work(session: HostSession) -> None:
 @pytest.mark.parametrize(
     "case",
     [
-        Case("direct", Frames(Frames(rate=Rate(20_000))), function="wire"),
-        Case("linux-bridge", Frames(Frames(rate=Rate(10_000))), function="nat", api="raw-mmsg"),
+        Case("direct", Frames(rate=Rate(20_000)), function="wire"),
+        Case("linux-bridge", Frames(rate=Rate(10_000)), function="nat", api="raw-mmsg"),
     ],
     ids=lambda case: str(case.id),
 )
@@ -157,9 +157,7 @@ def test_each_frame_of_new_flows_is_a_session_and_a_full_table_accounts_for_each
     size = Path("/proc/sys/net/netfilter/nf_conntrack_max")
     before = size.read_text(encoding="ascii")
     traffic = Traffic().with_labels(NEW, None)
-    case = Case(
-        "veth", Frames(Frames(traffic=traffic, rate=Rate(50_000))), function="nat+firewall+table5k", api="raw-mmsg"
-    )
+    case = Case("veth", Frames(traffic=traffic, rate=Rate(50_000)), function="nat+firewall+table5k", api="raw-mmsg")
     with through(session, case) as rig:
         found = measure(rig, None, case, SHORT)
     assert (found.verdict, found.evidence) == (None, None)
@@ -172,7 +170,7 @@ def test_each_frame_of_new_flows_is_a_session_and_a_full_table_accounts_for_each
 @pytest.mark.slow
 @pytest.mark.parametrize("function", ["firewall+table5k", "nat+table100k"])
 def test_a_table_of_ovs_has_as_many_sessions_as_it_is_set_to(session: HostSession, function: str) -> None:
-    case = Case("ovs", Frames(Frames(traffic=Traffic().with_labels(NEW, None), rate=Rate(20_000))), function=function)
+    case = Case("ovs", Frames(traffic=Traffic().with_labels(NEW, None), rate=Rate(20_000)), function=function)
     with through(session, case) as rig:
         found = measure(rig, None, case, SHORT)
     assert (found.verdict, found.evidence) == (None, None)
@@ -276,7 +274,7 @@ def test_a_wire_in_the_place_of_functions_over_vhost_user_is_found(
 def test_suricata_inspects_each_frame_and_tells_what_it_denied(session: HostSession, switch: str, api: str) -> None:
     """Skipped where there is no Suricata 7; ``PATH`` or ``ICBENCH_TEST_SURICATA`` names it."""
     session.binaries = suricata()
-    case = Case(switch, Frames(Frames(rate=Rate(2000))), function="inspect200+deny30", api=api)
+    case = Case(switch, Frames(rate=Rate(2000)), function="inspect200+deny30", api=api)
     with through(session, case) as rig:
         assert rig.prove() is None
         (counter,) = rig.functions()
@@ -296,9 +294,7 @@ def test_suricata_inspects_each_frame_and_tells_what_it_denied(session: HostSess
 def test_a_gateway_translates_denies_polices_and_inspects(session: HostSession) -> None:
     """Skipped where there is no Suricata 7, or no way to lead frames to it."""
     session.binaries = suricata()
-    case = Case(
-        "linux-bridge", Frames(Frames(rate=Rate(25_000))), function="nat+acl10+police20k+inspect50", api="raw-mmsg"
-    )
+    case = Case("linux-bridge", Frames(rate=Rate(25_000)), function="nat+acl10+police20k+inspect50", api="raw-mmsg")
     try:
         with through(session, case) as rig:
             assert rig.prove() is None

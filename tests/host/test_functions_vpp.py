@@ -61,7 +61,7 @@ def test_a_function_of_vpp_does_its_work(session: HostSession, function: str, pa
 
 
 def test_vpp_polices_frames_of_a_size(session: HostSession) -> None:
-    case = Case("testpmd", Frames(Frames(rate=Rate(60_000))), port="memif", function="police20k")
+    case = Case("testpmd", Frames(rate=Rate(60_000)), port="memif", function="police20k")
     with through(session, case) as rig:
         assert rig.prove() is None
         found = measure(rig, None, case, SHORT)
@@ -72,7 +72,7 @@ def test_vpp_polices_frames_of_a_size(session: HostSession) -> None:
 
 def test_a_table_of_vpp_has_as_many_sessions_as_it_is_set_to(session: HostSession) -> None:
     traffic = Traffic().with_labels(NEW, None)
-    case = Case("testpmd", Frames(Frames(traffic=traffic, rate=Rate(20_000))), port="memif", function="nat+table2k")
+    case = Case("testpmd", Frames(traffic=traffic, rate=Rate(20_000)), port="memif", function="nat+table2k")
     with through(session, case) as rig:
         found = measure(rig, None, case, SHORT)
     assert (found.verdict, found.evidence) == (None, None)

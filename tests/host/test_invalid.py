@@ -38,7 +38,7 @@ pytestmark = pytest.mark.slow
 
 CLONE_NEWNET = 0x40000000
 QUICK = Settings(warmup_s=0.1, duration_s=1.0, drain_s=0.3, repeats=2)
-BRIDGE = Case("linux-bridge", Frames(Frames(rate=Rate(2000))), api="raw")
+BRIDGE = Case("linux-bridge", Frames(rate=Rate(2000)), api="raw")
 
 
 def measured(
@@ -212,7 +212,7 @@ def test_a_machine_whose_clock_is_not_invariant(session: HostSession, tmp_path: 
 
 
 def test_a_rate_that_the_machine_cannot_offer(session: HostSession) -> None:
-    case = Case("veth", Frames(Frames(rate=Rate(50_000_000))), api="udp")
+    case = Case("veth", Frames(rate=Rate(50_000_000)), api="udp")
     with built(session, case, node="netns") as rig:
         sweep = measure(rig, None, case, replace(QUICK, duration_s=0.3))
         trips = measure(rig, None, replace(case, dimension="latency"), replace(QUICK, duration_s=0.3))

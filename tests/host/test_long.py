@@ -33,7 +33,7 @@ QUICK = Settings(warmup_s=0.1, drain_s=0.3)
 @pytest.mark.parametrize("dimension", ["throughput", "latency"])
 def test_the_windows_of_a_long_run_are_on_the_disk(session: HostSession, tmp_path: Path, dimension: str) -> None:
     path = tmp_path / "x.jsonl"
-    case = Case("veth", Frames(Frames(burst=4, rate=Rate(2000))), api="udp-mmsg")
+    case = Case("veth", Frames(burst=4, rate=Rate(2000)), api="udp-mmsg")
     with built(session, case) as rig:
         found = with_losses(measure(rig, None, case, soak_settings(QUICK, 2.0, path)))
     assert (found.verdict, found.launches, found.ended_by) == (None, 1, "repeats")
@@ -49,7 +49,7 @@ def test_the_windows_of_a_long_run_are_on_the_disk(session: HostSession, tmp_pat
 
 def test_a_switch_that_dies_in_a_long_run_leaves_its_windows(session: HostSession, tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
-    case = Case("testpmd", Frames(Frames(rate=Rate(20_000))))
+    case = Case("testpmd", Frames(rate=Rate(20_000)))
     with built(session, case) as rig:
         found = measured(
             rig, case, lambda _pids: os.kill(switch_pid(rig), signal.SIGKILL), soak_settings(QUICK, 20.0, path)

@@ -50,7 +50,7 @@ DPDK = [
     Case("direct", port="vhost-user-packed"),
     Case("direct", port="memif"),
     Case("testpmd"),
-    Case("testpmd", Frames(Frames(Traffic(1500))), touch=True),
+    Case("testpmd", Frames(Traffic(1500)), touch=True),
     Case("basicfwd"),
     Case("ovs"),
 ]
@@ -206,7 +206,7 @@ def test_the_preflight_names_the_direction_of_a_broken_path(
 ) -> None:
     """Side b's interface takes no frames of this size: what a asks never arrives."""
     monkeypatch.setattr(preflight_module, "PATIENCE_S", 0.7)
-    case = Case("linux-bridge", Frames(Frames(Traffic(512))), api="raw")
+    case = Case("linux-bridge", Frames(Traffic(512)), api="raw")
     with built(session, case) as rig:
         start, end = rig.start, rig.end
 

@@ -28,7 +28,7 @@ from tests.host.rig_tools import NodeOption
 
 __all__ = ["clean", "session"]  # fixtures
 
-CASE = Case("veth", Frames(Frames(burst=1, rate=Rate(2000))), api="udp", dimension="latency", neighbour="cpu")
+CASE = Case("veth", Frames(burst=1, rate=Rate(2000)), api="udp", dimension="latency", neighbour="cpu")
 
 
 def measured(

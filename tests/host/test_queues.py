@@ -97,7 +97,7 @@ def measure(session: HostSession, case: Case, *, kept: bool) -> None:
 
 
 def test_frames_are_in_the_queues_that_their_hash_says(session: HostSession) -> None:
-    measure(session, Case("testpmd", Frames(Frames(traffic=Traffic(flows=f"{FLOWS}", queues=2), rate=RATE))), kept=True)
+    measure(session, Case("testpmd", Frames(traffic=Traffic(flows=f"{FLOWS}", queues=2), rate=RATE)), kept=True)
 
 
 @pytest.mark.slow
@@ -118,14 +118,14 @@ def test_every_path_with_queues_keeps_its_accounts(
     session: HostSession, switch: str, port: str | None, queues: int, kept: bool
 ) -> None:
     traffic = Traffic(128, flows=f"{FLOWS}", queues=queues)
-    measure(session, Case(switch, Frames(Frames(traffic=traffic, rate=RATE)), port=port, touch=True), kept=kept)
+    measure(session, Case(switch, Frames(traffic=traffic, rate=RATE), port=port, touch=True), kept=kept)
 
 
 @pytest.mark.slow
 def test_both_directions_and_as_fast_as_it_goes(session: HostSession) -> None:
     """Where queues are full, frames wait for them or are lost, and none is forgotten."""
     traffic = Traffic(flows=f"{FLOWS}", queues=2, both=True)
-    with built(session, Case("ovs", Frames(Frames(traffic=traffic, rate=RATE)))) as rig:
+    with built(session, Case("ovs", Frames(traffic=traffic, rate=RATE))) as rig:
         check(launched(rig, rig.case), rig, kept=False)
         fast = rig.case.sending(traffic=replace(traffic, both=False), rate=Rate())
         check(launched(rig, fast), rig, kept=False)
@@ -133,7 +133,7 @@ def test_both_directions_and_as_fast_as_it_goes(session: HostSession) -> None:
 
 @pytest.mark.slow
 def test_round_trips_come_back_by_their_queue(session: HostSession) -> None:
-    case = Case("testpmd", Frames(Frames(Traffic(flows=f"{FLOWS}", queues=2), 4, RATE)), dimension="latency")
+    case = Case("testpmd", Frames(Traffic(flows=f"{FLOWS}", queues=2), 4, RATE), dimension="latency")
     with built(session, case) as rig:
         launch = launched(rig, case)
     (pair,) = launch.pairs
@@ -148,7 +148,7 @@ def test_round_trips_come_back_by_their_queue(session: HostSession) -> None:
 @pytest.mark.parametrize("name", ["ovs", "testpmd"])
 def test_queues_are_spread_over_workers(session: HostSession, name: str) -> None:
     """Each of two workers takes in the frames of its queue, as the switch counts them."""
-    case = Case(name, Frames(Frames(Traffic(flows=f"{FLOWS}", queues=2), 4, Rate(2000))), switch_cores=2)
+    case = Case(name, Frames(Traffic(flows=f"{FLOWS}", queues=2), 4, Rate(2000)), switch_cores=2)
     try:
         builtin_switches()[name]().probe(session, None)
     except Unsupported as reason:

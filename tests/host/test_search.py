@@ -22,7 +22,7 @@ __all__ = ["clean", "session"]  # fixtures
 pytestmark = pytest.mark.slow
 
 #: So many cycles a frame that no endpoint of a present machine is slower.
-CASE = Case("forward", Frames(Frames(rate=Rate(loss_ratio=0.1))), mode="cost100000")
+CASE = Case("forward", Frames(rate=Rate(loss_ratio=0.1)), mode="cost100000")
 
 
 def test_a_search_ends_between_bounds_and_keeps_every_trial(session: HostSession) -> None:
@@ -56,7 +56,7 @@ def test_a_search_ends_between_bounds_and_keeps_every_trial(session: HostSession
 
 
 def test_a_search_over_sockets_runs_without_a_reference(session: HostSession) -> None:
-    case = Case("veth", Frames(Frames(rate=Rate(loss_ratio=0.1))), api="udp-mmsg")
+    case = Case("veth", Frames(rate=Rate(loss_ratio=0.1)), api="udp-mmsg")
     settings = Settings(warmup_s=0.1, search_trial_s=0.1, search_sum_s=0.2, search_width=0.2, search_time_s=20.0)
     with built(session, case, node="netns") as rig:
         found = measure(rig, None, case, settings)
@@ -73,7 +73,7 @@ def test_a_search_over_sockets_runs_without_a_reference(session: HostSession) ->
 
 
 def test_a_sweep_takes_its_maximum_from_fresh_launches(session: HostSession) -> None:
-    case = Case("linux-bridge", Frames(Frames(rate=Rate(loads=(5_000, 20_000)))), api="udp-mmsg")
+    case = Case("linux-bridge", Frames(rate=Rate(loads=(5_000, 20_000))), api="udp-mmsg")
     settings = Settings(warmup_s=0.1, duration_s=0.3, drain_s=0.3, repeats=2)
     with built(session, case, node="netns") as rig:
         found = measure(rig, None, case, settings)

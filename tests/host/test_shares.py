@@ -29,7 +29,7 @@ def test_functions_get_their_parts_of_a_cpu(session: HostSession, share: str | N
     require("lxc")
     case = Case(
         "veth",
-        Frames(Frames(burst=8, rate=Rate(12_000))),
+        Frames(burst=8, rate=Rate(12_000)),
         function="cost20000",
         share=share,
         cap=cap,
@@ -61,7 +61,7 @@ def test_functions_get_their_parts_of_a_cpu(session: HostSession, share: str | N
 def test_different_functions_share_a_cpu(session: HostSession, dimension: Dimension) -> None:
     case = Case(
         "veth",
-        Frames(Frames(burst=8, rate=Rate(4_000))),
+        Frames(burst=8, rate=Rate(4_000)),
         dimension=dimension,
         function="wire:2xcost20000",
         pairs=3,

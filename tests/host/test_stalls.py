@@ -30,8 +30,8 @@ __all__ = ["clean", "session"]  # fixtures
 
 STALL_S = 0.3
 LENGTHS = Settings(warmup_s=0.1, duration_s=1.5, window_s=0.05, drain_s=0.5)
-SOCKETS = Case("veth", Frames(Frames(burst=1, rate=Rate(1000))), api="udp-mmsg", dimension="latency")
-MEMIF = Case("direct", Frames(Frames(burst=4, rate=Rate(100_000))), port="memif", dimension="latency")
+SOCKETS = Case("veth", Frames(burst=1, rate=Rate(1000)), api="udp-mmsg", dimension="latency")
+MEMIF = Case("direct", Frames(burst=4, rate=Rate(100_000)), port="memif", dimension="latency")
 CLIENT, SERVER = 0, 1
 
 

@@ -27,7 +27,7 @@ SHORT = Settings(warmup_s=0.1, duration_s=0.5, window_s=0.05, drain_s=0.5, repea
 def test_frames_of_a_client_go_through_its_own_firewall(session: HostSession) -> None:
     case = Case(
         "linux-bridge",
-        Frames(Frames(traffic=Traffic(64, flows="4"), rate=Rate(4_000))),
+        Frames(traffic=Traffic(64, flows="4"), rate=Rate(4_000)),
         function="subscribers6+firewall+acl10",
         api="raw",
     )

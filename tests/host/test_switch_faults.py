@@ -59,7 +59,7 @@ def test_a_switch_that_was_killed_is_told_with_the_end_of_its_log(session: HostS
 
 @pytest.mark.parametrize("name", ["vpp", "snabb"])
 def test_a_switch_that_is_killed_in_mid_run_is_the_one_that_is_named(session: HostSession, name: str) -> None:
-    case = Case(name, Frames(Frames(rate=Rate(1000))))
+    case = Case(name, Frames(rate=Rate(1000)))
     with built(session, case) as rig:
         there_and_back(rig, case)
         (pid,) = userspace_pids(rig)

@@ -170,7 +170,7 @@ def test_the_time_after_which_snabb_forgets_is_the_users(clean: None) -> None:
 
 @pytest.mark.parametrize("name", MADE)
 def test_jumbo_frames(session: HostSession, name: str) -> None:
-    case = Case(name, Frames(Frames(Traffic(9000))))
+    case = Case(name, Frames(Traffic(9000)))
     with built(session, case) as rig:
         assert_heard(there_and_back(rig, case))
         assert_heard(one_way(rig, case, 5000))

@@ -82,7 +82,7 @@ def _read(path: Path) -> bytes:
 
 
 def test_names_cpus_and_addresses_are_the_containers(session: HostSession) -> None:
-    rig = rig_of(session, Case("linux-bridge", Frames(Frames(rate=Rate(2000)))))
+    rig = rig_of(session, Case("linux-bridge", Frames(rate=Rate(2000))))
     rig.build()
     try:
         for container in TOPOLOGY.containers:
@@ -134,7 +134,7 @@ def on_the_wire(session: HostSession, rig: Rig) -> list[bytes]:
 
 
 def test_sockets_and_addresses_of_dpdk_endpoints(session: HostSession) -> None:
-    rig = rig_of(session, Case("direct", Frames(Frames(rate=Rate(2000)))))
+    rig = rig_of(session, Case("direct", Frames(rate=Rate(2000))))
     rig.build()
     try:
         for endpoint, container in zip(rig.endpoints, TOPOLOGY.containers, strict=True):

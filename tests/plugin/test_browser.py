@@ -45,18 +45,14 @@ pytest.importorskip("vl_convert", reason="no figures without vl-convert-python")
 
 
 def cases() -> list[Case]:
-    found = [
-        Case(switch, Frames(Frames(Traffic(size)))) for switch in ("ovs", "vpp", "testpmd") for size in (64, 512, 1500)
-    ]
+    found = [Case(switch, Frames(Traffic(size))) for switch in ("ovs", "vpp", "testpmd") for size in (64, 512, 1500)]
     found += [
-        Case(switch, Frames(Frames(rate=Rate(load))))
-        for switch in ("ovs", "vpp")
-        for load in (1_000_000, 2_000_000, 4_000_000)
+        Case(switch, Frames(rate=Rate(load))) for switch in ("ovs", "vpp") for load in (1_000_000, 2_000_000, 4_000_000)
     ]
     found += [Case(switch, pairs=2) for switch in ("ovs", "vpp")]
     sizes = (64, 1500)
     found += [
-        Case(switch, Frames(Frames(Traffic(size), 4, Rate(1000))), pairs=1, dimension="latency")
+        Case(switch, Frames(Traffic(size), 4, Rate(1000)), pairs=1, dimension="latency")
         for switch in ("ovs", "snabb")
         for size in sizes
     ]

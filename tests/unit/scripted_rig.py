@@ -28,8 +28,8 @@ from pytest_icbench.model.switch_facts import Batches, Busy, PortCounters
 EXECUTABLE = Path("/w")
 FAST = Settings(warmup_s=0.0, duration_s=0.06, window_s=0.02, drain_s=0.02, repeats=3)
 MAX = Case("veth", api="udp")
-PACED = Case("veth", Frames(Frames(rate=Rate(1000))), api="udp")
-RTT = Case("veth", Frames(Frames(rate=Rate(1000))), api="udp", dimension="latency")
+PACED = Case("veth", Frames(rate=Rate(1000)), api="udp")
+RTT = Case("veth", Frames(rate=Rate(1000)), api="udp", dimension="latency")
 FRAMES = 1000
 
 

@@ -94,7 +94,7 @@ def timeless(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def find(rig: Model, beside: Model | None = None, rate: Rate = PDR, pairs: int = 1, **settings: Any) -> Measurement:
-    case = Case("testpmd", Frames(Frames(rate=rate)), pairs=pairs)
+    case = Case("testpmd", Frames(rate=rate), pairs=pairs)
     told: list[Progress] = []
     facts = {"endpoints": ["vhost-user"] * 2 * pairs, "cpus": {"endpoints": [*range(2 * pairs)]}}
     around = Surroundings("dedicated", (), treatment=facts)

@@ -120,10 +120,10 @@ def check(settings: Settings) -> Found:
             settings.tell(case.switch)
             with rigs.built(session, case, settings) as rig:
                 rows.append(flat_out(rig, case))
-                found, shares = stopped(rig, Case(case.switch, Frames(Frames(rate=RATE))))
+                found, shares = stopped(rig, Case(case.switch, Frames(rate=RATE)))
                 rows += found
                 data["received_share"][case.switch] = shares
-        impaired = [Case("forward", Frames(Frames(burst=4, rate=SLOW)), mode=f"{kind}{EVERY}") for kind in IMPAIRMENTS]
+        impaired = [Case("forward", Frames(burst=4, rate=SLOW), mode=f"{kind}{EVERY}") for kind in IMPAIRMENTS]
         impaired, missing = rigs.can_run(session, impaired)
         for case in impaired:
             settings.tell(case.id)

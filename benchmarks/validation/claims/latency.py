@@ -55,7 +55,7 @@ FIGURES = {
 }
 
 DELAYS_US = (10, 100, 1000)
-STALLED = Case("direct", Frames(Frames(burst=1, rate=Rate(1000))), dimension="latency")
+STALLED = Case("direct", Frames(burst=1, rate=Rate(1000)), dimension="latency")
 STALL_S = 0.05
 LEAST_MAX_NS, LEAST_P999_NS = 49_000_000, 35_000_000
 

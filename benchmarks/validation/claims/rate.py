@@ -50,7 +50,7 @@ FIGURES = {
 RATES = (1_000, 100_000, 1_000_000)
 WITNESSED = (1_000, 100_000)
 TOLERANCE = 0.001
-LINK = Case("direct", Frames(Frames(burst=1)), port="memif")
+LINK = Case("direct", Frames(burst=1), port="memif")
 #: Frames: 4 ms at 1 Mpps, in which the receiver may be off its CPU. The claim is about the sender.
 RING = 4096
 #: Parts of the frames at which a distribution is kept: half of them down to one in a million.

@@ -95,7 +95,7 @@ def check(settings: Settings) -> Found:
 @contextmanager
 def forwarder(cost: int, settings: Settings) -> Iterator[tuple[Rig, Rig, Case]]:
     """The forwarder with its reference link on the same CPUs, and the case."""
-    case = Case("forward", Frames(Frames(rate=PDR)), mode=f"cost{cost}")
+    case = Case("forward", Frames(rate=PDR), mode=f"cost{cost}")
     beside = reference_case(case, "vhost-user", family="dpdk")
     assert beside is not None
     with HostSession(UNDO_KINDS) as session:

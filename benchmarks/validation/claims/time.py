@@ -55,7 +55,7 @@ LAUNCHES = 6
 CASES = (
     Case("veth", api="udp-mmsg"),
     Case("ovs"),
-    Case("direct", Frames(Frames(burst=4, rate=Rate(1000))), dimension="latency"),
+    Case("direct", Frames(burst=4, rate=Rate(1000)), dimension="latency"),
 )
 
 

@@ -22,7 +22,7 @@ from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.store import baselines, waivers
 from tests.baselines import HOST, entry, keep_sessions, measured, scaled
 
-BIG = Case("ovs", Frames(Frames(Traffic(1500))))
+BIG = Case("ovs", Frames(Traffic(1500)))
 
 
 @pytest.fixture(autouse=True)

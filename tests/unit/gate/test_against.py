@@ -109,7 +109,7 @@ def test_the_message_has_the_change_its_interval_and_what_was_allowed() -> None:
 
 def test_no_such_case() -> None:
     assert judged(measured()).verdict == "NO_BASELINE"
-    assert judged(measured(), entry(Case("ovs", Frames(Frames(Traffic(128)))))).verdict == "NO_BASELINE"
+    assert judged(measured(), entry(Case("ovs", Frames(Traffic(128))))).verdict == "NO_BASELINE"
     assert judged(measured(), latency_entry(20e3)).verdict == "NO_BASELINE"
     # A limit that holds is no comparison; one that is missed is a regression all the same.
     assert judged(measured(), toml='["*"]\nmin_throughput_pps = 1').verdict == "NO_BASELINE"

@@ -166,7 +166,7 @@ def test_invalid_comes_before_every_limit() -> None:
 def test_the_message_of_a_regression() -> None:
     case = Case(
         "linux-bridge",
-        Frames(Frames(Traffic(1500))),
+        Frames(Traffic(1500)),
         api="raw-mmsg",
         switch_cores=12,
         blocking=True,
@@ -313,7 +313,7 @@ def test_a_file_that_is_no_text(tmp_path: Path) -> None:
 
 
 def test_no_verdict_about_loss_at_a_rate_that_was_not_offered() -> None:
-    found = measurement(Case("ovs", Frames(Frames(rate=Rate(10**6)))), generator_bound=True, lost=0)
+    found = measurement(Case("ovs", Frames(rate=Rate(10**6))), generator_bound=True, lost=0)
     judgement = judge(found, [limit("max", 0, "lost")])
     assert judgement.verdict == "INCONCLUSIVE"
     assert (judgement.findings[0].reason, judgement.findings[0].name) == ("bound", "lost")

@@ -32,7 +32,7 @@ SEARCHES = (544e3, 542e3, 520e3, 549e3, 544e3)
 
 def searched(pps: float, **changed: Any) -> Measurement:
     bounds = {"throughput_pps": pps, "throughput_pps_low": pps, "throughput_pps_high": pps * 1.005}
-    case = Case("ovs", Frames(Frames(rate=Rate(loss_ratio=0.0))))
+    case = Case("ovs", Frames(rate=Rate(loss_ratio=0.0)))
     return measured(case, per_launch=(), **{"metric": "ndr", **bounds, **changed})
 
 

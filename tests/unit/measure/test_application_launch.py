@@ -19,14 +19,14 @@ from pytest_icbench.measure.summary.summarize import Surroundings, summarize
 from pytest_icbench.model.application import ApplicationLoad, ApplicationRun, ClientFigures
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
-from pytest_icbench.model.load import Application, Frames
+from pytest_icbench.model.load import Application
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rig import LaunchPlan, Polled, Question, Usage
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.switch_facts import Busy
 from tests.unit.scripted_rig import ScriptedRig
 
-CASE = Case("veth", Frames(Application("redis")), dimension="application")
+CASE = Case("veth", Application("redis"), dimension="application")
 SETTINGS = Settings(duration_s=1.0)
 HEAD = (
     '"test","rps","avg_latency_ms","min_latency_ms","p50_latency_ms","p95_latency_ms","p99_latency_ms","max_latency_ms"'

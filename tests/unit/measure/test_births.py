@@ -10,7 +10,7 @@ from pytest_icbench.measure.summary.births import growth, summarize_births
 from pytest_icbench.measure.summary.summarize import Surroundings
 from pytest_icbench.model.birth import Births, Idle
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.load import Frames, Startup
+from pytest_icbench.model.load import Startup
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import Verdict
@@ -20,7 +20,7 @@ def measured(times: tuple[int, ...], *, asked: int, failure: str | None = None) 
     idle = (Idle(len(times), len(times) * 300_000, len(times) * 0.001),) if times else ()
     births = Births("netns", asked, times, process_ns=times, idle=idle)
     around = Surroundings(placement="cooperative", endpoints=())
-    case = Case("veth", Frames(Startup(f"netns:{asked}")), dimension="birth")
+    case = Case("veth", Startup(f"netns:{asked}"), dimension="birth")
     return summarize_births(case, Settings(), births, around, failure=failure, started_at=1.0, duration_s=2.0)
 
 

@@ -20,7 +20,7 @@ from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.report import remarks
 from tests.unit.scripted_rig import FAST, FRAMES, ScriptedRig, one, run, silent_from
 
-BOTH = Case("veth", Frames(Frames(Traffic(both=True))), api="udp")
+BOTH = Case("veth", Frames(Traffic(both=True)), api="udp")
 WINDOWS = 3
 #: What arrives of a window's frames in each direction.
 THERE, BACK = FRAMES - 10, FRAMES - 1

@@ -68,7 +68,7 @@ def test_another_burst_is_found(bucket: int, words: str) -> None:
     told = wrong_burst([POLICER], trains(POLICER, bucket, 400, 1e6))
     assert told is not None
     assert told.startswith(words)
-    assert wrong_burst([POLICER.sending(burst=None)], trains(POLICER, bucket, 400, 1e6)) is None
+    assert wrong_burst([replace(POLICER, burst=None)], trains(POLICER, bucket, 400, 1e6)) is None
 
 
 def test_trains_are_longer_than_bursts_and_rest_until_the_bucket_is_full() -> None:
@@ -97,9 +97,9 @@ class PolicedRig(ScriptedRig):
 
 @pytest.mark.parametrize(("burst", "reason"), [(None, None), (200, None), (90, "function"), (900, "function")])
 def test_a_case_has_its_burst_proven_once(burst: int | None, reason: str | None) -> None:
-    terms = (replace(POLICER, set_pps=10_000).sending(burst=burst),)
+    terms = (replace(POLICER, set_pps=10_000, burst=burst),)
     rig = PolicedRig(path=lambda sent: sent // 5, terms=terms)
-    case = Case("veth", Frames(Frames(rate=Rate(50_000))), api="udp", function="police10k")
+    case = Case("veth", Frames(rate=Rate(50_000)), api="udp", function="police10k")
     found = measure(rig, None, case, FAST, executable=EXECUTABLE)
     assert (found.reason, found.launches) == (reason, 0 if reason else 3), found.evidence
     assert rig.log.count("rig launch") == (1 if reason else 3 + (burst is not None))

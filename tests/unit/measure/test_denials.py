@@ -30,7 +30,7 @@ from tests.unit.scripted_rig import EXECUTABLE, FAST, FRAMES, ScriptedRig
 DENIAL = Denial(30, 1000, 10_000)
 CASE = Case(
     "veth",
-    Frames(Frames(traffic=Traffic().with_labels("100", None), rate=Rate(50_000))),
+    Frames(traffic=Traffic().with_labels("100", None), rate=Rate(50_000)),
     api="raw",
     function="acl1000+deny30",
 )
@@ -152,7 +152,7 @@ def old(data: Any) -> Any:
 
 def test_a_stored_run_of_before_reads_back_as_before() -> None:
     found = measure(
-        ScriptedRig(), None, Case("veth", Frames(Frames(rate=Rate(50_000))), api="raw"), FAST, executable=EXECUTABLE
+        ScriptedRig(), None, Case("veth", Frames(rate=Rate(50_000)), api="raw"), FAST, executable=EXECUTABLE
     )
     text = found.to_json()
     before = json.dumps(old(json.loads(text)))
@@ -242,7 +242,7 @@ FIREWALL = Denial(30, 100, 5000, ("ba",))
 
 
 def test_of_a_firewall_side_b_has_the_denied_frames() -> None:
-    case = Case("veth", Frames(Frames(replace(Traffic(), both=True))), api="raw", function="firewall+deny30")
+    case = Case("veth", Frames(replace(Traffic(), both=True)), api="raw", function="firewall+deny30")
     rig = DenyingRig(terms=(FunctionTerms("firewall+deny30", denial=FIREWALL),))
     leader, follower = (command.argv(EXECUTABLE) for command in list(commands(rig, case, FAST).values())[:2])
     assert "--denied" not in leader

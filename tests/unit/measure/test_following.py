@@ -28,7 +28,7 @@ from tests.measurements import result
 from tests.unit.scripted_rig import ScriptedRig
 
 SECOND_NS = 1_000_000_000
-CASE = Case("veth", Frames(Frames(rate=Rate(trace=Trace("up", ((1000, 3000, 3000, 1000),))))))
+CASE = Case("veth", Frames(rate=Rate(trace=Trace("up", ((1000, 3000, 3000, 1000),)))))
 
 
 def launch(*received: int, late_ns: int = 0) -> Any:
@@ -145,7 +145,7 @@ def test_a_trace_is_a_rate_that_results_keep_whole(tmp_path: Path) -> None:
     assert isinstance(rate, Rate)
     assert rate == Rate(trace=Trace("my_day", ((15000, 30000, 0), (0, 5, 1))))
     assert (str(rate), rate.metric, rate.is_max, rate.at_limit) == ("trace:my_day", "trace", False, False)
-    case = Case("veth", Frames(Frames(rate=rate)), pairs=2)
+    case = Case("veth", Frames(rate=rate), pairs=2)
     assert case.id == "veth-64B-b32-2vs2-Rtrace:my_day"
     assert Case.from_dict(case.to_dict()) == case
     assert Rate.from_json("trace:steps:1M") == Rate(trace=Trace("steps:1M"))

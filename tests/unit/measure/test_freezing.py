@@ -22,7 +22,7 @@ from pytest_icbench.model.trace import Trace
 from tests.unit.scripted_rig import EXECUTABLE, FAST, MAX, ScriptedRig
 
 TRACE = Trace.of("freeze:20k")
-CASE = Case("veth", Frames(Frames(rate=Rate(trace=TRACE))), function="wire", pairs=30)
+CASE = Case("veth", Frames(rate=Rate(trace=TRACE)), function="wire", pairs=30)
 
 
 @dataclass

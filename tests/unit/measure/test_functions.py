@@ -17,7 +17,7 @@ from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
 from tests.unit.scripted_rig import EXECUTABLE, FAST, ScriptedRig
 
-CASE = Case("veth", Frames(Frames(rate=Rate(50_000))), api="udp", function="wire")
+CASE = Case("veth", Frames(rate=Rate(50_000)), api="udp", function="wire")
 
 
 @dataclass

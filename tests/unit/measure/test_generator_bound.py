@@ -15,8 +15,8 @@ from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from tests.measurements import launch
 
-RATE = Case("ovs", Frames(Frames(rate=Rate(10**6))))
-ROUND_TRIPS = Case("ovs", Frames(Frames(rate=Rate(10**6))), dimension="latency")
+RATE = Case("ovs", Frames(rate=Rate(10**6)))
+ROUND_TRIPS = Case("ovs", Frames(rate=Rate(10**6)), dimension="latency")
 
 
 def windows(*changes: dict[str, Any]) -> list[Window]:

@@ -201,9 +201,9 @@ def test_there_is_no_ratio_at_a_fixed_rate() -> None:
 
 
 def test_a_sender_that_cannot_offer_the_rate_is_the_limit() -> None:
-    found = run(ScriptedRig(), case=Case("veth", Frames(Frames(rate=Rate(1_000_000))), api="udp"))
+    found = run(ScriptedRig(), case=Case("veth", Frames(rate=Rate(1_000_000)), api="udp"))
     assert (found.generator_bound, found.bottleneck, found.trial_loss_ratio) == (True, "endpoint", 0)
-    found = run(ScriptedRig(), case=Case("veth", Frames(Frames(rate=Rate(50_000))), api="udp"))
+    found = run(ScriptedRig(), case=Case("veth", Frames(rate=Rate(50_000)), api="udp"))
     assert (found.generator_bound, found.bottleneck) == (False, "unknown")
 
 
@@ -350,7 +350,7 @@ def test_a_sender_that_offers_nothing_had_no_cpu_or_nothing_was_due() -> None:
 
 
 def test_round_trips_at_a_rate_that_was_not_offered_are_no_numbers() -> None:
-    fast = Case("veth", Frames(Frames(rate=Rate(1_000_000))), api="udp", dimension="latency")
+    fast = Case("veth", Frames(rate=Rate(1_000_000)), api="udp", dimension="latency")
     found = run(ScriptedRig(), case=fast)
     assert (found.verdict, found.reason) == ("INVALID", "generator-bound")
     assert found.evidence == "the client offered 50,000 of 1,000,000 frames per second; ask for less"
@@ -380,7 +380,7 @@ def test_the_bits_of_a_mix_are_those_that_arrived() -> None:
         def _mean_bytes(self) -> float:
             return 100.0
 
-    case = Case("ovs", Frames(Frames(Traffic.of_mix("64:1,1518:1"))))
+    case = Case("ovs", Frames(Traffic.of_mix("64:1,1518:1")))
     even, uneven = run(ScriptedRig(), case=case), run(LosesLongFrames(), case=case)
     for measured, mean in ((even, 791.0), (uneven, 100.0)):
         assert measured.mean_frame_bytes == pytest.approx(mean)

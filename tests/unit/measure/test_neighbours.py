@@ -29,7 +29,7 @@ from pytest_icbench.report.neighbours import effect as sentence
 from pytest_icbench.testbed.neighbour import RigView
 from tests.unit.scripted_rig import EXECUTABLE, FAST, ScriptedRig
 
-RTT = Case("linux-bridge", Frames(Frames(rate=Rate(1000))), api="udp", dimension="latency", neighbour="stream")
+RTT = Case("linux-bridge", Frames(rate=Rate(1000)), api="udp", dimension="latency", neighbour="stream")
 
 
 def launches(*times: float) -> Any:

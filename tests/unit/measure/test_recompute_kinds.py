@@ -14,7 +14,7 @@ from pytest_icbench.measure.summary.summarize import Surroundings
 from pytest_icbench.model.birth import Births, Idle
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.function_facts import FunctionWork
-from pytest_icbench.model.load import Frames, Startup
+from pytest_icbench.model.load import Startup
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
 from tests.unit.scripted_rig import ScriptedRig, run
@@ -38,7 +38,7 @@ def born(failure: str | None) -> Measurement:
         idle=(Idle(2, 300_000, 0.0), Idle(3, 450_000, 0.01)),
     )
     around = Surroundings(placement="cooperative", endpoints=(), treatment={**NOBODY, "node": "netns"})
-    case = Case("veth", Frames(Startup("netns:4")), dimension="birth")
+    case = Case("veth", Startup("netns:4"), dimension="birth")
     return summarize_births(case, Settings(), births, around, failure=failure, started_at=5.0, duration_s=1.0)
 
 

@@ -217,7 +217,7 @@ def test_a_lower_bound_alone_is_at_least(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_the_progress_tells_trial_and_bounds() -> None:
     told: list[Progress] = []
-    measure(Model(3e6), Model(15e6), Case("testpmd", Frames(Frames(rate=PDR))), Settings(), told.append)  # type: ignore[arg-type]
+    measure(Model(3e6), Model(15e6), Case("testpmd", Frames(rate=PDR)), Settings(), told.append)  # type: ignore[arg-type]
     details = [str(progress.detail) for progress in told]
     assert details[0] == "calibration"
     assert any(detail.startswith("trial 1 at 1") and detail.endswith("Mpps, bounds ..") for detail in details)
@@ -227,7 +227,7 @@ def test_the_progress_tells_trial_and_bounds() -> None:
 
 @pytest.mark.parametrize("rate", [NDR, Rate(loads=())], ids=str)
 def test_latency_has_no_rate_to_look_for(rate: Rate) -> None:
-    case = Case("testpmd", Frames(Frames(rate=rate)), dimension="latency")
+    case = Case("testpmd", Frames(rate=rate), dimension="latency")
     with pytest.raises(UsageError, match=f"not at rate {rate}; give max or frames per second"):
         measure(Model(3e6), None, case, Settings())  # type: ignore[arg-type]
 

@@ -40,12 +40,12 @@ cases = st.builds(
     [
         (Case("ovs"), "ovs-64B-b32-1vs1-Rmax"),
         (
-            Case("linux-bridge", Frames(Frames(burst=64, rate=Rate(1_000_000))), api="raw-mmsg"),
+            Case("linux-bridge", Frames(burst=64, rate=Rate(1_000_000)), api="raw-mmsg"),
             "linux-bridge-raw-mmsg-64B-b64-1vs1-R1M",
         ),
         (Case("testpmd", port="memif", switch_cores=2, pairs=4), "testpmd+memif-c2-64B-b32-4vs4-Rmax"),
         (
-            Case("veth", Frames(Frames(rate=Rate(1500))), api="udp", blocking=True, touch=True, remote=True),
+            Case("veth", Frames(rate=Rate(1500)), api="udp", blocking=True, touch=True, remote=True),
             "veth-udp-blocking-touch-64B-b32-1vs1-R1500-remote",
         ),
         (Case("ovs", mode="new"), "ovs:new-64B-b32-1vs1-Rmax"),
@@ -73,7 +73,7 @@ def test_two_cases_with_one_id_differ_in_nothing_but_the_dimension(one: Case, ot
 
 
 def test_files_have_the_keys_that_they_always_had() -> None:
-    case = Case("vpp", Frames(Frames(traffic=Traffic(512), rate=Rate(1000))), mode="xconnect", candidate="new")
+    case = Case("vpp", Frames(traffic=Traffic(512), rate=Rate(1000)), mode="xconnect", candidate="new")
     assert list(case.to_dict().items()) == [
         ("switch", "vpp"), ("packet_size", 512), ("burst", 32), ("pairs", 1), ("rate", 1000),
         ("dimension", "throughput"), ("port", None), ("variant", "xconnect"), ("switch_cores", None), ("api", None),

@@ -133,8 +133,8 @@ def test_a_line_of_an_earlier_version_lacks_what_there_was_not() -> None:
 
 
 def test_the_case_of_another_version() -> None:
-    found = made(Case("ovs", Frames(Frames(rate=Rate(1000))), pairs=2, candidate="new"))
-    assert found.point == Case("ovs", Frames(Frames(rate=Rate(1000))), pairs=2, candidate="new")
+    found = made(Case("ovs", Frames(rate=Rate(1000)), pairs=2, candidate="new"))
+    assert found.point == Case("ovs", Frames(rate=Rate(1000)), pairs=2, candidate="new")
     assert dataclasses.replace(found, axes={}).point == Case("ovs")
     later = {**found.axes, "rate": "of tomorrow", "weather": "fine"}
     assert dataclasses.replace(found, axes=later).point == Case("ovs", pairs=2, candidate="new")

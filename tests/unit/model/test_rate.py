@@ -46,7 +46,7 @@ rates = st.one_of(
 def test_forms(typed: str, rate: Rate, shown: str, metric: Metric) -> None:
     assert values.rates(typed, "--icbench-rate") == (rate,)
     assert (str(rate), rate.metric) == (shown, metric)
-    assert Case("ovs", Frames(Frames(rate=rate))).id == f"ovs-64B-b32-1vs1-R{shown}"
+    assert Case("ovs", Frames(rate=rate)).id == f"ovs-64B-b32-1vs1-R{shown}"
 
 
 def test_a_list_mixes_forms_and_takes_each_once() -> None:

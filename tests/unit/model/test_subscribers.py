@@ -86,7 +86,7 @@ def test_clients_without_a_firewall_are_refused(marker: dict[str, object], words
 def test_round_trips_are_held_against_one_subscriber_alone() -> None:
     case = Case(
         "veth",
-        Frames(Frames(traffic=Traffic(64, flows="9"), rate=Rate(900))),
+        Frames(traffic=Traffic(64, flows="9"), rate=Rate(900)),
         dimension="latency",
         function="subscribers9+acl10",
     )

@@ -26,15 +26,13 @@ def item(case: Case, test: str = "test_x.py::test_rate") -> str:
 
 
 def test_groups_follow_the_rig() -> None:
-    first = Case(
-        "ovs", Frames(Frames(traffic=Traffic(64), rate=Rate(1_000_000))), port="vhost-user-packed", mode="xconnect"
-    )
-    same = Case("ovs", Frames(Frames(Traffic(512), 1)), port="vhost-user-packed", mode="xconnect", touch=True)
+    first = Case("ovs", Frames(traffic=Traffic(64), rate=Rate(1_000_000)), port="vhost-user-packed", mode="xconnect")
+    same = Case("ovs", Frames(Traffic(512), 1), port="vhost-user-packed", mode="xconnect", touch=True)
     assert rig_group(item(first)) == rig_group(item(same, "test_y.py::test_other"))
     others = [
         Case("ovs", mode="xconnect"),
         Case("ovs", port="vhost-user-packed", mode="xconnect", pairs=2),
-        Case("ovs", Frames(Frames(Traffic(9000))), port="vhost-user-packed", mode="xconnect"),
+        Case("ovs", Frames(Traffic(9000)), port="vhost-user-packed", mode="xconnect"),
         Case("ovs", port="vhost-user-packed", mode="xconnect", switch_cores=2),
         Case("ovs", port="vhost-user-packed", mode="xconnect", remote=True),
         Case("ovs", port="vhost-user-packed", mode="xconnect", api="af_xdp"),

@@ -18,8 +18,8 @@ from tests.measurements import measurement
 
 
 def test_an_anchor_has_dimension_and_id() -> None:
-    rate = measurement(Case("ovs", Frames(Frames(rate=Rate(1000)))))
-    round_trip = measurement(Case("ovs", Frames(Frames(rate=Rate(1000))), dimension="latency"))
+    rate = measurement(Case("ovs", Frames(rate=Rate(1000))))
+    round_trip = measurement(Case("ovs", Frames(rate=Rate(1000)), dimension="latency"))
     assert case_anchor(rate) == f"case-throughput-{rate.case}"
     assert case_anchor(rate) != case_anchor(round_trip)
 

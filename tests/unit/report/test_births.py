@@ -9,7 +9,7 @@ from pytest_icbench.measure.summary.births import summarize_births
 from pytest_icbench.measure.summary.summarize import Surroundings
 from pytest_icbench.model.birth import Births, Idle, Retirement
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.load import Frames, Startup
+from pytest_icbench.model.load import Startup
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import Verdict
@@ -39,7 +39,7 @@ def result(kind: str, count: int, each_ms: float, failure: str | None = None) ->
         removed_ns=(2_000_000,) * count,
         idle=(Idle(count // 2, count * 150_000, 0.0), Idle(count, count * 300_000, 0.01)),
     )
-    case = Case("veth", Frames(Startup(f"{kind}:{count}")), dimension="birth")
+    case = Case("veth", Startup(f"{kind}:{count}"), dimension="birth")
     around = Surroundings(placement="cooperative", endpoints=())
     return Result.of(
         summarize_births(case, Settings(), births, around, failure=failure, started_at=0.0, duration_s=1.0)

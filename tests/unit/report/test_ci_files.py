@@ -176,7 +176,7 @@ def versions() -> list[Result]:
     """A base and its candidate at two packet sizes: one is as good, the other slower."""
     found = []
     for size, decision, ratio in ((64, "PASS", 1.0), (512, "REGRESSED", 0.9)):
-        case = Case("ovs", Frames(Frames(Traffic(size))), candidate="new")
+        case = Case("ovs", Frames(Traffic(size)), candidate="new")
         told = side_by_side(case, decision, ratio)
         found.append(result(case.base))
         judged: dict[str, Any] = {"verdict": decision, "decision": decision, "side_by_side": told}

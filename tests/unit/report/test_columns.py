@@ -21,7 +21,7 @@ def test_a_new_column_is_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(columns, "COLUMNS", (*COLUMNS, fresh))
     rates, times = (
         result(duration_s=61.0),
-        result(Case("ovs", Frames(Frames(rate=Rate(1000))), dimension="latency"), duration_s=62.0),
+        result(Case("ovs", Frames(rate=Rate(1000)), dimension="latency"), duration_s=62.0),
     )
     lines = table([rates, times])
     assert [line.split()[-2:] for line in lines if line.startswith("case ")] == [["took", "s"]] * 2

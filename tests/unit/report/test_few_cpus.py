@@ -24,16 +24,16 @@ SHARES = Case("veth", function="cost1000", pairs=2, share="70:30")
         (Case("veth", function="wire:cost10000", pairs=2), "two CPUs show of different functions on one CPU who"),
         (Case("veth", function="cost1000+noyield", pairs=5), "two CPUs show of functions side by side what each"),
         (
-            Case("veth", Frames(Frames(rate=Rate.from_json("trace:steps:20k")))),
+            Case("veth", Frames(rate=Rate.from_json("trace:steps:20k"))),
             "two CPUs show of loads that change how soon",
         ),
         (
-            Case("veth", Frames(Frames(rate=Rate.from_json("trace:freeze:2k"))), function="wire", pairs=4),
+            Case("veth", Frames(rate=Rate.from_json("trace:freeze:2k")), function="wire", pairs=4),
             "two CPUs show of loads that change how soon",
         ),
         (Case("veth", neighbour="stream"), "two CPUs show of neighbours what memory"),
         (
-            Case("veth", Frames(Startup("netns:10")), dimension="birth"),
+            Case("veth", Startup("netns:10"), dimension="birth"),
             "two CPUs show of creation of containers the time",
         ),
         (Case("veth", function="subscribers10+firewall", pairs=1), "two CPUs show of subscribers how evenly"),

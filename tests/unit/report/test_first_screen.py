@@ -46,12 +46,12 @@ def upgrade(ratio: float = 0.9, decision: str = "REGRESSED", **treatment: Any) -
 
 
 def test_the_title_is_the_question() -> None:
-    sizes = [result(Case(switch, Frames(Frames(Traffic(size))))) for switch in ("ovs", "vpp") for size in (64, 1500)]
+    sizes = [result(Case(switch, Frames(Traffic(size)))) for switch in ("ovs", "vpp") for size in (64, 1500)]
     assert headline.question(sizes) == "Which switch? 2 paths, 64 and 1500 bytes"
     assert headline.question([result(Case("ovs"), baseline="main")]) == "Is anything slower than main?"
     assert headline.question(upgrade()) == "Did ovs 3.3.0 regress against 3.1.0?"
     assert headline.question([result(Case("ovs"))]) == "How fast is ovs? 64 bytes"
-    many = [result(Case("ovs", Frames(Frames(Traffic(size))))) for size in (64, 128, 256, 512)]
+    many = [result(Case("ovs", Frames(Traffic(size)))) for size in (64, 128, 256, 512)]
     assert headline.question(many) == "How fast is ovs? 4 sizes from 64 to 512 bytes"
     same = [result(Case("ovs")), result(Case("ovs", candidate="new"))]
     assert headline.question(same) == "Did ovs:new regress against ovs?"
@@ -173,7 +173,7 @@ def test_undecided_is_an_answer() -> None:
 def test_the_answer_counts_the_comparisons_that_it_does_not_name() -> None:
     sizes = (64, 128, 256, 1500)
     results = [
-        result(Case(switch, Frames(Frames(Traffic(size)))), **at(rate))
+        result(Case(switch, Frames(Traffic(size))), **at(rate))
         for size in sizes
         for switch, rate in (("ovs", 9e6), ("vpp", 5e6))
     ]
@@ -185,7 +185,7 @@ def test_the_answer_counts_the_comparisons_that_it_does_not_name() -> None:
 def test_the_counts_of_all_comparisons_add_up() -> None:
     winners = ("ovs", "ovs", "vpp", "snabb", "basicfwd", "testpmd")
     results = [
-        result(Case(switch, Frames(Frames(Traffic(64 * place)))), **at(9e6 if switch == winner else 5e6))
+        result(Case(switch, Frames(Traffic(64 * place))), **at(9e6 if switch == winner else 5e6))
         for place, winner in enumerate(winners, 1)
         for switch in dict.fromkeys(winners)
     ]
@@ -197,7 +197,7 @@ def test_a_gate_names_the_worst_and_what_improved() -> None:
     changes = (("ovs", "REGRESSED", 0.85), ("vpp", "REGRESSED", 0.7), ("snabb", "IMPROVED", 1.2), ("veth", "PASS", 1.0))
     results = [
         result(
-            Case(switch, Frames(Frames(rate=Rate(1_000_000)))),
+            Case(switch, Frames(rate=Rate(1_000_000))),
             verdict=verdict,
             baseline="main",
             ratio_to_baseline=Estimate(ratio, ratio - 0.01, ratio + 0.01),
@@ -209,9 +209,7 @@ def test_a_gate_names_the_worst_and_what_improved() -> None:
     assert sentence.lead == "2 of 4 cases REGRESSED against main."
     assert sentence.text.startswith("Worst: vpp-64B-b32-1vs1-R1M rate -30.0 % (-31.0 to -29.0); ovs-64B")
     assert "1 IMPROVED: snabb-64B-b32-1vs1-R1M rate +20.0 % (+19.0 to +21.0)." in sentence.text
-    (sentence,) = answer(
-        [result(Case("ovs", Frames(Frames(rate=Rate(1_000_000)))), verdict="INCONCLUSIVE", baseline="main")]
-    )
+    (sentence,) = answer([result(Case("ovs", Frames(rate=Rate(1_000_000))), verdict="INCONCLUSIVE", baseline="main")])
     assert sentence.lead == "1 of 1 case cannot be told from main."
 
 
@@ -259,7 +257,7 @@ def test_dot_plots_are_sorted_with_references_last_and_without_candidates() -> N
         result(Case("ovs"), lower_bound=True, **at(14e6)),
         result(Case("basicfwd"), **at(16e6)),
         *upgrade()[1:],
-        result(Case("ovs", Frames(Frames(rate=Rate(1000))), dimension="latency"), rtt_p99_ns=50e3),
+        result(Case("ovs", Frames(rate=Rate(1000)), dimension="latency"), rtt_p99_ns=50e3),
     ]
     order = [each.switch for each in results]
     (rates,) = dot_charts(results, order, "throughput")
@@ -275,7 +273,7 @@ def test_dot_plots_are_sorted_with_references_last_and_without_candidates() -> N
 
 def test_the_first_screen_shows_few_traffics_the_shortest_and_the_longest_frames() -> None:
     results = [
-        result(Case("ovs", Frames(Frames(Traffic(size), burst))), **at(9e6))
+        result(Case("ovs", Frames(Traffic(size), burst)), **at(9e6))
         for burst in (16, 32)
         for size in (128, 64, 1500, 512)
     ]

@@ -54,7 +54,7 @@ def demo() -> Page:
     rows = re.findall(rf"^(\S+)-(\d+)B +{rate} +[\d.]+ +[\d.]+ +(\w*?) +([A-Z]+)$", table, flags=re.M)
     for switch, size, least, *ends, limit, verdict in rows:
         values = {name: float(end) * 1e6 for name, end in zip(("", "_low", "_high"), ends, strict=True)}
-        case = Case(switch, Frames(Frames(Traffic(int(size)))))
+        case = Case(switch, Frames(Traffic(int(size))))
         page.add(
             f"t.py::test_rate[{case.id}]",
             result(
@@ -68,9 +68,7 @@ def demo() -> Page:
     skipped = int(re.findall(r"(\d+) skipped in", README)[0])
     for place in range(skipped):
         switch = ("sriov", "vpp", "sriov", "snabb")[place % 4]
-        page.skipped.append(
-            (f"t.py::test_rate[{Case(switch, Frames(Frames(Traffic(64 + place)))).id}]", ABSENT[switch])
-        )
+        page.skipped.append((f"t.py::test_rate[{Case(switch, Frames(Traffic(64 + place))).id}]", ABSENT[switch]))
     return page
 
 

@@ -35,7 +35,7 @@ def app(switch: str, name: str, rate: float, **changed: Any) -> Result:
         "client_cpu_ns_per_operation": Estimate(20e3),
         "server_cpu_ns_per_operation": Estimate(10e3),
     }
-    return result(Case(switch, Frames(Application(name)), dimension="application"), **{**figures, **changed})
+    return result(Case(switch, Application(name), dimension="application"), **{**figures, **changed})
 
 
 def rate(case: Case, pps: float) -> Result:
@@ -51,7 +51,7 @@ APPS = [app("linux-bridge", "redis", 9000.0), app("ovs", "redis", 5000.0)]
         (APPS, "Which switch? 2 paths, redis"),
         (APPS[:1], "How fast is linux-bridge? Redis"),
         (
-            [rate(Case("ovs", Frames(Frames(MIX))), 1e6), rate(Case("vpp"), 1e6)],
+            [rate(Case("ovs", Frames(MIX)), 1e6), rate(Case("vpp"), 1e6)],
             "Which switch? 2 paths, 64 bytes, mix simple",
         ),
         (
@@ -115,9 +115,7 @@ NAT_AND_NONE: tuple[tuple[str | None, float], ...] = ((None, 4e6), ("nat", 1e6))
 def test_flows_and_mixes_are_named_in_the_answer_and_drawn_apart() -> None:
     traffics = [Traffic(64, flows=flows) for flows in (None, "1k", "100k")]
     results = [
-        rate(Case(switch, Frames(Frames(traffic))), pps)
-        for traffic in traffics
-        for switch, pps in (("ovs", 2e6), ("vpp", 1e6))
+        rate(Case(switch, Frames(traffic)), pps) for traffic in traffics for switch, pps in (("ovs", 2e6), ("vpp", 1e6))
     ]
     leads = [sentence.lead for sentence in answer(results)]
     assert leads[:2] == [

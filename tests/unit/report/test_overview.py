@@ -73,7 +73,7 @@ def test_nobody_leads_before_itself() -> None:
 def test_a_shorter_time_wins_by_its_share_of_the_longer() -> None:
     def times(switch: str, ns: float) -> Result:
         figures = {"rtt_p50_ns": ns, "rtt_p50_ns_low": ns, "rtt_p50_ns_high": ns}
-        return result(Case(switch, Frames(Frames(rate=Rate(1000))), dimension="latency"), **figures)
+        return result(Case(switch, Frames(rate=Rate(1000)), dimension="latency"), **figures)
 
     (ranking,) = overview.rankings([times("ovs", 40_000.0), times("vpp", 10_000.0)])
     assert (ranking.winner, ranking.lead) == ("vpp", "75 % below ovs")

@@ -17,7 +17,7 @@ from pytest_icbench.report.remarks import unanswered
 from pytest_icbench.report.terminal import table
 from tests.measurements import measurement, result
 
-LATENCY = Case("ovs", Frames(Frames(burst=4, rate=Rate(1000))), dimension="latency")
+LATENCY = Case("ovs", Frames(burst=4, rate=Rate(1000)), dimension="latency")
 KNOWN: dict[str, Any] = {f"rtt_{name}_ns": 30_000.0 for name in ("p50", "p90", "p99")}
 
 

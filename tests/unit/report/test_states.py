@@ -127,17 +127,17 @@ def test_the_level_in_each_state_is_a_note_and_a_warning() -> None:
 
 
 def test_round_trips_are_ranked_in_one_state_without_a_percentile_of_the_other() -> None:
-    case = Case("ovs", Frames(Frames(rate=Rate(1000))), dimension="latency")
+    case = Case("ovs", Frames(rate=Rate(1000)), dimension="latency")
     far = result(
         case, rtt_p50_ns=Estimate(9e3), rtt_p99_ns=50e3, distance_ns=FAR, levels=(level(NEAR, 5e3), level(FAR, 9e3))
     )
     near = result(
-        Case("testpmd", Frames(Frames(rate=Rate(1000))), dimension="latency"),
+        Case("testpmd", Frames(rate=Rate(1000)), dimension="latency"),
         distance_ns=NEAR,
         rtt_p50_ns=Estimate(6e3),
     )
     other = result(
-        Case("basicfwd", Frames(Frames(rate=Rate(1000))), dimension="latency"),
+        Case("basicfwd", Frames(rate=Rate(1000)), dimension="latency"),
         distance_ns=NEAR,
         rtt_p50_ns=Estimate(7e3),
     )

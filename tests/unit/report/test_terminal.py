@@ -29,7 +29,7 @@ from pytest_icbench.store.paths import path_part
 from pytest_icbench.wording import printable
 from tests.measurements import figures, launch, result, side_by_side
 
-LATENCY = Case("ovs", Frames(Frames(burst=4, rate=Rate(1000))), dimension="latency")
+LATENCY = Case("ovs", Frames(burst=4, rate=Rate(1000)), dimension="latency")
 
 
 def line(case: Case | None = None, **changed: Any) -> Result:
@@ -46,9 +46,9 @@ def test_a_table_for_each_dimension_and_metric() -> None:
     lines = table(
         [
             line(),
-            line(Case("veth", Frames(Frames(Traffic(1500))))),
+            line(Case("veth", Frames(Traffic(1500)))),
             line(LATENCY),
-            line(Case("ovs", Frames(Frames(rate=Rate(10**6))))),
+            line(Case("ovs", Frames(rate=Rate(10**6)))),
         ]
     )
     assert lines == [
@@ -256,7 +256,7 @@ def test_a_plan_for_several_hosts() -> None:
 
 
 def test_notes_of_a_kind_are_one_note() -> None:
-    drifting = [line(Case("ovs", Frames(Frames(Traffic(size)))), drift=0.25) for size in range(64, 84)]
+    drifting = [line(Case("ovs", Frames(Traffic(size))), drift=0.25) for size in range(64, 84)]
     told = " ".join(" ".join(table([*drifting, line(Case("veth"), drift=-0.031)])).split())
     assert told.count("drifted while measured") == 1
     assert "drifted while measured, 21 cases: ovs-64B +25 %;" in told
@@ -278,7 +278,7 @@ def test_drift_is_said() -> None:
     assert not any("drifted" in text for text in table([line(LATENCY, drift=0.004)]))
 
 
-NDR = Case("ovs", Frames(Frames(rate=Rate(loss_ratio=0.0))))
+NDR = Case("ovs", Frames(rate=Rate(loss_ratio=0.0)))
 
 
 def test_a_search_shows_its_relevant_bounds_and_no_interval() -> None:
@@ -295,7 +295,7 @@ def test_a_search_shows_its_relevant_bounds_and_no_interval() -> None:
 
 def test_delay_variation_has_a_table_of_its_own() -> None:
     found = line(LATENCY, pdv_p50_ns=1_100.0, pdv_p90_ns=2_200.0, pdv_max_ns=99_000.0)
-    lines = table([found, line(Case("vpp", Frames(Frames(burst=4, rate=Rate(1000))), dimension="latency"))])
+    lines = table([found, line(Case("vpp", Frames(burst=4, rate=Rate(1000)), dimension="latency"))])
     place = lines.index("delay variation (RFC 5481)")
     assert lines[place + 1].split() == ["case", "p50", "µs", "p90", "µs", "max", "µs"]
     assert lines[place + 2].split() == ["ovs-64B-b4-1vs1-R1k", "1.1", "2.2", "99.0"]
@@ -304,7 +304,7 @@ def test_delay_variation_has_a_table_of_its_own() -> None:
 
 def soaked(*events: LossEvent, **changed: Any) -> Result:
     return line(
-        Case("ovs", Frames(Frames(rate=Rate(1000))), pairs=2),
+        Case("ovs", Frames(rate=Rate(1000)), pairs=2),
         loss_events=events,
         loss_event_count=len(events),
         **changed,
@@ -358,7 +358,7 @@ def test_what_was_not_offered_and_what_did_not_settle_is_said() -> None:
         for index, offered in enumerate((1e6, 350_000.0, 1e6, 900_000.0, 1e6, 1e6))
     )
     bound = line(
-        Case("ovs", Frames(Frames(rate=Rate(10**6)))),
+        Case("ovs", Frames(rate=Rate(10**6))),
         generator_bound=True,
         offered_pps=1e6,
         per_launch=launches,

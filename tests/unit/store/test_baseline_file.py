@@ -61,7 +61,7 @@ def test_the_text_depends_on_the_content_alone(entries: list[Entry], order: obje
     assert write(kept) == write(list(reversed(kept)))
 
 
-TEXT = write([entry(), entry(Case("ovs", Frames(Frames(Traffic(1500))), dimension="throughput"))])
+TEXT = write([entry(), entry(Case("ovs", Frames(Traffic(1500)), dimension="throughput"))])
 
 
 def test_every_truncation_is_refused() -> None:
@@ -119,7 +119,7 @@ def test_the_form_is_for_people_and_merges() -> None:
     assert sum("Example(R) CPU" in line for line in lines) == 1
     assert sum('"version": "3.1"' in line for line in lines) == 1
     # Another figure changes one line.
-    new = write([entry(launches=[5.1e6] * 8), entry(Case("ovs", Frames(Frames(Traffic(1500)))))]).splitlines()
+    new = write([entry(launches=[5.1e6] * 8), entry(Case("ovs", Frames(Traffic(1500))))]).splitlines()
     differing = [one for one, other in zip(lines, new, strict=True) if one != other]
     assert len(differing) == 1
     assert differing[0].lstrip().startswith('"throughput_pps": {')
@@ -149,7 +149,7 @@ def test_what_no_baseline_holds() -> None:
 
 
 def test_saving_replaces_what_was_measured_and_keeps_the_rest(tmp_path: Path) -> None:
-    other = entry(Case("ovs", Frames(Frames(Traffic(1500)))))
+    other = entry(Case("ovs", Frames(Traffic(1500))))
     elsewhere = entry(identity={**HOST, "machine": "other"})
     veth = entry(Case("veth"))
     files = baselines.save(tmp_path, "main", [entry(), other, elsewhere, veth])
@@ -234,6 +234,6 @@ def test_a_search_is_one_launch_in_a_baseline() -> None:
     from pytest_icbench.model.trials import SearchLog
 
     search = SearchLog("csit", 0.0, 0.5, 0.005, 1, 1, 21, 1e4, 5e6, "reference", True, None)
-    found = entry(Case("ovs", Frames(Frames(rate=Rate(loss_ratio=0.0)))), search=search)
+    found = entry(Case("ovs", Frames(rate=Rate(loss_ratio=0.0))), search=search)
     figure = found.figures["throughput_pps"]
     assert figure.launches == (figure.value,)

@@ -75,7 +75,7 @@ def test_lines_are_appended(tmp_path: Path) -> None:
         (
             Case(
                 "x",
-                Frames(Frames(rate=Rate(1000))),
+                Frames(rate=Rate(1000)),
                 port="memif",
                 mode="a/../b",
                 pairs=2,

@@ -26,7 +26,7 @@ from tests.measurements import measurement
 histogram = pytest.importorskip("hdrh.histogram", reason="the extra hdr is not installed")
 log = pytest.importorskip("hdrh.log", reason="the extra hdr is not installed")
 
-RTT = Case("ovs", Frames(Frames(burst=4, rate=Rate(1000))), dimension="latency")
+RTT = Case("ovs", Frames(burst=4, rate=Rate(1000)), dimension="latency")
 
 
 def bucket_value(value: int, digits: int) -> int:

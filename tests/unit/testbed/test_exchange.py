@@ -176,7 +176,7 @@ def test_a_kernel_endpoint_by_a_dpdk_driver(tmp_path: Path) -> None:
 
 def test_a_dpdk_endpoint_with_jumbo_frames(tmp_path: Path) -> None:
     rig = FakeRig(tmp_path, [VhostUser(ADDRESSES[0], "/s/0"), Memif(ADDRESSES[1], "/s/1", role="server")])
-    words = argv(rig, Case("ovs", Frames(Frames(Traffic(9000)))), 0, ring=512)
+    words = argv(rig, Case("ovs", Frames(Traffic(9000))), 0, ring=512)
     assert (words[1], words[words.index("-p") + 1]) == ("dpdk-replay", "9216")
     assert any(word.startswith("--vdev=net_virtio_user0,path=/s/0") and "queue_size=512" in word for word in words)
     Exchange(rig, Case("ovs"))

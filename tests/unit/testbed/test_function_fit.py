@@ -139,7 +139,7 @@ def test_a_misfit_is_one_sentence(
 ) -> None:
     labels = {name: traffic.pop(name, None) for name in ("flows", "header")}
     whole = replace(Traffic(), **traffic).with_labels(labels["flows"], labels["header"])
-    case = Case("veth", Frames(Frames(whole)), function=function, **{"api": "raw", **axes})
+    case = Case("veth", Frames(whole), function=function, **{"api": "raw", **axes})
     told = misfit(component, function, case, str(case.api))
     assert (told is None) is (sentence is None), told
     assert sentence is None or sentence in (told or "")

@@ -54,7 +54,7 @@ def test_flows_that_a_function_denies_are_a_treatment() -> None:
         rig = SimpleNamespace(
             function_facts=[FunctionFacts("linux", config={"nft": "rules"})],
             terms=(FunctionTerms(function, denial=LinuxFunction.denial(function)),),
-            case=Case("veth", Frames(Frames(Traffic().with_labels(flows, None))), function=function),
+            case=Case("veth", Frames(Traffic().with_labels(flows, None)), function=function),
             placement=SimpleNamespace(functions=()),
         )
         return function_treatment(cast("Rig", rig), {})["function"]["config"]

@@ -114,7 +114,7 @@ def test_a_tap_s_link_is_in_its_node_and_not_waited_for(
 
 @pytest.mark.parametrize("port", ["afxdp", "afxdp-nonpmd", "tap"])
 def test_frames_longer_than_a_port_carries_are_refused(port: str) -> None:
-    case = Case("ovs", Frames(Frames(Traffic(1519))), port=port, api="udp")
+    case = Case("ovs", Frames(Traffic(1519)), port=port, api="udp")
     expected = f"1519 bytes are more than ovs's port {port} carries; take packet sizes up to 1518"
     assert unsupported_reason(case, OpenVSwitch, 256) == expected
 
