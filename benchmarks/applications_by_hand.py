@@ -28,6 +28,7 @@ from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.application import run_application
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Application
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.testbed.application_probe import probed
 from pytest_icbench.testbed.placement import plan
@@ -169,7 +170,7 @@ def compared(session: HostSession, label: str, arguments: argparse.Namespace) ->
     except Unsupported as reason:
         print(f"SKIP {label}: {reason}", flush=True)
         return None
-    case = Case(arguments.switch, app=label, dimension="application")
+    case = Case(arguments.switch, Application(label), dimension="application")
     placement = plan(Topology.read(session.root), workers=0, endpoints=2, policy="auto")
     rig = Rig(case, placement, session, Node(arguments.node))
     seconds: float = arguments.seconds

@@ -24,6 +24,7 @@ from pytest_icbench.gate.judge import Policy, judge
 from pytest_icbench.gate.thresholds import parse
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.traffic import MIN_FRAME_BYTES, Traffic
 from pytest_icbench.stats.intervals import over_launches
@@ -105,7 +106,7 @@ def in_baseline(measurements: list[Measurement], random: Random) -> Iterator[tup
 def cases() -> list[Case]:
     switches = ("ovs", "vpp", "testpmd", "linux-bridge", "veth")
     sizes = range(MIN_FRAME_BYTES, MIN_FRAME_BYTES + CASES // len(switches))
-    return [Case(switch, Traffic(size)) for switch in switches for size in sizes]
+    return [Case(switch, Frames(Traffic(size))) for switch in switches for size in sizes]
 
 
 def thresholds() -> str:

@@ -20,6 +20,7 @@ from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.testbed.placement import plan
@@ -72,7 +73,7 @@ def available_mib() -> float:
 
 def measure(session: HostSession, switch: str, pairs: int, node: str) -> Row:
     driver = builtin_switches()[switch]
-    case = Case(switch, pairs=pairs, rate=Rate(RATE_PPS), burst=1, blocking=driver.family == "kernel")
+    case = Case(switch, Frames(burst=1, rate=Rate(RATE_PPS)), pairs=pairs, blocking=driver.family == "kernel")
     driver().probe(session, None)
     workers = driver().needs(pairs, case.resolved_cores(driver)).pollers
     placement = plan(Topology.read(session.root), workers=workers, endpoints=2 * pairs, policy="auto")

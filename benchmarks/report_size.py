@@ -22,6 +22,7 @@ sys.path.append(str(Path(__file__).parents[1]))
 
 from pytest_icbench.cli.html import write_html
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import Traffic
@@ -62,7 +63,10 @@ def _cases() -> Iterator[Case]:
                     for switch in SWITCHES:
                         latency = rate is not None and rate % 2_000_000 == 0
                         yield Case(
-                            switch, Traffic(size), burst, pairs, Rate(rate), "latency" if latency else "throughput"
+                            switch,
+                            Frames(Traffic(size), burst, Rate(rate)),
+                            pairs=pairs,
+                            dimension="latency" if latency else "throughput",
                         )
 
 

@@ -23,7 +23,7 @@ LINKS = {
     "TestRecord": {"results": ("its results", "#results-of-a-test")},
     "Entry": {"case": ("a result", "../reference/result-format.md#a-result")},
     "Table": {"container": ("runs already", "../how-to/attach.md")},
-    "Search": {"trials": ("its trials", "#a-trial-of-a-search")},
+    "SearchLog": {"trials": ("its trials", "#a-trial-of-a-search")},
     "Measurement": {
         "case": ("id", "ids.md"),
         "metric": ("what a rate is", "../explanation/concepts.md#packet-size-and-rates"),
@@ -31,32 +31,44 @@ LINKS = {
         "findings": ("what the gate found", "#a-finding"),
         "bottleneck": ("what limited the rate", "../how-to/verdicts.md#what-limited-a-rate"),
         "lower_bound": ('"at least"', "../how-to/verdicts.md#what-limited-a-rate"),
-        "throughput_pps": ("conditional throughput", "#a-search"),
-        "mean_frame_bytes": ("mix", "traffic.md#lengths"),
-        "scheduled": ("accounts", "../explanation/concepts.md#windows-and-accounts"),
         "ratio_to_reference": ("reference link's", "../explanation/concepts.md#reference-link"),
-        "rtt_mean_ns": ("round-trip time", "../explanation/concepts.md#latency"),
-        "pdv_p50_ns": ("packet delay variation", "../explanation/concepts.md#latency"),
-        "cycles_per_packet": ("busy cycles", "../explanation/concepts.md#cycles"),
-        "operations_per_second": ("application", "../how-to/applications.md#what-the-values-say"),
         "switch_counters": ("the switch counted", "#a-port-of-the-switch"),
-        "chains": ("where a chain lost frames", "#a-chain"),
         "functions": ("what each network function did", "#a-function"),
-        "neighbour": ("what a neighbour changed", "#a-neighbour"),
-        "loss_events": ("loss events", "#a-loss-event"),
-        "back_to_back": ("back-to-back frames", "#back-to-back-frames"),
         "precision": ("where none is claimed", "../explanation/concepts.md#launches-and-intervals"),
         "dependence": ("depend on those before them", "../explanation/concepts.md#launches-and-intervals"),
         "discarded_s": ("stationary", "../explanation/concepts.md#warm-up"),
         "disturbed_launches": ("disturbed", "../explanation/concepts.md#disturbance"),
         "side_by_side": ("how it was reached", "#side-by-side"),
+        "identity": ("facts", "../explanation/concepts.md#facts-around-a-result"),
+        "per_launch": ("launches", "#a-launch"),
+    },
+    "Frames": {
+        "throughput_pps": ("conditional throughput", "#a-search"),
+        "mean_frame_bytes": ("mix", "traffic.md#lengths"),
+        "scheduled": ("accounts", "../explanation/concepts.md#windows-and-accounts"),
+        "cycles_per_packet": ("busy cycles", "../explanation/concepts.md#cycles"),
+        "chains": ("where a chain lost frames", "#a-chain"),
+        "neighbour": ("what a neighbour changed", "#a-neighbour"),
+        "loss_events": ("loss events", "#a-loss-event"),
+        "per_pair": ("pairs", "#a-pair-of-a-result"),
+    },
+    "Latency": {
+        "rtt_mean_ns": ("round-trip time", "../explanation/concepts.md#latency"),
+        "pdv_p50_ns": ("packet delay variation", "../explanation/concepts.md#latency"),
+    },
+    "Application": {
+        "operations_per_second": ("answered requests", "../how-to/applications.md#what-the-values-say"),
+    },
+    "Throughput": {
+        "back_to_back": ("back-to-back frames", "#back-to-back-frames"),
+        "sweep": ("points of a sweep", "#a-point-of-a-sweep"),
+    },
+    "Search": {
         "search_lower_pps": ("relevant bounds", "../explanation/concepts.md#searches"),
         "search": ("a search", "#a-search"),
-        "sweep": ("points of a sweep", "#a-point-of-a-sweep"),
-        "identity": ("facts", "../explanation/concepts.md#facts-around-a-result"),
-        "per_pair": ("pairs", "#a-pair-of-a-result"),
-        "per_launch": ("launches", "#a-launch"),
-        "birth_ns": ("created containers", "../how-to/births.md#what-the-values-say"),
+    },
+    "Startup": {
+        "birth_ns": ("time to create a container", "../how-to/births.md#what-the-values-say"),
     },
 }
 
@@ -71,7 +83,8 @@ def keys_of(kind: type) -> str:
 
     Raises ValueError if the docstring does not describe just the record's fields.
     """
-    types = {field.name: str(field.type) for field in fields(kind)}
+    inherited = {name for base in kind.__mro__[1:] for name in getattr(base, "__dataclass_fields__", ())}
+    types = {field.name: str(field.type) for field in fields(kind) if field.name not in inherited}
     described = list(described_keys(kind))
     listed = {name for names, _ in described for name in names}
     if listed != set(types):

@@ -31,6 +31,7 @@ from pytest_icbench.config.topology.fields import Table
 from pytest_icbench.driver.switch.protocol import ForwardingBehaviour, read_behaviour
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.model.comparison import SideBySide
+from pytest_icbench.model.figures import KINDS, Application, FrameFigures, Latency, Search, Startup, Throughput
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.function_facts import ChainAccount, FunctionWork
 from pytest_icbench.model.launch import EndpointWork, Launch, PairCounts, PairResult, SwitchPort, Window
@@ -38,7 +39,7 @@ from pytest_icbench.model.long_run import BackToBack, LossEvent
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.neighbour import NeighbourEffect
 from pytest_icbench.model.trace import Followed
-from pytest_icbench.model.trials import Search, SweepPoint, Trial
+from pytest_icbench.model.trials import SearchLog, SweepPoint, Trial
 from pytest_icbench.store.history import Entry
 from pytest_icbench.store.run import ResultPlace, RunInfo, TestRecord
 
@@ -232,9 +233,17 @@ def interface() -> str:
 
 def measurement_fields() -> str:
     """The fields of a measurement with type and meaning."""
-    types = {field.name: str(field.type).replace("|", "\\|") for field in fields(Measurement)}
+    parts = [_rows_of_fields(Measurement)]
+    for kind in (FrameFigures, *KINDS):
+        views = {"Search": "searched", "Throughput": "rates", "Latency": "round_trips"}
+        parts += [f"### `measurement.{views.get(kind.__name__, kind.__name__.lower())}`", _rows_of_fields(kind)]
+    return "\n\n".join(parts)
+
+
+def _rows_of_fields(kind: type) -> str:
+    types = {field.name: str(field.type).replace("|", "\\|") for field in fields(kind)}
     rows = ["| field | type | meaning |", "| --- | --- | --- |"]
-    for names, meaning in described_keys(Measurement):
+    for names, meaning in described_keys(kind):
         meaning = meaning.replace("](#", "](result-format.md#")
         rows += [f"| `{name}` | `{types[name]}` | {meaning} |" for name in names]
     return "\n".join(rows)
@@ -265,9 +274,15 @@ WRITTEN: dict[str, dict[str, Callable[[], str]]] = {
         "test": partial(keys_of, TestRecord),
         "result of a test": partial(keys_of, ResultPlace),
         "result": partial(keys_of, Measurement),
+        "frames": partial(keys_of, FrameFigures),
+        "throughput": partial(keys_of, Throughput),
+        "searched": partial(keys_of, Search),
+        "latency": partial(keys_of, Latency),
+        "application": partial(keys_of, Application),
+        "startup": partial(keys_of, Startup),
         "finding": partial(keys_of, Finding),
         "side by side": partial(keys_of, SideBySide),
-        "search": partial(keys_of, Search),
+        "search": partial(keys_of, SearchLog),
         "trial": partial(keys_of, Trial),
         "point": partial(keys_of, SweepPoint),
         "launch": partial(keys_of, Launch),

@@ -3,21 +3,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields as fields_of
 from dataclasses import replace
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TypeVar
 
+from pytest_icbench.model import load
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.codec import keys
 from pytest_icbench.model.comparison import SideBySide
+from pytest_icbench.model.figures import AnyFigures, Application, Latency, Search, Startup, Throughput
 from pytest_icbench.model.launch import Launch, PairCounts, Window
-from pytest_icbench.model.measurement import ESTIMATES, Measurement
+from pytest_icbench.model.measurement import ESTIMATES, FLAT_FIELDS, Measurement
 from pytest_icbench.model.result import Result
 from pytest_icbench.stats.quantiles import Estimate
 
+M = TypeVar("M", bound=Measurement)
 NAMES = frozenset(field.name for field in fields_of(Measurement))
 
-#: A throughput measurement without any trouble: 5 Mpps, 4.9 to 5.1.
+#: Frames of a measurement without any trouble: 5 Mpps, 4.9 to 5.1.
+_FRAMES: dict[str, Any] = {
+    "throughput_pps": Estimate(5e6, 4.9e6, 5.1e6),
+    "throughput_per_pair_pps": Estimate(5e6, 4.9e6, 5.1e6),
+    "fairness": 1.0,
+    "throughput_gbps": Estimate(2.56, 2.51, 2.61),
+    "throughput_l1_gbps": Estimate(3.36, 3.29, 3.43),
+    "offered_pps": 5.05e6,
+    "scheduled": 30_300_000,
+    "sent": 30_300_000,
+    "received": 30_000_000,
+    "lost": 300_000,
+    "frame_loss_ratio": 300 / 30_300,
+    "trial_loss_ratio": 300 / 30_300,
+}
 _PLAIN = Measurement(
     case="",
     dimension="throughput",
@@ -29,28 +47,23 @@ _PLAIN = Measurement(
     verdict=None,
     reason=None,
     bottleneck="switch",
-    throughput_pps=Estimate(5e6, 4.9e6, 5.1e6),
-    throughput_per_pair_pps=Estimate(5e6, 4.9e6, 5.1e6),
-    fairness=1.0,
-    throughput_gbps=Estimate(2.56, 2.51, 2.61),
-    throughput_l1_gbps=Estimate(3.36, 3.29, 3.43),
-    offered_pps=5.05e6,
-    scheduled=30_300_000,
-    sent=30_300_000,
-    refused=0,
-    received=30_000_000,
-    lost=300_000,
-    duplicated=0,
-    reordered=0,
-    late=0,
-    foreign=0,
-    corrupted=0,
-    frame_loss_ratio=300 / 30_300,
-    trial_loss_ratio=300 / 30_300,
     generator_bound=False,
+    figures=Throughput(**_FRAMES),
     launches=6,
     windows=60,
 )
+
+
+def figures(case: Case, changed: Mapping[str, Any] = MappingProxyType({})) -> AnyFigures:
+    """The figures of a valid measurement of a case."""
+    if isinstance(case.load, load.Application):
+        return Application()
+    if isinstance(case.load, load.Startup):
+        return Startup()
+    if case.dimension == "latency":
+        return Latency(**_FRAMES, rtt_p50_ns=Estimate(20_000.0, 19_000.0, 21_000.0), rtt_samples=6000)
+    searched = case.rate.is_search or any(name.startswith("search") for name in changed)
+    return Search(**_FRAMES) if searched else Throughput(**_FRAMES)
 
 
 def measurement(case: Case | None = None, **changed: Any) -> Measurement:
@@ -65,10 +78,9 @@ def measurement(case: Case | None = None, **changed: Any) -> Measurement:
         port=case.port,
         variant=case.mode,
         axes=case.to_dict(),
+        figures=figures(case, changed),
     )
-    if case.dimension == "latency":
-        found = replace(found, rtt_p50_ns=Estimate(20_000.0, 19_000.0, 21_000.0), rtt_samples=6000)
-    return replace(found, **with_estimates(found, changed))
+    return with_values(found, changed)
 
 
 def result(case: Case | None = None, **changed: Any) -> Result:
@@ -76,18 +88,21 @@ def result(case: Case | None = None, **changed: Any) -> Result:
     return Result.of(measurement(case, **changed))
 
 
-def with_estimates(found: Measurement, changed: dict[str, Any]) -> dict[str, Any]:
-    """Keys of a line as fields of ``found``: ``x``, ``x_low`` and ``x_high`` are one; what is not named stays."""
-    fields = {name: value for name, value in changed.items() if name not in keys(Measurement) or name in NAMES}
+def with_values(found: M, changed: Mapping[str, Any]) -> M:
+    """The measurement with other values, given as fields, figures or keys of a flat record: ``x``, ``x_low``."""
+    values = {name: value for name, value in changed.items() if name in FLAT_FIELDS or name == "figures"}
     for name in ESTIMATES:
         ends = [f"{name}{end}" for end in ("", "_low", "_high")]
         if not any(end in changed for end in ends) or isinstance(changed.get(name), Estimate):
             continue
-        before = getattr(found, name)
+        before = found.estimate(name)
         parts = (None, None, None) if before is None else (before.value, before.low, before.high)
         value, low, high = (changed.get(end, part) for end, part in zip(ends, parts, strict=True))
-        fields[name] = None if value is None else Estimate(value, low, high)
-    return fields
+        values[name] = None if value is None else Estimate(value, low, high)
+    own = {name: value for name, value in values.items() if name in NAMES}
+    changes = {name: value for name, value in values.items() if name not in NAMES}
+    absent = {name for name, value in changes.items() if value is None and not hasattr(found.figures, name)}
+    return replace(found, **own).with_figures(**{name: changes[name] for name in changes.keys() - absent})
 
 
 def side_by_side(case: Case, decision: str, ratio: float, **more: Any) -> SideBySide:

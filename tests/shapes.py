@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.function_facts import FunctionWork
 from pytest_icbench.model.launch import Launch
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import Traffic
@@ -105,13 +106,15 @@ def maximum(switch: str, size: int, burst: int = 32) -> float:
 def _a1() -> list[Result]:
     kpps = {"udp": 338, "udp-mmsg": 409, "raw": 360, "raw-mmsg": 440}
     at = Rate(1_000_000)
-    return [rate(Case("linux-bridge", burst=64, rate=at, api=api), value * 900.0) for api, value in kpps.items()]
+    return [
+        rate(Case("linux-bridge", Frames(burst=64, rate=at), api=api), value * 900.0) for api, value in kpps.items()
+    ]
 
 
 def _by_load(switches: Iterable[str], bursts: Iterable[int], sizes: Iterable[int], most: int) -> list[Result]:
     return [
         rate(
-            Case(switch, Traffic(size), burst, rate=Rate(load * 1_000_000)),
+            Case(switch, Frames(Traffic(size), burst, Rate(load * 1_000_000))),
             min(load * 1e6, maximum(switch, size, burst)),
         )
         for switch in switches
@@ -123,7 +126,7 @@ def _by_load(switches: Iterable[str], bursts: Iterable[int], sizes: Iterable[int
 
 def _by_size(switches: Iterable[str], bursts: Iterable[int]) -> list[Result]:
     return [
-        rate(Case(switch, Traffic(size), burst), maximum(switch, size, burst), bottleneck="switch")
+        rate(Case(switch, Frames(Traffic(size), burst)), maximum(switch, size, burst), bottleneck="switch")
         for burst in bursts
         for switch in switches
         for size in SIZES
@@ -137,7 +140,10 @@ def _remote(case: Case, pps: float) -> Result:
 
 def _a5() -> list[Result]:
     return [
-        _remote(Case(switch, Traffic(size), remote=True), maximum(switch, size) * (0.6 if switch != "sriov" else 0.9))
+        _remote(
+            Case(switch, Frames(Traffic(size)), remote=True),
+            maximum(switch, size) * (0.6 if switch != "sriov" else 0.9),
+        )
         for switch in ("ovs", "sriov", "vpp")
         for size in SIZES
     ]
@@ -153,7 +159,7 @@ def _shared(switch: str, size: int, pairs: int) -> float:
 
 def _a6() -> list[Result]:
     return [
-        rate(Case(switch, Traffic(size), pairs=pairs), _shared(switch, size, pairs))
+        rate(Case(switch, Frames(Traffic(size)), pairs=pairs), _shared(switch, size, pairs))
         for switch in PATHS
         for size in SIZES
         for pairs in (1, 2, 4)
@@ -163,7 +169,7 @@ def _a6() -> list[Result]:
 def _a7() -> list[Result]:
     most = {"ovs": 2.6e6, "vpp": 3.4e6, "sriov": 14.2e6}
     return [
-        _remote(Case(switch, Traffic(size), pairs=pairs, remote=True), pps if size == 64 else 9e6)
+        _remote(Case(switch, Frames(Traffic(size)), pairs=pairs, remote=True), pps if size == 64 else 9e6)
         for switch, pps in most.items()
         for size in (64, 1500)
         for pairs in (1, 2, 4, 8)
@@ -173,7 +179,7 @@ def _a7() -> list[Result]:
 def _times(switches: dict[str, float], *, remote: bool) -> list[Result]:
     return [
         time(
-            Case(switch, Traffic(size), burst, rate=Rate(1000), dimension="latency", remote=remote),
+            Case(switch, Frames(Traffic(size), burst, Rate(1000)), dimension="latency", remote=remote),
             base * (1 + 0.35 * math.log2(burst / 4)) * (1 + size / 6000)
             if switch != "sriov"
             else base + burst / 12 + size / 900,
@@ -195,7 +201,10 @@ def _a9() -> list[Result]:
 def _a10() -> list[Result]:
     gain = {1: 1.0, 2: 1.9, 4: 3.1}
     return [
-        rate(Case(switch, Traffic(size), pairs=4, switch_cores=cores), maximum(switch, size) * gain[cores] * 0.9)
+        rate(
+            Case(switch, Frames(Traffic(size)), pairs=4, switch_cores=cores),
+            maximum(switch, size) * gain[cores] * 0.9,
+        )
         for switch in ("ovs", "vpp", "basicfwd")
         for size in (64, 1500)
         for cores in (1, 2, 4)
@@ -205,14 +214,14 @@ def _a10() -> list[Result]:
 def _c4() -> list[Result]:
     most = {"testpmd": 13e6, "vpp": 8e6}
     return [
-        rate(Case(switch, rate=Rate(load * 1_000_000)), min(load * 1e6, pps))
+        rate(Case(switch, Frames(rate=Rate(load * 1_000_000))), min(load * 1e6, pps))
         for switch, pps in most.items()
         for load in range(1, 17)
     ]
 
 
 def _chain(switch: str, length: int, rate: str | int = "pdr:0.5%") -> Case:
-    return Case(switch, Traffic(256), function="acl10", chain=length, rate=Rate.from_json(rate))
+    return Case(switch, Frames(traffic=Traffic(256), rate=Rate.from_json(rate)), function="acl10", chain=length)
 
 
 def _e7() -> list[Result]:
@@ -227,7 +236,7 @@ def _e7() -> list[Result]:
         for length in lengths
     ]
     times = [
-        time(replace(_chain(switch, length, 1000), burst=1, dimension="latency"), 30 + 39 * length)
+        time(replace(_chain(switch, length, 1000), dimension="latency").sending(burst=1), 30 + 39 * length)
         for switch in most
         for length in lengths
     ]
@@ -238,7 +247,13 @@ def _e5() -> list[Result]:
     found = []
     for switch, worst in (("veth", 0.02), ("linux-bridge", 0.12)):
         for first in (50, 70, 30):
-            case = Case(switch, function="cost100000", pairs=2, share=f"{first}:{100 - first}", rate=Rate(40_000))
+            case = Case(
+                switch,
+                Frames(rate=Rate(40_000)),
+                function="cost100000",
+                pairs=2,
+                share=f"{first}:{100 - first}",
+            )
             errors = ((1, first, worst * (60 - first) / 30), (2, 100 - first, worst * (first - 60) / 30))
             works = tuple(
                 FunctionWork(
@@ -259,7 +274,7 @@ def _e5() -> list[Result]:
 def _b(results: list[Result]) -> list[Result]:
     """Returns results of basicfwd as those of testpmd, which the second publication has in its place."""
     return [
-        rate(replace(item.point, switch="testpmd"), float(item.throughput_pps or 0.0))
+        rate(replace(item.point, switch="testpmd"), float(item.frames.throughput_pps or 0.0))
         if item.switch == "basicfwd"
         else item
         for item in results

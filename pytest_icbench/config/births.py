@@ -10,6 +10,7 @@ from pytest_icbench.config.sequences import parse_words
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.birth import FORK, MOST_CONTAINERS, Crowd
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Startup
 from pytest_icbench.wording import suggestion
 
 #: Each container gets a veth pair, and no switch is measured.
@@ -43,13 +44,13 @@ def birth_arguments(named: Iterable[str], where: str) -> dict[str, Any]:
 
 def birth_cases(labels: Iterable[str]) -> list[Case]:
     """Returns the cases of crowds."""
-    return [Case(switch=LINK, dimension="birth", birth=label) for label in dict.fromkeys(labels)]
+    return [Case(switch=LINK, load=Startup(label), dimension="birth") for label in dict.fromkeys(labels)]
 
 
 def check_kinds(cases: Iterable[Case], kinds: Iterable[str]) -> None:
     """Raises UsageError for containers of a kind that is not among ``kinds``."""
     known = (*kinds, FORK)
     for case in cases:
-        crowd = None if case.birth is None else Crowd.of(case.birth)
+        crowd = case.load.crowd if isinstance(case.load, Startup) else None
         if crowd is not None and crowd.kind not in known:
             raise UsageError(f"birth: there is no kind of node '{crowd.kind}'{suggestion(crowd.kind, known)}")

@@ -32,6 +32,7 @@ from pytest_icbench.config.switch_names import (
 )
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import APPLICATION_API, SOCKET_APIS, Case, Dimension
+from pytest_icbench.model.load import Application, Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.subscribers import misfit, with_active
 from pytest_icbench.model.switch_traits import SwitchTraits
@@ -289,9 +290,7 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
         ):
             case = Case(
                 switch=name,
-                traffic=traffic,
-                burst=burst,
-                rate=rate if isinstance(rate, Rate) else rate.at(traffic, where),
+                load=Frames(traffic, burst, rate if isinstance(rate, Rate) else rate.at(traffic, where)),
                 dimension=request.dimension,
                 port=None if port == cls.ports[0] else port,
                 mode=mode,
@@ -345,6 +344,7 @@ def _of_applications(
     ):
         case = Case(
             switch=cls.name,
+            load=Application(app),
             pairs=pairs,
             dimension="application",
             port=None if port == cls.ports[0] else port,
@@ -352,7 +352,6 @@ def _of_applications(
             switch_cores=cores,
             api=None if cls.default_apis == (APPLICATION_API,) else APPLICATION_API,
             remote=remote,
-            app=app,
         )
         yield from _compared(case, options)
 

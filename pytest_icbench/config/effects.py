@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import GROUPS, Case
+from pytest_icbench.model.load import Application, Frames, Startup
 
 _Cases = Sequence[Case]
 
@@ -38,8 +39,18 @@ def without_effect(options: Options, cases: _Cases, components: Collection[str] 
     #: Whether the option was given, its name, whether it has an effect, and what it is about.
     checks: tuple[tuple[object, str, Callable[[], bool], str], ...] = (
         (options.blocking, "blocking", lambda: any(case.blocking for case in cases), "no selected case has sockets"),
-        (options.app, "app", lambda: any(case.app for case in cases), "no selected case has an application"),
-        (options.birth, "birth", lambda: any(case.birth for case in cases), "no selected case creates containers"),
+        (
+            options.app,
+            "app",
+            lambda: any(isinstance(case.load, Application) for case in cases),
+            "no selected case has an application",
+        ),
+        (
+            options.birth,
+            "birth",
+            lambda: any(isinstance(case.load, Startup) for case in cases),
+            "no selected case creates containers",
+        ),
         (options.function, "function", lambda: _has_frames(cases), "no selected case sends frames of the workload"),
         (options.neighbour, "neighbour", lambda: _has_frames(cases), "no selected case sends frames of the workload"),
         *(
@@ -79,4 +90,4 @@ def without_effect(options: Options, cases: _Cases, components: Collection[str] 
 
 
 def _has_frames(cases: _Cases) -> bool:
-    return any(case.app is None and case.birth is None for case in cases)
+    return any(isinstance(case.load, Frames) for case in cases)

@@ -15,7 +15,7 @@ def unsupported_reason(case: Case, cls: type[SwitchTraits], ring: int) -> str | 
     """Returns why no host can run the case, or None; it depends on the switch only, and the host is not asked."""
     if (reason := remote_misfit(case, cls)) is not None:
         return reason
-    if case.app is None and case.birth is None and case.burst > ring:
+    if case.load.largest_burst > ring:
         return too_large_burst(case.burst, ring)
     if case.traffic.longest_bytes > cls.max_frame_bytes:
         return (
@@ -58,8 +58,8 @@ def remote_misfit(case: Case, cls: type[SwitchTraits]) -> str | None:
     """Returns why the case cannot run over two hosts, or None; the hosts are not asked."""
     if not case.remote:
         return None
-    if case.app is not None or case.neighbour is not None:
-        what = "launches beside a neighbour" if case.app is None else "applications"
+    what = case.load.ON_ONE_HOST or ("launches beside a neighbour" if case.neighbour is not None else None)
+    if what is not None:
         return f"{what} run on one host: leave out --icbench-remote"
     if not cls.uplinks:
         return f"{case.switch} has no way to a second host: it runs without --icbench-remote"

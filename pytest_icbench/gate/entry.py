@@ -15,7 +15,7 @@ from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.old_version import OldVersion
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.stats.quantiles import Estimate, median
+from pytest_icbench.stats.quantiles import median
 from pytest_icbench.stats.states import same_state
 
 #: The most sessions of a case that a baseline keeps; a further one pushes the oldest out.
@@ -192,7 +192,12 @@ def entry_of(measurement: Measurement) -> Entry | None:
     """Returns its entry; None for INVALID, for a long run, which has one launch, and for trains, which have no rate."""
     figures = {name: figure for name in COMPARED if (figure := _figure(measurement, name)) is not None}
     invalid = measurement.verdict == Verdict.INVALID
-    if invalid or not figures or measurement.loss_events is not None or measurement.back_to_back is not None:
+    if (
+        invalid
+        or not figures
+        or measurement.frames.loss_events is not None
+        or measurement.rates.back_to_back is not None
+    ):
         return None
     return Entry(
         case=measurement.case,
@@ -225,8 +230,10 @@ def _control(measurement: Measurement) -> Figure | None:
 
     That of a search is the load that the reference link sustained, by which its greatest load was calibrated.
     """
-    if measurement.search is not None:
-        calibrated = measurement.search.calibrated_on == "reference" and measurement.search.greatest_pps
+    if measurement.searched.search is not None:
+        calibrated = (
+            measurement.searched.search.calibrated_on == "reference" and measurement.searched.search.greatest_pps
+        )
         return Figure(calibrated, launches=(calibrated,)) if calibrated else None
     rate = measurement.dimension == "throughput"
     if measurement.metric != "frmol" if rate else measurement.dimension != "latency":
@@ -241,7 +248,7 @@ def _control(measurement: Measurement) -> Figure | None:
 
 def _figure(measurement: Measurement, name: str) -> Figure | None:
     dimension, _ = COMPARED[name]
-    estimate: Estimate | None = getattr(measurement, name) if dimension == measurement.dimension else None
+    estimate = measurement.estimate(name) if dimension == measurement.dimension else None
     if estimate is None:
         return None
     return Figure(estimate.value, estimate.low, estimate.high, _by_launch(measurement, name))
@@ -252,8 +259,8 @@ def _by_launch(measurement: Measurement, name: str) -> tuple[float, ...]:
 
     A search is one launch as a whole: its trials are no repetitions, and its bounds tell nothing of another search's.
     """
-    if measurement.search is not None:
-        searched = measurement.throughput_pps if name == "throughput_pps" else None
+    if measurement.searched.search is not None:
+        searched = measurement.frames.throughput_pps if name == "throughput_pps" else None
         return () if searched is None else (searched.value,)
     values = [_of_launch(launch, name) for launch in measurement.per_launch if launch.invalid is None]
     known = [float(value) for value in values if value is not None]

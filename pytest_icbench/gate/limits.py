@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import inf
 from types import NoneType
-from typing import Literal, get_args, get_type_hints
+from typing import Literal, get_args
 
 from pytest_icbench.model.finding import Finding
-from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.measurement import FLAT_FIELDS, Measurement
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.decision import MOST_MORE
 from pytest_icbench.stats.quantiles import FEWEST_LAUNCHES, SAMPLES_BEYOND, Estimate
@@ -41,7 +41,7 @@ _OF_ALL = ("ratio_to_reference", "disturbed_launches", "disturbed_repeated", "re
 
 def _numbers() -> Iterator[str]:
     """Yields the names of a measurement's numbers, without the ends of intervals."""
-    for name, kind in get_type_hints(Measurement).items():
+    for name, kind in FLAT_FIELDS.items():
         if {*(get_args(kind) or (kind,))} - {NoneType} <= {int, float, Estimate}:
             yield name
 
@@ -87,16 +87,16 @@ class Limit:
 
 def applies(limit: Limit, measurement: Measurement) -> bool:
     """Whether the measurement has the result, by its dimension and by its kind (search, long run, trains)."""
-    if limit.name.startswith("search_") and measurement.search is None:
+    if limit.name.startswith("search_") and measurement.searched.search is None:
         return False
-    if limit.name in _OF_A_KIND and getattr(measurement, limit.name) is None:
+    if limit.name in _OF_A_KIND and measurement.value(limit.name) is None:
         return False
     return measurement.dimension in LIMITABLE.get(limit.name, ())
 
 
 def find(measurement: Measurement, limit: Limit) -> Finding:
     """Compares a measurement with a limit."""
-    value = getattr(measurement, limit.name)
+    value = measurement.value(limit.name)
     no_value = Finding(limit.name, limit.kind, limit.value, limit.source, Verdict.INCONCLUSIVE, reason="few")
     if value is None:
         if limit.name == "ratio_to_reference":
@@ -104,10 +104,10 @@ def find(measurement: Measurement, limit: Limit) -> Finding:
         return too_few_samples(no_value, measurement) or no_value
     is_estimate = isinstance(value, Estimate)
     low, high = (value.low, value.high) if is_estimate else (value, value)
-    is_searched = measurement.search is not None and limit.name.startswith(("throughput_", "search_"))
+    is_searched = measurement.searched.search is not None and limit.name.startswith(("throughput_", "search_"))
     at_least = is_searched and measurement.lower_bound
-    if limit.name == "back_to_back_frames" and measurement.back_to_back is not None:
-        at_least = measurement.back_to_back.at_least
+    if limit.name == "back_to_back_frames" and measurement.rates.back_to_back is not None:
+        at_least = measurement.rates.back_to_back.at_least
     if at_least:
         high = inf  # what the device can do may lie anywhere above
     ends = {"value_low": low, "value_high": None if high == inf else high}
@@ -123,7 +123,7 @@ def find(measurement: Measurement, limit: Limit) -> Finding:
         return replace(plain, reason="bound", note=_NOT_OFFERED)
     if held or missed:
         return replace(plain, verdict=Verdict.PASS if held else Verdict.REGRESSED)
-    if not is_estimate and measurement.search is None:
+    if not is_estimate and measurement.searched.search is None:
         return replace(plain, reason="bound", note="the longest trains that were sent lost nothing")
     return further(plain, measurement, Estimate(value, low, high), limit.value)
 
@@ -137,9 +137,9 @@ def further(plain: Finding, measurement: Measurement, estimate: Estimate | None 
     """
     launches = measurement.launches
     plain = replace(plain, unit="launch", units=launches)
-    if measurement.search is not None and plain.at_least:
+    if measurement.searched.search is not None and plain.at_least:
         return replace(plain, reason="bound", note=_SEARCH_ENDED)
-    if measurement.search is not None:
+    if measurement.searched.search is not None:
         return replace(plain, reason="spread", note=_WIDE_SEARCH)
     few = max(FEWEST_LAUNCHES - launches, 0) or None
     more = few if estimate is None else _until_told(estimate, limit, launches)
@@ -177,12 +177,13 @@ def too_few_samples(plain: Finding, measurement: Measurement) -> Finding | None:
         return None
     beyond = 1 - float(match[2].replace("_", ".")) / 100
     needed = math.ceil(round(SAMPLES_BEYOND / beyond, 6))
-    samples = {"rtt_first": measurement.rtt_first_samples, "floor": measurement.floor_samples}.get(
-        match[1], measurement.rtt_samples + measurement.rtt_lost
-    )
+    samples = {
+        "rtt_first": measurement.round_trips.rtt_first_samples,
+        "floor": measurement.round_trips.floor_samples,
+    }.get(match[1], measurement.round_trips.rtt_samples + measurement.round_trips.rtt_lost)
     round_trips = samples if match[1] == "floor" else samples / measurement.launches
     if round_trips >= needed:
-        reached = plain.value is None and measurement.rtt_lost > 0
+        reached = plain.value is None and measurement.round_trips.rtt_lost > 0
         unanswered = "requests that were never answered reach into it"
         return replace(plain, reason="few", note=unanswered) if reached else None
     if not samples:

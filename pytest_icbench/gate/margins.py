@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
-from pytest_icbench.model.measurement import CYCLES, MAIN_FIGURES
+from pytest_icbench.model.figures import MAIN_FIGURES
+from pytest_icbench.model.measurement import CYCLES
 from pytest_icbench.stats.decision import DEFAULT_ALLOWANCE, Allowance, Better
 
 #: Figures that can be compared with a baseline, with their dimension and their better direction.

@@ -23,7 +23,7 @@ _TICK_S = 0.001
 
 def burst_case(case: Case) -> Case:
     """Returns the case of the trains, which leave as fast as the port takes them."""
-    return replace(case, rate=Rate())
+    return case.sending(rate=Rate())
 
 
 def burst_settings(settings: Settings, terms: Sequence[FunctionTerms]) -> Settings | None:

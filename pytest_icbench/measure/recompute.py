@@ -19,7 +19,7 @@ from pytest_icbench.measure.summary.application import OPEN_LOOP
 from pytest_icbench.measure.summary.births import summarize_births
 from pytest_icbench.measure.summary.gathered import Gathered
 from pytest_icbench.measure.summary.search import SearchOutcome, with_search
-from pytest_icbench.measure.summary.summarize import Surroundings, summarize, throughput_fields
+from pytest_icbench.measure.summary.summarize import Surroundings, summarize
 from pytest_icbench.measure.summary.sweep import with_sweep
 from pytest_icbench.measure.versions import with_comparison
 from pytest_icbench.model.birth import Births
@@ -32,7 +32,7 @@ from pytest_icbench.model.neighbour import NeighbourEffect, NeighbourUse
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.search_goal import Goal
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.model.trials import Search, Trial
+from pytest_icbench.model.trials import SearchLog, Trial
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.quantiles import FEWEST_LAUNCHES
 
@@ -102,18 +102,18 @@ def recomputed(whole: Measurement) -> Measurement:
     if whole.dependence is None and whole.precision and whole.launches >= FEWEST_LAUNCHES:
         raise DamagedData(f"{whole.case}: its intervals are of an earlier version, which took launches as independent")
     parts = _Parts.of(whole)
-    if whole.births is not None:
-        measurement = _births(parts, whole.births)
-    elif whole.search is not None:
-        measurement = _search(parts, whole.search)
-    elif whole.sweep or parts.case.rate.is_sweep:
+    if whole.startup.births is not None:
+        measurement = _births(parts, whole.startup.births)
+    elif whole.searched.search is not None:
+        measurement = _search(parts, whole.searched.search)
+    elif whole.rates.sweep or parts.case.rate.is_sweep:
         measurement = _sweep(parts)
     else:
         measurement = _plain(parts)
     # Its launches were found valid, and counted, by the rules of their time. No window has the counters of functions.
     measurement = replace(measurement, rules=whole.rules, functions=whole.functions)
-    measurement = with_effect(measurement, parts.case, parts.reference, _use(whole.neighbour))
-    if whole.loss_events is not None:
+    measurement = with_effect(measurement, parts.case, parts.reference, _use(whole.frames.neighbour))
+    if whole.frames.loss_events is not None:
         measurement = with_losses(measurement)
     # The base is another result, so the comparison of the two is copied as it was recorded.
     return with_comparison(measurement, whole.side_by_side)
@@ -212,26 +212,30 @@ def _valid(launches: Sequence[Launch]) -> tuple[list[Launch], list[Launch]]:
 def _plain(parts: _Parts) -> Measurement:
     whole, case = parts.whole, parts.case
     offered = case
-    if whole.load is not None and whole.load_of_pps is not None:
-        offered = replace(case, rate=Rate.part_of_found(whole.load, whole.load_of_pps, case.senders))
+    load, of_pps = whole.frames.load, whole.frames.load_of_pps
+    if load is not None and of_pps is not None:
+        offered = case.sending(rate=Rate.part_of_found(load, of_pps, case.senders))
     launches, rejected = _valid(parts.launches)
     gathered = parts.gathered(launches, rejected, "generator-bound")
     measurement = summarize(offered, parts.settings, gathered, parts.around)
-    measurement = replace(measurement, case=whole.case, axes=whole.axes, load=whole.load, load_of_pps=whole.load_of_pps)
-    if whole.back_to_back is None:
+    measurement = replace(measurement, case=whole.case, axes=whole.axes)
+    if load is not None:
+        measurement = measurement.with_figures(load=load, load_of_pps=of_pps)
+    if whole.rates.back_to_back is None:
         return measurement
     ladder = trains.Ladder(*(int(number) for number in str(parts.settings.train).split(":")))
     rate = trains.burst_rate(launches[0]) if not measurement.verdict else None
     climbs = trains.climbs([window for window in launches[0].windows if window.pair == 1], ladder)
     # The rate within trains is that of the first launch, which measurement the ladder and is not kept.
-    figures = trains.back_to_back(climbs, whole.back_to_back.rate_pps or rate or 0.0, whole.back_to_back.throughput_pps)
-    return replace(measurement, **throughput_fields(case, None), back_to_back=figures)
+    recorded = whole.rates.back_to_back
+    figures = trains.back_to_back(climbs, recorded.rate_pps or rate or 0.0, recorded.throughput_pps)
+    return trains.with_trains(measurement, case, figures)
 
 
 def _sweep(parts: _Parts) -> Measurement:
     case = parts.case
     numbered = sorted(parts.launches, key=lambda launch: launch.index)
-    loads = [Rate(round(point.load_pps / case.senders)) for point in parts.whole.sweep]
+    loads = [Rate(round(point.load_pps / case.senders)) for point in parts.whole.rates.sweep]
     swept = list(zip(loads, numbered, strict=False))
     launches, rejected = _valid(numbered[len(swept) :])
     rejected = [launch for _, launch in swept] + rejected
@@ -240,7 +244,7 @@ def _sweep(parts: _Parts) -> Measurement:
     return with_sweep(case, measurement, swept, best, launches, parts.around)
 
 
-def _search(parts: _Parts, search: Search) -> Measurement:
+def _search(parts: _Parts, search: SearchLog) -> Measurement:
     """Runs the search again, with the recorded answer to each load."""
     case = parts.case
     goal = parts.settings.goal(case.rate)
@@ -271,7 +275,7 @@ def _search(parts: _Parts, search: Search) -> Measurement:
     return with_search(case, summarize(case, parts.settings, gathered, parts.around), outcome, parts.around)
 
 
-def _bounds(goal: Goal, search: Search, senders: int, ran: Sequence[tuple[Trial, Launch]]) -> Bounds:
+def _bounds(goal: Goal, search: SearchLog, senders: int, ran: Sequence[tuple[Trial, Launch]]) -> Bounds:
     """Returns the bounds of the recorded trials on the case; the first calibrated, if no reference link did."""
     answers = iter([_tried(trial, launch) for trial, launch in (ran[1:] if search.calibrated_on == "case" else ran)])
 
@@ -284,7 +288,7 @@ def _bounds(goal: Goal, search: Search, senders: int, ran: Sequence[tuple[Trial,
     return find_bounds(goal, (search.least_pps or 0.0) / senders, (search.greatest_pps or 0.0) / senders, answer)
 
 
-def _of_trials(search: Search, launches: Sequence[Launch], reference: Sequence[Launch]) -> list[Launch]:
+def _of_trials(search: SearchLog, launches: Sequence[Launch], reference: Sequence[Launch]) -> list[Launch]:
     """Returns the launch of each trial; launches are numbered as they ran. Raises DamagedData if some are missing."""
     left = {
         "case": iter(sorted(_valid(launches)[0], key=lambda launch: launch.index)),
@@ -301,7 +305,7 @@ def _tried(trial: Trial, launch: Launch) -> Tried:
     return Tried(launch.total("scheduled"), launch.total("handled"), trial.effective_s, unsent)
 
 
-def _after_the_last_of_the_case(search: Search) -> list[Trial]:
+def _after_the_last_of_the_case(search: SearchLog) -> list[Trial]:
     places = [place for place, trial in enumerate(search.trials) if trial.of == "case"]
     return list(search.trials[places[-1] + 1 :]) if places else []
 
@@ -312,5 +316,5 @@ def differences(recorded: Measurement, anew: Measurement, names: Collection[str]
     Args:
         names: names that were recorded; an earlier version had fewer. Windows are compared by the figures from them.
     """
-    before, now = recorded.to_dict(), anew.to_dict()
-    return [name for name in before if name in names and before[name] != now[name]]
+    before, now = (data.pop("figures") | data for data in (recorded.to_dict(), anew.to_dict()))
+    return [name for name in before if name in names and before[name] != now.get(name)]

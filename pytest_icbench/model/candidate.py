@@ -76,7 +76,7 @@ class Candidate:
             return self.target == case.switch
         if self.component is not None:
             return case.function is not None
-        return self.kind != "api" or (case.app is None and case.birth is None)
+        return self.kind != "api" or case.load.USES_API
 
 
 def candidate_key(case: Case) -> str:

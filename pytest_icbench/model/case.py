@@ -7,15 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from itertools import zip_longest
 from types import MappingProxyType
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, Protocol, Self, get_args
 
 from pytest_icbench.model.codec import DamagedData, check_fields
 from pytest_icbench.model.contract import CpuContract, percents, side_by_side
 from pytest_icbench.model.denial import names_share
 from pytest_icbench.model.flows import NEW
+from pytest_icbench.model.load import LABELLED, NO_FRAMES, Frames, Load, Startup
 from pytest_icbench.model.path import FramePath
-from pytest_icbench.model.rate import MAXIMUM, Rate
-from pytest_icbench.model.traffic import SHORTEST, Traffic
+from pytest_icbench.model.rate import Rate
+from pytest_icbench.model.traffic import Traffic
 
 Dimension = Literal["throughput", "latency", "application", "birth"]
 Family = Literal["kernel", "dpdk"]
@@ -41,7 +42,7 @@ MODE_KEY, CANDIDATE_KEY = "variant", "contender"
 _KEYS = {"mode": MODE_KEY, "candidate": CANDIDATE_KEY}
 _NAMES = {key: name for name, key in _KEYS.items()}
 #: Axes without a key where they are None.
-_RARE = ("app", "birth", "function", "share", "cap", "neighbour", "isolation")
+_RARE = ("function", "share", "cap", "neighbour", "isolation")
 
 
 class Choices(Protocol):
@@ -68,9 +69,7 @@ class Case:
             the base.
         api: API technique of the endpoints, one of ``APIS``; None for a switch with a single natural one.
         switch_cores: worker cores of the switch; None for its natural number.
-        traffic: the frames that are sent.
-        rate: how much is offered, or which rate is searched for.
-        burst: frames handed over at once, 1 to 1024.
+        load: what puts load on the path.
         pairs: sender-receiver pairs, at least 1.
         function: the network function between the ends of each pair (``nat+acl10``); None for none. Different ones
             share one CPU, one for each pair: ``wire:2xcost1000``.
@@ -78,17 +77,11 @@ class Case:
         share, cap: per cents of one CPU for the function of each pair (``70:30``); None without such contracts.
         neighbour: load on CPUs of its own beside every other launch (``stream:2``, see ``model.neighbour``), or None.
         isolation: how it is kept apart: ``l3``, or ways of the L3 cache (``cat:11.1``); None: it is not.
-        app: the load of an application, as ``model.application`` has it; None for frames of the workload. Its traffic
-            is its own: ``traffic``, ``burst``, ``rate`` and ``api`` then say nothing.
-        birth: the containers that are created one after the other (``netns:1000``, see ``model.birth``); None for
-            frames. No traffic of the workload passes.
     """
 
     switch: str
-    traffic: Traffic = SHORTEST
-    burst: int = 32
+    load: Load = NO_FRAMES
     pairs: int = 1
-    rate: Rate = MAXIMUM
     dimension: Dimension = "throughput"
     port: str | None = None
     mode: str | None = None
@@ -99,13 +92,38 @@ class Case:
     remote: bool = False
     candidate: str | None = None
     function: str | None = None
-    app: str | None = None
-    birth: str | None = None
     chain: int = 1
     share: str | None = None
     cap: str | None = None
     neighbour: str | None = None
     isolation: str | None = None
+
+    @property
+    def frames(self) -> Frames:
+        """Its frames; the default ones for a case without frames of the workload."""
+        return self.load if isinstance(self.load, Frames) else NO_FRAMES
+
+    @property
+    def traffic(self) -> Traffic:
+        """The frames that are sent."""
+        return self.frames.traffic
+
+    @property
+    def burst(self) -> int:
+        """Frames handed over at once, 1 to 1024."""
+        return self.frames.burst
+
+    @property
+    def rate(self) -> Rate:
+        """How much is offered, or which rate is searched for."""
+        return self.frames.rate
+
+    def sending(self, *, traffic: Traffic | None = None, burst: int | None = None, rate: Rate | None = None) -> Self:
+        """Returns the case with other frames; unchanged without frames of the workload. None: as before."""
+        if not isinstance(self.load, Frames):
+            return self
+        load = self.load
+        return replace(self, load=Frames(traffic or load.traffic, burst or load.burst, rate or load.rate))
 
     @property
     def id(self) -> str:
@@ -138,10 +156,7 @@ class Case:
             parts.append("blocking")
         if self.touch:
             parts.append("touch")
-        load = [self.traffic.label, f"b{self.burst}"]
-        if self.app is not None or self.birth is not None:
-            load = [f"app:{self.app}" if self.birth is None else f"birth:{self.birth}"]
-        parts += [*load, f"{self.pairs}vs{self.pairs}", f"R{self.rate}"]
+        parts += [*self.load.parts, f"{self.pairs}vs{self.pairs}", f"R{self.rate}"]
         if self.remote:
             parts.append("remote")
         return "-".join(parts)
@@ -245,7 +260,7 @@ class Case:
             self.traffic.jumbo,
             self.traffic.queues,
             self.api in NETDEV_APIS,
-            self.birth or "",
+            self.load if isinstance(self.load, Startup) else None,
         )
 
     @property
@@ -269,14 +284,14 @@ class Case:
         """Returns plain JSON data; ``from_dict`` is the inverse. A path without a function has no key for it."""
         data: dict[str, Any] = {}
         for field in fields(self):
-            if field.name == "traffic":
-                data |= self.traffic.to_axes()
+            if field.name == "load":
+                data |= self.traffic.to_axes() | {"burst": self.burst, "rate": self.rate.to_json()}
+                data |= {self.load.KEY: self.load.label} if not isinstance(self.load, Frames) else {}
             else:
                 data[_KEYS.get(field.name, field.name)] = getattr(self, field.name)
         for name in _RARE:  # most cases have none, and say so by leaving it out
             if data[name] is None:
                 del data[name]
-        data["rate"] = self.rate.to_json()
         if self.chain == 1:
             del data["chain"]
         return data
@@ -288,13 +303,14 @@ class Case:
         Raises DamagedData for a wrong type, ValueError for an unknown rate, mix, flows, header or direction.
         """
         check_fields(_Axes, data, "axes")
-        traffic = Traffic.from_axes(data)
-        names = {field.name for field in fields(cls)} - {"traffic"}
+        frames = Frames(Traffic.from_axes(data), data.get("burst", NO_FRAMES.burst), Rate.from_json(data.get("rate")))
+        labelled = [kind(data[key]) for key, kind in LABELLED.items() if data.get(key) is not None]
+        names = {field.name for field in fields(cls)} - {"load"}
         axes = {_NAMES.get(key, key): value for key, value in data.items()}
         axes = {name: value for name, value in axes.items() if name in names}
-        if "switch" not in axes or any(axes.get(name, 1) < 1 for name in ("pairs", "burst", "chain")):
+        if "switch" not in axes or any(data.get(name, 1) < 1 for name in ("pairs", "burst", "chain")):
             raise DamagedData("axes: the case has no switch, or fewer than one pair, frame or function in a row")
-        return cls(**{**axes, "traffic": traffic, "rate": Rate.from_json(data.get("rate"))})
+        return cls(**axes, load=labelled[0] if labelled else frames)
 
 
 @dataclass(frozen=True, slots=True)

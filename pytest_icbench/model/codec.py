@@ -3,8 +3,8 @@
 
 It knows the types of which results and calls are made: bool, int, float, str, StrEnum, None, Literal, ``X | None``,
 ``tuple[X, ...]``, ``tuple[X, Y]``, ``dict[str, X]``, ``dict[int, X]`` (or ``Mapping``), dataclasses, and unions of
-dataclasses that differ in the Literal of their field ``kind``. A field ``x`` of type ``Estimate | None`` has three
-keys: ``x``, ``x_low`` and ``x_high``. A field with the metadata ``UNWRITTEN`` has no key. Pure.
+dataclasses that differ in the Literal of their field ``kind``. An ``Estimate`` is an object: ``value``, ``low`` and
+``high``. A field with the metadata ``UNWRITTEN`` has no key. Pure.
 """
 
 from __future__ import annotations
@@ -27,8 +27,6 @@ T = TypeVar("T")
 
 #: Metadata of a field that is not written to files.
 UNWRITTEN: Mapping[str, bool] = types.MappingProxyType({"written": False})
-#: The ends of an estimate's three keys, after its name.
-_ENDS = ("", "_low", "_high")
 
 #: The greatest integer in a file, of which any sum is still a float, and the greatest depth of data without a type.
 _GREATEST, _DEEPEST = 2**200, 50
@@ -40,8 +38,6 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 #: Types of data that nothing can be wrong with.
 _ALWAYS_PLAIN = frozenset({str, bool, type(None)})
 _PAIRS = (tuple[int, int], ...)
-_ESTIMATE = Estimate | None
-_NUMBER = float | None
 
 
 class DamagedData(UsageError):
@@ -56,41 +52,24 @@ def encode(value: Any) -> Any:
         return [encode(item) for item in value]
     if isinstance(value, Mapping):
         return {str(key): encode(item) for key, item in value.items()}
+    if isinstance(value, Estimate):
+        return {"value": encode(value.value), "low": encode(value.low), "high": encode(value.high)}
     if isinstance(value, StrEnum):
         return value.value
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{value} is no JSON number")
-    return value.value if isinstance(value, Estimate) else value
+    return value
 
 
 def _encode_dataclass(value: Any) -> dict[str, Any]:
-    data: dict[str, Any] = {}
     kind: Any = type(value)
-    for field in _plan(kind):
-        item = getattr(value, field.name)
-        if field.is_estimate:
-            numbers = (None, None, None) if item is None else (item.value, item.low, item.high)
-            data |= {f"{field.name}{end}": encode(number) for end, number in zip(_ENDS, numbers, strict=True)}
-        else:
-            data[field.name] = encode(item)
-    return data
+    return {field.name: encode(getattr(value, field.name)) for field in _plan(kind)}
 
 
 @cache
 def keys(kind: type) -> Mapping[str, Any]:
     """Returns the keys of a dataclass in JSON in their order, with the types of their values."""
-    types_by_key: dict[str, Any] = {}
-    for field in _plan(kind):
-        if field.is_estimate:
-            types_by_key |= {f"{field.name}{end}": _NUMBER for end in _ENDS}
-        else:
-            types_by_key[field.name] = field.hint
-    return types.MappingProxyType(types_by_key)
-
-
-def estimates(kind: type) -> frozenset[str]:
-    """Returns the names of a dataclass's fields that are estimates."""
-    return frozenset(field.name for field in _plan(kind) if field.is_estimate)
+    return types.MappingProxyType({field.name: field.hint for field in _plan(kind)})
 
 
 def decode(kind: type[T], data: Any, where: str) -> T:
@@ -185,6 +164,8 @@ def _decoder(kind: Any) -> Callable[[Any, Any, str], Any]:
     """Returns what decodes data of a type; it is asked for every value of a file."""
     if dataclasses.is_dataclass(kind):
         return _decode_dataclass
+    if kind is Estimate:
+        return _decode_estimate
     origin = get_origin(kind)
     if origin in (Union, types.UnionType):
         return _decode_union
@@ -328,10 +309,7 @@ def _decode_dataclass(kind: Any, data: Any, where: str) -> Any:
                 raise DamagedData(f"{where}: there is no key '{name}'{suggestion(name, known)}")
     for field in _plan(kind):
         name = field.name
-        if field.is_estimate:
-            if field.required or name in data:
-                arguments[name] = _decode_estimate(field, data, where)
-        elif name in data:
+        if name in data:
             value = data[name]
             # Most values need no decoding. The slow path decodes the others, and has the messages.
             arguments[name] = (
@@ -342,15 +320,16 @@ def _decode_dataclass(kind: Any, data: Any, where: str) -> Any:
     return kind(**arguments)
 
 
-def _decode_estimate(field: _Field, data: Mapping[str, Any], where: str) -> Estimate | None:
-    numbers: list[float | None] = []
-    for key in (f"{field.name}{end}" for end in _ENDS):
-        if field.required and key not in data:
-            raise DamagedData(f"{where}: {key} is missing")
-        value = data.get(key)
-        numbers.append(None if value is None else _decode_scalar(float, value, _below(where, key)))
-    value, low, high = numbers
-    return None if value is None else Estimate(value, low, high)
+def _decode_estimate(_kind: Any, data: Any, where: str) -> Estimate:
+    if not isinstance(data, dict):
+        raise _wrong(where, "an object", data)
+    if data.get("value") is None:
+        raise DamagedData(f"{_below(where, 'value')} is missing")
+    low, high = (
+        None if data.get(key) is None else _decode_scalar(float, data[key], _below(where, key))
+        for key in ("low", "high")
+    )
+    return Estimate(_decode_scalar(float, data["value"], _below(where, "value")), low, high)
 
 
 class _Field(NamedTuple):
@@ -360,7 +339,6 @@ class _Field(NamedTuple):
     hint: Any
     plain: frozenset[type]
     required: bool
-    is_estimate: bool
 
 
 @cache
@@ -373,7 +351,6 @@ def _plan(kind: Any) -> tuple[_Field, ...]:
             hints[field.name],
             _plain(hints[field.name]),
             field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING,
-            hints[field.name] == _ESTIMATE,
         )
         for field in dataclasses.fields(kind)
         if field.metadata.get("written", True)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The Measurement of a case over its launches, and its form in files (schema 1). Facts only, pure.
+"""The Measurement of a case over its launches, and its form in files (schema 2). Facts only, pure.
 
-None stands for a value that does not exist: a switch that keeps no counters has no ``cycles_per_packet``, and too few
-samples have no ``rtt_p99_9_ns``. An estimate ``x`` has its interval in ``x.low`` and ``x.high``, which files call
-``x_low`` and ``x_high``; ``confidence`` is the confidence of the interval.
+What all kinds of measurement have stands in the record itself, and what one kind has in its ``figures``.
+None stands for a value that does not exist. An estimate is an object in files: ``{"value", "low", "high"}``, whose ends
+are null without an interval; ``confidence`` is the confidence of the interval.
 """
 
 from __future__ import annotations
@@ -11,39 +11,40 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
-from pytest_icbench.model.birth import Births
 from pytest_icbench.model.case import AXES, Case
-from pytest_icbench.model.codec import DamagedData, check_fields, check_schema, decode, encode, estimates, from_json
+from pytest_icbench.model.codec import DamagedData, check_fields, check_schema, decode, encode, from_json
 from pytest_icbench.model.comparison import SideBySide
+from pytest_icbench.model.figures import (
+    ENDS,
+    FIGURES,
+    MAIN_FIGURES,
+    AnyFigures,
+    Application,
+    F,
+    FrameFigures,
+    Latency,
+    Search,
+    Startup,
+    Throughput,
+    none_of,
+    types_of,
+)
 from pytest_icbench.model.finding import Finding
-from pytest_icbench.model.function_facts import ChainAccount, FunctionWork
-from pytest_icbench.model.launch import DirectionResult, Launch, PairCounts, PairResult, SwitchPort, Window
-from pytest_icbench.model.long_run import BackToBack, LossEvent
-from pytest_icbench.model.neighbour import NeighbourEffect
+from pytest_icbench.model.function_facts import FunctionWork
+from pytest_icbench.model.launch import Launch, PairCounts, PairResult, SwitchPort, Window
 from pytest_icbench.model.old_version import OldVersion
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.state_level import StateLevel
-from pytest_icbench.model.trace import Followed
-from pytest_icbench.model.trials import Search, SweepPoint
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.dependence import Dependence
 from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.wording import plain_name, quantity
 
-#: The figure by which results of each dimension are compared.
-MAIN_FIGURES: Mapping[str, str] = MappingProxyType(
-    {
-        "throughput": "throughput_pps",
-        "latency": "rtt_p50_ns",
-        "application": "operations_per_second",
-        "birth": "birth_ns",
-    }
-)
 #: The figure that tells about a switch where its rate does not.
 CYCLES = "cycles_per_packet"
 
@@ -51,12 +52,15 @@ CYCLES = "cycles_per_packet"
 __all__ = ["CYCLES", "MAIN_FIGURES", "SCHEMA", "Launch", "Measurement", "PairCounts", "PairResult", "Window"]
 
 #: Version of the form in which results are written. Readers refuse later versions.
-SCHEMA = 1
+SCHEMA = 2
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Measurement:
     """The statistics of several launches of one case. The names are those of a line in ``results.jsonl``.
+
+    Typed code reads the figures by their kind: ``measurement.frames.throughput_pps`` is None where the measurement is
+    of another kind. ``measurement.throughput_pps`` is the same for short, which type checkers do not know.
 
     Attributes:
         case: the case's id.
@@ -73,52 +77,14 @@ class Measurement:
         rules: version of the rules of validity (``measure.validity.RULES``); values by other rules are not compared.
         bottleneck, bottleneck_evidence: what limited the rate, and how that is known in a sentence.
         lower_bound: the rate is "at least".
-        throughput_pps: frames received per second, all pairs and directions, median over launches; of searches
-            conditional throughput.
-        throughput_per_pair_pps: the above over the number of pairs.
-        fairness: greatest pair (of two directions the greatest one) over least; null when one received nothing.
-        throughput_gbps: layer 2: frames with FCS.
-        throughput_l1_gbps: layer 1: with preamble and inter-frame gap, 20 bytes a frame more.
-        mean_frame_bytes: mean length of the frames received, with FCS; counted, for a mix.
-        offered_pps: frames scheduled per second, median over launches.
-        scheduled, sent, refused, received, lost, duplicated, reordered, late, foreign, corrupted: accounts.
-        denied: frames of flows that a function in the path denies: ``sent = received + lost + denied``.
-        frame_loss_ratio, trial_loss_ratio: lost / sent; 1 - (received + denied) / scheduled; null for a divisor of 0.
         generator_bound: the sender, by its own means, could not offer what was asked for.
         ratio_to_reference: throughput over the reference link's, or the reference's median RTT over the case's; of a
             search over the greatest load that the reference link sustains; with a network function over the same path
             without it. Null at fixed rates.
         reference_evidence: why there is no ratio: a fault of the reference link, or two hosts that cannot have one.
-        rtt_mean_ns, rtt_p50_ns, rtt_p90_ns, rtt_p99_ns, rtt_p99_9_ns, rtt_p99_99_ns: round-trip time; a percentile with
-            too few requests beyond it, or among those without an answer, is null; the mean is of the answers.
-        rtt_max_ns: slowest answer; with ``rtt_lost`` the maximum is not known.
-        rtt_samples, rtt_lost: answers, and due requests without one (``lost + refused + not_offered``).
-        rtt_first_p50_ns, rtt_first_p99_ns, rtt_first_samples: the same of the first request of each burst.
-        pdv_p50_ns, pdv_p90_ns, pdv_p99_ns, pdv_p99_9_ns, pdv_p99_99_ns, pdv_max_ns: packet delay variation.
-        floor_p50_ns, floor_p90_ns, floor_p99_ns, floor_samples: round-trip time of the reference link, or null.
-        cycles_per_packet: the switch's busy cycles per received frame, median over launches.
-        operations_per_second, operations, goodput_gbps, response_mean_ns, response_p50_ns, response_p90_ns,
-            response_p99_ns, response_p99_9_ns, client_cpu_ns_per_operation, server_cpu_ns_per_operation,
-            client_cycles_per_operation, server_cycles_per_operation, softirq_ns_per_operation: of an application;
-            response times: launches' median, slowest pair.
-        neighbour, followed: what a neighbour changed, and when changes of a load arrived, or null.
-        birth_ns, birth_growth, birth_memory_bytes, birth_cpu_share, birth_first_p50_ns, births: of created containers.
-        sender_cycles_per_packet, receiver_cycles_per_packet: busy cycles of the endpoints' polling loops per frame
-            sent, received; a client is a sender, a server a receiver. Null with blocking sockets.
-        sender_busy_share, receiver_busy_share: part of their loops' cycles in which frames moved.
-        hardware: hardware events per received frame, ``{"switch": {…}, "endpoints": {…}}`` with ``cycles instructions
-            llc_misses``; empty where the kernel gives none (``icbench doctor`` says why).
-        vectors_per_call: frames a call of the switch's workers, median over launches, where reported (VPP).
-        frames_by_core: frames that each of several workers of the switch took in over all launches, by CPU; null where
-            there is one, or the switch does not tell.
-        core_imbalance: greatest of these over their mean, median over launches: 1 is even; null likewise.
         switch_counters: list by port: what the switch counted in all launches; null without counters.
-        chains: list by pair: where a chain lost frames; null without a chain, for round trips, and where control
-            frames are not told from data.
         functions: list by pair and hop: what each network function did in all launches; null for a path without any.
-        loss_events, loss_event_count: of a long run (``icbench.soak``): the first thousand loss events; their number.
-        back_to_back: back-to-back frames (``icbench.back_to_back``).
-        load, load_of_pps: share of a rate searched for first (``pdr:0.5%*0.1``), and that rate, over all pairs.
+        figures: the figures of its kind.
         launches, windows: how many are behind the values.
         ended_by: why it ended: ``precision``, ``max-duration``, ``budget``, ``repeats``, ``rounds``, ``interrupted``
             (only some rounds were finished); of a search ``goal``, ``max-duration``, ``budget`` or ``generator-bound``.
@@ -145,9 +111,6 @@ class Measurement:
         decision: of versions side by side: ``PASS IMPROVED REGRESSED INCONCLUSIVE``; null if INVALID.
         ratio_to_base: candidate over base, on the launches that decide.
         side_by_side: how it was reached, or null.
-        search_lower_pps, search_upper_pps: relevant bounds of a search, over all pairs; null where none was proven.
-        search: a search with its trials, or null.
-        sweep: points of a sweep.
         axes: every axis of the case by name; a rate is a number, null for ``max``, or a text (``ndr``).
         settings: how it was measured.
         identity, treatment, conditions: facts; on two hosts the other's are in ``remote`` of each.
@@ -156,7 +119,6 @@ class Measurement:
             code with the path). ``conditions.clock_step_s``: the day's clock was set, forward or (below 0) back.
         software: how what was measured is started again: by part the path, ``sha256`` and package of its program, the
             user's configuration, the kernel; null in older results.
-        per_pair, per_direction: lists: pairs; the directions over all pairs, empty where side a alone sends.
         per_launch, per_reference_launch: lists: launches of the case and of the reference link.
     """
 
@@ -170,84 +132,9 @@ class Measurement:
     verdict: str | None
     reason: str | None
     bottleneck: str
-    throughput_pps: Estimate | None
-    throughput_per_pair_pps: Estimate | None
-    fairness: float | None
-    throughput_gbps: Estimate | None
-    throughput_l1_gbps: Estimate | None
-    offered_pps: float | None
-    scheduled: int
-    sent: int
-    refused: int
-    received: int
-    lost: int
-    duplicated: int
-    reordered: int
-    late: int
-    foreign: int
-    corrupted: int
-    frame_loss_ratio: float | None
-    trial_loss_ratio: float | None
     generator_bound: bool
-    mean_frame_bytes: float | None = None
-    denied: int = 0
+    figures: AnyFigures
     ratio_to_reference: Estimate | None = None
-    rtt_mean_ns: Estimate | None = None
-    rtt_p50_ns: Estimate | None = None
-    rtt_p90_ns: Estimate | None = None
-    rtt_p99_ns: Estimate | None = None
-    rtt_p99_9_ns: Estimate | None = None
-    rtt_p99_99_ns: Estimate | None = None
-    rtt_max_ns: float | None = None
-    rtt_samples: int = 0
-    rtt_lost: int = 0
-    rtt_first_p50_ns: Estimate | None = None
-    rtt_first_p99_ns: Estimate | None = None
-    rtt_first_samples: int = 0
-    pdv_p50_ns: Estimate | None = None
-    pdv_p90_ns: Estimate | None = None
-    pdv_p99_ns: Estimate | None = None
-    pdv_p99_9_ns: Estimate | None = None
-    pdv_p99_99_ns: Estimate | None = None
-    pdv_max_ns: float | None = None
-    floor_p50_ns: float | None = None
-    floor_p90_ns: float | None = None
-    floor_p99_ns: float | None = None
-    floor_samples: int = 0
-    cycles_per_packet: Estimate | None = None
-    sender_cycles_per_packet: Estimate | None = None
-    receiver_cycles_per_packet: Estimate | None = None
-    sender_busy_share: float | None = None
-    receiver_busy_share: float | None = None
-    vectors_per_call: float | None = None
-    frames_by_core: dict[str, int] | None = None
-    core_imbalance: float | None = None
-    operations_per_second: Estimate | None = None
-    operations: float | None = None
-    goodput_gbps: Estimate | None = None
-    response_mean_ns: Estimate | None = None
-    response_p50_ns: Estimate | None = None
-    response_p90_ns: Estimate | None = None
-    response_p99_ns: Estimate | None = None
-    response_p99_9_ns: Estimate | None = None
-    client_cpu_ns_per_operation: Estimate | None = None
-    server_cpu_ns_per_operation: Estimate | None = None
-    client_cycles_per_operation: Estimate | None = None
-    server_cycles_per_operation: Estimate | None = None
-    softirq_ns_per_operation: Estimate | None = None
-    birth_ns: Estimate | None = None
-    birth_growth: float | None = None
-    birth_memory_bytes: float | None = None
-    birth_cpu_share: float | None = None
-    birth_first_p50_ns: Estimate | None = None
-    births: Births | None = None
-    neighbour: NeighbourEffect | None = None
-    followed: tuple[Followed, ...] | None = None
-    loss_events: tuple[LossEvent, ...] | None = None
-    loss_event_count: int | None = None
-    back_to_back: BackToBack | None = None
-    load: float | None = None
-    load_of_pps: float | None = None
     launches: int = 0
     windows: int = 0
     ended_by: str = "repeats"
@@ -282,40 +169,31 @@ class Measurement:
     side_by_side: SideBySide | None = None
     decision: str | None = None
     ratio_to_base: Estimate | None = None
-    search_lower_pps: float | None = None
-    search_upper_pps: float | None = None
-    search: Search | None = None
-    sweep: tuple[SweepPoint, ...] = ()
     axes: dict[str, Any] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
     identity: dict[str, Any] = field(default_factory=dict)
     treatment: dict[str, Any] = field(default_factory=dict)
     software: OldVersion | None = None
     conditions: dict[str, Any] = field(default_factory=dict)
-    hardware: dict[str, Any] = field(default_factory=dict)
-    per_pair: tuple[PairResult, ...] = ()
-    per_direction: tuple[DirectionResult, ...] = ()
     switch_counters: tuple[SwitchPort, ...] | None = None
     functions: tuple[FunctionWork, ...] | None = None
-    chains: tuple[ChainAccount, ...] | None = None
     per_launch: tuple[Launch, ...] = ()
     per_reference_launch: tuple[Launch, ...] = ()
     per_repeated_launch: tuple[Launch, ...] = ()
     per_other_launch: tuple[Launch, ...] = ()
 
-    if not TYPE_CHECKING:  # typed code writes x.low
+    if not TYPE_CHECKING:  # typed code reads the figures by their kind
 
-        def __getattr__(self, name: str) -> float | None:
-            """Returns ``x_low`` or ``x_high`` of an estimate ``x``, as files name them."""
+        def __getattr__(self, name: str) -> Any:
+            """Returns a figure by its name, or its ``x_low`` or ``x_high``."""
             stem, _, end = name.rpartition("_")
-            if end not in ("low", "high") or stem not in ESTIMATES:
+            if name not in FIGURES and (end not in ("low", "high") or stem not in ESTIMATES):
                 raise AttributeError(f"a measurement has no {name!r}")
-            return getattr(getattr(self, stem), end, None)
+            return self.value(name) if name in FIGURES else getattr(self.value(stem), end, None)
 
     def __repr__(self) -> str:
         """Returns case, main value and interval on one line, since a failed ``assert`` shows it."""
-        name = MAIN_FIGURES.get(self.dimension, "throughput_pps")
-        value = getattr(self, name)
+        name, value = self.figures.MAIN, self.figures.main
         if not self.is_number or value is None:
             told = f"{self.verdict or 'no value'} {self.reason or ''}".rstrip()
             return f"<{type(self).__name__} {self.case}: {told}>"
@@ -323,6 +201,52 @@ class Measurement:
         if value.low is not None and value.high is not None:
             text += f" ({quantity(name, value.low)} to {quantity(name, value.high)})"
         return f"<{type(self).__name__} {self.case}: {text}>"
+
+    @property
+    def frames(self) -> FrameFigures:
+        """The figures about frames of the workload; of applications and start-up all are None, or 0."""
+        return self.figures if isinstance(self.figures, FrameFigures) else none_of(FrameFigures)
+
+    @property
+    def rates(self) -> Throughput:
+        """The figures of a rate that is not searched for; of other kinds all are None, or 0."""
+        return self._of(Throughput)
+
+    @property
+    def searched(self) -> Search:
+        """The figures of a search; of other kinds all are None, or 0."""
+        return self._of(Search)
+
+    @property
+    def round_trips(self) -> Latency:
+        """The figures of round trips; of other kinds all are None, or 0."""
+        return self._of(Latency)
+
+    @property
+    def application(self) -> Application:
+        """The figures of an application; of other kinds all are None, or 0."""
+        return self._of(Application)
+
+    @property
+    def startup(self) -> Startup:
+        """The figures of created containers; of other kinds all are None, or 0."""
+        return self._of(Startup)
+
+    def _of(self, kind: type[F]) -> F:
+        return self.figures if isinstance(self.figures, kind) else none_of(kind)
+
+    def value(self, name: str) -> Any:
+        """Returns a value of its own, or a figure, by its name; None for a figure that its kind does not have."""
+        return getattr(self if hasattr(type(self), name) else self.figures, name, None)
+
+    def estimate(self, name: str) -> Estimate | None:
+        """Returns an estimate by its name; None for one that its kind does not have."""
+        value = self.value(name)
+        return value if isinstance(value, Estimate) else None
+
+    def with_figures(self, **changed: Any) -> Self:
+        """Returns the measurement with other figures of its kind. Raises TypeError for a name that it does not have."""
+        return replace(self, figures=replace(self.figures, **changed))
 
     @property
     def is_number(self) -> bool:
@@ -343,7 +267,7 @@ class Measurement:
     @property
     def back_to_back_frames(self) -> float | None:
         """Frames of the longest train without loss, mean over the repetitions; None for other measurements."""
-        return None if self.back_to_back is None else self.back_to_back.frames
+        return None if self.rates.back_to_back is None else self.rates.back_to_back.frames
 
     def without_windows(self) -> Self:
         """Returns the measurement without windows, as a line of ``results.jsonl`` has it."""
@@ -362,6 +286,22 @@ class Measurement:
     def to_json(self, *, windows: bool = False) -> str:
         """Returns one line of ``results.jsonl``, without its newline."""
         return json.dumps(self.to_dict(windows=windows), allow_nan=False, separators=(",", ":"))
+
+    def flat(self) -> dict[str, Any]:
+        """Returns plain JSON data without nested figures: all kinds have the same keys.
+
+        A figure that its kind does not have is null. An estimate ``x`` has three keys: ``x``, ``x_low`` and ``x_high``.
+        """
+        data = encode(self.without_windows())
+        plain: dict[str, Any] = {}
+        for name in FLAT_FIELDS:
+            value = data[name] if name in _OWN else data["figures"].get(name, _ABSENT.get(name))
+            if name in ESTIMATES:
+                parts = (None, None, None) if value is None else (value["value"], value["low"], value["high"])
+                plain |= {f"{name}{end}": part for end, part in zip(ENDS, parts, strict=True)}
+            else:
+                plain[name] = value
+        return {"schema": SCHEMA, **plain}
 
     @classmethod
     def from_dict(cls, data: Any, where: str = "result") -> Self:
@@ -412,5 +352,24 @@ def _bare(launches: tuple[Launch, ...]) -> tuple[Launch, ...]:
     return tuple(replace(launch, windows=()) for launch in launches)
 
 
+#: Names of the fields of a measurement itself, without those of its kind.
+_OWN = frozenset(item.name for item in fields(Measurement)) - {"figures"}
+#: The types of a measurement's fields and of the figures of all kinds by name, in the order of flat records.
+FLAT_FIELDS: Mapping[str, Any] = MappingProxyType(
+    {
+        name: hint
+        for own, hint in types_of(Measurement).items()
+        for name, hint in (FIGURES.items() if own == "figures" else ((own, hint),))
+    }
+)
+#: Figures that are never null: 0, false or empty where the kind does not have them.
+_ABSENT: Mapping[str, Any] = MappingProxyType(
+    {
+        name: value
+        for kind in (FrameFigures, Throughput, Search, Latency, Application, Startup)
+        for name, value in encode(none_of(kind)).items()
+        if value is not None
+    }
+)
 #: Names of a measurement's estimates.
-ESTIMATES = estimates(Measurement)
+ESTIMATES = frozenset(name for name, hint in FLAT_FIELDS.items() if hint == Estimate | None)

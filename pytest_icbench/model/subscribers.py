@@ -56,7 +56,7 @@ def with_active(case: Case, clients: int) -> Case:
     if case.traffic.flows is not None:
         raise ValueError(f"active clients are flows: leave out flows ({case.traffic.flows})")
     rate = case.rate if case.rate.pps is None else Rate(case.rate.pps * clients)
-    return replace(case, rate=rate, traffic=replace(case.traffic, flows=flows.parse(str(clients))))
+    return case.sending(traffic=replace(case.traffic, flows=flows.parse(str(clients))), rate=rate)
 
 
 def misfit(case: Case) -> str | None:
@@ -78,4 +78,4 @@ def alone(case: Case) -> Case | None:
     pps = case.rate.pps
     rate = case.rate if pps is None else Rate(max(1, round(pps / flows.number(case.traffic.flows))))
     one = str(replace(subscribers, count=1))
-    return replace(case, function=one, rate=rate, traffic=replace(case.traffic, flows=None), candidate=None)
+    return replace(case, function=one, candidate=None).sending(traffic=replace(case.traffic, flows=None), rate=rate)

@@ -41,8 +41,8 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
-    """A search: its goal (terms of RFC 9971), its limits and its trials in the order in which they ran.
+class SearchLog:
+    """The course of a search: its goal (terms of RFC 9971), its limits and its trials in the order in which they ran.
 
     Attributes:
         preset: whose goals these are: ``csit``, ``rfc2544``, ``tst009``, ``icpe2018``.

@@ -253,7 +253,7 @@ class Icbench:
     ) -> Measurement:
         __tracebackhide__ = True
         where = self._benchmark.where
-        case = replace(self.case, dimension=dimension, rate=rate or self.case.rate)
+        case = replace(self.case, dimension=dimension).sending(rate=rate or self.case.rate)
         try:
             call = parse_overrides(overrides, where)
             settings = self._benchmark.settings
@@ -329,15 +329,16 @@ class Icbench:
         """Measures a candidate side by side with its base, or a case with the old version of a baseline."""
         base_case = self._run.base_of(case)
         offered = self._offered(case.base, settings) if case.rate.share else None
-        measured = case if offered is None else replace(case, rate=offered[0])
+        measured = case if offered is None else case.sending(rate=offered[0])
         allowed = allowances_of(self._benchmark.thresholds.margins(*case.ids), case.dimension)
         old = None if case.candidate is not None else replace(measured, candidate=base_case.candidate)
         candidate, base = self._run.measure_versions(measured, settings, allowed, old)
         if offered is not None:
-            named: dict[str, Any] = {"load": case.rate.share, "load_of_pps": offered[1]}
+            share = {"load": case.rate.share, "load_of_pps": offered[1]}
             comparison = candidate.side_by_side and replace(candidate.side_by_side, base=base_case.id)
-            candidate = replace(candidate, case=case.id, axes=case.to_dict(), side_by_side=comparison, **named)
-            base = replace(base, case=base_case.id, axes=base_case.to_dict(), **named)
+            candidate = replace(candidate, case=case.id, axes=case.to_dict(), side_by_side=comparison)
+            base = replace(base, case=base_case.id, axes=base_case.to_dict())
+            candidate, base = candidate.with_figures(**share), base.with_figures(**share)
         self._records.append(_Record(base_case, base, is_base=True, is_old=old is not None))
         return candidate
 
@@ -355,17 +356,18 @@ class Icbench:
     def _loaded(self, case: Case, settings: Settings) -> Measurement:
         """Measures at a share of a rate that is searched for first, once per run. Raises Invalid if none was found."""
         rate, rate_pps = self._offered(case, settings)
-        measured = self._run.measure(replace(case, rate=rate), settings)
-        return replace(measured, case=case.id, axes=case.to_dict(), load=case.rate.share, load_of_pps=rate_pps)
+        measured = self._run.measure(case.sending(rate=rate), settings)
+        named = replace(measured, case=case.id, axes=case.to_dict())
+        return named.with_figures(load=case.rate.share, load_of_pps=rate_pps)
 
     def _offered(self, case: Case, settings: Settings) -> tuple[Rate, float]:
         """Returns the load of each pair and the rate of all pairs that it is a share of. Raises Invalid."""
-        whole = replace(case.undisturbed, dimension="throughput", rate=case.rate.searched)
+        whole = replace(case.undisturbed, dimension="throughput").sending(rate=case.rate.searched)
         search = self._searched(whole, settings)
-        if search.verdict == Verdict.INVALID or not search.throughput_pps:
+        if search.verdict == Verdict.INVALID or not search.frames.throughput_pps:
             raise Invalid(search.reason or "no-forwarding", f"{whole.id}: {search.evidence or 'no rate was search'}")
         share = case.rate.share or 1.0
-        pps = search.throughput_pps.value
+        pps = search.frames.throughput_pps.value
         return Rate.part_of_found(share, pps, whole.senders), pps
 
     def _searched(self, whole: Case, settings: Settings) -> Measurement:
@@ -382,8 +384,12 @@ class Icbench:
 
         if not case.rate.is_max or case.traffic.both or repetitions < 1:
             raise UsageError("back-to-back frames go one way at the maximum rate, once at least: omit rate, direction")
-        ndr = self._searched(replace(case, rate=Rate(loss_ratio=0.0)), settings)
-        proven = None if ndr.verdict == Verdict.INVALID or not ndr.throughput_pps else ndr.throughput_pps / case.senders
+        ndr = self._searched(case.sending(rate=Rate(loss_ratio=0.0)), settings)
+        proven = (
+            None
+            if ndr.verdict == Verdict.INVALID or not ndr.frames.throughput_pps
+            else ndr.frames.throughput_pps / case.senders
+        )
         return measure_trains(lambda plan: self._run.measure(case, plan), case, settings, repetitions, proven)
 
     def finish(self) -> None:

@@ -27,6 +27,7 @@ from pytest_icbench.config.switch_config import SwitchConfig
 from pytest_icbench.config.switch_names import is_named, resolve_switches
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Startup
 from pytest_icbench.plugin.brought import brought_classes
 from pytest_icbench.plugin.drivers import catalogue
 from pytest_icbench.plugin.functions import bring_functions, check_functions
@@ -68,9 +69,11 @@ class Benchmark:
     def measures(self) -> str | None:
         """The method of ``icbench`` that the test calls, as its marker says; None: plain launches at its rate."""
         rate = self.case.rate
-        if self.case.birth is not None:
-            return "birth"
-        return self.request.measure or ("search" if rate.is_search else "sweep" if rate.is_sweep else None)
+        return (
+            self.case.load.MEASURED_BY
+            or self.request.measure
+            or ("search" if rate.is_search else "sweep" if rate.is_sweep else None)
+        )
 
     @property
     def takes_part(self) -> bool:
@@ -87,7 +90,7 @@ ORDER_SEED = pytest.StashKey[int | None]()
 
 def _check_births(cases: Iterable[Case]) -> None:
     """Raises UsageError for containers of an unknown kind."""
-    births = [case for case in cases if case.birth is not None]
+    births = [case for case in cases if isinstance(case.load, Startup)]
     if births:
         from pytest_icbench.driver.node.registry import node_kinds
 

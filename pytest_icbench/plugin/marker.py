@@ -51,13 +51,13 @@ class MarkerCheck:
     def _of_frames(self, method: str) -> None:
         """Raises UsageError for a method that measures frames where the marker names an application or containers."""
         case = self._benchmark.case
-        named = "an application (app=)" if case.app is not None else "containers to create (birth=)"
-        if (case.app is not None or case.birth is not None) and method != "measure":
+        named = case.load.NAMED
+        if named is not None and method != "measure":
             raise UsageError(
                 f"{self._benchmark.where}: the marker names {named}, which icbench.{method}() cannot measure: call"
                 " icbench.measure()"
             )
-        if case.app is None and case.birth is None and case.traffic.idle_queues:
+        if case.traffic.idle_queues:
             self._say(f"{self._benchmark.where}: {case.id}: {case.traffic.few_flows}")
 
     def _warn(self, method: str, remedy: str) -> None:

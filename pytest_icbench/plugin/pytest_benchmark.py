@@ -117,7 +117,7 @@ def replay(item: pytest.Item, results: Sequence[Measurement]) -> None:
         fixture._mode = "icbench: no value"  # otherwise it warns that the fixture was not used
         return
     clock.values = values
-    line = measurement.to_dict()
+    line = measurement.flat()
     fixture.params = {"case": measurement.case, **measurement.axes}
     fixture.group = fixture.group or _GROUPS[measurement.dimension]
     fixture.extra_info.update({f"icbench.{name}": line[name] for name in _EXTRA})

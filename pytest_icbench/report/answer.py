@@ -9,10 +9,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from pytest_icbench.gate.margins import COMPARED, MAIN
+from pytest_icbench.model.figures import KINDS
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.report import born, few_cpus, rules, versions
-from pytest_icbench.report.axes import Traffic, grouped, is_latency, main_figure, main_unit, path_of, traffic
+from pytest_icbench.report.axes import Traffic, grouped, main_figure, main_unit, path_of, traffic
 from pytest_icbench.report.changes import change_of, comparisons, in_units
 from pytest_icbench.report.overview import Ranking, rankings, verdict_named
 from pytest_icbench.report.plain import plain_ratio, with_plain
@@ -58,8 +59,9 @@ def answer(results: Sequence[Result]) -> list[Sentence]:
         *_functions(results),
         *(
             sentence
-            for dimension, lead in (("throughput", "Fastest"), ("latency", "Least delay"), ("application", "Fastest"))
-            for sentence in _fastest([item for item in ranked if item.paths[0].dimension == dimension], lead + of_run)
+            for dimension in dict.fromkeys(kind.DIMENSION for kind in KINDS)
+            if (of_kind := [item for item in ranked if item.paths[0].dimension == dimension])
+            for sentence in _fastest(of_kind, of_kind[0].paths[0].figures.LEAD + of_run)
         ),
         *(Sentence("Rules:", sentence) for sentence in rules.sentences(results)),
         *(Sentence(f"{path_of(result)}:", sentence) for result in results if (sentence := born.sentence(result))),
@@ -69,14 +71,14 @@ def answer(results: Sequence[Result]) -> list[Sentence]:
 
 def _functions(results: Sequence[Result]) -> list[Sentence]:
     """Returns what functions leave of the rates of their paths, one sentence for each of the first traffics."""
-    known = [result for result in results if not is_latency(result) and plain_ratio(result) is not None]
+    known = [result for result in results if not result.figures.LESS_IS_BETTER and plain_ratio(result) is not None]
     out = []
     for key in first_traffics(known) if known else ():
         group = sorted((item for item in known if _key(item) == key), key=lambda item: plain_ratio(item) or 0.0)
         named = [f"{path_of(item)} {_part(plain_ratio(item))}" for item in group[:_FEW]]
         more = f"; and {len(group) - _FEW} more" if len(group) > _FEW else ""
         text = f"{'; '.join(named)} of the path without the function{more}."
-        out.append(Sentence(f"Left by functions, {key[2].app or _frames(key[2])}:", printable(text)))
+        out.append(Sentence(f"Left by functions, {key[2].load or _frames(key[2])}:", printable(text)))
     return out
 
 
@@ -251,14 +253,14 @@ def _fastest(ranked: Sequence[Ranking], lead: str) -> list[Sentence]:
         return []
     firsts = first_traffics(result for ranking in ranked for result in ranking.paths)
     chosen = [(ranking, key[2]) for ranking in ranked if (key := _key(ranking.paths[0])) in firsts]
-    common = len({load._replace(packet_size=0) for _, load in chosen}) == 1 and not firsts[0][2].app
+    common = len({load._replace(packet_size=0) for _, load in chosen}) == 1 and not firsts[0][2].load
     out = [Sentence(f"{lead}, {_frames(load) if common else load.say()}:", _of(ranking)) for ranking, load in chosen]
     if len(ranked) > len(chosen):
         wins = Counter(ranking.winner for ranking in ranked).most_common()
         counts = [f"{count} {'' if name == 'undecided' else 'for '}{name}" for name, count in wins[: _FEW + 1]]
         others = sum(count for _, count in wins[_FEW + 1 :])
         counts += [f"{others} for others"] if others else []
-        kind = "delays" if is_latency(ranked[0].paths[0]) else "rates"
+        kind = ranked[0].paths[0].figures.PLURAL
         out.append(Sentence(f"All {len(ranked)} comparisons of {kind}:", f"{', '.join(counts)}."))
     return out
 
@@ -287,7 +289,7 @@ def _of(ranking: Ranking) -> str:
         decided = f"{text}, {ranking.lead}{_floors(leaders)}"
         text = decided if ranking.tied else f"undecided between {text}{_why(leaders)}"
         rest = behind[1:] if ranking.tied else behind
-    limits = "" if is_latency(best) else _limits([best, *ranking.rivals])
+    limits = _limits([best, *ranking.rivals]) if best.figures.HAS_LIMIT else ""
     text += f". {limits}" if limits else "."
     if rest:
         named = ", ".join(f"{path_of(item)} {_value(item)}" for item in rest[:_FEW])

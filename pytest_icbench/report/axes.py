@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
-from pytest_icbench.model.birth import Crowd
-from pytest_icbench.model.measurement import MAIN_FIGURES
+from pytest_icbench.model.figures import Figures
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import l2_gbps
 from pytest_icbench.stats.quantiles import Estimate
@@ -62,8 +61,8 @@ class Traffic(NamedTuple):
         """The frames in words: ``64 B``, or ``simple (353.8 B on average)``."""
         return f"{self.mix} ({self.packet_size:.1f} B on average)" if self.mix else f"{self.packet_size:.0f} B"
 
-    app: str = ""
-    birth: bool = False
+    load: str = ""
+    paired: bool = True
 
     def say(self, *without: str) -> str:
         """Returns ``64 B, bursts of 32, 1vs1, max`` without the parts named, such as those on a chart's axis."""
@@ -77,10 +76,8 @@ class Traffic(NamedTuple):
             "pairs": f"{self.pairs}vs{self.pairs}",
             "rate": f"rate {self.rate}",
         }
-        if self.birth:
-            parts = {"birth": "containers created one after the other"}
-        if self.app:
-            parts = {"app": self.app, "pairs": parts["pairs"]}
+        if self.load:
+            parts = {"load": self.load, **({"pairs": parts["pairs"]} if self.paired else {})}
         texts = [text for name, text in parts.items() if name not in without]
         return ", ".join([*texts, *(["two hosts"] if self.remote else []), *([self.host] if self.host else [])])
 
@@ -100,8 +97,8 @@ def traffic(result: Result) -> Traffic:
         point.traffic.header or "",
         point.traffic.both,
         point.traffic.queues,
-        point.app or "",
-        point.birth is not None,
+        point.load.comparable,
+        point.load.PAIRED,
     )
 
 
@@ -174,7 +171,7 @@ def path_of(result: Result) -> str:
     Its run, and what else tells it from others of a report, follow in brackets.
     """
     point = result.point
-    parts = [result.switch if point.birth is None else _containers(point.birth)]
+    parts = [point.load.path(result.switch)]
     if point.port:
         parts[0] += f"+{point.port}"
     if point.variant_label:
@@ -193,17 +190,9 @@ def path_of(result: Result) -> str:
     return printable("-".join(parts) + (f" ({of})" if of else ""))
 
 
-def _containers(label: str) -> str:
-    """Returns the kind of containers that were created: ``netns``, ``netns every 25 ms``."""
-    crowd = Crowd.of(label)
-    if crowd is None:  # one that a later version knows
-        return label
-    return crowd.kind if crowd.every_ms is None else f"{crowd.kind} every {crowd.every_ms} ms"
-
-
 def gbps_per_pps(result: Result) -> float:
     """Returns the Gbit/s of one frame per second, from the frames that were received."""
-    mean_bytes = result.mean_frame_bytes
+    mean_bytes = result.frames.mean_frame_bytes
     return result.point.traffic.gbps_per_pps if mean_bytes is None else l2_gbps(mean_bytes)
 
 
@@ -212,24 +201,14 @@ def number(result: Result, value: T | None) -> T | None:
     return value if result.is_number else None
 
 
-def is_latency(result: Result) -> bool:
-    """Whether the result is of a latency measurement."""
-    return result.dimension == "latency"
+def of_kind(results: Iterable[Result], kind: type[Figures]) -> list[Result]:
+    """Returns the results of a kind."""
+    return [result for result in results if isinstance(result.figures, kind)]
 
 
 def maxima(results: Iterable[Result]) -> list[Result]:
     """Returns the results of a path's capability in frames per second."""
-    return [result for result in results if result.metric in MAXIMA and not result.back_to_back]
-
-
-def is_application(result: Result) -> bool:
-    """Whether the result is of an application's own client."""
-    return result.dimension == "application"
-
-
-def is_birth(result: Result) -> bool:
-    """Whether the result is of containers that were created."""
-    return result.dimension == "birth"
+    return [result for result in results if result.metric in MAXIMA and not result.rates.back_to_back]
 
 
 def main_figure(result: Result) -> Estimate | None:
@@ -237,17 +216,12 @@ def main_figure(result: Result) -> Estimate | None:
 
     It is the median round trip, the median time to create a container, frames per second, or operations per second.
     """
-    main: Estimate | None = getattr(result, MAIN_FIGURES.get(result.dimension, "throughput_pps"))
-    return number(result, main)
+    return number(result, result.figures.main)
 
 
 def main_unit(result: Result) -> tuple[str, float]:
     """Returns the unit in which reports show the main value, and the factor to it."""
-    if is_application(result):
-        return ("operations/s", 1.0) if result.goodput_gbps is None else ("Gbit/s", 1e-3)
-    if is_birth(result):
-        return "ms", 1e-6
-    return ("µs", 1e-3) if is_latency(result) else ("Mpps", 1e-6)
+    return result.figures.main_unit
 
 
 def short(value: float) -> str:

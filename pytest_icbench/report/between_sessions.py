@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from pytest_icbench.model.finding import Finding
-from pytest_icbench.model.measurement import MAIN_FIGURES
 from pytest_icbench.model.result import Result
 from pytest_icbench.stats.decision import FEWEST_SESSIONS
 from pytest_icbench.stats.quantiles import Estimate
@@ -47,11 +45,11 @@ def _with(result: Result) -> Result:
         assert finding.ratio is not None
         changes[finding.name] = Estimate(finding.ratio, finding.ratio_low, finding.ratio_high)
     if changes and result.ratio_to_baseline is not None:  # where the main value decides nothing, it has no finding
-        changes[MAIN_FIGURES[result.dimension]] = result.ratio_to_baseline
+        changes[result.figures.MAIN] = result.ratio_to_baseline
     wide: dict[str, Any] = {}
     for main, change in changes.items():
         for name in (main, *_IN_OTHER_UNITS.get(main, ())):
-            value = getattr(result, name)
+            value = result.value(name)
             if isinstance(value, Estimate):
                 wide[name] = as_wide_as(value, change)
-    return replace(result, **wide) if wide else result
+    return result.with_figures(**wide) if wide else result

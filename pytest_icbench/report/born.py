@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from pytest_icbench.model.birth import Crowd
+from pytest_icbench.model.load import Startup
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.axes import number, short
 from pytest_icbench.stats.quantiles import median
@@ -15,18 +15,19 @@ def _ms(time_ns: float | None) -> str:
 
 def just_in_time(result: Result) -> bool:
     """Whether clients call for the containers of a result."""
-    crowd = Crowd.of(result.point.birth or "")
+    load = result.point.load
+    crowd = load.crowd if isinstance(load, Startup) else None
     return crowd is not None and crowd.every_ms is not None
 
 
 def each(result: Result) -> str:
     """Returns the median time to create a container in ms."""
-    return _ms(number(result, result.birth_ns))
+    return _ms(number(result, result.startup.birth_ns))
 
 
 def sentence(result: Result) -> str:
     """Returns the figures as a sentence; empty for other results, and for a case without any container."""
-    births = result.births
+    births = result.startup.births
     if births is None or not births.total_ns:
         return ""
     count = len(births.total_ns)
@@ -49,35 +50,35 @@ def sentence(result: Result) -> str:
 
 def growth(result: Result) -> str:
     """Returns the median time of the last tenth over that of the first."""
-    ratio = number(result, result.birth_growth)
+    ratio = number(result, result.startup.birth_growth)
     return "" if ratio is None else f"{ratio:.2f}"
 
 
 def phase(result: Result, place: int) -> str:
     """Returns the median time of a phase in ms; empty for one that the kind does not have."""
-    times = () if result.births is None else list(result.births.phases.values())[place]
+    times = () if result.startup.births is None else list(result.startup.births.phases.values())[place]
     return _ms(median(times)) if result.is_number and any(times) else ""
 
 
 def first_trip(result: Result, share: float) -> str:
     """Returns a quantile of the clients' first round trips in ms; empty where it is not known."""
-    known = result.births is not None and result.is_number
-    return _ms(result.births.first_trip_quantile_ns(share)) if known and result.births else ""
+    known = result.startup.births is not None and result.is_number
+    return _ms(result.startup.births.first_trip_quantile_ns(share)) if known and result.startup.births else ""
 
 
 def removal(result: Result) -> str:
     """Returns the median time to remove a container in ms."""
-    times = () if result.births is None else result.births.removed_ns
+    times = () if result.startup.births is None else result.startup.births.removed_ns
     return _ms(median(times)) if result.is_number and times else ""
 
 
 def memory(result: Result) -> str:
     """Returns the memory of an idle container in MB."""
-    octets = number(result, result.birth_memory_bytes)
+    octets = number(result, result.startup.birth_memory_bytes)
     return "" if octets is None else f"{octets / 1e6:.2f}"
 
 
 def cpu(result: Result) -> str:
     """Returns the CPU time of an idle container in percent of a CPU."""
-    share = number(result, result.birth_cpu_share)
+    share = number(result, result.startup.birth_cpu_share)
     return "" if share is None else f"{share * 100:.3f}"

@@ -19,7 +19,7 @@ _FEW, _FEW_FUNCTIONS = 3, 4
 def losses(result: Result) -> str:
     """Returns the hops at which a chain lost frames, those that lost most first; empty without losses."""
     by_hop: Counter[int] = Counter()
-    for account in result.chains or ():
+    for account in result.frames.chains or ():
         by_hop.update({hop: lost for hop, lost in enumerate(account.lost_by_hop, start=1) if lost})
     if not by_hop:
         return ""
@@ -29,7 +29,7 @@ def losses(result: Result) -> str:
     ]
     if rest := ranked[_FEW:]:
         names.append(f"{len(rest)} others {sum(lost for _, lost in rest):,}")
-    full = sum(account.table_full or 0 for account in result.chains or ())
+    full = sum(account.table_full or 0 for account in result.frames.chains or ())
     why = f"; {full:,} of them because a table of connections was full" if full else ""
     return f"{counted(by_hop.total(), 'frame')} lost by hop (warm-up included): {', '.join(names)}{why}"
 
@@ -115,7 +115,7 @@ def _got(name: str, alike: Sequence[FunctionWork]) -> str:
 
 def _pinged(result: Result) -> str:
     """Returns the round trips through the first function beside the others, and alone on their CPU."""
-    figures = {"p50": result.rtt_p50_ns, "p99": result.rtt_p99_ns}
+    figures = {"p50": result.round_trips.rtt_p50_ns, "p99": result.round_trips.rtt_p99_ns}
     beside = remarks.percentiles({name: figure and figure.value for name, figure in figures.items()})
     alone = remarks.percentiles({name: remarks.floor(result)[name] for name in figures})
     if not beside:

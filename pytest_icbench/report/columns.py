@@ -6,17 +6,18 @@ The case comes first in every report and is not among them, since each report ab
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import Flag, auto
 from functools import partial
 from typing import NamedTuple
 
 from pytest_icbench.model import disturbed
+from pytest_icbench.model.figures import Application, Figures, Latency, Search, Startup, Throughput
 from pytest_icbench.model.measurement import CYCLES
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.report import born, longruns, remarks
-from pytest_icbench.report.axes import is_application, is_birth, is_latency, main_figure, main_unit, number, short
+from pytest_icbench.report.axes import main_figure, main_unit, number, short
 from pytest_icbench.report.changes import Change, change_of
 from pytest_icbench.report.overview import figure_text
 from pytest_icbench.report.plain import plain_ratio
@@ -82,12 +83,12 @@ def microseconds(result: Result, time_ns: float | None) -> str:
 
 def first(result: Result) -> str:
     """Returns the median of frames that were first in their burst; empty where a burst has one frame only."""
-    return "" if result.point.burst == 1 else microseconds(result, result.rtt_first_p50_ns)
+    return "" if result.point.burst == 1 else microseconds(result, result.round_trips.rtt_first_p50_ns)
 
 
 def rate(result: Result) -> str:
     """Returns the rate in Mpps, after ``≥`` if it is "at least"."""
-    pps = number(result, result.throughput_pps)
+    pps = number(result, result.frames.throughput_pps)
     if pps is None:
         return ""
     return ("≥" if result.at_least else "") + remarks.mpps(pps)
@@ -95,7 +96,7 @@ def rate(result: Result) -> str:
 
 def interval(result: Result) -> str:
     """Returns the interval of the rate; a rate that was searched for has none."""
-    pps = number(result, result.throughput_pps)
+    pps = number(result, result.frames.throughput_pps)
     if remarks.is_search(result) or pps is None or pps.low is None or pps.high is None:
         return ""
     return f"{remarks.mpps(pps.low)}..{remarks.mpps(pps.high)}"
@@ -103,35 +104,35 @@ def interval(result: Result) -> str:
 
 def operations(result: Result) -> str:
     """Returns an application's rate with its unit; empty for frames."""
-    main = main_figure(result) if is_application(result) else None
+    main = number(result, result.application.operations_per_second)
     return "" if main is None else f"{short(main * main_unit(result)[1])} {main_unit(result)[0]}"
 
 
 def operations_interval(result: Result, to: str = "..") -> str:
     """Returns the interval of an application's rate, in the same unit."""
-    main, factor = main_figure(result), main_unit(result)[1]
-    if not is_application(result) or main is None or main.low is None or main.high is None:
+    main, factor = number(result, result.application.operations_per_second), main_unit(result)[1]
+    if main is None or main.low is None or main.high is None:
         return ""
     return f"{short(main.low * factor)}{to}{short(main.high * factor)}"
 
 
 def _requests(result: Result) -> str:
-    return "" if result.goodput_gbps is not None else operations(result).partition(" ")[0]
+    return "" if result.application.goodput_gbps is not None else operations(result).partition(" ")[0]
 
 
 def _stream(result: Result) -> str:
-    return "" if result.goodput_gbps is None else operations(result).partition(" ")[0]
+    return "" if result.application.goodput_gbps is None else operations(result).partition(" ")[0]
 
 
 def cost(result: Result, side: str) -> str:
     """Returns the CPU time of the clients or the servers for one operation, in microseconds."""
-    time_ns = number(result, getattr(result, f"{side}_cpu_ns_per_operation"))
+    time_ns = number(result, result.estimate(f"{side}_cpu_ns_per_operation"))
     return "" if time_ns is None else short(time_ns / 1000)
 
 
 def _p99(result: Result) -> str:
     """Returns the 99th percentile of round trips, or of the response times that an application's client has."""
-    return microseconds(result, result.response_p99_ns if is_application(result) else result.rtt_p99_ns)
+    return microseconds(result, result.figures.tail)
 
 
 def bounds(result: Result) -> str:
@@ -141,13 +142,13 @@ def bounds(result: Result) -> str:
 
 def gbps(result: Result) -> str:
     """Returns the rate in Gbit/s."""
-    gbps = number(result, result.throughput_gbps)
+    gbps = number(result, result.frames.throughput_gbps)
     return "" if gbps is None else f"{gbps:.2f}" if gbps >= 1 else f"{gbps:.4f}"
 
 
 def mean_frame(result: Result) -> str:
     """Returns the mean length of a mix's frames in bytes; empty where all frames have one length."""
-    mean_bytes = number(result, result.mean_frame_bytes)
+    mean_bytes = number(result, result.frames.mean_frame_bytes)
     return "" if mean_bytes is None or result.point.traffic.mix is None else f"{mean_bytes:.1f}"
 
 
@@ -158,13 +159,13 @@ def train(result: Result) -> str:
 
 def loss(result: Result) -> str:
     """Returns the lost share of frames in percent."""
-    loss = number(result, result.frame_loss_ratio)
+    loss = number(result, result.frames.frame_loss_ratio)
     return "" if loss is None else f"{loss * 100:.2f}"
 
 
 def notable_loss(result: Result) -> str:
     """Returns the lost share of frames with its sign; empty if none was lost."""
-    loss = number(result, result.frame_loss_ratio)
+    loss = number(result, result.frames.frame_loss_ratio)
     return "" if not loss else f"{loss:.2%}" if loss >= 5e-5 else "under 0.01%"
 
 
@@ -195,7 +196,7 @@ def of_plain(result: Result) -> str:
 
 def imbalance(result: Result) -> str:
     """Returns the frames of the busiest of several workers over their mean; empty where that is not known."""
-    ratio = number(result, result.core_imbalance)
+    ratio = number(result, result.frames.core_imbalance)
     return "" if ratio is None else f"{ratio:.2f}"
 
 
@@ -222,19 +223,24 @@ def judged(result: Result) -> str:
 
 def _figure(result: Result) -> str:
     """Returns the main value with its unit and metric."""
-    if result.is_number and result.back_to_back is not None:
+    if result.is_number and result.rates.back_to_back is not None:
         return f"{train(result)} frames back to back"
-    main = main_figure(result)
-    if main is None:
-        return ""
-    if is_application(result):
-        return f"{operations(result)} {result.metric}"
-    if is_birth(result):
-        return f"{born.each(result)} ms to create a container"
-    if is_latency(result):
-        return f"{microseconds(result, main)} µs RTT p50"
+    return "" if main_figure(result) is None else _MAIN_FIGURE[type(result.figures)](result)
+
+
+def _rate_and_metric(result: Result) -> str:
     frames = f", frames of {mean_frame(result)} B on average" if mean_frame(result) else ""
     return f"{rate(result)} Mpps {result.metric}{frames}"
+
+
+#: The main value with its unit and metric, by kind.
+_MAIN_FIGURE: Mapping[type[Figures], Callable[[Result], str]] = {
+    Throughput: _rate_and_metric,
+    Search: _rate_and_metric,
+    Latency: lambda result: f"{microseconds(result, result.round_trips.rtt_p50_ns)} µs RTT p50",
+    Application: lambda result: f"{operations(result)} {result.metric}",
+    Startup: lambda result: f"{born.each(result)} ms to create a container",
+}
 
 
 def _figure_and_ratio(result: Result) -> str:
@@ -245,16 +251,23 @@ def _figure_and_ratio(result: Result) -> str:
 def _interval_of_figure(result: Result) -> str:
     """Returns the interval of the main value; for a rate that was searched for its relevant bounds."""
     main = main_figure(result)
-    if main is None or result.back_to_back is not None:
+    if main is None or result.rates.back_to_back is not None:
         return ""
     if remarks.is_search(result):
         return f"bounds {remarks.bounds(result)}" if remarks.bounds(result) else ""
     if main.low is None or main.high is None:
         return ""
-    if is_application(result):
-        return operations_interval(result, " to ")
-    shown = (lambda value: f"{value / 1000:.1f}") if is_latency(result) else remarks.mpps
+    factor = main_unit(result)[1]
+    shown: Callable[[float], str] = _SHOWN.get(type(result.figures), lambda value: short(value * factor))
     return f"{shown(main.low)} to {shown(main.high)}"
+
+
+#: How the ends of an interval are shown, by kind; of others in the unit of the main figure.
+_SHOWN: Mapping[type[Figures], Callable[[float], str]] = {
+    Throughput: remarks.mpps,
+    Search: remarks.mpps,
+    Latency: lambda time_ns: f"{time_ns / 1000:.1f}",
+}
 
 
 def _change(result: Result) -> str:
@@ -282,23 +295,21 @@ def _change_and_values(result: Result) -> str:
 
 def _line_rate(result: Result) -> str:
     """Returns the rate of a throughput case; that of a latency case only says what was offered."""
-    if is_latency(result) or is_application(result):
-        return operations(result)
-    return rate(result) and f"{rate(result)} Mpps"
+    return operations(result) or (f"{rate(result)} Mpps" if result.figures.SAYS_METRIC and rate(result) else "")
 
 
 def _line_interval(result: Result) -> str:
     """Returns the interval of the main value."""
-    p50 = number(result, result.rtt_p50_ns)
-    if not is_latency(result):
-        return operations_interval(result) or bounds(result) or interval(result)
-    if p50 is None or p50.low is None or p50.high is None:
+    p50 = number(result, result.round_trips.rtt_p50_ns)
+    if p50 is not None and p50.low is not None and p50.high is not None:
+        return f"{p50.low / 1000:.1f}..{p50.high / 1000:.1f}"
+    if not result.figures.SAYS_METRIC:
         return ""
-    return f"{p50.low / 1000:.1f}..{p50.high / 1000:.1f}"
+    return operations_interval(result) or bounds(result) or interval(result)
 
 
 def _line_loss(result: Result) -> str:
-    loss = number(result, result.frame_loss_ratio)
+    loss = number(result, result.frames.frame_loss_ratio)
     return "" if loss is None else f"loss {percent(loss)}" if loss else "no loss"
 
 
@@ -311,11 +322,11 @@ def _line_change(result: Result) -> str:
 
 def _figures_with_metric(result: Result) -> str:
     figures = figure_text(result)
-    return figures and f"{figures} {'' if is_latency(result) else result.metric}"
+    return figures and f"{figures} {result.metric if result.figures.SAYS_METRIC else ''}"
 
 
 def _limit_of_rate(result: Result) -> str:
-    return "" if is_latency(result) or result.bottleneck == "unknown" else result.bottleneck
+    return result.bottleneck if result.figures.HAS_LIMIT and result.bottleneck != "unknown" else ""
 
 
 def _disturbed(result: Result) -> str:
@@ -332,20 +343,22 @@ COLUMNS = (
     Column("growth", "", born.growth, In.LINE, phrase="the last tenth {text} times the first"),
     Column("mean frame", "", mean_frame, In.LINE, phrase="frames of {text} B on average"),
     Column("train", "", train, In.LINE, phrase="{text} frames back to back"),
-    Column("p50", "µs", lambda result: microseconds(result, result.rtt_p50_ns), In.LINE, phrase="p50 {text} µs"),
+    Column(
+        "p50", "µs", lambda result: microseconds(result, result.round_trips.rtt_p50_ns), In.LINE, phrase="p50 {text} µs"
+    ),
     Column("interval", "", _line_interval, In.LINE),
     Column("p99", "µs", _p99, In.LINE, phrase="p99 {text} µs"),
     Column("loss", "", _line_loss, In.LINE),
-    Column("p50", "µs", lambda result: microseconds(result, result.rtt_p50_ns), In.LATENCY),
-    Column("p99", "µs", lambda result: microseconds(result, result.rtt_p99_ns), In.LATENCY),
-    Column("floor p99", "µs", lambda result: microseconds(result, result.floor_p99_ns), In.LATENCY),
+    Column("p50", "µs", lambda result: microseconds(result, result.round_trips.rtt_p50_ns), In.LATENCY),
+    Column("p99", "µs", lambda result: microseconds(result, result.round_trips.rtt_p99_ns), In.LATENCY),
+    Column("floor p99", "µs", lambda result: microseconds(result, result.round_trips.floor_p99_ns), In.LATENCY),
     Column("first", "µs", first, In.LATENCY),
-    Column("floor", "µs", lambda result: microseconds(result, result.floor_p50_ns), In.LATENCY),
-    Column("p50", "µs", lambda result: microseconds(result, result.pdv_p50_ns), In.VARIATION),
-    Column("p90", "µs", lambda result: microseconds(result, result.pdv_p90_ns), In.VARIATION),
-    Column("p99", "µs", lambda result: microseconds(result, result.pdv_p99_ns), In.VARIATION),
-    Column("p99.9", "µs", lambda result: microseconds(result, result.pdv_p99_9_ns), In.VARIATION),
-    Column("max", "µs", lambda result: microseconds(result, result.pdv_max_ns), In.VARIATION),
+    Column("floor", "µs", lambda result: microseconds(result, result.round_trips.floor_p50_ns), In.LATENCY),
+    Column("p50", "µs", lambda result: microseconds(result, result.round_trips.pdv_p50_ns), In.VARIATION),
+    Column("p90", "µs", lambda result: microseconds(result, result.round_trips.pdv_p90_ns), In.VARIATION),
+    Column("p99", "µs", lambda result: microseconds(result, result.round_trips.pdv_p99_ns), In.VARIATION),
+    Column("p99.9", "µs", lambda result: microseconds(result, result.round_trips.pdv_p99_9_ns), In.VARIATION),
+    Column("max", "µs", lambda result: microseconds(result, result.round_trips.pdv_max_ns), In.VARIATION),
     Column("operations/s", "", _requests, In.APPLICATION),
     Column("Gbit/s", "", _stream, In.APPLICATION),
     Column("interval", "", operations_interval, In.APPLICATION),
@@ -386,7 +399,7 @@ COLUMNS = (
     Column("limit by", "", limit, _ALL | In.MARKDOWN, number=False),
     Column("limit by", "", _limit_of_rate, In.PAGE, phrase="limited by {text}"),
     Column("disturbed", "", _disturbed, In.PAGE, phrase="disturbed: {text}"),
-    Column("limit", "", lambda result: "" if is_latency(result) else limit(result), In.LINE),
+    Column("limit", "", lambda result: limit(result) if result.figures.HAS_LIMIT else "", In.LINE),
     Column("of plain", "", to_plain, In.LINE, phrase="{text} of plain"),
     Column("verdict", "", verdict, _ALL | In.LINE, always=_ALL, number=False),
     Column("change", "", _line_change, In.LINE),

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from pytest_icbench.model.comparison import SideBySide
@@ -35,11 +34,11 @@ def _of(result: Result, as_base: SideBySide | None) -> Result:
         ends = [None if ratio is None else base * ratio for ratio in (comparison.ratio_low, comparison.ratio_high)]
         value = Estimate(base * comparison.ratio, *ends)
     else:
-        value = _holding(base, getattr(result, comparison.figure))
+        value = _holding(base, result.value(comparison.figure))
     changed: dict[str, Any] = {comparison.figure: value}
     if comparison.figure == "throughput_pps":
         changed["throughput_gbps"] = _scaled(value, gbps_per_pps(result))
-    return replace(result, **changed)
+    return result.with_figures(**changed)
 
 
 def _holding(value: float, before: Estimate | None) -> Estimate:

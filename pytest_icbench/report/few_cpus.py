@@ -8,6 +8,7 @@ from math import inf
 from typing import NamedTuple
 
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.figures import Startup
 from pytest_icbench.model.result import Result
 
 #: The most CPUs of a host of which this is said.
@@ -61,7 +62,7 @@ _KINDS = (
         "a neighbour in another L3 domain, or beside a path of several cores",
     ),
     _Kind(
-        lambda result: result.point.birth is not None,
+        lambda result: isinstance(result.figures, Startup),
         "creation of containers",
         "the time of each and its growth with their number",
         "these times without clients and containers on the CPUs that create them",

@@ -15,7 +15,7 @@ _FEW = 3
 
 def sentence(result: Result) -> str:
     """Returns when the changes of a load arrived; empty for a load that stays."""
-    changes = result.followed
+    changes = result.frames.followed
     if not changes or not result.is_number:
         return ""
     times = [change.follow_s for change in changes if change.follow_s is not None]

@@ -10,10 +10,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from pytest_icbench.model.figures import Application, FrameFigures, Startup
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import ORDER, Verdict
 from pytest_icbench.report import overview, remarks
-from pytest_icbench.report.axes import is_birth, is_latency, path_of
+from pytest_icbench.report.axes import of_kind, path_of
 from pytest_icbench.report.columns import shown_verdict
 from pytest_icbench.wording import alternatives, clock, counted, printable
 
@@ -60,7 +61,7 @@ def question(results: Sequence[Result]) -> str:
     if len(runs) > 1:
         return f"What differs between {', '.join(runs[:-1])} and {runs[-1]}?"
     paths = _several(map(path_of, results))
-    if all(map(is_birth, results)):
+    if len(of_kind(results, Startup)) == len(results):
         return f"How fast does one container more appear? {', '.join(paths)}"
     loads = _loads(results)
     if len(paths) == 1:
@@ -99,10 +100,10 @@ def _several(texts: Iterable[str | None]) -> list[str]:
 
 def _loads(results: Sequence[Result]) -> str:
     """Returns what was sent: packet sizes, mixes by name, and the loads of applications."""
-    frames = [result.point.traffic for result in results if result.point.app is None]
+    frames = [result.point.traffic for result in of_kind(results, FrameFigures)]
     sizes = _sizes({traffic.mean_bytes for traffic in frames if traffic.mix is None})
     mixes = _several(f"mix {traffic.mix}" for traffic in frames if traffic.mix)
-    apps = _several(result.point.app for result in results if result.point.app)
+    apps = _several(result.point.load.label for result in of_kind(results, Application))
     return ", ".join(filter(None, [sizes, *mixes, *apps]))
 
 
@@ -284,7 +285,7 @@ def _disturbed(disturbed: Sequence[Result], numbers: Sequence[Result]) -> str:
 
 
 def _label(result: Result) -> str:
-    return f"{result.case} (round trip)" if is_latency(result) else result.case
+    return f"{result.case} (round trip)" if result.figures.LESS_IS_BETTER else result.case
 
 
 def _cases(number: int) -> str:

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import is_latency
 from pytest_icbench.report.between_sessions import with_sessions
 from pytest_icbench.report.columns import In, columns
 from pytest_icbench.report.labels import label
@@ -14,7 +13,7 @@ from pytest_icbench.report.labels import label
 #: Widths that keep the lines of a run aligned, by the column's name; longer texts push the rest to the right.
 _WIDTHS = {"rate": 13, "p50": 13, "interval": 14, "p99": 14, "loss": 14, "limit": 8, "verdict": 4}
 #: Columns whose room is kept where a result has no text for them.
-_KEPT = {False: ("rate", "interval", "loss", "limit"), True: ("p50", "interval", "p99", "loss")}
+_KEPT = {True: ("rate", "interval", "loss", "limit"), False: ("p50", "interval", "p99", "loss")}
 
 
 def result_line(result: Result, left_out: Sequence[str] = (), width: int = 0) -> str:
@@ -28,7 +27,7 @@ def result_line(result: Result, left_out: Sequence[str] = (), width: int = 0) ->
     cells = [label(result.case, left_out).ljust(width)]
     for column in columns(In.LINE):
         text = column.say(result)
-        if text or (result.is_number and column.name in _KEPT[is_latency(result)]):
+        if text or (result.is_number and column.name in _KEPT[result.figures.SAYS_METRIC]):
             right = column.name in ("rate", "p50")
             room = _WIDTHS.get(column.name, 0)
             cells.append(text.rjust(room) if right else text.ljust(room))

@@ -21,7 +21,7 @@ def losses(result: Measurement, most: int = MANY_EVENTS) -> str | None:
     Args:
         most: with 0 only the number of loss events is returned.
     """
-    count = result.loss_event_count
+    count = result.frames.loss_event_count
     if count is None or (not count and not result.is_number):
         return None
     if not count:
@@ -29,7 +29,7 @@ def losses(result: Measurement, most: int = MANY_EVENTS) -> str | None:
     counted = f"{count} loss event{'s' if count > 1 else ''}"
     if not most:
         return counted
-    shown = [_event(event, result.point.pairs > 1) for event in (result.loss_events or ())[:most]]
+    shown = [_event(event, result.point.pairs > 1) for event in (result.frames.loss_events or ())[:most]]
     rest = [f"and {count - len(shown)} more (results.jsonl)"] if count > len(shown) else []
     return f"{counted}: {'; '.join([*shown, *rest])}"
 
@@ -43,13 +43,13 @@ def _event(event: LossEvent, several: bool) -> str:
 
 def train(result: Measurement) -> str | None:
     """Returns the frames of the longest train without loss; None for other results."""
-    trains = result.back_to_back
+    trains = result.rates.back_to_back
     return None if trains is None else f"{'≥' if trains.at_least else ''}{trains.frames:,.0f}"
 
 
 def back_to_back(result: Measurement) -> str | None:
     """Returns the report of trains after RFC 9004: number, mean, spread, buffer times; None for other results."""
-    trains = result.back_to_back
+    trains = result.rates.back_to_back
     if trains is None:
         return None
     spread = f"{trains.frames_min:,} to {trains.frames_max:,}"
@@ -65,6 +65,6 @@ def back_to_back(result: Measurement) -> str | None:
 
 def flat(result: Measurement) -> dict[str, Any]:
     """Flattens both to names and values: ``back_to_back_frames`` …, and ``loss_events`` as a text."""
-    trains: dict[str, Any] = {} if result.back_to_back is None else encode(result.back_to_back)
+    trains: dict[str, Any] = {} if result.rates.back_to_back is None else encode(result.rates.back_to_back)
     flattened: dict[str, Any] = {f"back_to_back_{name}": value for name, value in trains.items()}
-    return flattened | ({"loss_events": losses(result)} if result.loss_events else {})
+    return flattened | ({"loss_events": losses(result)} if result.frames.loss_events else {})

@@ -11,7 +11,7 @@ from pytest_icbench.wording import counted
 
 def effect(result: Result) -> str:
     """Returns what the neighbour changed, figure by figure; empty without one, and without a number."""
-    neighbour = result.neighbour
+    neighbour = result.frames.neighbour
     if neighbour is None or not result.is_number:
         return ""
     texts = []

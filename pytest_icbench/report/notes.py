@@ -8,10 +8,11 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from pytest_icbench.model.case import GSO
+from pytest_icbench.model.figures import Application
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE
 from pytest_icbench.report import chains, following, longruns, neighbours, remarks, states
-from pytest_icbench.report.axes import is_latency, number
+from pytest_icbench.report.axes import number, of_kind
 from pytest_icbench.report.between_sessions import sessions_of
 from pytest_icbench.report.columns import bounds, first, rate, ratio, to_plain, train
 from pytest_icbench.report.labels import label, shared
@@ -64,7 +65,7 @@ def _legend(results: Sequence[Result]) -> list[str]:
         lines.append("both: both ends of a pair send at once; rate and loss are the sum of both directions (RFC 2544)")
     if any(first(result) for result in results):
         lines.append("first: p50 of frames that were the first of their burst")
-    if any(number(result, result.floor_p50_ns) is not None for result in results):
+    if any(number(result, result.round_trips.floor_p50_ns) is not None for result in results):
         lines.append("floor, floor p99: p50 and p99 with no switch between: the time of tool and machine alone")
     if any(train(result) for result in results):
         lines.append("train: frames of the longest train at the maximum rate that lost nothing (RFC 9004)")
@@ -73,7 +74,7 @@ def _legend(results: Sequence[Result]) -> list[str]:
         lines.append(f"interval: of launches {' or '.join(spread)} of all cases, one after the other")
     if sessions := [text for text in dict.fromkeys(map(sessions_of, results)) if text]:
         lines.append(f"interval: with what {' or '.join(sessions)} differ by")
-    if any(result.dimension == "application" for result in results):
+    if of_kind(results, Application):
         lines.append("client, server: CPU time of their processes in µs an operation")
     if any(bounds(result) for result in results):
         lines.append("bounds: relevant lower and upper bound, offered loads in Mpps (RFC 9971)")
@@ -154,12 +155,12 @@ def _of(result: Result) -> Iterator[Note]:
         asked, fell_short = _shortfall(result)
         yield Note(f"the sender fell short of {asked}", fell_short)
     if unsettled := result.unsettled_launches:
-        subject = "median round trip" if is_latency(result) else "rate"
+        subject = result.figures.NOUN
         launches = f"{unsettled} of {counted(result.launches, 'launch')}"
         end = "did not become stationary; see --icbench-max-warmup"
         yield Note(f"{subject} {end}", f"({launches})", f"the {subject} of {launches} {end}")
-    if result.is_number and result.search is not None and result.search.evidence:
-        yield Note(result.search.evidence)
+    if result.is_number and result.searched.search is not None and result.searched.search.evidence:
+        yield Note(result.searched.search.evidence)
     if result.reference_evidence:
         yield Note(f"no ratio, {result.reference_evidence.splitlines()[0]}")
     if result.repeated:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from pytest_icbench.model.case import CANDIDATE_KEY
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import is_latency, number
+from pytest_icbench.report.axes import number
 from pytest_icbench.report.between_sessions import with_sessions
 from pytest_icbench.report.remarks import round_trips
 from pytest_icbench.report.versions import candidates
@@ -61,7 +61,9 @@ def _families(
     text = "Greatest share of sessions without a change in which any candidate is called worse."
     yield "icbench_side_by_side_error_ratio", "ratio", text, _error_rate(every)
     for end, of, end_text in _ENDS:
-        rate = _plain((result for result in results if not is_latency(result)), _figure(of, "throughput_pps"))
+        rate = _plain(
+            (result for result in results if not result.figures.LESS_IS_BETTER), _figure(of, "throughput_pps")
+        )
         yield f"icbench_throughput{end}_pps", "pps", f"Frames received per second over all pairs{end_text}.", rate
         operations = _plain(results, _figure(of, "operations_per_second"))
         text = f"Operations of an application per second over all pairs; of a stream megabits{end_text}."
@@ -71,9 +73,9 @@ def _families(
         yield f"icbench_baseline{end}_ratio", "ratio", f"Main value over the baseline's{end_text}.", ratio
         change = _to_base(results, of)
         yield f"icbench_side_by_side{end}_ratio", "ratio", f"Value over that of its base{end_text}.", change
-    loss = _plain(results, lambda result: result.frame_loss_ratio)
+    loss = _plain(results, lambda result: result.frames.frame_loss_ratio)
     yield "icbench_frame_loss_ratio", "ratio", "Frames lost over frames sent.", loss
-    created = _plain(results, lambda result: None if result.birth_ns is None else result.birth_ns / 1e9)
+    created = _plain(results, lambda result: None if result.startup.birth_ns is None else result.startup.birth_ns / 1e9)
     yield "icbench_birth_seconds", "seconds", "Time to create a container, median over those of a case.", created
     launches = _plain(results, lambda result: result.launches)
     yield "icbench_launches", "", "Launches behind the values.", launches
@@ -124,7 +126,7 @@ def _error_rate(results: Sequence[Result]) -> Iterator[Sample]:
 
 def _figure(of: _Of, name: str) -> Callable[[Result], float | None]:
     """Returns the figure of a name, or an end of its interval, as a function of results."""
-    return lambda result: of(getattr(result, name))
+    return lambda result: of(result.value(name))
 
 
 def _to_base(results: Sequence[Result], of: _Of) -> Iterator[Sample]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pytest_icbench.model.case import REFERENCE_LINKS
+from pytest_icbench.model.figures import Search, Startup, Throughput
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import ORDER, Verdict
 from pytest_icbench.report.axes import (
@@ -16,8 +17,6 @@ from pytest_icbench.report.axes import (
     Traffic,
     grouped,
     hosts_apart,
-    is_application,
-    is_latency,
     main_figure,
     main_unit,
     number,
@@ -89,19 +88,19 @@ def contestants(results: Sequence[Result]) -> list[Result]:
 
 
 def _ranking(group: Sequence[Result]) -> Ranking:
-    dimension, metric, placement, key = _key(group[0])
-    latency = dimension == "latency"
+    _, metric, placement, key = _key(group[0])
+    figures = group[0].figures
     group, state, missing = in_one_state(group)
-    in_order = sorted(group, key=lambda result: _value(result) or 0.0, reverse=not latency)
+    in_order = sorted(group, key=lambda result: _value(result) or 0.0, reverse=not figures.LESS_IS_BETTER)
     best_by_path: dict[str, Result] = {}
     for result in in_order:
         best_by_path.setdefault(path_of(result), result)
     best, *others = _best_first(list(best_by_path.values()))
     gains = {path_of(other): _gain(other, best) for other in others}
     rivals = [result for result in others if not _loses(result, best, gains[path_of(result)])]
-    metric_name = "median round-trip time" if latency else f"{METRIC_NAMES[metric]} ({metric})"
+    metric_name = f"{METRIC_NAMES[metric]} ({metric})" if figures.SAYS_METRIC else "median round-trip time"
     limits = []
-    if not latency:
+    if figures.HAS_LIMIT:
         limits = [f"{path_of(result)}: {_limit(result)}" for result in (best, *rivals)] if rivals else [_limit(best)]
     behind = [result for result in others if result not in rivals]
     apart = _greatest_difference([gains[path_of(result)] for result in rivals])
@@ -135,7 +134,7 @@ def _best_first(paths: list[Result]) -> list[Result]:
 
 def _gain(other: Result, best: Result) -> Estimate | None:
     """Returns how many times as good a path is as another one, over launches of the same states of the host."""
-    return ratio_of(best, other) if is_latency(best) else ratio_of(other, best)
+    return ratio_of(best, other) if best.figures.LESS_IS_BETTER else ratio_of(other, best)
 
 
 def _loses(other: Result, best: Result, gain: Estimate | None) -> bool:
@@ -147,7 +146,7 @@ def _loses(other: Result, best: Result, gain: Estimate | None) -> bool:
     interval, interval_of_best = _interval(other), _interval(best)
     if interval is None or interval_of_best is None:
         return False
-    return interval[0] > interval_of_best[1] if is_latency(best) else interval[1] < interval_of_best[0]
+    return interval[0] > interval_of_best[1] if best.figures.LESS_IS_BETTER else interval[1] < interval_of_best[0]
 
 
 def _greatest_difference(gains: Iterable[Estimate | None]) -> float | None:
@@ -182,8 +181,13 @@ def _key(result: Result) -> tuple[str, str, str, Traffic]:
 
 
 def _value(result: Result) -> float | None:
-    ranked = is_latency(result) or is_application(result) or (result.metric in MAXIMA and not result.back_to_back)
-    return main_figure(result) if ranked else None
+    return main_figure(result) if is_ranked(result) else None
+
+
+def is_ranked(result: Result) -> bool:
+    """Whether paths are ranked by the result: a rate that was given says nothing, and a train is none."""
+    rate = result.metric in MAXIMA and not result.rates.back_to_back
+    return rate if isinstance(result.figures, Throughput | Search) else not isinstance(result.figures, Startup)
 
 
 def _interval(result: Result) -> tuple[float, float] | None:
@@ -196,7 +200,7 @@ def figure_text(result: Result) -> str:
 
     A search has its relevant bounds instead: ``7.81 Mpps (bounds 7.82 to 7.85), 4.00 Gbit/s``.
     """
-    latency, value = is_latency(result), main_figure(result)
+    value = main_figure(result)
     if value is None:
         return ""
     unit, factor = main_unit(result)
@@ -208,8 +212,8 @@ def figure_text(result: Result) -> str:
         text += f" (bounds {bounds(result)})" if bounds(result) else ""
     elif interval is not None:
         text += f" ({short(interval[0] * factor)} to {short(interval[1] * factor)})"
-    gbps = None if latency else number(result, result.throughput_gbps)
-    p99 = number(result, result.rtt_p99_ns if latency else result.response_p99_ns)
+    gbps = number(result, result.frames.throughput_gbps) if result.figures.SAYS_METRIC else None
+    p99 = number(result, result.figures.tail)
     if gbps is not None:
         text += f", {gbps:.4g} Gbit/s"
     return text + ("" if p99 is None else f", 99th percentile {short(p99 / 1e3)} µs")
@@ -221,9 +225,9 @@ def _lead(best: Result, second: Result, gain: Estimate | None) -> str:
     if not best_value or not second_value:
         return ""
     floor, name = "at least " if best.at_least else "", path_of(second)
-    gain = gain or Estimate(second_value / best_value if not is_latency(best) else best_value / second_value)
+    gain = gain or Estimate(second_value / best_value if not best.figures.LESS_IS_BETTER else best_value / second_value)
     low, high = gain.low or 0.0, gain.high or 0.0
-    if is_latency(best):
+    if best.figures.LESS_IS_BETTER:
         ends = f" ({percent(1 - high)} to {percent(1 - low)})" if low and high else ""
         return f"{percent(1 - gain)} below {name}{ends}"
     if gain <= 0.5:

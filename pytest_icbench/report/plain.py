@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
+from pytest_icbench.model.figures import Throughput
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import MAXIMA, is_application, is_latency, main_figure, number
+from pytest_icbench.report.axes import MAXIMA, main_figure, number
 from pytest_icbench.stats.quantiles import Estimate
 
 
@@ -34,12 +35,12 @@ def _with(result: Result, plain: Result | None) -> Result:
     value, before = main_figure(result), main_figure(plain)
     if not value or not before or not _has_reference(result):
         return result
-    return replace(result, plain=_over(before, value) if is_latency(result) else _over(value, before))
+    return replace(result, plain=_over(before, value) if result.figures.LESS_IS_BETTER else _over(value, before))
 
 
 def _has_reference(result: Result) -> bool:
     """Whether the value is the path's own, and not that of a load which was given."""
-    return is_latency(result) or is_application(result) or result.metric in MAXIMA
+    return not isinstance(result.figures, Throughput) or result.metric in MAXIMA
 
 
 def _over(above: Estimate, below: Estimate) -> Estimate:

@@ -29,6 +29,6 @@ def properties(result: Measurement) -> list[tuple[str, Any]]:
     """
     return [
         (PREFIX + name, _shown(value))
-        for name, value in {**result.to_dict(), **longruns.flat(result)}.items()
+        for name, value in {**result.flat(), **longruns.flat(result)}.items()
         if value is not None and not isinstance(value, _NESTED)
     ]

@@ -32,17 +32,17 @@ def bounds(result: Result, between: str = " to ") -> str:
 
     RFC 9971 wants the lower bound in every report. An upper bound that is not the device's is left out.
     """
-    lower, upper = number(result, result.search_lower_pps), number(result, result.search_upper_pps)
+    lower, upper = number(result, result.searched.search_lower_pps), number(result, result.searched.search_upper_pps)
     if not is_search(result) or lower is None:
         return ""
-    if upper is None or result.throughput_pps is None or result.throughput_pps.high is None:
+    if upper is None or result.frames.throughput_pps is None or result.frames.throughput_pps.high is None:
         return f"≥{short(lower / 1e6)}"
     return f"{short(lower / 1e6)}{between}{short(upper / 1e6)}"
 
 
 def relevant_bounds(result: Result) -> str:
     """Returns the relevant bounds as a sentence, including an upper bound that is not the device's."""
-    lower, upper = number(result, result.search_lower_pps), number(result, result.search_upper_pps)
+    lower, upper = number(result, result.searched.search_lower_pps), number(result, result.searched.search_upper_pps)
     if not is_search(result) or (lower is None and upper is None):
         return ""
     ends = [
@@ -54,7 +54,7 @@ def relevant_bounds(result: Result) -> str:
 
 def times(result: Measurement, stem: str, *names: str) -> dict[str, Estimate | None]:
     """Returns times (ns) of a result by name: ``p99.9`` of ``rtt`` is its ``rtt_p99_9_ns``."""
-    return {name: getattr(result, f"{stem}_{name.replace('.', '_')}_ns") for name in names}
+    return {name: result.estimate(f"{stem}_{name.replace('.', '_')}_ns") for name in names}
 
 
 def round_trips(result: Measurement) -> dict[str, Estimate | None]:
@@ -67,7 +67,7 @@ def unanswered(result: Measurement) -> str:
 
     Only p50 and p99 are missed for want of requests: the others take more than a short launch has.
     """
-    requests = result.rtt_samples + result.rtt_lost
+    requests = result.round_trips.rtt_samples + result.round_trips.rtt_lost
     among, few = [], ""
     for name, value in round_trips(result).items():
         beyond = 1 - float(name.removeprefix("p")) / 100
@@ -77,9 +77,11 @@ def unanswered(result: Measurement) -> str:
             among.append(name)
         elif requests and name in ("p50", "p99") and not few:
             few = f"{name} takes {SAMPLES_BEYOND / beyond:,.0f} requests, there were {requests:,}"
-    if not result.rtt_lost:
+    if not result.round_trips.rtt_lost:
         return few
-    text = f"{result.rtt_lost:,} of {requests:,} requests have no answer, and are slower than those that have"
+    text = (
+        f"{result.round_trips.rtt_lost:,} of {requests:,} requests have no answer, and are slower than those that have"
+    )
     missing = f"{', '.join(among)} would be among them" if among else ""
     return "; ".join(part for part in (text, missing, few) if part)
 
@@ -96,7 +98,11 @@ def variation(result: Measurement) -> dict[str, Estimate | None]:
 
 def floor(result: Measurement) -> dict[str, float | None]:
     """Returns the percentiles of the reference link's round trips (ns)."""
-    return {"p50": result.floor_p50_ns, "p90": result.floor_p90_ns, "p99": result.floor_p99_ns}
+    return {
+        "p50": result.round_trips.floor_p50_ns,
+        "p90": result.round_trips.floor_p90_ns,
+        "p99": result.round_trips.floor_p99_ns,
+    }
 
 
 def percentiles(times: Mapping[str, float | None], greatest: float | None = None) -> str:
@@ -134,7 +140,7 @@ def drifted(change: float) -> str:
 
 def each_way(result: Measurement) -> str:
     """Returns the rate and the loss of each direction where both ends send at once; else empty."""
-    ways = result.per_direction if result.is_number else ()
+    ways = result.frames.per_direction if result.is_number else ()
     return "; ".join(
         f"{DIRECTION_NAMES[way.direction]} {mpps(way.throughput_pps)} Mpps"
         + (f", {way.lost:,} of {way.sent:,} frames lost" if way.lost else ", nothing lost")

@@ -19,7 +19,9 @@ def sentences(results: Sequence[Result]) -> list[str]:
     measured = [result for result in results if result.metric == "frmol" and result.is_number and _rules(result)]
     texts = []
     for group in grouped(measured, lambda result: (_path(result), traffic(result))).values():
-        points = {_rules(result): 1e9 / pps for result in group if (pps := number(result, result.throughput_pps))}
+        points = {
+            _rules(result): 1e9 / pps for result in group if (pps := number(result, result.frames.throughput_pps))
+        }
         if len(points) > 1:
             match = _LIST.search(group[0].point.function or "")
             kind = _KINDS[match["kind"]] if match else ""

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from pytest_icbench.model.measurement import MAIN_FIGURES
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.state_level import StateLevel
-from pytest_icbench.report.axes import gbps_per_pps, is_latency, main_figure, main_unit, path_of, short
+from pytest_icbench.report.axes import gbps_per_pps, main_figure, main_unit, path_of, short
 from pytest_icbench.stats.quantiles import Estimate, stratified_ratio
 from pytest_icbench.stats.states import find_states, same_state
 from pytest_icbench.wording import counted, span
@@ -105,16 +104,5 @@ def _at(result: Result, state: Sequence[float]) -> Result | None:
     if level is None or level.value is None:
         return None
     # What is known of this state is its level, so nothing else of the other state stays.
-    changed: dict[str, Any] = {
-        MAIN_FIGURES[result.dimension]: level.value,
-        "distance_ns": level.distance_ns,
-        "rtt_p99_ns": None,
-        "response_p99_ns": None,
-        "throughput_gbps": None if is_latency(result) else _scaled(level.value, gbps_per_pps(result)),
-    }
-    return replace(result, **changed)
-
-
-def _scaled(value: Estimate, factor: float) -> Estimate:
-    scaled = value.scaled(factor)
-    return Estimate(scaled.value, scaled.low, scaled.high)
+    figures = result.figures.at_level(level.value, gbps_per_pps(result))
+    return replace(result, figures=figures, distance_ns=level.distance_ns)

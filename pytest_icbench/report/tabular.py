@@ -13,8 +13,8 @@ from typing import Any
 
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import CANDIDATE_KEY
-from pytest_icbench.model.codec import keys
-from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.figures import ENDS
+from pytest_icbench.model.measurement import ESTIMATES, FLAT_FIELDS
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.plain import plain_ratio
 
@@ -59,7 +59,11 @@ _NESTED = {
 #: Columns from other cases of the report: what a network function leaves of the value of its path.
 _PLAIN_RATIO = ("ratio_to_plain", "ratio_to_plain_low", "ratio_to_plain_high")
 
-_KEYS = keys(Measurement)
+_KEYS: dict[str, Any] = {
+    f"{name}{end}": float | None if end else hint
+    for name, hint in FLAT_FIELDS.items()
+    for end in (ENDS if name in ESTIMATES else ("",))
+}
 
 
 def _kind(name: str) -> type | None:
@@ -72,6 +76,8 @@ def _kind(name: str) -> type | None:
         return float
     if name in _AXES:
         return str
+    if name in ESTIMATES:
+        return float
     return next((kind for kind in _PLAIN if _KEYS.get(name, str) in (kind, kind | None)), None)
 
 
@@ -86,7 +92,7 @@ COLUMNS: tuple[str, ...] = (
 
 def flat(run: str, test: str, result: Result) -> dict[str, Any]:
     """Returns a row: ``COLUMNS`` with plain values. The rate is a text (``max``, ``1000``, ``pdr:0.5%``)."""
-    fields = result.to_dict()
+    fields = result.flat()
     axes = result.axes
     row: dict[str, Any] = {"run": run, "test": test}
     row |= {name: axes.get(name) for name in _AXES}

@@ -48,7 +48,7 @@ def table(results: Sequence[Result]) -> list[str]:
         on = f" on {host}" if host else ""
         title = _TITLES.get(kind, "{kind}").format(kind=kind, metric=metric)
         lines += _group(title + on, metric, group, _TABLES.get(kind, In.THROUGHPUT))
-        if varied := [result for result in group if number(result, result.pdv_p50_ns) is not None]:
+        if varied := [result for result in group if number(result, result.round_trips.pdv_p50_ns) is not None]:
             lines += ["", *_group(f"delay variation (RFC 5481){on}", metric, varied, In.VARIATION)]
     legend = [line for text in host_legend(results) for line in wrapped(text, WIDTH)]
     notes = [line for note in all_notes(apart) for line in wrapped(printable(note), WIDTH)]
@@ -84,7 +84,7 @@ def _group(name: str, metric: str, group: Sequence[Result], where: In) -> list[s
 
 def _name(result: Result, common: Sequence[str]) -> str:
     """Returns the name of a row: of containers the part of the case's id that tells them apart."""
-    return label(result.case, common) if result.point.birth is None else printable(result.point.birth)
+    return printable(result.point.load.row or label(result.case, common))
 
 
 def _common(group: Sequence[Result]) -> tuple[str, ...]:

@@ -20,7 +20,6 @@ from pytest_icbench.model.verdict import Verdict
 
 if TYPE_CHECKING:
     from pytest_icbench.model.measurement import Measurement
-    from pytest_icbench.stats.quantiles import Estimate
 
 #: Version of a line. A reader reports newer ones and leaves them out.
 SCHEMA = 1
@@ -94,7 +93,7 @@ def entry_of(result: Measurement, run: str, patterns: Sequence[str] = circumstan
         return None
     figures = {}
     for name, _ in FIGURES.get(result.dimension, ()):
-        estimate: Estimate | None = getattr(result, name)
+        estimate = result.estimate(name)
         if estimate is not None:
             figures[name] = encode(Figure(estimate.value, estimate.low, estimate.high))
     if not figures:

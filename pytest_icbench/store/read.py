@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +23,7 @@ class StoredResult:
     """A line of ``results.jsonl``.
 
     Attributes:
-        names: the keys of the line.
+        names: the keys of the line and of its figures.
         raw: path of its windows below the run; None without windows.
     """
 
@@ -68,7 +69,7 @@ def read_run(directory: Path) -> StoredRun:
     measurements = {}
     for where, line in whole_lines(text, path):
         data = from_json(line, where)
-        measurements[int(where.rsplit(" ", 1)[1])] = Measurement.from_dict(data, where), frozenset(data)
+        measurements[int(where.rsplit(" ", 1)[1])] = Measurement.from_dict(data, where), names_of(data)
     results: dict[int, StoredResult] = {}
     for test in tests:
         for place in test.results:
@@ -80,6 +81,11 @@ def read_run(directory: Path) -> StoredRun:
     if left := {line: stored for line, stored in measurements.items() if line not in results}:
         results |= _named_by_raw(directory, left)
     return StoredRun(directory, info, tuple(tests), tuple(results[line] for line in sorted(results)))
+
+
+def names_of(line: Mapping[str, Any]) -> frozenset[str]:
+    """Returns the keys of a line and of its figures."""
+    return frozenset((*line, *line["figures"]))
 
 
 def _below(directory: Path, name: str) -> Path | None:

@@ -17,6 +17,7 @@ from pytest_icbench.driver.workload.version import workload_version
 from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported, WorkloadError
 from pytest_icbench.host.findings import Finding, Level
 from pytest_icbench.host.process import run
+from pytest_icbench.model import load
 
 if TYPE_CHECKING:
     from pytest_icbench.measure.summary.summarize import Surroundings
@@ -68,9 +69,9 @@ def probed(label: str) -> Application:
 
 def with_application(case: Case, around: Surroundings) -> tuple[Application | None, Surroundings]:
     """Returns the application of a case, and the circumstances with its facts; without one None, and unchanged."""
-    if case.app is None:
+    if not isinstance(case.load, load.Application):
         return None, around
-    chosen = probed(case.app)
+    chosen = probed(case.load.label)
     treatment = {**around.treatment, "application": dict(chosen.versions)}
     return chosen, replace(around, treatment=treatment, open_loop=chosen.open_loop)
 

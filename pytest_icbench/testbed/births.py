@@ -35,6 +35,7 @@ from pytest_icbench.measure.summary.births import summarize_births
 from pytest_icbench.measure.summary.summarize import Surroundings
 from pytest_icbench.model.birth import FORK, Births, Crowd, Idle, Retirement
 from pytest_icbench.model.endpoint import Address
+from pytest_icbench.model.load import Startup
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.testbed.arrivals import Clients, Gate, serve
@@ -217,7 +218,7 @@ def measure_births(
         ProvisionError: not all of them could be removed.
     """
     case = rig.case
-    crowd = Crowd.of(case.birth or "")
+    crowd = case.load.crowd if isinstance(case.load, Startup) else None
     assert crowd is not None  # the case was made of one
     started_at, began = time.time(), time.monotonic()
 

@@ -20,6 +20,7 @@ from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
 from pytest_icbench.model.candidate import candidate_key
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.existing import ATTACH
+from pytest_icbench.model.load import Application, Startup
 from pytest_icbench.model.neighbour_kinds import L3
 from pytest_icbench.testbed.attached import why_not_attached
 from pytest_icbench.testbed.function_fit import misfit
@@ -121,10 +122,10 @@ class Feasibility:
         self._probe(case)
         if case.switch == ATTACH and self._user_topology is not None:
             _refuse(why_not_attached(case, self.catalogue[ATTACH], self._user_topology, self.session))
-        if case.app is not None:
-            _refuse(self._application_reason(case.app))
-        if case.birth is not None:
-            _refuse(why_no_crowd(case.birth, self.session))
+        if isinstance(case.load, Application):
+            _refuse(self._application_reason(case.load.label))
+        if isinstance(case.load, Startup):
+            _refuse(why_no_crowd(case.load.label, self.session))
         _refuse(self._pairs_reason(case.switch, case.path.wires_count))
         placement = self._place(case, self._resolve_policy([case]) if self._by_case else self.policy)
         _refuse(why_not_isolated(case, placement, self.session.root))

@@ -22,6 +22,7 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.candidate import WORKLOAD, candidate_key
 from pytest_icbench.model.case import CANDIDATE_KEY, Case
 from pytest_icbench.model.function_facts import function_key
+from pytest_icbench.model.load import Startup
 from pytest_icbench.testbed.application_probe import with_application
 from pytest_icbench.testbed.candidates import Candidates
 from pytest_icbench.testbed.feasibility import Feasibility
@@ -256,7 +257,7 @@ class Testbed:
 
         case, replaced = self.candidates.built(request.case), self.candidates.replaced(request.case)
         endpoint_specs = None if self.user_topology is None else self.user_topology.endpoint_specs_of(case)
-        kind = BirthRig if case.birth is not None else ExclusiveRig if case.remote else Rig
+        kind = BirthRig if isinstance(case.load, Startup) else ExclusiveRig if case.remote else Rig
         return kind(
             case,
             request.placement,
@@ -301,7 +302,7 @@ class Testbed:
         from pytest_icbench.testbed.neighbour import beside
 
         rig, reference_rig = rigs
-        if case.birth is not None:
+        if isinstance(case.load, Startup):
             return measure_births(rig, settings, self._around(rig), on_progress)
         if case.neighbour is not None:
             reference = case.undisturbed

@@ -17,6 +17,7 @@ from pytest_icbench.measure.launch import application as launch_module
 from pytest_icbench.measure.launch.application import run_application
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
+from pytest_icbench.model.load import Application
 from pytest_icbench.model.rig import LaunchPlan, PlannedProcess, Question
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.testbed.application_probe import probed
@@ -27,7 +28,7 @@ from tests.host.rig_tools import built
 __all__ = ["clean", "session"]  # fixtures
 
 SETTINGS = Settings(duration_s=0.5)
-CASE = Case("veth", app="redis", dimension="application")
+CASE = Case("veth", Application("redis"), dimension="application")
 
 #: A server that accepts on redis' port of its node and gives these answers, one for each line that it reads.
 ANSWERS = """#!/usr/bin/python3
@@ -96,7 +97,7 @@ def test_both_ends_of_an_application_agree_over_a_bridge(session: HostSession, l
     except Unsupported as reason:
         pytest.skip(str(reason))
     assert all(version[0].isdigit() for version in chosen.versions.values()), chosen.versions
-    case = Case("linux-bridge", app=label, dimension="application")
+    case = Case("linux-bridge", Application(label), dimension="application")
     with built(session, case) as rig:
         launch = run_application(chosen, rig, case, SETTINGS)
         assert launch.evidence is None

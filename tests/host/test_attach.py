@@ -23,6 +23,7 @@ from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import RUN_DIR, HostSession
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import Case, Dimension
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
@@ -65,7 +66,7 @@ def test_containers_are_as_before(
     session: HostSession, pair: tuple[ByHand, ByHand], api: str, dimension: Dimension
 ) -> None:
     before, seen = states(pair), list[set[str]]()
-    case = Case("attach", rate=Rate(2000), dimension=dimension, api=None if api == "udp-mmsg" else api, burst=1)
+    case = Case("attach", Frames(burst=1, rate=Rate(2000)), dimension=dimension, api=None if api == "udp-mmsg" else api)
     passes(session, by_pid(pair), case, seen, pair)
     assert changes(before, pair) == []
     # That neighbours are gone is not for want of any: the kernel answers raw frames too, which no socket awaits.
@@ -76,7 +77,7 @@ def test_a_neighbour_that_was_there_stays(session: HostSession, pair: tuple[ByHa
     mac = pair[1].ip_says("-br", "link", "show", "eth0").split()[2]
     pair[0].ip_says("neigh", "add", pair[1].ip, "lladdr", mac, "dev", "eth0", "nud", "permanent")
     before = pair[0].ip_says("neigh")
-    passes(session, by_pid(pair), Case("attach", rate=Rate(2000)), [], pair)
+    passes(session, by_pid(pair), Case("attach", Frames(rate=Rate(2000))), [], pair)
     assert pair[0].ip_says("neigh") == before != ""
     assert pair[1].neighbours() == set()
 
@@ -101,7 +102,7 @@ def test_a_namespace_by_its_path(named_namespaces: Path, session: HostSession, p
     try:
         before = states(pair)
         text = topology(f"netns:{name}", f"pid:{pair[1].pid}", f'interface = "eth0"\nip = "{pair[0].ip}"')
-        passes(session, text, Case("attach", rate=Rate(2000)), [], pair)
+        passes(session, text, Case("attach", Frames(rate=Rate(2000))), [], pair)
         assert name.exists()
         assert changes(before, pair) == []
     finally:
@@ -111,14 +112,14 @@ def test_a_namespace_by_its_path(named_namespaces: Path, session: HostSession, p
 def test_a_router_between_pods(session: HostSession) -> None:
     with two(routed=True) as pair:
         before = states(pair)
-        passes(session, by_pid(pair), Case("attach", rate=Rate(2000)), [], pair)
+        passes(session, by_pid(pair), Case("attach", Frames(rate=Rate(2000))), [], pair)
         assert changes(before, pair) == []
         with pytest.raises(ProvisionError, match=r"through the router 10.78.0.254, where raw frames do not go: take"):
             places(by_pid(pair), raw=True)
 
 
 def test_a_container_that_ends_is_named(session: HostSession, pair: tuple[ByHand, ByHand]) -> None:
-    case, specs = Case("attach", rate=Rate(2000)), loads(by_pid(pair), "lab.toml").endpoint_specs(1)
+    case, specs = Case("attach", Frames(rate=Rate(2000))), loads(by_pid(pair), "lab.toml").endpoint_specs(1)
     with built(session, case, node="netns", endpoint_specs=specs) as rig:
         rig.check()
         os.kill(pair[1].pid, signal.SIGKILL)
@@ -301,7 +302,7 @@ def test_sockets_of_a_switch_that_runs(session: HostSession, tmp_path: Path, por
                 assert switch.stdout is not None
                 # It listens before it serves, and memif refuses a client then.
                 assert any(line.startswith("Press enter") for line in switch.stdout)
-                passes(session, text, Case("attach", rate=Rate(2000), port=port, api="dpdk"), [], pair)
+                passes(session, text, Case("attach", Frames(rate=Rate(2000)), port=port, api="dpdk"), [], pair)
                 assert switch.poll() is None
             finally:
                 switch.kill()

@@ -16,6 +16,7 @@ from pytest_icbench.host.process import run
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from tests.host import snapshot
 from tests.host.by_hand import changes, states, topology, two
@@ -124,6 +125,6 @@ def test_containers_of_users_are_as_before(containers: Started, session: HostSes
         before, seen = states(pair), list[set[str]]()
         text = topology(*(f"{containers.kind}:{name}" for name in containers.names[-2:]))
         for api in (None, "raw-mmsg"):
-            passes(session, text, Case("attach", rate=Rate(2000), api=api, burst=1), seen, pair)
+            passes(session, text, Case("attach", Frames(burst=1, rate=Rate(2000)), api=api), seen, pair)
         assert changes(before, pair) == []
         assert seen == [{pair[1].ip}, {pair[0].ip}] * 2

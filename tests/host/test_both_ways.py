@@ -12,6 +12,7 @@ from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.measure.launch.validity import OFFERED_SHARE
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import DirectionResult, PairResult
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.path import DIRECTION_NAMES, Direction
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
@@ -36,23 +37,23 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("case", [replace(case, traffic=BOTH, rate=rate) for case, rate in CASES], ids=ids)
+@pytest.mark.parametrize("case", [case.sending(traffic=BOTH, rate=rate) for case, rate in CASES], ids=ids)
 def test_each_direction_is_accounted_for(session: HostSession, case: Case) -> None:
     with built(session, case) as rig:
         found = once(rig, case)
     assert (found.verdict, found.evidence, found.launches) == (None, None, 1)
-    assert (found.duplicated, found.corrupted) == (0, 0)
-    assert [way.direction for way in found.per_direction] == ["ab", "ba"]
-    accounts: list[DirectionResult | PairResult] = [*found.per_direction, *found.per_pair]
+    assert (found.frames.duplicated, found.frames.corrupted) == (0, 0)
+    assert [way.direction for way in found.frames.per_direction] == ["ab", "ba"]
+    accounts: list[DirectionResult | PairResult] = [*found.frames.per_direction, *found.frames.per_pair]
     for account in accounts:
         assert account.sent == account.received + account.lost
         assert account.scheduled == account.sent + account.refused
         assert account.received > 0
-    assert sum(way.sent for way in found.per_direction) == found.sent
-    assert len(found.per_pair) == 2 * case.pairs
+    assert sum(way.sent for way in found.frames.per_direction) == found.frames.sent
+    assert len(found.frames.per_pair) == 2 * case.pairs
     if case.rate.pps is not None:
         asked, burst = 6000 * case.pairs, case.burst * case.pairs
-        for way in found.per_direction:
+        for way in found.frames.per_direction:
             assert way.scheduled <= asked + burst
             assert found.generator_bound or way.scheduled >= OFFERED_SHARE * (asked - burst)
 
@@ -60,12 +61,12 @@ def test_each_direction_is_accounted_for(session: HostSession, case: Case) -> No
 @pytest.mark.parametrize("way", ["ab", "ba"])
 def test_a_forwarder_that_drops_in_one_direction_is_named_by_it(session: HostSession, way: Direction) -> None:
     """Each seventh frame of one direction is dropped, to the frame; of the other none."""
-    case = Case("forward-raw", mode=f"drop7+{way}", traffic=BOTH, burst=4, rate=Rate(5000))
+    case = Case("forward-raw", Frames(BOTH, 4, Rate(5000)), mode=f"drop7+{way}")
     with built(session, case) as rig:
         found = once(rig, case)
         launch = run_launch(rig, case, replace(ONCE, warmup_s=0.0))
     assert found.verdict is None
-    for figures in (found.per_direction, launch.pairs):
+    for figures in (found.frames.per_direction, launch.pairs):
         struck, spared = (next(one for one in figures if (one.direction == way) == hit) for hit in (True, False))
         assert spared.lost == 0
         assert struck.lost > 0

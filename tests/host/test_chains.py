@@ -12,6 +12,7 @@ from pytest_icbench.driver.function.protocol import FunctionSpec
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from tests.host.function_tools import SHORT, in_place, through
@@ -38,7 +39,7 @@ DELAY_NS = 20_000_000
     ids=lambda case: str(case.id),
 )
 def test_a_chain_does_its_work_and_its_accounts_agree(session: HostSession, case: Case) -> None:
-    case = replace(case, rate=Rate(5_000))
+    case = case.sending(rate=Rate(5_000))
     with through(session, case) as rig:
         found = measure(rig, None, case, SHORT)
     assert (found.verdict, found.evidence) == (None, None)
@@ -46,10 +47,10 @@ def test_a_chain_does_its_work_and_its_accounts_agree(session: HostSession, case
     assert [(work.pair, work.hop) for work in works] == [
         (pair, hop) for pair in case.path.numbers for hop in range(1, case.chain + 1)
     ]
-    for account in found.chains or ():
+    for account in found.frames.chains or ():
         assert account.sent == account.received + sum(account.lost_by_hop) > 1000
         assert len(account.lost_by_hop) == case.chain + 1
-    assert [account.pair for account in found.chains or ()] == list(case.path.numbers)
+    assert [account.pair for account in found.frames.chains or ()] == list(case.path.numbers)
 
 
 class DropsAtHopFour(ForwarderFunction):
@@ -71,11 +72,11 @@ class DropsAtHopFour(ForwarderFunction):
 
 @pytest.mark.slow
 def test_the_hop_that_drops_one_in_a_thousand_of_ten_is_named(session: HostSession) -> None:
-    case = Case("veth", function="leaky", chain=10, api="raw-mmsg", rate=Rate(8_000))
+    case = Case("veth", Frames(rate=Rate(8_000)), function="leaky", chain=10, api="raw-mmsg")
     with in_place(DropsAtHopFour), through(session, case) as rig:
         found = measure(rig, None, case, SHORT)
     assert (found.verdict, found.evidence) == (None, None)
-    (account,) = found.chains or ()
+    (account,) = found.frames.chains or ()
     assert account.sent == account.received + sum(account.lost_by_hop)
     dropped = sum(launch.chains[0].sent // 1000 for launch in found.per_launch if launch.chains)
     assert dropped >= 4
@@ -89,7 +90,7 @@ def test_the_round_trip_grows_with_the_delay_of_each_hop(session: HostSession) -
     p50_ns, least_ns, disturbed = {}, {}, 0
     settings = Settings(warmup_s=0.1, duration_s=0.6, drain_s=0.5, repeats=1, reference=False)
     for chain in (1, 4):
-        case = Case("veth", function="delay20ms", chain=chain, dimension="latency", burst=1, rate=Rate(200))
+        case = Case("veth", Frames(burst=1, rate=Rate(200)), function="delay20ms", chain=chain, dimension="latency")
         with through(session, case) as rig:
             found = measure(rig, None, case, settings)
         assert (found.verdict, found.evidence) == (None, None)

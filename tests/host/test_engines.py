@@ -20,6 +20,7 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from tests.host import snapshot
@@ -58,7 +59,7 @@ def test_an_engines_container_is_entered_and_leaves_nothing(session: HostSession
 
 def launched(session: HostSession, kind: str, pps: int) -> Launch:
     settings = Settings(warmup_s=0.1, duration_s=0.5, window_s=0.1, drain_s=0.2)
-    case = Case("veth", rate=Rate(pps))
+    case = Case("veth", Frames(rate=Rate(pps)))
     with built(session, case, node=kind) as rig:
         return run_launch(rig, case, settings)
 

@@ -13,6 +13,7 @@ from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.trace import Trace
@@ -32,35 +33,35 @@ CYCLES = 2_000_000
 
 @pytest.mark.slow
 def test_a_change_arrives_after_the_delay_of_the_path(session: HostSession) -> None:
-    case = Case("forward-raw", mode="delay200000us", burst=1, rate=Rate(trace=TRACE))
+    case = Case("forward-raw", Frames(burst=1, rate=Rate(trace=TRACE)), mode="delay200000us")
     with built(session, case) as rig:
         found = measure(rig, None, case, replace(SHORT, repeats=1, window_s=WINDOW_S, drain_s=1.0).following(TRACE))
     assert (found.verdict, found.evidence, found.metric) == (None, None, "trace")
-    assert found.followed is not None
-    assert [(one.second, one.from_pps, one.to_pps) for one in found.followed] == [(1, 200, 1000), (2, 1000, 200)]
+    assert found.frames.followed is not None
+    assert [(one.second, one.from_pps, one.to_pps) for one in found.frames.followed] == [(1, 200, 1000), (2, 1000, 200)]
     # No frame is kept for less than the delay, and a busy host may keep some for longer.
-    assert all(one.follow_s is not None and one.follow_s >= 0.29 for one in found.followed)
+    assert all(one.follow_s is not None and one.follow_s >= 0.29 for one in found.frames.followed)
     quiet(found)
-    assert all(one.follow_s is not None and one.follow_s <= 0.3 + WINDOW_S for one in found.followed)
+    assert all(one.follow_s is not None and one.follow_s <= 0.3 + WINDOW_S for one in found.frames.followed)
 
 
 @pytest.mark.slow
 def test_the_time_to_follow_is_that_of_the_queue_before_a_known_capacity(session: HostSession) -> None:
     require("lxc")
     step = Trace("step", ((200, 2500, 200, 200, 200),))
-    case = Case("veth", function=f"cost{CYCLES}", api="raw-mmsg", burst=1, rate=Rate(trace=step))
+    case = Case("veth", Frames(burst=1, rate=Rate(trace=step)), function=f"cost{CYCLES}", api="raw-mmsg")
     # The function has a CPU that nothing else of the case has.
     placement = plan(Topology.read(session.root), workers=1, endpoints=2, policy="cooperative")
     placement = replace(placement, switch=(), functions=placement.switch)
     with running(Rig(case, placement, session, NodeOption())) as rig:
         found = measure(rig, None, case, replace(SHORT, repeats=1, window_s=WINDOW_S, drain_s=1.0).following(step))
-    assert (found.verdict, found.evidence, found.lost) == (None, None, 0)
+    assert (found.verdict, found.evidence, found.frames.lost) == (None, None, 0)
     (launch,) = found.per_launch
     assert launch.tsc_hz is not None
     capacity = launch.tsc_hz / CYCLES
     assert 200 < capacity < 2385, "the step is beyond it, and what follows is not"
-    assert found.followed is not None
-    up, down = found.followed
+    assert found.frames.followed is not None
+    up, down = found.frames.followed
     assert up.follow_s is None
     quiet(found)
     # For a second frames came faster than it passes them. Those sent later wait for them.

@@ -13,6 +13,7 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.traffic import SHORTEST, Traffic
@@ -51,7 +52,7 @@ def one_way(rig: Rig) -> tuple[Launch, ForwarderPort, ForwarderPort]:
     """
     for _ in range(ATTEMPTS):
         before = forwarder(rig).counters().ports
-        launch = run_launch(rig, replace(rig.case, rate=Rate(5000), burst=4), BRIEF)
+        launch = run_launch(rig, rig.case.sending(burst=4, rate=Rate(5000)), BRIEF)
         after = forwarder(rig).counters().ports
         a, b = (change(*ports) for ports in zip(before, after, strict=True))
         # Every frame that entered left, or is accounted for.
@@ -84,7 +85,7 @@ def test_drop_is_exact(session: HostSession, number: int) -> None:
 @pytest.mark.parametrize("traffic", [SHORTEST, Traffic(128, flows="2", header="tcp6+vlan7")], ids=lambda of: of.label)
 def test_duplicates_and_reordering_are_exact(session: HostSession, traffic: Traffic) -> None:
     """Of two flows that take turns a frame's successor is of the other one, so nothing is reordered within a flow."""
-    with built(session, Case("forward", mode=f"dup{N}+reorder{N + 2}+swap", traffic=traffic, touch=True)) as rig:
+    with built(session, Case("forward", Frames(traffic), mode=f"dup{N}+reorder{N + 2}+swap", touch=True)) as rig:
         launch, a, _ = one_way(rig)
     sent = launch.total("sent")
     # The very last frame has no successor: the end mark lets it go.
@@ -102,7 +103,7 @@ def test_a_delay_is_never_too_short(session: HostSession) -> None:
     shortest_ns, late_ns = {}, 0
     for mode in (None, "delay20ms"):
         with built(session, Case("forward", mode=mode)) as rig:
-            case = replace(rig.case, dimension="latency", rate=Rate(1000), burst=1)
+            case = replace(rig.case, dimension="latency").sending(burst=1, rate=Rate(1000))
             launch = run_launch(rig, case, BRIEF)
             late_ns = forwarder(rig).counters().delay_late_max_ns
         assert launch.invalid is None, launch.evidence
@@ -116,7 +117,7 @@ def test_a_cost_bounds_the_rate(session: HostSession) -> None:
     """No more frames pass than the cycles allow, and a forwarder that has more of them is never idle."""
     cycles = 20_000
     with built(session, Case("forward", mode=f"cost{cycles}")) as rig:
-        case = replace(rig.case, rate=Rate())
+        case = rig.case.sending(rate=Rate())
         before = forwarder(rig).counters()
         launch = run_launch(rig, case, BRIEF)
         after = forwarder(rig).counters()

@@ -11,7 +11,6 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -258,7 +257,7 @@ def test_as_a_switch(session: HostSession) -> None:
     """Every pair hears its own frames, less those dropped; sockets of the kernel at both ends."""
     settings = Settings(warmup_s=0.0, duration_s=0.2, drain_s=0.3, repeats=1)
     with built(session, Case("forward-raw", mode="drop10+swap", api="raw-mmsg", pairs=2)) as rig:
-        launch = run_launch(rig, replace(rig.case, rate=Rate(2000), burst=1), settings)
+        launch = run_launch(rig, rig.case.sending(burst=1, rate=Rate(2000)), settings)
         rig.check()
         counters = rig.counters()
     assert launch.invalid is None, launch.evidence

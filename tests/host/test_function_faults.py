@@ -21,6 +21,7 @@ from pytest_icbench.measure.launch.processes import LaunchOutput
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.testbed.function_nodes import FunctionNodes
@@ -67,7 +68,7 @@ def test_a_function_that_dies_makes_one_sentence(session: HostSession) -> None:
 
 #: Long enough for a function to fail in the middle.
 LONG = Settings(warmup_s=0.1, duration_s=1.5, window_s=0.05, drain_s=0.3)
-WIRE = Case("veth", function="wire", api="raw-mmsg", rate=Rate(20_000))
+WIRE = Case("veth", Frames(rate=Rate(20_000)), function="wire", api="raw-mmsg")
 
 
 def functions_of(rig: Rig) -> FunctionNodes:
@@ -146,7 +147,7 @@ def test_a_function_that_answers_by_icmp_in_mid_run_makes_one_sentence(session: 
     """The proof passes it, and then a quota ends, behind which the kernel answers each frame that it is unreachable."""
     quota = "table ip full { chain f { type filter hook forward priority 1; quota over 200 kbytes reject; }; }"
     session.configs = {"function:linux": {"nft": quota}}
-    case = Case("veth", function="route", api="udp-mmsg", rate=Rate(20_000))
+    case = Case("veth", Frames(rate=Rate(20_000)), function="route", api="udp-mmsg")
     with through(session, case) as rig:
         found = measure(rig, None, case, SHORT)
     assert found.verdict == "INVALID"

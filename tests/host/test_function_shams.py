@@ -19,6 +19,7 @@ from pytest_icbench.driver.function.suricata import SuricataFunction
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
 from tests.host.function_tools import SHORT, Wire, WireWithoutProgram, in_place, through
@@ -140,7 +141,7 @@ class RouterForLinux(LinuxFunction):
     ],
 )
 def test_a_router_that_does_no_more_is_found(session: HostSession, function: str, words: str) -> None:
-    case = Case("veth", function=function, api="raw-mmsg", rate=Rate(30_000))
+    case = Case("veth", Frames(rate=Rate(30_000)), function=function, api="raw-mmsg")
     with in_place(RouterForLinux), through(session, case) as rig:
         found = measure(rig, None, case, SHORT)
     assert (found.verdict, found.reason) == ("INVALID", "function"), found.evidence
@@ -184,7 +185,7 @@ class LaxRouter(RouterForLinux):
 
 def test_denied_frames_that_pass_are_found_by_the_accounts_of_a_launch(session: HostSession) -> None:
     traffic = Traffic().with_labels("10", None)
-    case = Case("veth", function="acl10+deny30", api="raw-mmsg", rate=Rate(20_000), traffic=traffic)
+    case = Case("veth", Frames(traffic=traffic, rate=Rate(20_000)), function="acl10+deny30", api="raw-mmsg")
     with in_place(LaxRouter), through(session, case) as rig:
         found = measure(rig, None, case, SHORT)
     assert (found.verdict, found.reason) == ("INVALID", "function"), found.evidence
@@ -207,7 +208,7 @@ class Cheap(ForwarderFunction):
 
 
 def test_a_wire_that_should_cost_cycles_is_found(session: HostSession) -> None:
-    case = Case("veth", function="cost200000", api="raw-mmsg", rate=Rate(2000))
+    case = Case("veth", Frames(rate=Rate(2000)), function="cost200000", api="raw-mmsg")
     with in_place(Cheap), through(session, case) as rig:
         found = measure(rig, None, case, SHORT)
     assert (found.verdict, found.reason) == ("INVALID", "function"), found.evidence

@@ -19,6 +19,7 @@ from pytest_icbench.measure.launch.preflight import preflight
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.flows import NEW
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
 from tests.host.function_tools import SHORT, WireWithoutProgram, in_place, suricata, through
@@ -51,12 +52,12 @@ def test_a_function_does_its_work_between_the_ends(session: HostSession, case: C
 
 @pytest.mark.slow
 def test_a_figure_through_a_function_has_its_work(session: HostSession) -> None:
-    case = Case("veth", function="cost1000", api="udp-mmsg", rate=Rate(20_000))
+    case = Case("veth", Frames(rate=Rate(20_000)), function="cost1000", api="udp-mmsg")
     with through(session, case) as rig:
         found = measure(rig, None, case, SHORT)
     assert (found.verdict, found.evidence) == (None, None)
     (work,) = found.functions or ()
-    assert (work.taken or 0) >= found.sent > 0
+    assert (work.taken or 0) >= found.frames.sent > 0
     assert (work.cycles_per_frame or 0) >= 1000
 
 
@@ -64,17 +65,17 @@ def test_a_figure_through_a_function_has_its_work(session: HostSession) -> None:
 @pytest.mark.parametrize(
     "case",
     [
-        Case("direct", function="wire", rate=Rate(20_000)),
-        Case("linux-bridge", function="nat", api="raw-mmsg", rate=Rate(10_000)),
+        Case("direct", Frames(rate=Rate(20_000)), function="wire"),
+        Case("linux-bridge", Frames(rate=Rate(10_000)), function="nat", api="raw-mmsg"),
     ],
     ids=lambda case: str(case.id),
 )
 def test_both_ends_send_through_a_function(session: HostSession, case: Case) -> None:
-    case = replace(case, traffic=Traffic(both=True))
+    case = case.sending(traffic=Traffic(both=True))
     with through(session, case) as rig:
         found = measure(rig, None, case, SHORT)
     assert (found.verdict, found.evidence) == (None, None)
-    ways = {way.direction: way for way in found.per_direction}
+    ways = {way.direction: way for way in found.frames.per_direction}
     assert sorted(ways) == ["ab", "ba"]
     assert all(way.received == way.sent - way.lost > 0 for way in ways.values())
     (work,) = found.functions or ()
@@ -99,7 +100,8 @@ def test_functions_side_by_side_each_do_their_work(session: HostSession, case: C
     assert (found.verdict, found.evidence) == (None, None)
     assert [work.pair for work in found.functions or ()] == list(case.path.numbers)
     assert all(
-        (work.taken or 0) >= pair.received > 0 for work, pair in zip(found.functions or (), found.per_pair, strict=True)
+        (work.taken or 0) >= pair.received > 0
+        for work, pair in zip(found.functions or (), found.frames.per_pair, strict=True)
     )
 
 
@@ -141,7 +143,7 @@ def test_a_function_of_the_kernel_does_its_work(session: HostSession, function: 
     ids=lambda value: str(value.id) if isinstance(value, Case) else "",
 )
 def test_a_function_works_at_every_interface_of_the_kernel(session: HostSession, case: Case, denied: int) -> None:
-    case = replace(case, api="udp-mmsg", rate=Rate(2000))
+    case = replace(case, api="udp-mmsg").sending(rate=Rate(2000))
     with through(session, case) as rig:
         assert rig.prove() is None
         (counter,) = rig.functions()
@@ -155,11 +157,11 @@ def test_each_frame_of_new_flows_is_a_session_and_a_full_table_accounts_for_each
     size = Path("/proc/sys/net/netfilter/nf_conntrack_max")
     before = size.read_text(encoding="ascii")
     traffic = Traffic().with_labels(NEW, None)
-    case = Case("veth", function="nat+firewall+table5k", api="raw-mmsg", traffic=traffic, rate=Rate(50_000))
+    case = Case("veth", Frames(traffic=traffic, rate=Rate(50_000)), function="nat+firewall+table5k", api="raw-mmsg")
     with through(session, case) as rig:
         found = measure(rig, None, case, SHORT)
     assert (found.verdict, found.evidence) == (None, None)
-    (account,), (work,) = found.chains or (), found.functions or ()
+    (account,), (work,) = found.frames.chains or (), found.functions or ()
     assert account.table_full == account.lost == account.sent - account.received > 0
     assert (work.sessions or 0) <= 5000
     assert size.read_text(encoding="ascii") == before
@@ -168,17 +170,17 @@ def test_each_frame_of_new_flows_is_a_session_and_a_full_table_accounts_for_each
 @pytest.mark.slow
 @pytest.mark.parametrize("function", ["firewall+table5k", "nat+table100k"])
 def test_a_table_of_ovs_has_as_many_sessions_as_it_is_set_to(session: HostSession, function: str) -> None:
-    case = Case("ovs", function=function, traffic=Traffic().with_labels(NEW, None), rate=Rate(20_000))
+    case = Case("ovs", Frames(traffic=Traffic().with_labels(NEW, None), rate=Rate(20_000)), function=function)
     with through(session, case) as rig:
         found = measure(rig, None, case, SHORT)
     assert (found.verdict, found.evidence) == (None, None)
     (work,) = found.functions or ()
     if function == "firewall+table5k":
         assert work.sessions == 5000
-        assert (work.table_full or 0) >= found.lost > 0
+        assert (work.table_full or 0) >= found.frames.lost > 0
     else:
         assert work.table_full == 0
-        assert (work.sessions or 0) > found.sent / 2  # those of the last of two launches
+        assert (work.sessions or 0) > found.frames.sent / 2  # those of the last of two launches
 
 
 @pytest.mark.slow
@@ -272,7 +274,7 @@ def test_a_wire_in_the_place_of_functions_over_vhost_user_is_found(
 def test_suricata_inspects_each_frame_and_tells_what_it_denied(session: HostSession, switch: str, api: str) -> None:
     """Skipped where there is no Suricata 7; ``PATH`` or ``ICBENCH_TEST_SURICATA`` names it."""
     session.binaries = suricata()
-    case = Case(switch, function="inspect200+deny30", api=api, rate=Rate(2000))
+    case = Case(switch, Frames(rate=Rate(2000)), function="inspect200+deny30", api=api)
     with through(session, case) as rig:
         assert rig.prove() is None
         (counter,) = rig.functions()
@@ -281,7 +283,7 @@ def test_suricata_inspects_each_frame_and_tells_what_it_denied(session: HostSess
         found = measure(rig, None, case, SHORT)
         assert (found.verdict, found.evidence) == (None, None)
         (work,) = found.functions or ()
-        assert (work.taken or 0) >= found.sent > 0
+        assert (work.taken or 0) >= found.frames.sent > 0
         assert (work.memory_bytes or 0) > 10_000_000
         functions = rig.host._functions
         assert functions is not None
@@ -292,7 +294,7 @@ def test_suricata_inspects_each_frame_and_tells_what_it_denied(session: HostSess
 def test_a_gateway_translates_denies_polices_and_inspects(session: HostSession) -> None:
     """Skipped where there is no Suricata 7, or no way to lead frames to it."""
     session.binaries = suricata()
-    case = Case("linux-bridge", function="nat+acl10+police20k+inspect50", api="raw-mmsg", rate=Rate(25_000))
+    case = Case("linux-bridge", Frames(rate=Rate(25_000)), function="nat+acl10+police20k+inspect50", api="raw-mmsg")
     try:
         with through(session, case) as rig:
             assert rig.prove() is None

@@ -15,6 +15,7 @@ from pytest_icbench.measure.launch.preflight import preflight
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.flows import NEW
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
 from tests.host.function_tools import SHORT, WireWithoutProgram, in_place, through
@@ -54,13 +55,13 @@ def test_a_function_of_vpp_does_its_work(session: HostSession, function: str, pa
         assert functions.facts()[0].version.startswith("VPP ")  # type: ignore[union-attr]
     assert (found.verdict, found.evidence) == (None, None)
     (work,) = found.functions or ()
-    assert (work.taken or 0) >= found.sent > 0
-    assert (work.given or 0) >= found.received > 0
+    assert (work.taken or 0) >= found.frames.sent > 0
+    assert (work.given or 0) >= found.frames.received > 0
     assert (work.cpu_ns or 0) > 0
 
 
 def test_vpp_polices_frames_of_a_size(session: HostSession) -> None:
-    case = Case("testpmd", port="memif", function="police20k", rate=Rate(60_000))
+    case = Case("testpmd", Frames(rate=Rate(60_000)), port="memif", function="police20k")
     with through(session, case) as rig:
         assert rig.prove() is None
         found = measure(rig, None, case, SHORT)
@@ -71,13 +72,13 @@ def test_vpp_polices_frames_of_a_size(session: HostSession) -> None:
 
 def test_a_table_of_vpp_has_as_many_sessions_as_it_is_set_to(session: HostSession) -> None:
     traffic = Traffic().with_labels(NEW, None)
-    case = Case("testpmd", port="memif", function="nat+table2k", traffic=traffic, rate=Rate(20_000))
+    case = Case("testpmd", Frames(traffic=traffic, rate=Rate(20_000)), port="memif", function="nat+table2k")
     with through(session, case) as rig:
         found = measure(rig, None, case, SHORT)
     assert (found.verdict, found.evidence) == (None, None)
     (work,) = found.functions or ()
     assert work.sessions == 2000
-    assert (work.table_full or 0) >= found.lost > 0
+    assert (work.table_full or 0) >= found.frames.lost > 0
 
 
 class WireForVpp(WireWithoutProgram, VppFunction):

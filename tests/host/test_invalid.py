@@ -21,6 +21,7 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Endpoint
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
@@ -37,7 +38,7 @@ pytestmark = pytest.mark.slow
 
 CLONE_NEWNET = 0x40000000
 QUICK = Settings(warmup_s=0.1, duration_s=1.0, drain_s=0.3, repeats=2)
-BRIDGE = Case("linux-bridge", api="raw", rate=Rate(2000))
+BRIDGE = Case("linux-bridge", Frames(rate=Rate(2000)), api="raw")
 
 
 def measured(
@@ -77,7 +78,7 @@ def measured(
 
 
 def invalid(found: Measurement, reason: str) -> str:
-    assert (found.verdict, found.reason, found.launches, found.throughput_pps) == ("INVALID", reason, 0, None)
+    assert (found.verdict, found.reason, found.launches, found.frames.throughput_pps) == ("INVALID", reason, 0, None)
     return str(found.evidence)
 
 
@@ -93,7 +94,7 @@ def test_a_path_that_stops_half_way_has_stalled(session: HostSession) -> None:
         nodes[:] = nodes or [os.open(f"/proc/{pids[1]}/ns/net", os.O_RDONLY | os.O_CLOEXEC)]
         set_mtu(68)
 
-    case = replace(BRIDGE, traffic=Traffic(512))
+    case = BRIDGE.sending(traffic=Traffic(512))
     try:
         with built(session, case, node="netns") as rig:
             found = measured(rig, case, cut, before=lambda: set_mtu(1500))
@@ -188,7 +189,7 @@ def stream_of(pid: int) -> int:
 def test_frames_of_another_pair_and_damaged_ones(
     session: HostSession, another: int, reason: str, sentence: str
 ) -> None:
-    case = replace(BRIDGE, traffic=Traffic(256), touch=True)
+    case = replace(BRIDGE, touch=True).sending(traffic=Traffic(256))
     with built(session, case, node="netns") as rig:
 
         def send(pids: list[int]) -> None:
@@ -211,7 +212,7 @@ def test_a_machine_whose_clock_is_not_invariant(session: HostSession, tmp_path: 
 
 
 def test_a_rate_that_the_machine_cannot_offer(session: HostSession) -> None:
-    case = Case("veth", api="udp", rate=Rate(50_000_000))
+    case = Case("veth", Frames(rate=Rate(50_000_000)), api="udp")
     with built(session, case, node="netns") as rig:
         sweep = measure(rig, None, case, replace(QUICK, duration_s=0.3))
         trips = measure(rig, None, replace(case, dimension="latency"), replace(QUICK, duration_s=0.3))

@@ -23,6 +23,7 @@ from pytest_icbench.host.session import RUN_DIR, HostSession
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.measure.launch.preflight import preflight
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
@@ -123,7 +124,7 @@ def test_a_path_that_lies_is_named_by_the_accounts(session: HostSession, monkeyp
         return draw + drop + bpf.instruction(_COPY, 1, 6) + honest(devices)
 
     monkeypatch.setattr(xdp, "redirect_by_port", lying)
-    case = Case("xdp", rate=Rate(60_000))
+    case = Case("xdp", Frames(rate=Rate(60_000)))
     with built(session, case, node="netns") as rig:
         before = rig.counters()
         launch = run_launch(rig, case, replace(BRIEF, warmup_s=0.0, duration_s=1.0))
@@ -155,7 +156,7 @@ JOINS = {"gro": "true", "udp-gro": "true", "threaded-napi": "true"}
 @pytest.mark.parametrize("configured", [("route", {"offloads": JOINS})], indirect=True)
 def test_a_path_that_joins_datagrams_is_named_by_the_accounts(configured: HostSession) -> None:
     """Raw sockets get several datagrams as one. For UDP sockets the kernel parts them, and the accounts are right."""
-    raw = Case("route", api="raw-mmsg", traffic=Traffic(500), touch=True)
+    raw = Case("route", Frames(Traffic(500)), api="raw-mmsg", touch=True)
     with built(configured, raw, node="netns") as rig:
         router = driver(rig)
         assert isinstance(router, KernelPath)

@@ -15,6 +15,7 @@ from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.strategy.soak import soak_settings, with_losses
 from pytest_icbench.measure.strategy.trains import Ladder, burst_rate, climbs, train_settings
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from tests.host.node_tools import clean, session
@@ -32,7 +33,7 @@ QUICK = Settings(warmup_s=0.1, drain_s=0.3)
 @pytest.mark.parametrize("dimension", ["throughput", "latency"])
 def test_the_windows_of_a_long_run_are_on_the_disk(session: HostSession, tmp_path: Path, dimension: str) -> None:
     path = tmp_path / "x.jsonl"
-    case = Case("veth", api="udp-mmsg", rate=Rate(2000), burst=4)
+    case = Case("veth", Frames(burst=4, rate=Rate(2000)), api="udp-mmsg")
     with built(session, case) as rig:
         found = with_losses(measure(rig, None, case, soak_settings(QUICK, 2.0, path)))
     assert (found.verdict, found.launches, found.ended_by) == (None, 1, "repeats")
@@ -42,13 +43,13 @@ def test_the_windows_of_a_long_run_are_on_the_disk(session: HostSession, tmp_pat
     for line in lines:
         assert line["scheduled"] == windows[line["number"]].scheduled
         assert line["received"] <= windows[line["number"]].received
-    assert found.loss_event_count == len(found.loss_events or ())
-    assert sum(event.lost for event in found.loss_events or ()) == found.lost
+    assert found.frames.loss_event_count == len(found.frames.loss_events or ())
+    assert sum(event.lost for event in found.frames.loss_events or ()) == found.frames.lost
 
 
 def test_a_switch_that_dies_in_a_long_run_leaves_its_windows(session: HostSession, tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
-    case = Case("testpmd", rate=Rate(20_000))
+    case = Case("testpmd", Frames(rate=Rate(20_000)))
     with built(session, case) as rig:
         found = measured(
             rig, case, lambda _pids: os.kill(switch_pid(rig), signal.SIGKILL), soak_settings(QUICK, 20.0, path)
@@ -82,5 +83,5 @@ def test_testpmd_and_the_kernel_tell_their_work(session: HostSession) -> None:
     for case in (Case("testpmd"), Case("linux-bridge", api="udp-mmsg")):
         with built(session, case) as rig:
             found = measure(rig, None, case, settings)
-        assert found.cycles_per_packet is not None
-        assert 10 < found.cycles_per_packet < 1e6
+        assert found.frames.cycles_per_packet is not None
+        assert 10 < found.frames.cycles_per_packet < 1e6

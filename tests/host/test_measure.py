@@ -21,6 +21,7 @@ from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.reference import reference_case
 from pytest_icbench.model.case import SOCKET_APIS, Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
@@ -49,7 +50,7 @@ DPDK = [
     Case("direct", port="vhost-user-packed"),
     Case("direct", port="memif"),
     Case("testpmd"),
-    Case("testpmd", traffic=Traffic(1500), touch=True),
+    Case("testpmd", Frames(Traffic(1500)), touch=True),
     Case("basicfwd"),
     Case("ovs"),
 ]
@@ -79,23 +80,23 @@ def test_every_frame_is_accounted_for(session: HostSession, case: Case) -> None:
     # libxdp looks its program up by number, which a container may not.
     with built(session, case, node="netns" if case.api == "af_xdp" else "lxc") as rig:
         flat_out = once(rig, case)
-        paced = once(rig, replace(case, rate=Rate(20_000)))
-        latency = once(rig, replace(case, rate=Rate(2000), burst=4, dimension="latency"))
+        paced = once(rig, case.sending(rate=Rate(20_000)))
+        latency = once(rig, replace(case, dimension="latency").sending(burst=4, rate=Rate(2000)))
     for found in (flat_out, paced, latency):
         assert (found.verdict, found.evidence, found.launches) == (None, None, 1)
-        assert found.sent == found.received + found.lost
-        assert found.scheduled == found.sent + found.refused
-        assert (found.duplicated, found.corrupted) == (0, 0)
-        assert found.received > 0
+        assert found.frames.sent == found.frames.received + found.frames.lost
+        assert found.frames.scheduled == found.frames.sent + found.frames.refused
+        assert (found.frames.duplicated, found.frames.corrupted) == (0, 0)
+        assert found.frames.received > 0
     # A launch of 0.3 s; a sender that is taken off its CPU at the end has no time left to catch up.
     asked = 6000 * case.pairs
-    assert 0.5 * asked < paced.scheduled <= asked + case.burst * case.pairs
-    assert flat_out.throughput_pps is not None
-    assert paced.throughput_pps is not None
-    assert flat_out.throughput_pps > paced.throughput_pps
-    assert latency.rtt_samples == latency.received
-    assert latency.rtt_p50_ns is not None
-    assert 1000 < latency.rtt_p50_ns < 1e9
+    assert 0.5 * asked < paced.frames.scheduled <= asked + case.burst * case.pairs
+    assert flat_out.frames.throughput_pps is not None
+    assert paced.frames.throughput_pps is not None
+    assert flat_out.frames.throughput_pps > paced.frames.throughput_pps
+    assert latency.round_trips.rtt_samples == latency.frames.received
+    assert latency.round_trips.rtt_p50_ns is not None
+    assert 1000 < latency.round_trips.rtt_p50_ns < 1e9
 
 
 @pytest.mark.slow
@@ -205,7 +206,7 @@ def test_the_preflight_names_the_direction_of_a_broken_path(
 ) -> None:
     """Side b's interface takes no frames of this size: what a asks never arrives."""
     monkeypatch.setattr(preflight_module, "PATIENCE_S", 0.7)
-    case = Case("linux-bridge", api="raw", traffic=Traffic(512))
+    case = Case("linux-bridge", Frames(Traffic(512)), api="raw")
     with built(session, case) as rig:
         start, end = rig.start, rig.end
 

@@ -16,6 +16,7 @@ from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.testbed import neighbour
@@ -27,7 +28,7 @@ from tests.host.rig_tools import NodeOption
 
 __all__ = ["clean", "session"]  # fixtures
 
-CASE = Case("veth", api="udp", burst=1, rate=Rate(2000), dimension="latency", neighbour="cpu")
+CASE = Case("veth", Frames(burst=1, rate=Rate(2000)), api="udp", dimension="latency", neighbour="cpu")
 
 
 def measured(
@@ -62,10 +63,10 @@ def measured(
 def test_a_neighbour_is_busy_beside_every_other_launch(session: HostSession, kind: str) -> None:
     found = measured(session, kind)
     assert (found.verdict, found.evidence) == (None, None)
-    assert found.neighbour is not None
-    assert (found.neighbour.pairs, len(found.per_reference_launch)) == (2, 2)
-    assert {"mean", "maximum"} <= set(found.neighbour.ratios)  # the 99th percentile takes more round trips
-    assert 0 < (found.neighbour.busy or 0) <= 1
+    assert found.frames.neighbour is not None
+    assert (found.frames.neighbour.pairs, len(found.per_reference_launch)) == (2, 2)
+    assert {"mean", "maximum"} <= set(found.frames.neighbour.ratios)  # the 99th percentile takes more round trips
+    assert 0 < (found.frames.neighbour.busy or 0) <= 1
 
 
 @pytest.mark.slow
@@ -101,5 +102,5 @@ def test_a_neighbour_that_cannot_be_found_or_sleeps_is_told(
 def test_a_neighbour_of_each_program_works(session: HostSession, kind: str) -> None:
     found = measured(session, case=replace(CASE, neighbour=kind))
     assert (found.verdict, found.evidence) == (None, None)
-    assert found.neighbour is not None
-    assert (found.neighbour.busy or 0) > 0
+    assert found.frames.neighbour is not None
+    assert (found.frames.neighbour.busy or 0) > 0

@@ -16,6 +16,7 @@ from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Address
 from pytest_icbench.model.launch import Launch
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
@@ -96,7 +97,7 @@ def measure(session: HostSession, case: Case, *, kept: bool) -> None:
 
 
 def test_frames_are_in_the_queues_that_their_hash_says(session: HostSession) -> None:
-    measure(session, Case("testpmd", traffic=Traffic(flows=f"{FLOWS}", queues=2), rate=RATE), kept=True)
+    measure(session, Case("testpmd", Frames(traffic=Traffic(flows=f"{FLOWS}", queues=2), rate=RATE)), kept=True)
 
 
 @pytest.mark.slow
@@ -117,22 +118,22 @@ def test_every_path_with_queues_keeps_its_accounts(
     session: HostSession, switch: str, port: str | None, queues: int, kept: bool
 ) -> None:
     traffic = Traffic(128, flows=f"{FLOWS}", queues=queues)
-    measure(session, Case(switch, port=port, traffic=traffic, rate=RATE, touch=True), kept=kept)
+    measure(session, Case(switch, Frames(traffic=traffic, rate=RATE), port=port, touch=True), kept=kept)
 
 
 @pytest.mark.slow
 def test_both_directions_and_as_fast_as_it_goes(session: HostSession) -> None:
     """Where queues are full, frames wait for them or are lost, and none is forgotten."""
     traffic = Traffic(flows=f"{FLOWS}", queues=2, both=True)
-    with built(session, Case("ovs", traffic=traffic, rate=RATE)) as rig:
+    with built(session, Case("ovs", Frames(traffic=traffic, rate=RATE))) as rig:
         check(launched(rig, rig.case), rig, kept=False)
-        fast = replace(rig.case, rate=Rate(), traffic=replace(traffic, both=False))
+        fast = rig.case.sending(traffic=replace(traffic, both=False), rate=Rate())
         check(launched(rig, fast), rig, kept=False)
 
 
 @pytest.mark.slow
 def test_round_trips_come_back_by_their_queue(session: HostSession) -> None:
-    case = Case("testpmd", traffic=Traffic(flows=f"{FLOWS}", queues=2), rate=RATE, burst=4, dimension="latency")
+    case = Case("testpmd", Frames(Traffic(flows=f"{FLOWS}", queues=2), 4, RATE), dimension="latency")
     with built(session, case) as rig:
         launch = launched(rig, case)
     (pair,) = launch.pairs
@@ -147,7 +148,7 @@ def test_round_trips_come_back_by_their_queue(session: HostSession) -> None:
 @pytest.mark.parametrize("name", ["ovs", "testpmd"])
 def test_queues_are_spread_over_workers(session: HostSession, name: str) -> None:
     """Each of two workers takes in the frames of its queue, as the switch counts them."""
-    case = Case(name, switch_cores=2, traffic=Traffic(flows=f"{FLOWS}", queues=2), rate=Rate(2000), burst=4)
+    case = Case(name, Frames(Traffic(flows=f"{FLOWS}", queues=2), 4, Rate(2000)), switch_cores=2)
     try:
         builtin_switches()[name]().probe(session, None)
     except Unsupported as reason:

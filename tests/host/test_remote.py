@@ -57,14 +57,14 @@ def test_frames_pass_by_the_cable(other: SecondHost, tmp_path: Path, node: str) 
     results = run.results()
     assert [each["case"].endswith("-remote") for each in results] == [True] * 3, run.output
     for each in results:
-        assert each["received"] > 0
-        assert each["received"] == each["sent"] - each["lost"]
+        assert each["figures"]["received"] > 0
+        assert each["figures"]["received"] == each["figures"]["sent"] - each["figures"]["lost"]
         assert each["identity"]["machine"] != each["identity"]["remote"]["machine"]
         assert each["treatment"]["remote"]["switch"]["version"]
         assert each["treatment"]["away"] == [1]
-    assert results[-1]["rtt_samples"] > 0
-    assert results[-1]["ratio_to_reference"] > 0
-    assert results[-1]["floor_samples"] > 0
+    assert results[-1]["figures"]["rtt_samples"] > 0
+    assert results[-1]["ratio_to_reference"]["value"] > 0
+    assert results[-1]["figures"]["floor_samples"] > 0
     assert [each["reference_evidence"] for each in results] == [None] * 3
     assert during | listening(run.process.pid) == set()
     assert other_listens(other) == before_there

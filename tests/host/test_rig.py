@@ -22,6 +22,7 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import decode, encode
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.rig import LaunchPlan, PlannedProcess, RigFacts, RigSpec
@@ -84,7 +85,7 @@ def test_a_host_rig_speaks_plain_json(session: HostSession, kind: str) -> None:
 
 def test_the_harness_keeps_to_the_service_cpus_while_frames_flow(session: HostSession) -> None:
     before, during = os.sched_getaffinity(0), []
-    case = Case("veth", rate=Rate(1000))
+    case = Case("veth", Frames(rate=Rate(1000)))
     with built(session, case, node="netns") as rig:
         service = set(rig.placement.service)
         brief = Settings(warmup_s=0.0, duration_s=0.3, window_s=0.05, drain_s=0.1)

@@ -12,6 +12,7 @@ from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.model.case import Case, Dimension
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.testbed.placement import plan
 from pytest_icbench.testbed.rig import Rig
@@ -27,15 +28,13 @@ __all__ = ["clean", "session"]  # fixtures
 def test_functions_get_their_parts_of_a_cpu(session: HostSession, share: str | None, cap: str | None) -> None:
     require("lxc")
     case = Case(
-        # Cheap enough that no frames wait in a function when the next launch begins.
         "veth",
+        Frames(burst=8, rate=Rate(12_000)),
         function="cost20000",
         share=share,
         cap=cap,
         pairs=2,
         api="raw-mmsg",
-        burst=8,
-        rate=Rate(12_000),
     )
     placement = plan(Topology.read(session.root), workers=1, endpoints=len(case.path.endpoints), policy="cooperative")
     placement = replace(placement, switch=(), functions=placement.switch * case.pairs)
@@ -61,7 +60,12 @@ def test_functions_get_their_parts_of_a_cpu(session: HostSession, share: str | N
 @pytest.mark.parametrize("dimension", ["throughput", "latency"])
 def test_different_functions_share_a_cpu(session: HostSession, dimension: Dimension) -> None:
     case = Case(
-        "veth", dimension=dimension, function="wire:2xcost20000", pairs=3, api="raw-mmsg", burst=8, rate=Rate(4_000)
+        "veth",
+        Frames(burst=8, rate=Rate(4_000)),
+        dimension=dimension,
+        function="wire:2xcost20000",
+        pairs=3,
+        api="raw-mmsg",
     )
     placement = plan(Topology.read(session.root), workers=1, endpoints=len(case.path.endpoints), policy="cooperative")
     placement = replace(placement, switch=(), functions=placement.switch * case.pairs)
@@ -76,6 +80,6 @@ def test_different_functions_share_a_cpu(session: HostSession, dimension: Dimens
     if dimension == "latency":
         (launch,) = found.per_launch
         assert [pair.pair for pair in launch.pairs] == [1]
-        assert (found.rtt_samples or 0) > 100
+        assert (found.round_trips.rtt_samples or 0) > 100
     else:
         assert all((work.goodput_pps or 0) > 1000 for work in works)

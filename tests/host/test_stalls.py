@@ -19,6 +19,7 @@ from pytest_icbench.measure.launch.launch import Run
 from pytest_icbench.measure.launch.processes import LaunchOutput
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.testbed.rig import Rig
@@ -29,8 +30,8 @@ __all__ = ["clean", "session"]  # fixtures
 
 STALL_S = 0.3
 LENGTHS = Settings(warmup_s=0.1, duration_s=1.5, window_s=0.05, drain_s=0.5)
-SOCKETS = Case("veth", api="udp-mmsg", rate=Rate(1000), burst=1, dimension="latency")
-MEMIF = Case("direct", port="memif", rate=Rate(100_000), burst=4, dimension="latency")
+SOCKETS = Case("veth", Frames(burst=1, rate=Rate(1000)), api="udp-mmsg", dimension="latency")
+MEMIF = Case("direct", Frames(burst=4, rate=Rate(100_000)), port="memif", dimension="latency")
 CLIENT, SERVER = 0, 1
 
 
@@ -80,7 +81,7 @@ def test_a_stall_is_in_the_percentiles(session: HostSession, case: Case, who: in
 @pytest.mark.slow
 def test_a_server_that_answers_no_more_is_a_stall_of_the_path(session: HostSession) -> None:
     """It answers for a while, and then every frame is too long for its interface: no percentile is claimed."""
-    case = replace(SOCKETS, traffic=replace(SOCKETS.traffic, packet_size=512))
+    case = SOCKETS.sending(traffic=replace(SOCKETS.traffic, packet_size=512))
     with built(session, case, node="netns") as rig:
         cut: list[int] = []
 

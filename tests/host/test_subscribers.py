@@ -11,6 +11,7 @@ import pytest
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.traffic import Traffic
@@ -26,23 +27,22 @@ SHORT = Settings(warmup_s=0.1, duration_s=0.5, window_s=0.05, drain_s=0.5, repea
 def test_frames_of_a_client_go_through_its_own_firewall(session: HostSession) -> None:
     case = Case(
         "linux-bridge",
+        Frames(traffic=Traffic(64, flows="4"), rate=Rate(4_000)),
         function="subscribers6+firewall+acl10",
         api="raw",
-        rate=Rate(4_000),
-        traffic=Traffic(64, flows="4"),
     )
     with through(session, case) as rig:
         with through(session, Case("veth", function="subscribers1", api="raw")) as alone:
             assert alone.prove() is None
         found = measure(rig, None, case, SHORT)
-        assert (found.verdict, found.evidence, found.lost) == (None, None, 0)
+        assert (found.verdict, found.evidence, found.frames.lost) == (None, None, 0)
         (work,) = found.functions or ()
         assert work.given_each is not None
         first, *others = work.given_each
         assert work.taken == work.given == sum(work.given_each)
         assert max(others) - min(others) <= 1, "clients take turns"
         assert first > max(others) - 1, "control frames are those of the first client"
-        assert max(others) * 4 >= found.received > 0
+        assert max(others) * 4 >= found.frames.received > 0
         # The firewall of the third subscriber loses its rules, so it lets pass what it has to deny.
         subprocess.run(["ip", "netns", "exec", namespaces()[2], "nft", "flush", "ruleset"], check=True)
         assert re.search(

@@ -66,7 +66,7 @@ def test_counters_agree_with_the_endpoints(session: HostSession, name: str) -> N
         there_and_back(rig, case)  # addresses are learnt
         for _ in range(MOST_FAULTS + 1):
             before, said = settled(rig), refusals(rig, 0)
-            launch = run_launch(rig, replace(case, rate=Rate(50_000)), settings)
+            launch = run_launch(rig, case.sending(rate=Rate(50_000)), settings)
             after = settled(rig)
             if launch.invalid not in HARNESS_REASONS:
                 break
@@ -109,7 +109,7 @@ def test_frames_that_a_full_ring_costs_are_named(session: HostSession, name: str
         before = rig.counters()
         settings = replace(BRIEF, warmup_s=0.0, duration_s=0.5)
         with acting(rig, stall):
-            launch = run_launch(rig, replace(case, rate=Rate(50_000)), settings)
+            launch = run_launch(rig, case.sending(rate=Rate(50_000)), settings)
         after = rig.counters()
     assert launch.total("lost") > 0
     came, dropped = difference(before, after, "rx_packets"), difference(before, after, "tx_dropped")

@@ -23,6 +23,7 @@ from pytest_icbench.host.process import Process, Spawner, run
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
@@ -58,7 +59,7 @@ def test_a_switch_that_was_killed_is_told_with_the_end_of_its_log(session: HostS
 
 @pytest.mark.parametrize("name", ["vpp", "snabb"])
 def test_a_switch_that_is_killed_in_mid_run_is_the_one_that_is_named(session: HostSession, name: str) -> None:
-    case = Case(name, rate=Rate(1000))
+    case = Case(name, Frames(rate=Rate(1000)))
     with built(session, case) as rig:
         there_and_back(rig, case)
         (pid,) = userspace_pids(rig)

@@ -19,6 +19,7 @@ from pytest_icbench.measure.strategy.repeat import HARNESS_REASONS, MOST_FAULTS,
 from pytest_icbench.model.case import NETDEV_APIS, Case
 from pytest_icbench.model.existing import ATTACH
 from pytest_icbench.model.launch import Launch
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.traffic import Traffic
@@ -60,11 +61,11 @@ def launched(rig: Rig, case: Case) -> Launch:
 
 def there_and_back(rig: Rig, case: Case) -> Launch:
     """A launch of client and server: every frame crosses the switch twice."""
-    return launched(rig, replace(case, dimension="latency", rate=Rate(2000), burst=4))
+    return launched(rig, replace(case, dimension="latency").sending(burst=4, rate=Rate(2000)))
 
 
 def one_way(rig: Rig, case: Case, pps: int | None) -> Launch:
-    return launched(rig, replace(case, rate=Rate(pps)))
+    return launched(rig, case.sending(rate=Rate(pps)))
 
 
 def assert_heard(launch: Launch, *, foreign: int = 0) -> None:
@@ -169,7 +170,7 @@ def test_the_time_after_which_snabb_forgets_is_the_users(clean: None) -> None:
 
 @pytest.mark.parametrize("name", MADE)
 def test_jumbo_frames(session: HostSession, name: str) -> None:
-    case = Case(name, traffic=Traffic(9000))
+    case = Case(name, Frames(Traffic(9000)))
     with built(session, case) as rig:
         assert_heard(there_and_back(rig, case))
         assert_heard(one_way(rig, case, 5000))

@@ -18,6 +18,7 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import VhostUser
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
@@ -81,7 +82,7 @@ def _read(path: Path) -> bytes:
 
 
 def test_names_cpus_and_addresses_are_the_containers(session: HostSession) -> None:
-    rig = rig_of(session, Case("linux-bridge", rate=Rate(2000)))
+    rig = rig_of(session, Case("linux-bridge", Frames(rate=Rate(2000))))
     rig.build()
     try:
         for container in TOPOLOGY.containers:
@@ -133,7 +134,7 @@ def on_the_wire(session: HostSession, rig: Rig) -> list[bytes]:
 
 
 def test_sockets_and_addresses_of_dpdk_endpoints(session: HostSession) -> None:
-    rig = rig_of(session, Case("direct", rate=Rate(2000)))
+    rig = rig_of(session, Case("direct", Frames(rate=Rate(2000))))
     rig.build()
     try:
         for endpoint, container in zip(rig.endpoints, TOPOLOGY.containers, strict=True):

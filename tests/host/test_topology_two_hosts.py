@@ -38,5 +38,5 @@ def test_pairs_of_both_kinds_in_one_file(other: SecondHost, tmp_path: Path) -> N
     one, two = sorted(run.results(), key=lambda result: str(result["case"]), reverse=False)
     assert (one["case"].endswith("1vs1-R2k"), two["case"].endswith("2vs2-R2k-remote")) == (True, True)
     assert two["treatment"]["away"] == [3]
-    assert [pair["received"] > 0 for pair in two["per_pair"]] == [True, True]
+    assert [pair["received"] > 0 for pair in two["figures"]["per_pair"]] == [True, True]
     assert two["treatment"]["topology"]["containers"][3]["ip"] == "10.0.3.2"

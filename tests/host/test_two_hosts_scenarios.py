@@ -65,7 +65,7 @@ def run(directory: Path, other: SecondHost, *arguments: str) -> set[tuple[str, s
         assert found.wait(150) == 0, found.output
     for result in found.results():
         assert result["verdict"] != "INVALID", (result["case"], result["reason"])
-        assert result["received"] > 0
+        assert result["figures"]["received"] > 0
         assert result["case"].endswith("-remote")
     return {(each["dimension"], each["switch"], each["case"].count("2vs2") + 1) for each in found.results()}
 

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -247,7 +246,7 @@ def test_frames_pass_and_the_nic_comes_back(joined: None, case: Case, via: Via) 
         workers = switch().needs(case.pairs, case.resolved_cores(switch)).pollers
         placement = plan(Topology.read(session.root), workers=workers, endpoints=2 * case.pairs, policy="cooperative")
         node = "netns" if via == "af_xdp" else "lxc"
-        rig = Halves(session, replace(case, rate=Rate(2000)), placement, via, node)
+        rig = Halves(session, case.sending(rate=Rate(2000)), placement, via, node)
         try:
             try:
                 rig.build()
@@ -261,9 +260,9 @@ def test_frames_pass_and_the_nic_comes_back(joined: None, case: Case, via: Via) 
             rig.close()
         assert links.exists(NIC)
     assert measured.verdict != "INVALID", measured.reason
-    assert measured.received > 0
-    assert measured.sent == measured.received + measured.lost
-    assert [pair.received > 0 for pair in measured.per_pair] == [True] * case.pairs
+    assert measured.frames.received > 0
+    assert measured.frames.sent == measured.frames.received + measured.frames.lost
+    assert [pair.received > 0 for pair in measured.frames.per_pair] == [True] * case.pairs
 
 
 def binaries() -> dict[str, Path]:

@@ -7,6 +7,7 @@ import pytest
 
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.case_id import is_case, rig_group
+from pytest_icbench.model.load import Application
 
 SCENARIO = """
 import pytest
@@ -62,7 +63,7 @@ def test_a_group_keeps_the_switches_that_carry_sockets(pytester: pytest.Pytester
 
 
 def test_a_case_with_an_application_is_read_back() -> None:
-    case = Case("veth", app="redis:set", dimension="application")
+    case = Case("veth", Application("redis:set"), dimension="application")
     assert Case.from_dict(case.to_dict()) == case
     assert "app" not in Case("veth").to_dict(), "results of frames stay what they were"
 

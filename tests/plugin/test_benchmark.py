@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Startup
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.plugin.pytest_benchmark import seconds
 from pytest_icbench.stats.quantiles import Estimate
@@ -185,5 +186,5 @@ def test_not_installed(inner: Runner) -> None:
 
 
 def test_containers_count_by_the_time_of_each() -> None:
-    case = Case("veth", dimension="birth", birth="netns:100")
+    case = Case("veth", Startup("netns:100"), dimension="birth")
     assert seconds(measurement(case, birth_ns=Estimate(30_000_000.0), throughput_pps=None)) == (0.03,)

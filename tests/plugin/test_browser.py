@@ -17,6 +17,7 @@ import pytest
 
 from pytest_icbench.cli.html import write_html
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.report.figure.series import windows_of
@@ -44,11 +45,17 @@ pytest.importorskip("vl_convert", reason="no figures without vl-convert-python")
 
 
 def cases() -> list[Case]:
-    found = [Case(switch, traffic=Traffic(size)) for switch in ("ovs", "vpp", "testpmd") for size in (64, 512, 1500)]
-    found += [Case(switch, rate=Rate(load)) for switch in ("ovs", "vpp") for load in (1_000_000, 2_000_000, 4_000_000)]
+    found = [Case(switch, Frames(Traffic(size))) for switch in ("ovs", "vpp", "testpmd") for size in (64, 512, 1500)]
+    found += [
+        Case(switch, Frames(rate=Rate(load))) for switch in ("ovs", "vpp") for load in (1_000_000, 2_000_000, 4_000_000)
+    ]
     found += [Case(switch, pairs=2) for switch in ("ovs", "vpp")]
     sizes = (64, 1500)
-    found += [Case(switch, Traffic(size), 4, 1, Rate(1000), "latency") for switch in ("ovs", "snabb") for size in sizes]
+    found += [
+        Case(switch, Frames(Traffic(size), 4, Rate(1000)), pairs=1, dimension="latency")
+        for switch in ("ovs", "snabb")
+        for size in sizes
+    ]
     return found
 
 

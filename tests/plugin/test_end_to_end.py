@@ -81,7 +81,7 @@ def test_packets_pass_and_are_reported(inner: Runner, node: str) -> None:
     for each in found:
         assert each.verdict == "NO_BASELINE"
         assert each.launches == 2 or (each.launches == 1 and each.per_other_launch)  # in another state of the host
-        assert each.received > 0
+        assert each.frames.received > 0
         assert each.treatment["node"] == node
         raw = list((inner.path / "reports" / "latest" / "raw" / "b32" / "veth").rglob("test_rate.jsonl"))
         assert len(raw) == 2
@@ -107,8 +107,8 @@ def test_both(icbench):
     inner.spawn("--icbench-rate=2k", "-rA").assert_outcomes(passed=1)
     throughput, latency = results(inner)
     assert (throughput.metric, throughput.ratio_to_reference) == ("fixed", None)
-    assert throughput.offered_pps is not None
-    assert throughput.offered_pps <= 2000 * 1.1
+    assert throughput.frames.offered_pps is not None
+    assert throughput.frames.offered_pps <= 2000 * 1.1
     assert 2 <= len([*throughput.per_launch, *throughput.per_other_launch]) <= 4
     for launch in throughput.per_launch:  # a busy host keeps the sender from offering all: the accounts say how much
         asked_pps = launch.offered_pps + launch.total("not_offered") / launch.duration_s
@@ -257,4 +257,4 @@ def test_another_workload_runs_at_both_ends(inner: Runner, node: str, tmp_path: 
     base, now = results(inner)
     assert (base.treatment["contender"], now.case) == (None, "veth:w-64B-b32-1vs1-Rmax")
     assert now.treatment["contender"]["kind"] == "binary"
-    assert min(base.received, now.received) > 0
+    assert min(base.frames.received, now.frames.received) > 0

@@ -64,7 +64,7 @@ def test_saved_and_compared(files: Runner, bench: type[FakeTestbed]) -> None:
     result.stdout.fnmatch_lines(["*REGRESSED: ovs-64B-b32-1vs1-Rmax: 4 Mpps is 20 % lower than main (*; allowed: 3 %"])
     (bad,) = [one for one in results(files) if one["verdict"] == "REGRESSED"]
     assert bad["baseline"] == "main"
-    assert bad["ratio_to_baseline"] == pytest.approx(0.8)
+    assert bad["ratio_to_baseline"]["value"] == pytest.approx(0.8)
     assert bad["findings"][0]["baseline_value"] == pytest.approx(5e6)
     assert files.run("--icbench-compare=main").ret == EXIT_REGRESSED
 

@@ -46,7 +46,7 @@ def test_the_rate_is_looked_for_once_and_its_parts_have_stable_ids(inner: Runner
         "measure latency ovs-64B-b32-1vs1-R2500k",
     ]
     found = results(inner)
-    assert [(each.dimension, each.case, each.load) for each in found] == [
+    assert [(each.dimension, each.case, each.frames.load) for each in found] == [
         ("throughput", "ovs-64B-b32-1vs1-Rpdr:0.5", None),
         ("latency", "ovs-64B-b32-1vs1-Rpdr:0.5:x10", 0.1),
         ("latency", "ovs-64B-b32-1vs1-Rpdr:0.5:x50", 0.5),

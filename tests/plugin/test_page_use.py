@@ -13,6 +13,7 @@ import pytest
 
 from pytest_icbench.cli.html import write_html
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.report.figure.registry import Content, section_charts
@@ -52,10 +53,16 @@ def written(path: Path, rows: int) -> Path:
     page, tests = Page(), list[TestRecord]()
     for switch, value in (("testpmd", 9e6), ("ovs", 3e6), ("direct", 20e6)):
         for size in (64, 1500):
-            add(page, tests, Case(switch, Traffic(size)), throughput_pps=value, throughput_pps_low=value * 0.9)
+            add(
+                page,
+                tests,
+                Case(switch, Frames(Traffic(size))),
+                throughput_pps=value,
+                throughput_pps_low=value * 0.9,
+            )
     for switch, rtt in (("ovs", 8e3), (SLOW, 700e3)):
         for size in (64, 1500):
-            case = Case(switch, Traffic(size), 4, 1, Rate(1000), "latency")
+            case = Case(switch, Frames(Traffic(size), 4, Rate(1000)), pairs=1, dimension="latency")
             means: dict[str, Any] = {
                 "rtt_mean_ns": rtt * 1.5,
                 "rtt_mean_ns_low": rtt * 1.4,
@@ -69,7 +76,7 @@ def written(path: Path, rows: int) -> Path:
             }
             add(page, tests, case, per_launch=(launch(),), disturbed_windows=12, windows=12, **means, **median)
     for burst in range(1, rows):
-        add(page, tests, Case("ovs", burst=burst, rate=Rate(1_000_000)))
+        add(page, tests, Case("ovs", Frames(burst=burst, rate=Rate(1_000_000))))
     for number in range(16):
         name = f"test_x.py::test_a[vpp-64B-b{number}-1vs1-Rmax]"
         page.skipped.append((name, "vpp is not installed: build it"))
@@ -221,7 +228,7 @@ def test_a_published_value_is_drawn_whole_or_counted(
     """The published one is 12.8 Mpps; the scale of 12.3 Mpps ends at 13."""
     page = Page()
     for size in (64, 1500):
-        add(page, [], Case("testpmd", Traffic(size)), throughput_pps=measured)
+        add(page, [], Case("testpmd", Frames(Traffic(size))), throughput_pps=measured)
     write_html(tmp_path / "report.html", page, [])
     opened = browser.new_page()
     opened.goto((tmp_path / "report.html").as_uri())
@@ -310,7 +317,7 @@ LABELS = """chart => [...document.querySelectorAll(`#ic-fig-${chart} .role-axis-
 def test_sizes_that_are_nearly_the_same_have_labels_beneath_each_other(browser: Any, tmp_path: Path) -> None:
     page, tests = Page(), list[TestRecord]()
     for size in (64, 1280, 1500, 1518):
-        add(page, tests, Case("ovs", Traffic(size)))
+        add(page, tests, Case("ovs", Frames(Traffic(size))))
     write_html(tmp_path / "report.html", page, tests)
     for opened in opening(browser, tmp_path / "report.html"):
         opened.page.locator("#ic-fig-size-0-pps").scroll_into_view_if_needed()

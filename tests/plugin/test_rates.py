@@ -13,7 +13,7 @@ import pytest_icbench.plugin.progress
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.model.trials import Search
+from pytest_icbench.model.trials import SearchLog
 from tests.measurements import measurement
 from tests.plugin.conftest import Runner
 from tests.plugin.fakes import FakeTestbed
@@ -26,7 +26,9 @@ def test_a(icbench):
 
 
 def searched(case: Case, **changed: Any) -> Measurement:
-    search = Search("csit", case.rate.loss_ratio or 0.0, 0.5, 0.005, 1.0, 1.0, 21.0, 5e3, 5e6, "reference", True, None)
+    search = SearchLog(
+        "csit", case.rate.loss_ratio or 0.0, 0.5, 0.005, 1.0, 1.0, 21.0, 5e3, 5e6, "reference", True, None
+    )
     return measurement(case, search=search, search_lower_pps=5e6, search_upper_pps=5.1e6, **changed)
 
 

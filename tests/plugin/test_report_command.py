@@ -83,7 +83,7 @@ def test_what_was_tampered_with_is_named(run: Path, capsys: pytest.CaptureFixtur
     path = run / "results.jsonl"
     first, second = path.read_text().splitlines()
     changed = json.loads(first)
-    changed["throughput_pps"] *= 1.01
+    changed["figures"]["throughput_pps"]["value"] *= 1.01
     path.write_text(json.dumps(changed) + "\n" + second + "\n")
     assert main(["report", str(run), "-q"]) == 1
     captured = capsys.readouterr()

@@ -122,7 +122,7 @@ def test_the_greatest_loss_comes_first(files: Runner, bench: type[FakeTestbed]) 
     bench.behaviour = staticmethod(lambda case: measured(case, launches=scaled(factors[case.traffic.packet_size])))
     result = files.run("--icbench-compare=main")
     result.assert_outcomes(failed=3)
-    again = [line["throughput_pps"] for line in results(files)[3:]]
+    again = [line["figures"]["throughput_pps"]["value"] for line in results(files)[3:]]
     assert again == sorted(again)
 
 

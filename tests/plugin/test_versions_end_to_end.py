@@ -52,8 +52,8 @@ def test_a_slower_version_is_found(inner: Runner) -> None:
     assert (now.side_by_side.reason, now.side_by_side.pairs) == (None, 7)
     assert base.treatment["switch"]["binary"].startswith("icbench-workload (sha256 ")
     # There and back: 8 ms, and 0.2 ms.
-    assert now.rtt_p50_ns is not None
-    assert now.rtt_p50_ns > 8e6
+    assert now.round_trips.rtt_p50_ns is not None
+    assert now.round_trips.rtt_p50_ns > 8e6
     assert now.side_by_side.ratio > 1.5
     assert now.treatment["contender"] == {"target": "forward-raw", "kind": "variant", "value": "delay4ms"}
     # Neighbours in time: each pair has a launch of both sides, in an order that is drawn.

@@ -18,7 +18,12 @@ def check_accounts(measurement: Measurement, *, foreign: bool = False) -> None:
     """Every frame is accounted for, and enough arrived; ``foreign`` ones only where the kernel answers, too."""
     # By name: pytest shows a whole measurement otherwise, which takes a serial console minutes.
     invalid = f"{measurement.reason}: {measurement.evidence}" if measurement.verdict else None
-    sent, received, lost, others = measurement.sent, measurement.received, measurement.lost, measurement.foreign
+    sent, received, lost, others = (
+        measurement.frames.sent,
+        measurement.frames.received,
+        measurement.frames.lost,
+        measurement.frames.foreign,
+    )
     assert invalid is None
     assert sent == received + lost
     assert received >= LEAST
@@ -42,7 +47,7 @@ def test_round_trips(icbench: Icbench) -> None:
     """There and back, by either way of using a function."""
     measurement = icbench.latency()
     check_accounts(measurement)
-    samples = measurement.rtt_samples
+    samples = measurement.round_trips.rtt_samples
     assert samples >= LEAST
 
 
@@ -51,7 +56,7 @@ def test_two_pairs(icbench: Icbench) -> None:
     """Four functions; no frame reaches the other pair."""
     measurement = icbench.throughput()
     check_accounts(measurement)
-    received = [pair.received for pair in measurement.per_pair]
+    received = [pair.received for pair in measurement.frames.per_pair]
     assert len(received) == 2
     assert min(received) > 0
 

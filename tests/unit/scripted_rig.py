@@ -18,6 +18,7 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.cpu_state import CpuState
 from pytest_icbench.model.endpoint import Address, Endpoint, Veth
 from pytest_icbench.model.interference import Interference
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.placement import Placement, Policy
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.rig import LaunchPlan, Polled
@@ -27,8 +28,8 @@ from pytest_icbench.model.switch_facts import Batches, Busy, PortCounters
 EXECUTABLE = Path("/w")
 FAST = Settings(warmup_s=0.0, duration_s=0.06, window_s=0.02, drain_s=0.02, repeats=3)
 MAX = Case("veth", api="udp")
-PACED = Case("veth", api="udp", rate=Rate(1000))
-RTT = Case("veth", api="udp", rate=Rate(1000), dimension="latency")
+PACED = Case("veth", Frames(rate=Rate(1000)), api="udp")
+RTT = Case("veth", Frames(rate=Rate(1000)), api="udp", dimension="latency")
 FRAMES = 1000
 
 

@@ -15,6 +15,7 @@ from pytest_icbench.measure.strategy import repeat, search
 from pytest_icbench.measure.summary.summarize import Surroundings
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch, PairCounts
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
@@ -93,7 +94,7 @@ def timeless(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def find(rig: Model, beside: Model | None = None, rate: Rate = PDR, pairs: int = 1, **settings: Any) -> Measurement:
-    case = Case("testpmd", rate=rate, pairs=pairs)
+    case = Case("testpmd", Frames(rate=rate), pairs=pairs)
     told: list[Progress] = []
     facts = {"endpoints": ["vhost-user"] * 2 * pairs, "cpus": {"endpoints": [*range(2 * pairs)]}}
     around = Surroundings("dedicated", (), treatment=facts)

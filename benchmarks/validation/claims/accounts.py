@@ -15,6 +15,7 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import Run
 from pytest_icbench.measure.launch.processes import LaunchOutput, ProcessOutput
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings as Lengths
 from pytest_icbench.testbed.rig import Rig
@@ -119,10 +120,10 @@ def check(settings: Settings) -> Found:
             settings.tell(case.switch)
             with rigs.built(session, case, settings) as rig:
                 rows.append(flat_out(rig, case))
-                found, shares = stopped(rig, Case(case.switch, rate=RATE))
+                found, shares = stopped(rig, Case(case.switch, Frames(rate=RATE)))
                 rows += found
                 data["received_share"][case.switch] = shares
-        impaired = [Case("forward", mode=f"{kind}{EVERY}", rate=SLOW, burst=4) for kind in IMPAIRMENTS]
+        impaired = [Case("forward", Frames(burst=4, rate=SLOW), mode=f"{kind}{EVERY}") for kind in IMPAIRMENTS]
         impaired, missing = rigs.can_run(session, impaired)
         for case in impaired:
             settings.tell(case.id)

@@ -16,6 +16,7 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import Run
 from pytest_icbench.measure.launch.processes import LaunchOutput
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings as Lengths
 from pytest_icbench.stats.intervals import interpolated
@@ -54,7 +55,7 @@ FIGURES = {
 }
 
 DELAYS_US = (10, 100, 1000)
-STALLED = Case("direct", burst=1, rate=Rate(1000), dimension="latency")
+STALLED = Case("direct", Frames(burst=1, rate=Rate(1000)), dimension="latency")
 STALL_S = 0.05
 LEAST_MAX_NS, LEAST_P999_NS = 49_000_000, 35_000_000
 

@@ -19,6 +19,7 @@ from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings as Lengths
 from pytest_icbench.model.switch_facts import PortCounters
@@ -142,7 +143,7 @@ def by_switches(settings: Settings) -> tuple[list[Row], list[str]]:
     # Without a warm-up every frame is in a window.
     lengths = Lengths(duration_s=settings.amount(2, 0.3), warmup_s=0.0, drain_s=1.0)
     with HostSession(UNDO_KINDS, binaries=settings.binaries) as session:
-        cases, notes = rigs.can_run(session, [Case(name, rate=Rate(RATE_PPS)) for name in rigs.switches()])
+        cases, notes = rigs.can_run(session, [Case(name, Frames(rate=Rate(RATE_PPS))) for name in rigs.switches()])
         for case in cases:
             settings.tell(f"counters of {case.switch}")
             with rigs.built(session, case, settings) as rig:

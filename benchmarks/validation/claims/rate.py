@@ -15,6 +15,7 @@ import workload_runs
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings as Lengths
 from pytest_icbench.testbed.rig import Rig
@@ -49,7 +50,7 @@ FIGURES = {
 RATES = (1_000, 100_000, 1_000_000)
 WITNESSED = (1_000, 100_000)
 TOLERANCE = 0.001
-LINK = Case("direct", port="memif", burst=1)
+LINK = Case("direct", Frames(burst=1), port="memif")
 #: Frames: 4 ms at 1 Mpps, in which the receiver may be off its CPU. The claim is about the sender.
 RING = 4096
 #: Parts of the frames at which a distribution is kept: half of them down to one in a million.
@@ -84,7 +85,7 @@ def over_the_link(rig: Rig, rate: int, settings: Settings, data: Series) -> list
     """The rate that a receiver counts."""
     # Few lines: whoever reads them may share the sender's CPU.
     lengths = Lengths(duration_s=settings.amount(10, 2), window_s=1.0, warmup_s=0.5, ring=RING)
-    launch, outputs = rigs.launch(rig, replace(LINK, rate=Rate(rate)), lengths)
+    launch, outputs = rigs.launch(rig, LINK.sending(rate=Rate(rate)), lengths)
     summary = outputs[0].summary
     assert summary is not None
     assert summary.lateness is not None

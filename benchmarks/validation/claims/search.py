@@ -17,6 +17,7 @@ from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.mlrsearch import find_bounds
 from pytest_icbench.measure.reference import reference_case
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.search_goal import goal_of
@@ -94,7 +95,7 @@ def check(settings: Settings) -> Found:
 @contextmanager
 def forwarder(cost: int, settings: Settings) -> Iterator[tuple[Rig, Rig, Case]]:
     """The forwarder with its reference link on the same CPUs, and the case."""
-    case = Case("forward", mode=f"cost{cost}", rate=PDR)
+    case = Case("forward", Frames(rate=PDR), mode=f"cost{cost}")
     beside = reference_case(case, "vhost-user", family="dpdk")
     assert beside is not None
     with HostSession(UNDO_KINDS) as session:
@@ -110,7 +111,7 @@ def forwarder(cost: int, settings: Settings) -> Iterator[tuple[Rig, Rig, Case]]:
 
 def tsc_hz(rig: Rig, case: Case) -> int:
     """The TSC's frequency, as the workload knows it."""
-    _, outputs = rigs.launch(rig, replace(case, rate=Rate(10_000)), Lengths(duration_s=0.1, warmup_s=0.0))
+    _, outputs = rigs.launch(rig, case.sending(rate=Rate(10_000)), Lengths(duration_s=0.1, warmup_s=0.0))
     hello = outputs[0].hello
     assert hello is not None
     return hello.tsc_hz
@@ -169,7 +170,7 @@ def compared(rig: Rig, reference: Rig, case: Case, first: Measurement, settings:
 
 def greatest(rig: Rig, case: Case) -> float:
     """What passes in a second at the maximum rate, frames per second."""
-    return rigs.launch(rig, replace(case, rate=Rate()), Lengths(ring=LENGTHS.ring))[0].throughput_pps
+    return rigs.launch(rig, case.sending(rate=Rate()), Lengths(ring=LENGTHS.ring))[0].throughput_pps
 
 
 def spread(rates: Sequence[float]) -> str:

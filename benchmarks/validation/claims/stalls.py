@@ -164,7 +164,7 @@ def chosen(settings: Settings, *who: str) -> list[Stall]:
 
 
 def latency(case: Case, rate_pps: int, burst: int) -> Case:
-    return replace(case, rate=Rate(rate_pps), burst=burst, dimension="latency")
+    return replace(case, dimension="latency").sending(burst=burst, rate=Rate(rate_pps))
 
 
 def on_rig(rig: Rig, case: Case, stall: Stall, points: list[list[float]]) -> Row:

@@ -13,7 +13,9 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.summary.gathered import main_figure
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.measurement import MAIN_FIGURES, Measurement
+from pytest_icbench.model.figures import MAIN_FIGURES
+from pytest_icbench.model.load import Frames
+from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import LEAST_WARMUP_S, MOST_WARMUP_S
 from pytest_icbench.model.settings import Settings as Lengths
@@ -53,7 +55,7 @@ LAUNCHES = 6
 CASES = (
     Case("veth", api="udp-mmsg"),
     Case("ovs"),
-    Case("direct", dimension="latency", rate=Rate(1000), burst=4),
+    Case("direct", Frames(burst=4, rate=Rate(1000)), dimension="latency"),
 )
 
 

@@ -128,10 +128,8 @@ class Topology:
             return f"the topology's containers run already, on a path of their own: take --icbench-switch {ATTACH}"
         if not self.attaches and case.switch == ATTACH:
             return why_nothing_to_attach_to()
-        if case.app is not None:
-            return f"a topology is for the workload's frames, not for {case.app}: leave out --icbench-topology"
-        if case.birth is not None:
-            return f"a topology is for the workload's frames, not for {case.birth}: leave out --icbench-topology"
+        if case.load.label is not None:
+            return f"a topology is for the workload's frames, not for {case.load.label}: leave out --icbench-topology"
         if case.pairs > self.pairs:
             return (
                 f"the topology has {_count(self.pairs)}, not {case.pairs}: lower --icbench-pairs, or write a larger one"

@@ -27,6 +27,7 @@ from pytest_icbench.measure.summary.states import fullest, in_state, split_by_st
 from pytest_icbench.measure.summary.summarize import Surroundings
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
+from pytest_icbench.model.load import NO_FRAMES, Frames
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.stats.states import same_state
@@ -443,7 +444,7 @@ class Strategy:
 
 def _of_frames(case: Case) -> Case:
     """Returns the case with frames of the workload instead of an application."""
-    return case if case.app is None else replace(case, app=None, dimension="throughput")
+    return case if isinstance(case.load, Frames) else replace(case, dimension="throughput", load=NO_FRAMES)
 
 
 def _with_fault(rig: MeasuredRig, reason: str, evidence: str) -> str:

@@ -158,7 +158,7 @@ class SearchStrategy(Strategy):
         whole, self.settings = self.settings, self._trial_settings(duration_s, paced=load_pps is not None)
         began, repeated_s = time.monotonic(), self.repeated_s
         try:
-            launch = self._valid_launch(rig, replace(case, rate=rate), phase)
+            launch = self._valid_launch(rig, case.sending(rate=rate), phase)
         finally:
             self.settings = whole
         spent = time.monotonic() - began - (self.repeated_s - repeated_s)  # what does not count proves nothing

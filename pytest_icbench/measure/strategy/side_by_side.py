@@ -26,8 +26,9 @@ from pytest_icbench.measure.summary.gathered import Gathered, main_figure
 from pytest_icbench.measure.summary.summarize import Surroundings, summarize
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.comparison import SideBySide
+from pytest_icbench.model.figures import MAIN_FIGURES
 from pytest_icbench.model.launch import Launch
-from pytest_icbench.model.measurement import CYCLES, MAIN_FIGURES
+from pytest_icbench.model.measurement import CYCLES
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import ORDER, Verdict
 from pytest_icbench.stats.decision import SESSION_ERROR, Allowance, Decision, decide_pairs

@@ -68,4 +68,4 @@ def with_losses(measurement: Measurement) -> Measurement:
     warmup_s = float(measurement.settings.get("warmup_s", 0.0))
     events = [event for launch in measurement.per_launch for event in loss_events(launch, warmup_s)]
     events.sort(key=lambda event: (event.started_at, event.pair, event.direction))
-    return replace(measurement, loss_events=tuple(events[:MOST_EVENTS]), loss_event_count=len(events))
+    return measurement.with_figures(loss_events=tuple(events[:MOST_EVENTS]), loss_event_count=len(events))

@@ -40,10 +40,10 @@ class SweepStrategy(Strategy):
             for rate in self._rates():
                 self.detail = f"sweep {len(self.swept) + 1} at {rate}"
                 self._await_state(self.swept[0][1].distance_ns if self.swept else None)
-                self.swept.append((rate, self._valid_launch(self.rig, replace(self.case, rate=rate), "case")))
+                self.swept.append((rate, self._valid_launch(self.rig, self.case.sending(rate=rate), "case")))
             self.best = max(self.swept, key=lambda point: point[1].throughput_pps)[0]
             self.detail = None
-            self.case = replace(self.case, rate=self.best)
+            self.case = self.case.sending(rate=self.best)
             # The time for a case limits only the launches of the figure, because the user asked for every load.
             self.sweep_s = self._elapsed()
             self.began += self.sweep_s
@@ -62,7 +62,7 @@ class SweepStrategy(Strategy):
         return list(dict.fromkeys(Rate(max(round(step * greatest), 1)) for step in DEFAULT_STEPS))
 
     def _greatest(self, rig: MeasuredRig, case: Case, phase: Phase) -> float:
-        launch = self._valid_launch(rig, replace(case, rate=Rate()), phase)
+        launch = self._valid_launch(rig, case.sending(rate=Rate()), phase)
         return launch.offered_pps / self.case.senders
 
     def _reference_launch(self, rig: MeasuredRig) -> None:

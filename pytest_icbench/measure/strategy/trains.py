@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from pytest_icbench.errors import UsageError
-from pytest_icbench.measure.summary.summarize import throughput_fields
+from pytest_icbench.measure.summary.figures import with_rate
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch, Window
 from pytest_icbench.model.long_run import BackToBack
@@ -184,4 +184,10 @@ def measure_trains(
         windows = [window for window in measured.per_launch[0].windows if window.pair == 1]
         finished = climbs(windows, ladder)
     figures = back_to_back(finished, rate_pps, proven_pps)
-    return replace(measured, **throughput_fields(case, None), back_to_back=figures)
+    return with_trains(measured, case, figures)
+
+
+def with_trains(measurement: Measurement, case: Case, trains: BackToBack) -> Measurement:
+    """Returns the measurement with its trains, which have no rate."""
+    figures = with_rate(measurement.rates, case, None)
+    return replace(measurement, figures=replace(figures, back_to_back=trains))

@@ -4,26 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from pytest_icbench.measure.summary.bottleneck import BUSY_SHARE, STEAL_SHARE, Bottleneck
-from pytest_icbench.measure.summary.figures import kept
 from pytest_icbench.measure.summary.rounds import over
 from pytest_icbench.model.application import ApplicationLaunch, of_application
+from pytest_icbench.model.figures import Application, kept
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.stats.quantiles import Estimate, median
 
 #: The metric of an application's rate: its client asks again when it has its answer, so the path sets the pace; or it
 #: asks at a rate of its own.
 CLOSED_LOOP, OPEN_LOOP = "closed-loop", "open-loop"
-#: Figures of each launch, whose median over launches the measurement has.
-_FIGURES = (
-    "operations_per_second",
-    *(f"response_{name}_ns" for name in ("mean", "p50", "p90", "p99", "p99_9")),
-    "client_cpu_ns_per_operation",
-    "server_cpu_ns_per_operation",
-    "softirq_ns_per_operation",
-)
 
 
 def application_metric(open_loop: bool) -> str:
@@ -31,23 +22,30 @@ def application_metric(open_loop: bool) -> str:
     return OPEN_LOOP if open_loop else CLOSED_LOOP
 
 
-def application_fields(launches: Sequence[Launch]) -> dict[str, Any]:
-    """Returns the fields of a measurement that an application has; those about frames are None."""
+def application_figures(launches: Sequence[Launch]) -> Application:
+    """Returns the figures of an application."""
     tsc_hz = next((launch.tsc_hz for launch in launches if launch.tsc_hz is not None), None)
     runs = [launch.application for launch in launches if launch.application is not None]
     rate = _estimate(launches, "operations_per_second")
-    fields: dict[str, Any] = {
-        **dict.fromkeys(("throughput_pps", "throughput_per_pair_pps", "throughput_gbps", "throughput_l1_gbps")),
-        "fairness": _fairness(runs),
-        "operations": sum(run.operations for run in runs) if runs else None,
-        "rtt_lost": sum(one.client.unanswered for run in runs for one in run.runs),
-        "goodput_gbps": kept(rate, 1e-3) if any(_is_stream(run) for run in runs) else None,
-        **{name: _estimate(launches, name) for name in _FIGURES},
-    }
-    for side in ("client", "server"):
-        cost: Estimate | None = fields[f"{side}_cpu_ns_per_operation"]
-        fields[f"{side}_cycles_per_operation"] = None if tsc_hz is None else kept(cost, tsc_hz / 1e9)
-    return fields
+    client, server = (_estimate(launches, f"{side}_cpu_ns_per_operation") for side in ("client", "server"))
+    ghz = None if tsc_hz is None else tsc_hz / 1e9
+    return Application(
+        operations_per_second=rate,
+        operations=sum(run.operations for run in runs) if runs else None,
+        goodput_gbps=kept(rate, 1e-3) if any(_is_stream(run) for run in runs) else None,
+        fairness=_fairness(runs),
+        response_mean_ns=_estimate(launches, "response_mean_ns"),
+        response_p50_ns=_estimate(launches, "response_p50_ns"),
+        response_p90_ns=_estimate(launches, "response_p90_ns"),
+        response_p99_ns=_estimate(launches, "response_p99_ns"),
+        response_p99_9_ns=_estimate(launches, "response_p99_9_ns"),
+        rtt_lost=sum(one.client.unanswered for run in runs for one in run.runs),
+        client_cpu_ns_per_operation=client,
+        server_cpu_ns_per_operation=server,
+        client_cycles_per_operation=None if ghz is None else kept(client, ghz),
+        server_cycles_per_operation=None if ghz is None else kept(server, ghz),
+        softirq_ns_per_operation=_estimate(launches, "softirq_ns_per_operation"),
+    )
 
 
 def application_bottleneck(launches: Sequence[Launch]) -> Bottleneck | None:

@@ -9,6 +9,7 @@ from pytest_icbench.measure.launch.validity import RULES
 from pytest_icbench.measure.summary.summarize import Surroundings
 from pytest_icbench.model.birth import Births
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.figures import Startup
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import Verdict
@@ -61,31 +62,15 @@ def summarize_births(
         reason=None if failure is None else UNBORN,
         evidence=evidence,
         bottleneck="unknown",
-        throughput_pps=None,
-        throughput_per_pair_pps=None,
-        fairness=None,
-        throughput_gbps=None,
-        throughput_l1_gbps=None,
-        offered_pps=None,
-        scheduled=0,
-        sent=0,
-        refused=0,
-        received=0,
-        lost=0,
-        duplicated=0,
-        reordered=0,
-        late=0,
-        foreign=0,
-        corrupted=0,
-        frame_loss_ratio=None,
-        trial_loss_ratio=None,
         generator_bound=False,
-        birth_ns=Estimate(median(times)) if times else None,
-        birth_growth=growth(times),
-        birth_memory_bytes=None if last is None else last.memory_bytes / last.containers,
-        birth_cpu_share=None if last is None else last.cpu_share / last.containers,
-        birth_first_p50_ns=None if half_ns is None else Estimate(half_ns),
-        births=births,
+        figures=Startup(
+            birth_ns=Estimate(median(times)) if times else None,
+            birth_growth=growth(times),
+            birth_memory_bytes=None if last is None else last.memory_bytes / last.containers,
+            birth_cpu_share=None if last is None else last.cpu_share / last.containers,
+            birth_first_p50_ns=None if half_ns is None else Estimate(half_ns),
+            births=births,
+        ),
         launches=1,
         rules=RULES,
         started_at=started_at,

@@ -1,19 +1,27 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Computes latency and effort of a measurement: the fields ``rtt_… pdv_… floor_…``, and cycles. Pure."""
+"""Computes the figures about frames and round trips from launches. Pure."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal, TypeVar
 
+from pytest_icbench.measure.following import followed
+from pytest_icbench.measure.launch import hops
 from pytest_icbench.measure.summary.bottleneck import role_busy_share
 from pytest_icbench.measure.summary.rounds import by_round, over
-from pytest_icbench.model.launch import Launch
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.figures import FrameFigures, Latency, kept
+from pytest_icbench.model.launch import DirectionResult, Launch, PairCounts, PairResult
+from pytest_icbench.model.path import Direction
+from pytest_icbench.model.traffic import l1_gbps, l2_gbps
 from pytest_icbench.stats.quantiles import Estimate, Histogram, median, merge
 from pytest_icbench.stats.student import over_merged, over_units
+
+OfFrames = TypeVar("OfFrames", bound=FrameFigures)
 
 #: Names of the percentiles in a result.
 PERCENTILES: Mapping[str, float] = MappingProxyType(
@@ -21,96 +29,205 @@ PERCENTILES: Mapping[str, float] = MappingProxyType(
 )
 
 
-def kept(estimate: Estimate | None, factor: float = 1.0) -> Estimate | None:
-    """Returns an estimate in another unit as a measurement keeps it: without a coverage of its own."""
-    if estimate is None:
-        return None
-    scaled = estimate.scaled(factor)
-    return Estimate(scaled.value, scaled.low, scaled.high)
+def frame_figures(case: Case, launches: Sequence[Launch]) -> FrameFigures:
+    """Returns the figures about frames of launches of the workload."""
+    pps = over(launches, [launch.throughput_pps for launch in launches]) if launches else None
+    effort = _Effort(launches)
+    pairs = _per_pair(launches)
+    scheduled, sent, received, lost, denied = (
+        _total(launches, name) for name in ("scheduled", "sent", "received", "lost", "denied")
+    )
+    frames = FrameFigures(
+        fairness=_fairness([pair.throughput_pps for pair in pairs]),
+        offered_pps=median([launch.offered_pps for launch in launches]) if launches else None,
+        scheduled=scheduled,
+        sent=sent,
+        refused=_total(launches, "refused"),
+        received=received,
+        lost=lost,
+        duplicated=_total(launches, "duplicated"),
+        reordered=_total(launches, "reordered"),
+        late=_total(launches, "late"),
+        foreign=_total(launches, "foreign"),
+        corrupted=_total(launches, "corrupted"),
+        denied=denied,
+        frame_loss_ratio=lost / sent if sent else None,
+        trial_loss_ratio=(scheduled - received - denied) / scheduled if scheduled else None,
+        cycles_per_packet=effort.median([launch.cycles_per_packet for launch in launches]),
+        sender_cycles_per_packet=effort.cycles("sender", "sent"),
+        receiver_cycles_per_packet=effort.cycles("receiver", "received"),
+        sender_busy_share=role_busy_share(launches, "sender"),
+        receiver_busy_share=role_busy_share(launches, "receiver"),
+        vectors_per_call=effort.vectors_per_call,
+        frames_by_core=effort.frames_by_core,
+        core_imbalance=effort.core_imbalance,
+        hardware=effort.hardware,
+        followed=followed(case, launches),
+        per_pair=pairs,
+        per_direction=_per_direction(case, launches),
+        chains=hops.over_launches(launches),
+    )
+    return with_rate(frames, case, pps, _mean_frame_bytes(case, launches))
+
+
+def with_rate(figures: OfFrames, case: Case, pps: Estimate | None, mean_bytes: float | None = None) -> OfFrames:
+    """Returns the figures with those that follow from the frames per second over all pairs; None without a number.
+
+    Args:
+        mean_bytes: mean length of the frames received; None: that of the frames sent.
+    """
+    mean_bytes = case.traffic.mean_bytes if mean_bytes is None else mean_bytes
+    return replace(
+        figures,
+        throughput_pps=kept(pps),
+        throughput_per_pair_pps=kept(pps, 1 / case.pairs),
+        throughput_gbps=kept(pps, l2_gbps(mean_bytes)),
+        throughput_l1_gbps=kept(pps, l1_gbps(mean_bytes)),
+        mean_frame_bytes=None if pps is None else float(mean_bytes),
+    )
+
+
+def as_kind(kind: type[OfFrames], frames: FrameFigures) -> OfFrames:
+    """Returns figures of a kind with those about frames."""
+    return kind(**{item.name: getattr(frames, item.name) for item in fields(FrameFigures) if item.name != "kind"})
+
+
+def latency_figures(frames: FrameFigures, launches: Sequence[Launch], reference: Sequence[Launch]) -> Latency:
+    """Returns the latency of all launches' merged histograms; without any if none was measured.
+
+    Args:
+        reference: launches of the reference link.
+    """
+    latency = as_kind(Latency, frames)
+    together = _merged(launches, [launch.rtt for launch in launches])
+    if together is None:
+        return latency
+    # RFC 5481: each pair of each launch is a stream by itself, with its least delay as the reference.
+    variation = _merged(launches, [launch.pdv or (launch.rtt and launch.rtt.less_minimum()) for launch in launches])
+    # The first frames of bursts do not wait for other frames of their burst.
+    first = _merged(launches, [launch.rtt_first for launch in launches])
+    floor = merge([launch.rtt for launch in reference if launch.rtt is not None])
+    return replace(
+        latency,
+        rtt_mean_ns=together.estimate(lambda histogram: histogram.mean),
+        rtt_p50_ns=_percentile(together, "p50"),
+        rtt_p90_ns=_percentile(together, "p90"),
+        rtt_p99_ns=_percentile(together, "p99"),
+        rtt_p99_9_ns=_percentile(together, "p99_9"),
+        rtt_p99_99_ns=_percentile(together, "p99_99"),
+        rtt_max_ns=_float(together.whole.maximum),
+        rtt_samples=together.whole.count,
+        rtt_lost=together.whole.lost,
+        rtt_first_p50_ns=_percentile(first, "p50"),
+        rtt_first_p99_ns=_percentile(first, "p99"),
+        rtt_first_samples=first.whole.count if first else 0,
+        pdv_p50_ns=_percentile(variation, "p50"),
+        pdv_p90_ns=_percentile(variation, "p90"),
+        pdv_p99_ns=_percentile(variation, "p99"),
+        pdv_p99_9_ns=_percentile(variation, "p99_9"),
+        pdv_p99_99_ns=_percentile(variation, "p99_99"),
+        pdv_max_ns=_float(variation.whole.maximum) if variation else None,
+        floor_p50_ns=_float(floor.percentile(0.5)) if floor else None,
+        floor_p90_ns=_float(floor.percentile(0.9)) if floor else None,
+        floor_p99_ns=_float(floor.percentile(0.99)) if floor else None,
+        floor_samples=floor.count if floor else 0,
+    )
+
+
+def _total(launches: Sequence[Launch], counter: str) -> int:
+    return sum(launch.total(counter) for launch in launches)
+
+
+def _mean_frame_bytes(case: Case, launches: Sequence[Launch]) -> float | None:
+    """Returns the mean length of a mix's frames received: a path may lose long ones more often than short ones."""
+    frames = _total(launches, "received") + _total(launches, "duplicated")
+    octets = _total(launches, "received_bytes")
+    return octets / frames if case.traffic.mix is not None and octets and frames else None
+
+
+def _per_pair(launches: Sequence[Launch]) -> tuple[PairResult, ...]:
+    counted = [launch.pairs for launch in launches if launch.pairs]
+    return tuple(
+        PairResult(pair=account[0].pair, direction=account[0].direction, **_account([(counts,) for counts in account]))
+        for account in zip(*counted, strict=True)
+    )
+
+
+def _per_direction(case: Case, launches: Sequence[Launch]) -> tuple[DirectionResult, ...]:
+    """Returns the figures of each direction over all pairs; none where there is one."""
+    ways: tuple[Direction, ...] = ("ab", "ba") if case.directions > 1 else ()
+    counted = [launch.pairs for launch in launches if launch.pairs]
+    return tuple(
+        DirectionResult(
+            direction=way, **_account([[one for one in pairs if one.direction == way] for pairs in counted])
+        )
+        for way in ways
+        if counted
+    )
+
+
+def _account(launches: Sequence[Sequence[PairCounts]]) -> dict[str, Any]:
+    """Returns rates (medians over launches) and totals of the counters of each launch that belong together."""
+
+    def totals(name: str) -> list[Any]:
+        return [sum(getattr(counts, name) for counts in launch) for launch in launches]
+
+    rates = {name: median(totals(name)) for name in ("throughput_pps", "offered_pps")}
+    return rates | {name: sum(totals(name)) for name in ("scheduled", "sent", "refused", "received", "lost", "denied")}
+
+
+def _fairness(rates: Sequence[float]) -> float | None:
+    return max(rates) / min(rates) if rates and min(rates) > 0 else None
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
-    """The figures of some launches."""
+class _Effort:
+    """Busy cycles per frame of the switch, the senders and the receivers, and hardware events per frame."""
 
     launches: Sequence[Launch]
 
-    def latency(self, reference: Sequence[Launch]) -> dict[str, Any]:
-        """Returns the latency of all launches' merged histograms; empty if none was measured.
-
-        Args:
-            reference: launches of the reference link.
-        """
-        together = self._together([launch.rtt for launch in self.launches])
-        if together is None:
-            return {}
-        merged = together.whole
-        figures: dict[str, Any] = {"rtt_samples": merged.count, "rtt_lost": merged.lost}
-        figures["rtt_max_ns"] = _float(merged.maximum)
-        figures["rtt_mean_ns"] = together.estimate(lambda histogram: histogram.mean)
-        return figures | together.percentiles("rtt") | self._variation() | self._first() | _floor(reference)
-
-    def _together(self, histograms: Sequence[Histogram | None]) -> _Together | None:
-        known = [histogram for histogram in histograms if histogram is not None]
-        by_rounds = by_round(self.launches, histograms)
-        rounds = (merge([histogram for histogram in of_round if histogram is not None]) for of_round in by_rounds)
-        return _Together.of(known, [histogram for histogram in rounds if histogram is not None])
-
-    def _variation(self) -> dict[str, Any]:
-        """Returns the packet delay variation (RFC 5481).
-
-        Each pair of each launch is a stream by itself, with its least delay as the reference.
-        """
-        together = self._together(
-            [launch.pdv or (launch.rtt and launch.rtt.less_minimum()) for launch in self.launches]
+    def cycles(self, role: Literal["sender", "receiver"], counter: str) -> Estimate | None:
+        """Returns the busy cycles of a role's loops over the frames that it sent or received."""
+        busy = [launch.total_known(f"{role}_busy_cycles") for launch in self.launches]
+        frames = [launch.total(counter) for launch in self.launches]
+        return self.median(
+            [cycles / n if cycles is not None and n else None for cycles, n in zip(busy, frames, strict=True)]
         )
-        if together is None:
-            return {}
-        return {"pdv_max_ns": _float(together.whole.maximum), **together.percentiles("pdv")}
 
-    def _first(self) -> dict[str, Any]:
-        """Returns the latency of the first frames of bursts, which do not wait for other frames of their burst."""
-        together = self._together([launch.rtt_first for launch in self.launches])
-        if together is None:
-            return {"rtt_first_samples": 0}
-        return {"rtt_first_samples": together.whole.count, **together.percentiles("rtt_first", ("p50", "p99"))}
-
-    def effort(self) -> dict[str, Any]:
-        """Returns busy cycles per frame of the switch, the senders and the receivers, and hardware events per frame."""
-        figures: dict[str, Any] = {
-            "cycles_per_packet": self._median([launch.cycles_per_packet for launch in self.launches])
-        }
-        for role, counter in (("sender", "sent"), ("receiver", "received")):
-            busy = [launch.total_known(f"{role}_busy_cycles") for launch in self.launches]
-            frames = [launch.total(counter) for launch in self.launches]
-            by_launch = [
-                cycles / n if cycles is not None and n else None for cycles, n in zip(busy, frames, strict=True)
-            ]
-            figures[f"{role}_cycles_per_packet"] = self._median(by_launch)
-            figures[f"{role}_busy_share"] = role_busy_share(self.launches, role)
+    @property
+    def vectors_per_call(self) -> float | None:
         batches = [launch.vectors_per_call for launch in self.launches if launch.vectors_per_call is not None]
-        figures |= {"hardware": self._hardware(), "vectors_per_call": median(batches) if batches else None}
-        return figures | self._by_core()
+        return median(batches) if batches else None
 
-    def _by_core(self) -> dict[str, Any]:
-        """Returns how evenly the switch's workers shared the frames, where it tells."""
-        known = [launch.frames_by_core for launch in self.launches if launch.frames_by_core]
-        ratios = [max(frames.values()) * len(frames) / total for frames in known if (total := sum(frames.values())) > 0]
-        if not ratios:
-            return {}
+    @property
+    def core_imbalance(self) -> float | None:
+        """How evenly the switch's workers shared the frames, where it tells."""
+        ratios = [max(by.values()) * len(by) / total for by in self._by_core if (total := sum(by.values())) > 0]
+        return median(ratios) if ratios else None
+
+    @property
+    def frames_by_core(self) -> dict[str, int] | None:
+        if self.core_imbalance is None:
+            return None
         together = Counter[str]()
-        for frames in known:
+        for frames in self._by_core:
             together.update(frames)
-        return {"frames_by_core": dict(together), "core_imbalance": median(ratios)}
+        return dict(together)
 
-    def _median(self, values: Sequence[float | None]) -> Estimate | None:
+    @property
+    def _by_core(self) -> list[dict[str, int]]:
+        return [dict(launch.frames_by_core) for launch in self.launches if launch.frames_by_core]
+
+    def median(self, values: Sequence[float | None]) -> Estimate | None:
+        """Returns the median of the launches that have a value."""
         known = [(launch, value) for launch, value in zip(self.launches, values, strict=True) if value is not None]
         if not known:
             return None
         return kept(over([launch for launch, _ in known], [value for _, value in known]))
 
-    def _hardware(self) -> dict[str, Any]:
-        """Returns the medians of the hardware events that every launch counted."""
+    @property
+    def hardware(self) -> dict[str, Any]:
+        """The medians of the hardware events that every launch counted."""
         counted = [launch.hardware for launch in self.launches if launch.hardware]
         if not counted or len(counted) < len(self.launches):
             return {}
@@ -119,6 +236,15 @@ class Figures:
             for part in counted[0]
             if all(part in events for events in counted)
         }
+
+
+def _merged(launches: Sequence[Launch], histograms: Sequence[Histogram | None]) -> _Together | None:
+    known = [histogram for histogram in histograms if histogram is not None]
+    rounds = (
+        merge([histogram for histogram in of_round if histogram is not None])
+        for of_round in by_round(launches, histograms)
+    )
+    return _Together.of(known, [histogram for histogram in rounds if histogram is not None])
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,22 +285,11 @@ class _Together:
             return Estimate(value)
         return Estimate(value, value * over.low / over.value, value * over.high / over.value, over.coverage)
 
-    def percentiles(self, prefix: str, names: Iterable[str] = PERCENTILES) -> dict[str, Estimate | None]:
-        """Returns the percentiles of these names as ``PREFIX_p50_ns``."""
-        return {f"{prefix}_{name}_ns": self.estimate(_at(PERCENTILES[name])) for name in names}
 
-
-def _at(q: float) -> Callable[[Histogram], float | None]:
-    return lambda histogram: histogram.percentile(q)
-
-
-def _floor(reference: Sequence[Launch]) -> dict[str, Any]:
-    """Returns the round-trip times of the reference link: those of the tool and the machine without a switch."""
-    merged = merge([launch.rtt for launch in reference if launch.rtt is not None])
-    if merged is None:
-        return {}
-    figures = {f"floor_{name}_ns": _float(merged.percentile(PERCENTILES[name])) for name in ("p50", "p90", "p99")}
-    return {**figures, "floor_samples": merged.count}
+def _percentile(together: _Together | None, name: str) -> Estimate | None:
+    """Returns a percentile by its name in ``PERCENTILES``; None without histograms."""
+    share = PERCENTILES[name]
+    return None if together is None else together.estimate(lambda histogram: histogram.percentile(share))
 
 
 def _float(value: int | None) -> float | None:

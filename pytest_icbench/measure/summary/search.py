@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from pytest_icbench.measure.mlrsearch import Bounds
 from pytest_icbench.measure.reference import REFERENCES
@@ -16,14 +15,15 @@ from pytest_icbench.measure.summary.bottleneck import (
     LoadIndicators,
     find_bottleneck,
 )
-from pytest_icbench.measure.summary.summarize import Surroundings, line_pps, throughput_fields
+from pytest_icbench.measure.summary.figures import with_rate
+from pytest_icbench.measure.summary.summarize import Surroundings, line_pps
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Veth
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import exact_percent
 from pytest_icbench.model.search_goal import Goal
-from pytest_icbench.model.trials import Search, Trial
+from pytest_icbench.model.trials import SearchLog, Trial
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.quantiles import Estimate
 
@@ -86,28 +86,30 @@ def with_search(case: Case, measurement: Measurement, outcome: SearchOutcome, ar
         drift=None,
         ended_by=finding.ended_by,
         per_launch=tuple(kept[index] for index in sorted(kept)),
+        generator_bound=finding.generator,
+    )
+    figures = replace(
+        measurement.searched,
         search_lower_pps=_scaled(bounds.lower_pps if bounds else None, pairs),
         search_upper_pps=_scaled(bounds.upper_pps if bounds else None, pairs),
         search=_search(outcome, finding, pairs),
     )
     if invalid or bounds is None or finding.reason is not None:
-        nothing: dict[str, Any] = throughput_fields(case, None)
-        if finding.reason is not None:
-            nothing |= {"verdict": Verdict.INVALID, "reason": finding.reason, "evidence": finding.evidence}
-        return replace(common, **nothing, generator_bound=finding.generator)
+        nothing = replace(common, figures=with_rate(figures, case, None))
+        if finding.reason is None:
+            return nothing
+        return replace(nothing, verdict=Verdict.INVALID, reason=finding.reason, evidence=finding.evidence)
     share = outcome.offered_share(bounds.lower_pps, pairs)
     rate, upper = (_scaled(bounds.conditional_pps, pairs) or 0.0) * share, _scaled(bounds.upper_pps, pairs)
     high = None if finding.limited else upper
-    figure = Estimate(rate, rate, high)
     bottleneck = _limit(case, outcome, bounds, finding, around)
     ratio = None
     if outcome.calibrated_on == "reference" and outcome.greatest_pps and not measurement.reference_evidence:
         ratio = Estimate(rate / (outcome.greatest_pps * pairs))
     return replace(
         common,
-        **throughput_fields(case, figure),
+        figures=with_rate(figures, case, Estimate(rate, rate, high)),
         ratio_to_reference=ratio,
-        generator_bound=finding.generator,
         bottleneck=bottleneck.limit,
         bottleneck_evidence=bottleneck.evidence,
         lower_bound=finding.limited or bottleneck.lower_bound,
@@ -202,9 +204,9 @@ def _limit(case: Case, outcome: SearchOutcome, bounds: Bounds, finding: _Finding
     )
 
 
-def _search(outcome: SearchOutcome, finding: _Finding, pairs: int) -> Search:
+def _search(outcome: SearchOutcome, finding: _Finding, pairs: int) -> SearchLog:
     goal, bounds = outcome.goal, outcome.bounds
-    return Search(
+    return SearchLog(
         preset=goal.preset,
         loss_ratio=goal.loss_ratio,
         exceed_ratio=goal.exceed_ratio,

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
 
-from pytest_icbench.measure.summary.figures import kept
 from pytest_icbench.measure.summary.gathered import Gathered, main_figure
 from pytest_icbench.measure.summary.rounds import over
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.figures import kept
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.state_level import StateLevel
 from pytest_icbench.stats.states import find_states, geometric_mean, has_changed

@@ -7,24 +7,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pytest_icbench.measure.following import followed
-from pytest_icbench.measure.launch import hops, ports
+from pytest_icbench.measure.launch import ports
 from pytest_icbench.measure.launch.validity import OFFERED_SHARE, RULES
 from pytest_icbench.measure.reference import REFERENCES
-from pytest_icbench.measure.summary.application import application_bottleneck, application_fields, application_metric
+from pytest_icbench.measure.summary.application import (
+    application_bottleneck,
+    application_figures,
+    application_metric,
+)
 from pytest_icbench.measure.summary.bottleneck import LoadIndicators, find_bottleneck
-from pytest_icbench.measure.summary.figures import Figures, kept
+from pytest_icbench.measure.summary.figures import as_kind, frame_figures, latency_figures
 from pytest_icbench.measure.summary.gathered import Gathered, main_figure
 from pytest_icbench.measure.summary.rounds import by_round, over
 from pytest_icbench.measure.summary.states import state_fields
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Endpoint, Veth
-from pytest_icbench.model.launch import DirectionResult, Launch, PairCounts, PairResult
+from pytest_icbench.model.figures import AnyFigures, Search, Throughput, kept
+from pytest_icbench.model.launch import Launch
+from pytest_icbench.model.load import Application
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.old_version import OldVersion
-from pytest_icbench.model.path import Direction
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.model.traffic import l1_gbps, l2_gbps
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.dependence import find_dependence
 from pytest_icbench.stats.drift import drift
@@ -32,20 +35,6 @@ from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate, median, quotien
 
 #: From this difference on a clock was set, and not slewed, in seconds.
 CLOCK_STEP_S = 1.0
-#: Counters of a pair that a measurement sums up.
-_COUNTERS = (
-    "scheduled",
-    "sent",
-    "refused",
-    "received",
-    "lost",
-    "denied",
-    "duplicated",
-    "reordered",
-    "late",
-    "foreign",
-    "corrupted",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +76,6 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
     main = over([launch for launch, _ in known], figures) if figures else None
     # An interval over rounds holds what their launches share.
     dependence = find_dependence(figures) if len(by_round(launches, launches)) < 2 else None
-    pps = over(launches, [launch.throughput_pps for launch in launches]) if launches else None
     bottleneck = application_bottleneck(launches) or find_bottleneck(
         LoadIndicators.of(launches, line_pps(case, around)),
         maximum=case.rate.at_limit or any(launch.generator_bound for launch in launches),
@@ -100,7 +88,7 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
     return Measurement(
         case=case.id,
         dimension=case.dimension,
-        metric=case.rate.metric if case.app is None else application_metric(around.open_loop),
+        metric=application_metric(around.open_loop) if isinstance(case.load, Application) else case.rate.metric,
         switch=case.switch,
         port=case.port,
         variant=case.variant_label,
@@ -112,7 +100,6 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
         bottleneck=bottleneck.limit if launches else "unknown",
         bottleneck_evidence=bottleneck.evidence if launches else "",
         lower_bound=bool(launches) and bottleneck.lower_bound,
-        offered_pps=median([launch.offered_pps for launch in launches]) if launches and case.app is None else None,
         generator_bound=any(launch.generator_bound for launch in launches),
         launches=len(launches),
         windows=len(measured),
@@ -136,29 +123,25 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
         treatment=dict(around.treatment),
         conditions={**around.conditions, **_stepped(gathered.clock_step_s)},
         software=around.software,
-        per_pair=_per_pair(launches),
-        per_direction=_per_direction(case, launches),
         switch_counters=ports.over_launches(launches),
-        chains=hops.over_launches(launches),
-        followed=followed(case, launches),
         per_launch=(*launches, *gathered.rejected),
         per_reference_launch=tuple(gathered.reference),
         per_repeated_launch=tuple(gathered.repeated),
         **state_fields(case, gathered),
-        **_counters(launches),
-        **(_frames(case, launches, pps, gathered) if case.app is None else application_fields(launches)),
+        figures=figures_of(case, gathered),
         ratio_to_reference=kept(ratio_to_reference(case, gathered)),
     )
 
 
-def _frames(case: Case, launches: Sequence[Launch], pps: Estimate | None, gathered: Gathered) -> dict[str, Any]:
-    """Returns the fields about frames of the workload."""
-    return {
-        **throughput_fields(case, pps, _mean_frame_bytes(case, launches)),
-        **_fairness(launches),
-        **Figures(launches).latency(gathered.reference),
-        **Figures(launches).effort(),
-    }
+def figures_of(case: Case, gathered: Gathered) -> AnyFigures:
+    """Returns the figures of the launches, by the case's kind."""
+    launches = gathered.launches
+    if isinstance(case.load, Application):
+        return application_figures(launches)
+    frames = frame_figures(case, launches)
+    if case.dimension == "latency":
+        return latency_figures(frames, launches, gathered.reference)
+    return as_kind(Search, frames) if case.rate.is_search else as_kind(Throughput, frames)
 
 
 def generator_bound(case: Case, launches: Sequence[Launch]) -> tuple[str, str] | None:
@@ -194,29 +177,6 @@ def ratio_to_reference(case: Case, gathered: Gathered) -> Estimate | None:
     return over([launch for launch, _ in pairs], ratios)
 
 
-def throughput_fields(case: Case, pps: Estimate | None, mean_bytes: float | None = None) -> dict[str, Any]:
-    """Returns the fields that follow from the frames per second over all pairs; each is None without a number.
-
-    Args:
-        mean_bytes: mean length of the frames received; None: that of the frames sent.
-    """
-    mean_bytes = case.traffic.mean_bytes if mean_bytes is None else mean_bytes
-    return {
-        "throughput_pps": kept(pps),
-        "throughput_per_pair_pps": kept(pps, 1 / case.pairs),
-        "throughput_gbps": kept(pps, l2_gbps(mean_bytes)),
-        "throughput_l1_gbps": kept(pps, l1_gbps(mean_bytes)),
-        "mean_frame_bytes": None if pps is None else float(mean_bytes),
-    }
-
-
-def _mean_frame_bytes(case: Case, launches: Sequence[Launch]) -> float | None:
-    """Returns the mean length of a mix's frames received: a path may lose long ones more often than short ones."""
-    frames = sum(launch.total("received") + launch.total("duplicated") for launch in launches)
-    octets = sum(launch.total("received_bytes") for launch in launches)
-    return octets / frames if case.traffic.mix is not None and octets and frames else None
-
-
 def _disturbance(launches: Sequence[Launch], repeated: Sequence[Launch]) -> dict[str, Any]:
     """Returns how many launches of the figures were disturbed, by what most, and how many were repeated for it."""
     known = [launch.interference for launch in (*launches, *repeated) if launch.interference is not None]
@@ -241,49 +201,3 @@ def _strength(launch: Launch) -> float:
         return 0.0
     taken = (interference.taken or 0.0) + (interference.stolen or 0.0)
     return max(taken / max(interference.cpus, 1), interference.waited or 0.0)
-
-
-def _counters(launches: Sequence[Launch]) -> dict[str, Any]:
-    totals = {name: sum(launch.total(name) for launch in launches) for name in _COUNTERS}
-    sent, scheduled = totals["sent"], totals["scheduled"]
-    return {
-        **totals,
-        "frame_loss_ratio": totals["lost"] / sent if sent else None,
-        "trial_loss_ratio": (scheduled - totals["received"] - totals["denied"]) / scheduled if scheduled else None,
-    }
-
-
-def _per_pair(launches: Sequence[Launch]) -> tuple[PairResult, ...]:
-    counted = [launch.pairs for launch in launches if launch.pairs]
-    return tuple(
-        PairResult(pair=account[0].pair, direction=account[0].direction, **_account([(counts,) for counts in account]))
-        for account in zip(*counted, strict=True)
-    )
-
-
-def _per_direction(case: Case, launches: Sequence[Launch]) -> tuple[DirectionResult, ...]:
-    """Returns the figures of each direction over all pairs; none where there is one."""
-    ways: tuple[Direction, ...] = ("ab", "ba") if case.directions > 1 else ()
-    counted = [launch.pairs for launch in launches if launch.pairs]
-    return tuple(
-        DirectionResult(
-            direction=way, **_account([[one for one in pairs if one.direction == way] for pairs in counted])
-        )
-        for way in ways
-        if counted
-    )
-
-
-def _account(launches: Sequence[Sequence[PairCounts]]) -> dict[str, Any]:
-    """Returns rates (medians over launches) and totals of the counters of each launch that belong together."""
-
-    def totals(name: str) -> list[Any]:
-        return [sum(getattr(counts, name) for counts in launch) for launch in launches]
-
-    rates = {name: median(totals(name)) for name in ("throughput_pps", "offered_pps")}
-    return rates | {name: sum(totals(name)) for name in ("scheduled", "sent", "refused", "received", "lost", "denied")}
-
-
-def _fairness(launches: Sequence[Launch]) -> dict[str, Any]:
-    rates = [pair.throughput_pps for pair in _per_pair(launches)]
-    return {"fairness": max(rates) / min(rates) if rates and min(rates) > 0 else None}

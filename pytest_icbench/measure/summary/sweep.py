@@ -38,7 +38,9 @@ def with_sweep(
     """
     numbered = sorted(measurement.per_launch, key=lambda launch: launch.index)
     points = tuple(_point(rate, launch, case.senders) for rate, launch in swept)
-    swept_measurement = replace(measurement, sweep=points, per_launch=tuple(numbered))
+    swept_measurement = replace(
+        measurement, figures=replace(measurement.rates, sweep=points), per_launch=tuple(numbered)
+    )
     if best is None or measurement.verdict == Verdict.INVALID:
         return swept_measurement
     bottleneck = _limit(case, swept, best, launches, around)

@@ -21,6 +21,7 @@ from pytest_icbench.measure.estimate import (
 )
 from pytest_icbench.measure.stopping import fewest_launches
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Startup
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.plugin.items import Benchmark
 
@@ -75,8 +76,8 @@ def _without_search_s(
     """Returns the seconds without the search for a rate that the load is a share of."""
     settings, rate, request = benchmark.settings, benchmark.case.rate, benchmark.request
     launches = settings.min_launches + 1 if budgeted else None
-    if benchmark.case.birth is not None:
-        return birth_estimate_s(benchmark.case.birth)
+    if isinstance(benchmark.case.load, Startup):
+        return birth_estimate_s(benchmark.case.load.label)
     if request.measure == "soak":
         return soak_estimate_s(settings, soak_s or request.soak_duration or SOAK_S, build=build)
     if request.measure == "back_to_back":
@@ -99,9 +100,11 @@ def _looked_for(benchmark: Benchmark) -> Case | None:
     if measure == "soak":
         return None
     if measure == "back_to_back":
-        return replace(case, rate=Rate(loss_ratio=0.0))
+        return case.sending(rate=Rate(loss_ratio=0.0))
     return (
-        None if case.rate.share is None else replace(case.undisturbed, dimension="throughput", rate=case.rate.searched)
+        None
+        if case.rate.share is None
+        else replace(case.undisturbed, dimension="throughput").sending(rate=case.rate.searched)
     )
 
 

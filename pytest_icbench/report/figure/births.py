@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import grouped, is_birth, path_of, short
+from pytest_icbench.report.axes import grouped, path_of, short
 from pytest_icbench.report.figure import theme
 from pytest_icbench.report.figure.figure import CASE, SERIES, Column, Figure, tooltips, y_axis
 from pytest_icbench.report.figure.figures import in_order
@@ -31,7 +31,7 @@ def birth_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figur
         results: results of all dimensions.
         order: all series of the page.
     """
-    born = in_order((result for result in results if is_birth(result) and result.births is not None), order)
+    born = in_order((result for result in results if result.startup.births is not None), order)
     figures = []
     for number, (title, rows_of, columns, text) in enumerate(
         (
@@ -48,8 +48,8 @@ def birth_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figur
 
 def _trips(result: Result) -> list[tuple[Any, ...]]:
     """Returns the distribution of first round trips; a client without an answer is in no row, but counts."""
-    assert result.births is not None
-    trips = result.births.first_trip_ns
+    assert result.startup.births is not None
+    trips = result.startup.births.first_trip_ns
     known = sorted(trip for trip in trips if trip)
     width = -(-len(known) // MOST_POINTS) or 1
     places = sorted({*range(width - 1, len(known), width), *([len(known) - 1] if known else [])})
@@ -68,8 +68,8 @@ def _text_of_trips(rows: Sequence[tuple[Any, ...]], _columns: Sequence[Column]) 
 
 
 def _times(result: Result) -> list[tuple[Any, ...]]:
-    assert result.births is not None
-    times = result.births.total_ns
+    assert result.startup.births is not None
+    times = result.startup.births.total_ns
     width = -(-len(times) // MOST_POINTS) or 1
     rows = []
     for begin in range(0, len(times), width):
@@ -80,7 +80,7 @@ def _times(result: Result) -> list[tuple[Any, ...]]:
 
 
 def _memory(result: Result) -> list[tuple[Any, ...]]:
-    assert result.births is not None
+    assert result.startup.births is not None
     return [
         (
             result.case,
@@ -89,7 +89,7 @@ def _memory(result: Result) -> list[tuple[Any, ...]]:
             _rounded(look.memory_bytes),
             float(f"{look.cpu_share * 100:.3g}"),
         )
-        for look in result.births.idle
+        for look in result.startup.births.idle
     ]
 
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pytest_icbench.model.figures import Latency
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import grouped, is_latency, path_of, short, traffic
+from pytest_icbench.report.axes import grouped, of_kind, path_of, short, traffic
 from pytest_icbench.report.figure import theme
 from pytest_icbench.report.figure.figure import CASE, SERIES, Column, Figure, tooltips
 from pytest_icbench.report.figure.figures import in_order
@@ -31,7 +32,7 @@ def cdf_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figure]
         order: all series of the page.
     """
     figures: list[Figure] = []
-    times = [result for result in results if is_latency(result) and result.is_number]
+    times = [result for result in of_kind(results, Latency) if result.is_number]
     for key, group in grouped(times, traffic).items():
         if len(figures) == MOST:
             break

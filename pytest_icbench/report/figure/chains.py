@@ -32,7 +32,7 @@ def rates_by_length(results: Sequence[Result], order: Sequence[str]) -> list[Fig
         order: all series of the page.
     """
     figures = []
-    chained = (result for result in results if result.point.function is not None and not result.sweep)
+    chained = (result for result in results if result.point.function is not None and not result.rates.sweep)
     groups = grouped(chained, lambda result: traffic(result)._replace(rate=""))
     for place, (key, group) in enumerate(groups.items()):
         rows = _rows(group)
@@ -57,7 +57,7 @@ def rates_by_length(results: Sequence[Result], order: Sequence[str]) -> list[Fig
 def _rows(group: Sequence[Result]) -> tuple[tuple[Any, ...], ...]:
     rows = []
     for result in group:
-        if (line := row(result, result.point.chain, result.throughput_pps, 1e-6)) is not None:
+        if (line := row(result, result.point.chain, result.frames.throughput_pps, 1e-6)) is not None:
             load = "flat out" if result.metric == "frmol" else traffic(result).rate
             rows.append((line[0], f"{without_length(result)}, {load}", *line[2:]))
     return tuple(sorted(rows, key=lambda line: (str(line[1]), float(line[2]))))

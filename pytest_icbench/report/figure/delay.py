@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pytest_icbench.model.figures import Latency
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import MAXIMA, Traffic, grouped, is_latency, number, path_of, short, traffic
+from pytest_icbench.report.axes import MAXIMA, Traffic, grouped, number, of_kind, path_of, short, traffic
 from pytest_icbench.report.figure import theme
 from pytest_icbench.report.figure.figure import CASE, HAS_INTERVAL, SERIES, Column, Figure, tooltips, y_axis
 from pytest_icbench.report.figure.figures import scaled
@@ -33,7 +34,7 @@ def delay_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figur
         results: results of both dimensions.
         order: all series of the page.
     """
-    times = [result for result in results if is_latency(result)]
+    times = of_kind(results, Latency)
     carried = _carried(results)
     figures = []
     for place, (key, group) in enumerate(grouped(times, _without_rate).items()):
@@ -57,8 +58,8 @@ def delay_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figur
 def covered(results: Sequence[Result]) -> set[Traffic]:
     """Returns the traffic, without its rate, that was measured at several loads."""
     loads: dict[Traffic, set[float]] = {}
-    for result in results:
-        if is_latency(result) and (load := _load(result)) is not None:
+    for result in of_kind(results, Latency):
+        if (load := _load(result)) is not None:
             loads.setdefault(_without_rate(result), set()).add(load)
     return {key for key, values in loads.items() if len(values) > 1}
 
@@ -70,18 +71,18 @@ def _without_rate(result: Result) -> Traffic:
 def _load(result: Result) -> float | None:
     """Returns the load that was offered, in frames per second over all pairs."""
     pps = result.point.rate.pps
-    if result.load is not None and result.load_of_pps is not None:
-        return result.load * result.load_of_pps
-    return number(result, result.offered_pps) if pps is None else float(pps * result.point.senders)
+    if result.frames.load is not None and result.frames.load_of_pps is not None:
+        return result.frames.load * result.frames.load_of_pps
+    return number(result, result.frames.offered_pps) if pps is None else float(pps * result.point.senders)
 
 
 def _carried(results: Sequence[Result]) -> dict[tuple[str, Traffic], float]:
     """Returns the greatest rate of each path and traffic that the results have."""
     carried: dict[tuple[str, Traffic], float] = {}
     for result in results:
-        known = [result.load_of_pps if is_latency(result) else None]
-        if result.metric in MAXIMA and not is_latency(result):
-            known.append(number(result, result.throughput_pps))
+        known = [result.round_trips.load_of_pps]
+        if result.metric in MAXIMA and not result.figures.LESS_IS_BETTER:
+            known.append(number(result, result.frames.throughput_pps))
         for pps in known:
             if pps:
                 key = path_of(result), _without_rate(result)
@@ -90,11 +91,11 @@ def _carried(results: Sequence[Result]) -> dict[tuple[str, Traffic], float]:
 
 
 def _row(result: Result, carried: dict[tuple[str, Traffic], float]) -> tuple[Any, ...] | None:
-    p50, load = number(result, result.rtt_p50_ns), _load(result)
+    p50, load = number(result, result.round_trips.rtt_p50_ns), _load(result)
     if p50 is None or not load:
         return None
     edge = carried.get((path_of(result), _without_rate(result)))
-    times = [scaled(value, 1e-3) for value in (p50, p50.low, p50.high, result.rtt_p99_ns)]
+    times = [scaled(value, 1e-3) for value in (p50, p50.low, p50.high, result.round_trips.rtt_p99_ns)]
     return result.case, path_of(result), _mega(load), *times, None if edge is None else _mega(edge)
 
 

@@ -7,14 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_icbench.model.case import Dimension
+from pytest_icbench.model.figures import Application, Latency
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.answer import first_traffics, three
 from pytest_icbench.report.axes import (
-    MAXIMA,
     Traffic,
     grouped,
-    is_application,
-    is_latency,
     main_figure,
     main_unit,
     number,
@@ -24,7 +22,7 @@ from pytest_icbench.report.axes import (
 from pytest_icbench.report.figure import theme
 from pytest_icbench.report.figure.figure import CASE, CROSS, HAS_INTERVAL, MEASURED, SERIES, SOURCE, Column, Figure
 from pytest_icbench.report.figure.figures import scaled
-from pytest_icbench.report.overview import REFERENCES, contestants
+from pytest_icbench.report.overview import REFERENCES, contestants, is_ranked
 
 #: Width of a row and of the column of values, in pixels.
 ROW_PX, VALUES_PX = 22, 172
@@ -49,9 +47,7 @@ def dot_charts(results: Sequence[Result], order: Sequence[str], dimension: Dimen
     shown = [
         result
         for result in contestants(results)
-        if result.dimension == dimension
-        and (dimension != "throughput" or (result.metric in MAXIMA and not result.back_to_back))
-        and main_figure(result) is not None
+        if result.dimension == dimension and is_ranked(result) and main_figure(result) is not None
     ]
     groups = grouped(shown, lambda result: (result.metric, result.placement, traffic(result)))
     keys = first_traffics(shown)
@@ -63,13 +59,13 @@ def dot_charts(results: Sequence[Result], order: Sequence[str], dimension: Dimen
 def _chart(
     name: str, kind: str, key: tuple[str, str, Traffic], group: Sequence[Result], order: Sequence[str]
 ) -> Figure:
-    latency = is_latency(group[0])
+    latency = group[0].figures.LESS_IS_BETTER
     unit, factor = main_unit(group[0])
     metric, _, load = key
     columns = [
         CASE,
         SERIES,
-        Column("value", f"median RTT, {unit}" if latency else f"{metric}, {unit}"),
+        Column("value", f"{group[0].figures.TITLE if latency else metric}, {unit}"),
         Column("low", f"{unit}, low"),
         Column("high", f"{unit}, high"),
         Column("kind", "kind"),
@@ -82,7 +78,7 @@ def _chart(
     left_out = () if load.pairs > 1 else ("pairs",)
     rest = load.say("packet_size", *left_out, *(("rate",) if load.rate == "max" else ()))
     head = "Round trip" if latency else "Rate flat out" if metric == "frmol" else f"Rate ({metric})"
-    traffic_text = load.say(*left_out) if load.app else f"{load.frames}, {rest}"
+    traffic_text = load.say(*left_out) if load.load else f"{load.frames}, {rest}"
     best = rows[0]
     return Figure(
         id=name,
@@ -100,8 +96,8 @@ def _chart(
 
 def _ordered(group: Sequence[Result]) -> list[Result]:
     """Returns the best result of each path: switches first, the best first, then reference links."""
-    latency = is_latency(group[0])
-    by_value = sorted(group, key=lambda result: float(main_figure(result) or 0.0), reverse=not latency)
+    less_is_better = group[0].figures.LESS_IS_BETTER
+    by_value = sorted(group, key=lambda result: float(main_figure(result) or 0.0), reverse=not less_is_better)
     best: dict[str, Result] = {}
     for result in by_value:
         best.setdefault(path_of(result), result)
@@ -111,21 +107,20 @@ def _ordered(group: Sequence[Result]) -> list[Result]:
 def _row(result: Result, factor: float) -> tuple[Any, ...]:
     main = main_figure(result)
     assert main is not None
-    latency = is_latency(result)
     least = result.at_least
     drawn = _AT_LEAST if least else _REFERENCE if result.switch in REFERENCES else _PLAIN
     label = f"{'≥ ' if least else ''}{three(main * factor)}"
     low, high = (scaled(end, factor) for end in (main.low, main.high))
     row: tuple[Any, ...] = (result.case, path_of(result), scaled(main, factor), low, high, drawn)
-    if latency:
-        p99 = number(result, result.rtt_p99_ns)
+    if isinstance(result.figures, Latency):
+        p99 = number(result, result.round_trips.rtt_p99_ns)
         tail = scaled(p99, factor)
         return (*row, label + ("" if tail is None else f" / {three(tail)}") + " µs", MEASURED, tail)
-    if is_application(result):
-        p99 = number(result, result.response_p99_ns)
+    if isinstance(result.figures, Application):
+        p99 = number(result, result.application.response_p99_ns)
         tail_text = "" if p99 is None else f" · p99 {three(p99 / 1e3)} µs"
-        return (*row, f"{label}{'/s' if result.goodput_gbps is None else ' Gbit/s'}{tail_text}", MEASURED)
-    gbps = number(result, result.throughput_gbps)
+        return (*row, f"{label}{'/s' if result.application.goodput_gbps is None else ' Gbit/s'}{tail_text}", MEASURED)
+    gbps = number(result, result.frames.throughput_gbps)
     return (*row, label + " Mpps" + ("" if gbps is None else f" · {three(gbps)} Gbit/s"), MEASURED)
 
 

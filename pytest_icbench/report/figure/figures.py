@@ -166,16 +166,16 @@ def _load_points(result: Result) -> list[tuple[Any, ...] | None]:
     """Returns the rows of a result over offered load: one of a fixed rate, several of a sweep, and published ones."""
     if result.metric == "fixed":
         asked = result.point.rate.pps
-        offered = number(result, result.offered_pps) if asked is None else asked * result.point.senders
+        offered = number(result, result.frames.offered_pps) if asked is None else asked * result.point.senders
         if not offered:
             return []
         return [
-            row(result, offered / 1e6, result.throughput_pps, 1e-6),
+            row(result, offered / 1e6, result.frames.throughput_pps, 1e-6),
             *published_rows(result, offered / 1e6, 1e-6),
         ]
-    if number(result, result.throughput_pps) is None:
+    if number(result, result.frames.throughput_pps) is None:
         return []
-    return [_sweep_point(result, point) for point in result.sweep]
+    return [_sweep_point(result, point) for point in result.rates.sweep]
 
 
 def _load_chart(id_: str, what: str, rows: tuple[tuple[Any, ...], ...], order: Sequence[str]) -> Figure:

@@ -38,7 +38,7 @@ def following_figures(results: Sequence[Result], order: Sequence[str]) -> list[F
         results: results of all dimensions.
         order: all series of the page.
     """
-    changing = in_order((result for result in results if result.followed and result.is_number), order)
+    changing = in_order((result for result in results if result.frames.followed and result.is_number), order)
     return [
         Figure(
             id=f"followed-{place}",
@@ -59,7 +59,7 @@ def _rows(result: Result) -> tuple[tuple[Any, ...], ...]:
     """Returns a row for each time between two changes of a pair. Nothing is known of what arrived before the first."""
     rows: list[tuple[Any, ...]] = []
     last = float(result.settings.get("duration_s") or 0)
-    for pair, changes in grouped(result.followed or (), lambda change: change.pair).items():
+    for pair, changes in grouped(result.frames.followed or (), lambda change: change.pair).items():
         name, first = f"pair {pair}", changes[0]
         rows.append((result.case, name, 0, first.second, first.from_pps, None, None, None))
         ends = [*(later.second for _, later in pairwise(changes)), max(last, changes[-1].second + 1)]

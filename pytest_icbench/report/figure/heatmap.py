@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import grouped, is_latency, main_figure, main_unit, path_of, short, traffic
+from pytest_icbench.report.axes import grouped, main_figure, main_unit, path_of, short, traffic
 from pytest_icbench.report.figure import theme
 from pytest_icbench.report.figure.figure import CASE, SERIES, Column, Figure
 
@@ -29,7 +29,7 @@ def heat_maps(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
         order: all series of the page.
     """
     groups = grouped(
-        (result for result in results if main_figure(result) is not None and not result.back_to_back),
+        (result for result in results if main_figure(result) is not None and not result.rates.back_to_back),
         lambda result: (
             result.dimension,
             result.metric,
@@ -43,8 +43,8 @@ def heat_maps(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
         bursts = {traffic(result).burst for result in group}
         if len(sizes) < FEWEST_SIZES or len(bursts) < FEWEST_BURSTS or len(figures) == MOST:
             continue
-        latency = is_latency(group[0])
-        value = "median RTT" if latency else f"rate ({metric})"
+        figures_of = group[0].figures
+        value = figures_of.TITLE.format(metric=metric)
         unit, factor = main_unit(group[0])
         last = {_place(result): result for result in group}  # of several results of one case the last one stands
         rows = tuple(_row(result, factor) for _, result in sorted(last.items()))
@@ -53,7 +53,7 @@ def heat_maps(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
                 id=f"heat-{len(figures)}",
                 kind="heat",
                 title=f"{path}: {value} in {unit} by packet size and burst, {key.say('packet_size', 'burst')}",
-                text=_text(rows, unit, least_wins=latency),
+                text=_text(rows, unit, least_wins=figures_of.LESS_IS_BETTER),
                 spec=_spec(rows, f"{value}, {unit}"),
                 columns=(
                     CASE,

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pytest_icbench.model.figures import Latency
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import Traffic, grouped, is_latency, number, path_of, short, traffic
+from pytest_icbench.report.axes import Traffic, grouped, number, of_kind, path_of, short, traffic
 from pytest_icbench.report.figure import theme
 from pytest_icbench.report.figure.chains import LENGTH, without_length
 from pytest_icbench.report.figure.figure import (
@@ -61,7 +62,7 @@ class _Axis:
     at: Callable[[Result], float]
     part: str = ""
     series: Callable[[Result], str] = path_of
-    wanted: Callable[[Result], bool] = is_latency
+    wanted: Callable[[Result], bool] = lambda _result: True
     note: str = ""
 
 
@@ -71,7 +72,7 @@ _LENGTHS = _Axis(
     LENGTH,
     lambda result: result.point.chain,
     series=without_length,
-    wanted=lambda result: is_latency(result) and result.point.function is not None,
+    wanted=lambda result: result.point.function is not None,
     note="Where functions share CPUs, the 99th percentile is the scheduler's.",
 )
 
@@ -92,15 +93,17 @@ def by_length(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
 def _charts(axis: _Axis, results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
     figures = []
     none: dict[str, Any] = {axis.part: 0} if axis.part else {}
-    groups = grouped(filter(axis.wanted, results), lambda result: traffic(result)._replace(**none))
+    groups = grouped(filter(axis.wanted, of_kind(results, Latency)), lambda result: traffic(result)._replace(**none))
     for place, (key, group) in enumerate(groups.items()):
-        points = [(row(result, axis.at(result), result.rtt_p50_ns, 1e-3, least=False), result) for result in group]
+        points = [
+            (row(result, axis.at(result), result.round_trips.rtt_p50_ns, 1e-3, least=False), result) for result in group
+        ]
         known = [
             (
                 point[0],
                 axis.series(result),
                 *point[2:],
-                scaled(number(result, result.rtt_p99_ns), 1e-3),
+                scaled(number(result, result.round_trips.rtt_p99_ns), 1e-3),
                 *_mean(result),
             )
             for point, result in points
@@ -133,7 +136,7 @@ _CHOICES = (("median", ("rtt", "low", "high", "p99")), ("mean", ("mean", "mean_l
 
 
 def _mean(result: Result) -> tuple[float | None, ...]:
-    mean = number(result, result.rtt_mean_ns)
+    mean = number(result, result.round_trips.rtt_mean_ns)
     return (None, None, None) if mean is None else tuple(scaled(time, 1e-3) for time in (mean, mean.low, mean.high))
 
 
@@ -152,7 +155,7 @@ def by_percentile(results: Sequence[Result], order: Sequence[str], curves: Mappi
     """Returns charts of all percentiles; ``curves`` has the percentile curves by a result's index."""
     groups: dict[Traffic, list[tuple[int, Result]]] = {}
     for place, result in enumerate(results):
-        if is_latency(result):
+        if isinstance(result.figures, Latency):
             groups.setdefault(traffic(result), []).append((place, result))
     figures = []
     for index, (key, group) in enumerate(groups.items()):

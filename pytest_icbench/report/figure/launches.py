@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import grouped, is_latency, main_figure, main_unit, path_of, short, traffic
+from pytest_icbench.report.axes import grouped, main_figure, main_unit, path_of, short, traffic
 from pytest_icbench.report.figure import theme
 from pytest_icbench.report.figure.figure import CASE, HAS_INTERVAL, RATIO_AS_CHANGE, SERIES, Column, Figure
 from pytest_icbench.report.figure.figures import in_order
@@ -47,15 +46,15 @@ def launch_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figu
         lambda result: (result.dimension, result.metric, traffic(result)),
     )
     drawn = []
-    for (dimension, metric, key), group in groups.items():
+    for (_, metric, key), group in groups.items():
         ordered = in_order(group, order)
         rows = tuple(row for result in ordered for row in _rows(result))
         spread = max(row[4] for row in rows) - min(row[4] for row in rows)
-        drawn.append((spread, dimension, metric, key, ordered, rows))
+        drawn.append((spread, metric, key, ordered, rows))
     drawn.sort(key=lambda item: -item[0])
     figures = []
-    for place, (_, dimension, metric, key, group, rows) in enumerate(drawn[:MOST]):
-        value = "median RTT" if dimension == "latency" else f"rate ({metric})"
+    for place, (_, metric, key, group, rows) in enumerate(drawn[:MOST]):
+        value = group[0].figures.TITLE.format(metric=metric)
         figures.append(
             Figure(
                 id=f"launches-{place}",
@@ -77,16 +76,8 @@ def _values(result: Result) -> list[tuple[int, float]]:
     if main_figure(result) is None:
         return []
     launches = [launch for launch in result.per_launch if launch.invalid is None]
-    values = [(launch.index, _value(launch, latency=is_latency(result))) for launch in launches]
+    values = [(launch.index, result.figures.of_launch(launch)) for launch in launches]
     return [(index, value) for index, value in values if value is not None]
-
-
-def _value(launch: Launch, *, latency: bool) -> float | None:
-    if launch.application is not None:
-        return launch.application.operations_per_second
-    if not latency:
-        return launch.throughput_pps
-    return None if launch.rtt is None else launch.rtt.percentile(0.5)
 
 
 def _rows(result: Result) -> list[tuple[Any, ...]]:

@@ -35,7 +35,7 @@ def loss_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figure
         results: results of both dimensions.
         order: all series of the page.
     """
-    long_runs = [result for result in results if result.loss_event_count is not None and result.duration_s]
+    long_runs = [result for result in results if result.frames.loss_event_count is not None and result.duration_s]
     figures = []
     groups = grouped(long_runs, lambda result: (result.dimension, traffic(result)))
     for place, ((dimension, key), group) in enumerate(groups.items()):
@@ -58,18 +58,20 @@ def loss_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figure
 
 
 def _sum(result: Result) -> str:
-    count = result.loss_event_count or 0
+    count = result.frames.loss_event_count or 0
     if not count:
         return f"no frame lost or refused in {result.duration_s:,.0f} s"
-    kept = len(result.loss_events or ())
+    kept = len(result.frames.loss_events or ())
     rest = f", the first {kept} of them drawn" if kept < count else ""
     events = counted(count, "loss event")
-    return f"{events}{rest}, {result.lost:,} lost, {result.refused:,} refused in {result.duration_s:,.0f} s"
+    return (
+        f"{events}{rest}, {result.frames.lost:,} lost, {result.frames.refused:,} refused in {result.duration_s:,.0f} s"
+    )
 
 
 def _rows(result: Result) -> list[tuple[Any, ...]]:
     head, shown = (result.case, path_of(result)), _sum(result)
-    events = result.loss_events or ()
+    events = result.frames.loss_events or ()
     if not events:
         return [(*head, 0.0, 0.0, 0, 0, None, "none", shown)]
     return [(*head, *_event(event, result.started_at), shown) for event in events]

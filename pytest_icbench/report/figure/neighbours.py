@@ -36,7 +36,7 @@ def neighbour_figures(results: Sequence[Result], order: Sequence[str]) -> list[F
         results: results of all dimensions.
         order: all series of the page.
     """
-    beside = in_order((result for result in results if result.neighbour is not None and result.is_number), order)
+    beside = in_order((result for result in results if result.frames.neighbour is not None and result.is_number), order)
     figures = []
     for place, (key, group) in enumerate(grouped(beside, traffic).items()):
         if rows := tuple(row for result in group for row in _rows(result)):
@@ -48,7 +48,7 @@ def neighbour_figures(results: Sequence[Result], order: Sequence[str]) -> list[F
 
 
 def _rows(result: Result) -> list[tuple[Any, ...]]:
-    assert result.neighbour is not None
+    assert result.frames.neighbour is not None
     path = path_of(result)
     return [
         (
@@ -59,7 +59,7 @@ def _rows(result: Result) -> list[tuple[Any, ...]]:
             *(None if end is None else float(f"{end:.4g}") for end in (ratio.value, ratio.low, ratio.high)),
             f"{short(ratio.value)} times" if excludes_one(ratio) else "no change shown",
         )
-        for name, ratio in result.neighbour.ratios.items()
+        for name, ratio in result.frames.neighbour.ratios.items()
     ]
 
 

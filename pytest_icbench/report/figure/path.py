@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pytest_icbench.model.figures import Application, Latency
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import is_application, is_latency, main_figure, main_unit, number, short
+from pytest_icbench.report.axes import main_figure, main_unit, number, short
 from pytest_icbench.report.figure import theme
 from pytest_icbench.report.figure.figure import CASE, Column, Figure
 from pytest_icbench.report.overview import REFERENCES
@@ -70,12 +71,12 @@ def path_chart(result: Result) -> Figure | None:
 
 def _limit(result: Result) -> str:
     """Returns what limited the rate and why, and whether the rate is a floor."""
-    if is_latency(result) or not result.is_number:
+    if not (result.figures.HAS_LIMIT and result.is_number):
         return ""
     if result.bottleneck == "unknown":
         return f"Limit: unknown, {result.bottleneck_evidence}." if result.bottleneck_evidence else ""
     evidence = f", {result.bottleneck_evidence}" if result.bottleneck_evidence else ""
-    pps = number(result, result.throughput_pps)
+    pps = number(result, result.frames.throughput_pps)
     floor = f" So the rate is at least {mpps(pps)} Mpps." if result.at_least and pps is not None else ""
     return f"Limit: {result.bottleneck}{evidence}.{floor}"
 
@@ -108,11 +109,11 @@ def _parts(result: Result) -> list[_Part]:
 
 def _limits(result: Result) -> set[str]:
     """Returns the stations that limited the rate: of two rings and of two ends the one that the counters name."""
-    if is_latency(result) or not result.is_number:
+    if not (result.figures.HAS_LIMIT and result.is_number):
         return set()
     if result.bottleneck == "ring":
         return {"ring out" if "lost" in result.bottleneck_evidence else "ring in"}
-    if result.bottleneck == "endpoint" and is_application(result):
+    if result.bottleneck == "endpoint" and isinstance(result.figures, Application):
         return {"sender", "receiver"}
     if result.bottleneck == "endpoint":
         return {"receiver" if "receiver" in result.bottleneck_evidence else "sender"}
@@ -126,10 +127,9 @@ def _ends(result: Result, limits: set[str]) -> tuple[_Part, _Part]:
     cpus = _mapping(result.treatment.get("cpus"))
     every = [int(cpu) for cpu in cpus.get("endpoints") or () if isinstance(cpu, int)]
     path = FramePath(result.point.pairs)
-    names = loops = roles = ("sender", "receiver")
-    if is_latency(result) or is_application(result):
-        names = ("client", "server")
-    elif result.point.directions > 1:
+    names, loops = result.figures.ENDS, ("sender", "receiver")
+    roles = loops
+    if result.point.directions > 1:
         names, loops = ("duplex end",) * 2, ("sender",) * 2  # whose loop also receives
     ends = []
     sides = (path.leaders, path.followers)
@@ -140,13 +140,13 @@ def _ends(result: Result, limits: set[str]) -> tuple[_Part, _Part]:
         shared = " (shared)" if shares_cpus(result) else ""
         where = f"CPU {_listed(side_cpus)}{shared}" if side_cpus else ""
         yields = f"yields every {cpus['yield_every']} polls" if cpus.get("yield_every") else ""
-        cycles = number(result, getattr(result, f"{loop}_cycles_per_packet"))
+        cycles = number(result, result.estimate(f"{loop}_cycles_per_packet"))
         details = (
             ", ".join(filter(None, (result.point.api or "", where))),
             yields,
             "" if cycles is None else f"{cycles:,.0f} cycles a frame",
         )
-        busy = number(result, getattr(result, f"{loop}_busy_share"))
+        busy = number(result, result.value(f"{loop}_busy_share"))
         ends.append(_Part("box", title, tuple(filter(None, details)), busy, role in limits))
     return ends[0], ends[1]
 
@@ -156,7 +156,7 @@ def _switch(result: Result, *, limit: bool) -> _Part:
     cpus = [cpu for cpu in _mapping(result.treatment.get("cpus")).get("switch") or () if isinstance(cpu, int)]
     version = str(switch.get("version") or "")
     dpdk = str(result.treatment.get("dpdk") or "")
-    cycles = number(result, result.cycles_per_packet)
+    cycles = number(result, result.frames.cycles_per_packet)
     busy = [launch.busy_share for launch in result.per_launch if launch.busy_share is not None]
     workers = f"{len(cpus)} worker{'s' if len(cpus) > 1 else ''}, CPU {_listed(cpus)}" if cpus else ""
     details = (
@@ -199,24 +199,27 @@ def _function(result: Result) -> list[_Part]:
 
 def _arrows(result: Result) -> tuple[str, str]:
     """Returns what was sent and refused, and what was received and lost."""
-    refused, full = f"refused {_count(result.refused)}", sum(launch.total("tx_full") for launch in result.per_launch)
+    refused, full = (
+        f"refused {_count(result.frames.refused)}",
+        sum(launch.total("tx_full") for launch in result.per_launch),
+    )
     if full:
         refused += f", {_count(full)} times full"
-    if is_application(result):
+    if isinstance(result.figures, Application):
         return "asks", operations_text(result)
-    if is_latency(result):
-        p50 = number(result, result.rtt_p50_ns)
-        asked = "" if result.offered_pps is None else f"{short(result.offered_pps)} requests/s, "
+    if isinstance(result.figures, Latency):
+        p50 = number(result, result.round_trips.rtt_p50_ns)
+        asked = "" if result.frames.offered_pps is None else f"{short(result.frames.offered_pps)} requests/s, "
         answered = "" if p50 is None else f"RTT p50 {short(p50 / 1e3)} µs, "
-        return f"{asked}{refused}", f"{answered}{_count(result.rtt_lost)} never answered"
-    pps = number(result, result.throughput_pps)
-    lost = f"lost {_count(result.lost)}"
-    if result.sent:
-        lost += f" ({result.lost / result.sent:.2%})" if result.lost else ""
-    lost += f", denied {_count(result.denied)}" if result.denied else ""
+        return f"{asked}{refused}", f"{answered}{_count(result.round_trips.rtt_lost)} never answered"
+    pps = number(result, result.frames.throughput_pps)
+    lost = f"lost {_count(result.frames.lost)}"
+    if result.frames.sent:
+        lost += f" ({result.frames.lost / result.frames.sent:.2%})" if result.frames.lost else ""
+    lost += f", denied {_count(result.frames.denied)}" if result.frames.denied else ""
     if pps is None:
         return refused, lost
-    sent = pps * result.sent / result.received if result.received else pps
+    sent = pps * result.frames.sent / result.frames.received if result.frames.received else pps
     if ways := each_way(result):
         return f"{mpps(sent)} Mpps sent both ways at once, {refused}", f"{mpps(pps)} Mpps received: {ways}"
     return f"{mpps(sent)} Mpps sent, {refused}", f"{mpps(pps)} Mpps received, {lost}"

@@ -14,6 +14,7 @@ from importlib.resources import files
 from typing import Any
 
 from pytest_icbench.model.case import CANDIDATE_KEY, MODE_KEY
+from pytest_icbench.model.figures import Search, Throughput
 from pytest_icbench.model.result import Result
 
 #: Shown with every published value.
@@ -79,7 +80,7 @@ def stated(result: Result) -> list[Stated]:
     published = []
     for entry in _data()["figures"]:
         axes = {**_DEFAULTS, **entry["at"]}
-        if result.metric != entry["metric"] or result.dimension != "throughput":
+        if result.metric != entry["metric"] or not isinstance(result.figures, Throughput | Search):
             continue
         if all(_axis(result, name) == value for name, value in axes.items()):
             source = entry["row"][0]

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
 
+from pytest_icbench.model.figures import Latency, Search, Throughput
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.apart import told_apart
-from pytest_icbench.report.axes import hosts_apart, is_latency
+from pytest_icbench.report.axes import hosts_apart, of_kind
 from pytest_icbench.report.changes import comparisons
 from pytest_icbench.report.figure import (
     births,
@@ -68,12 +69,14 @@ class Content:
     @cached_property
     def rates(self) -> list[Result]:
         """The results of throughput."""
-        return [result for result in self.results if result.dimension == "throughput"]
+        return of_kind(self.results, Throughput) + of_kind(self.results, Search)
 
     @cached_property
     def curves(self) -> dict[int, latency.Curve]:
         """The percentile curves by a result's index in ``results``."""
-        return {place: curve_of(result) for place, result in enumerate(self.results) if is_latency(result)}
+        return {
+            place: curve_of(result) for place, result in enumerate(self.results) if isinstance(result.figures, Latency)
+        }
 
 
 class Section(NamedTuple):

@@ -68,7 +68,7 @@ class _Rates:
     kind: str
     title: str
     axis: _Axis
-    value: Callable[[Result], Estimate | None] = lambda result: result.throughput_pps
+    value: Callable[[Result], Estimate | None] = lambda result: result.frames.throughput_pps
     unit: str = "Mpps"
     factor: float = 1e-6
     wanted: Callable[[Result], bool] = lambda _: True
@@ -135,7 +135,7 @@ _BY_SIZE = (
         "size",
         "{metric} in Gbit/s",
         _SIZES,
-        lambda result: result.throughput_gbps,
+        lambda result: result.frames.throughput_gbps,
         "Gbit/s",
         1.0,
         published=gbps_per_pps,
@@ -148,7 +148,7 @@ _BY_PAIRS = (
         "pairs",
         "Mean of the pairs (M) against pairs",
         _NUMBERS,
-        lambda item: item.throughput_per_pair_pps,
+        lambda item: item.frames.throughput_per_pair_pps,
     ),
     _Rates(
         "pairs-{}-t",
@@ -166,7 +166,7 @@ _MEAN_BY_SIZE = (
         "pairs",
         "Mean of the pairs (M) against packet size",
         _SIZES,
-        lambda result: result.throughput_per_pair_pps,
+        lambda result: result.frames.throughput_per_pair_pps,
         "Mpps a pair",
         wanted=lambda result: result.point.pairs > 1,
     ),
@@ -177,7 +177,7 @@ _GBPS_BY_PAIRS = (
         "pairs",
         "Total (T) in Gbit/s against pairs",
         _NUMBERS,
-        lambda result: result.throughput_gbps,
+        lambda result: result.frames.throughput_gbps,
         "Gbit/s",
         1.0,
         wanted=lambda result: result.point.remote,

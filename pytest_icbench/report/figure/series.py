@@ -10,10 +10,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pytest_icbench.model.figures import Latency
 from pytest_icbench.model.launch import Launch, Window
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import is_latency
 from pytest_icbench.stats.quantiles import SAMPLES_BEYOND, merge
 
 #: Number of windows of a case above which neighbours are merged.
@@ -64,18 +64,18 @@ def windows_of(measurement: Measurement) -> Windows | None:
     launches = [launch for launch in measurement.per_launch if any(window.kept for window in launch.windows)]
     if not launches:
         return None
-    latency = measurement.dimension == "latency"
+    of_trips = measurement.figures.LESS_IS_BETTER
     begin = min(launch.started_at for launch in launches)
     points, disturbed = [], []
     for launch in launches:
         columns = _columns(launch)
-        values = [_median_rtt(column) if latency else _rate(column) for column in columns]
+        values = [_median_rtt(column) if of_trips else _rate(column) for column in columns]
         step = columns[0][0].duration_ns / 1e9
         points.append((launch.index, round(launch.started_at - begin, 3), round(step, 6), tuple(values)))
         disturbed.append(
             tuple(place for place, column in enumerate(columns) if any(window.disturbed for window in column))
         )
-    return thinned(Windows("us" if latency else "kpps", tuple(points), tuple(disturbed)), MOST_POINTS)
+    return thinned(Windows("us" if of_trips else "kpps", tuple(points), tuple(disturbed)), MOST_POINTS)
 
 
 def _columns(launch: Launch) -> list[list[Window]]:
@@ -126,7 +126,7 @@ def curve_of(result: Result) -> list[tuple[float, float]]:
 
     At least ten requests lie beyond a percentile, and lost requests count as slower than any answered one.
     """
-    if not is_latency(result) or not result.is_number:
+    if not isinstance(result.figures, Latency) or not result.is_number:
         return []
     merged = merge([launch.rtt for launch in result.per_launch if launch.rtt is not None])
     if merged is None or not merged.count:

@@ -63,7 +63,7 @@ def totals_by_number(results: Sequence[Result], order: Sequence[str]) -> list[Fi
     figures = []
     equal = [result for result in results if len(set(result.point.contracts)) == 1]
     for place, (key, group) in enumerate(grouped(equal, _together).items()):
-        lines = (row(result, result.point.pairs, result.throughput_pps, 1e-6) for result in group)
+        lines = (row(result, result.point.pairs, result.frames.throughput_pps, 1e-6) for result in group)
         kept = zip(group, lines, strict=True)
         rows = tuple(
             sorted(

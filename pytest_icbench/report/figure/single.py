@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pytest_icbench.model.figures import Latency
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import METRIC_NAMES, Traffic, grouped, is_latency, maxima, number, path_of, traffic
+from pytest_icbench.report.axes import METRIC_NAMES, Traffic, grouped, maxima, number, of_kind, path_of, traffic
 from pytest_icbench.report.figure.delay import covered
 from pytest_icbench.report.figure.figure import Column, Figure
 from pytest_icbench.report.figure.figures import OFFERED, SIZE, best_text, finding, published_rows, row, scaled
@@ -43,7 +44,7 @@ def one_load(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
         results: results of throughput.
         order: all series of the page.
     """
-    fixed = [result for result in results if result.metric == "fixed" and result.loss_event_count is None]
+    fixed = [result for result in results if result.metric == "fixed" and result.frames.loss_event_count is None]
     figures = []
     for place, group in enumerate(grouped(fixed, _any_rate).values()):
         paths = [path_of(result) for result in group]
@@ -62,7 +63,7 @@ def one_time(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
         results: results of both dimensions.
         order: all series of the page.
     """
-    times = [result for result in results if is_latency(result)]
+    times = of_kind(results, Latency)
     several = covered(results)
     figures = []
     for place, group in enumerate(grouped(times, lambda item: traffic(item)._replace(packet_size=0)).values()):
@@ -95,7 +96,10 @@ def _figure(
 
 
 def _time(result: Result, x: float) -> tuple[Any, ...] | None:
-    point, p99 = row(result, x, result.rtt_p50_ns, 1e-3, least=False), number(result, result.rtt_p99_ns)
+    point, p99 = (
+        row(result, x, result.round_trips.rtt_p50_ns, 1e-3, least=False),
+        number(result, result.round_trips.rtt_p99_ns),
+    )
     return None if point is None else (*point, scaled(p99, 1e-3))
 
 
@@ -105,10 +109,10 @@ def _any_rate(result: Result) -> Traffic:
 
 def _offered(result: Result) -> float:
     pps = result.point.rate.pps
-    return (result.offered_pps or 0.0) / 1e6 if pps is None else pps * result.point.senders / 1e6
+    return (result.frames.offered_pps or 0.0) / 1e6 if pps is None else pps * result.point.senders / 1e6
 
 
 def _rate(result: Result, x: float) -> list[tuple[Any, ...]]:
     """Returns the measured and the published rates of a result; published ones without a measured one are left out."""
-    point = row(result, x, result.throughput_pps, 1e-6)
+    point = row(result, x, result.frames.throughput_pps, 1e-6)
     return [] if point is None else [point, *published_rows(result, x, 1e-6)]

@@ -142,7 +142,7 @@ def _statements(page: Page) -> str:
     for result, anchor in zip(hosts_apart(page.results), page.anchors, strict=True):
         case = Link(result.case + (f" ({result.host})" if result.host else ""), anchor)
         for publication in published.stated(result):
-            pps = number(result, result.throughput_pps)
+            pps = number(result, result.frames.throughput_pps)
             at_least = "≥ " if result.at_least else ""
             measured = "" if pps is None else f"{at_least}{pps / 1e6:.4g} Mpps"
             rows.append((publication.row, case, measured, f"{publication.value / 1e6:.4g} Mpps", publication.source))

@@ -16,12 +16,13 @@ from pytest_icbench.gate.entry import MOST_SESSIONS
 from pytest_icbench.gate.margins import Margins
 from pytest_icbench.gate.waivers import Waiver
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.store import baselines, waivers
 from tests.baselines import HOST, entry, keep_sessions, measured, scaled
 
-BIG = Case("ovs", traffic=Traffic(1500))
+BIG = Case("ovs", Frames(Traffic(1500)))
 
 
 @pytest.fixture(autouse=True)

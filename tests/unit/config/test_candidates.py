@@ -17,6 +17,7 @@ from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.candidate import Candidate, candidate_key
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Application
 from pytest_icbench.model.replaced import Replaced
 from pytest_icbench.model.toml import TomlFile
 from pytest_icbench.testbed.candidates import Candidates
@@ -182,7 +183,7 @@ def test_a_candidate_takes_the_place_of_the_cases_that_have_what_it_replaces() -
         "linux-bridge:f-via:nat-64B-b32-1vs1-Rmax",
     ]
     assert api.concerns(Case("linux-bridge"))
-    assert not api.concerns(Case("linux-bridge", app="redis"))
+    assert not api.concerns(Case("linux-bridge", Application("redis")))
 
 
 def test_a_candidate_that_no_case_has_is_refused() -> None:
@@ -194,7 +195,7 @@ def test_a_candidate_that_no_case_has_is_refused() -> None:
     with pytest.raises(
         UsageError, match="no selected case sends frames of the workload: select one that does, or leave"
     ):
-        check_variants(api, [Case("ovs", app="redis")])
+        check_variants(api, [Case("ovs", Application("redis"))])
 
 
 def test_a_base_is_the_case_without_its_candidate() -> None:

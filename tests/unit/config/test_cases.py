@@ -17,6 +17,7 @@ from pytest_icbench.config.options import Options
 from pytest_icbench.driver.switch.kernel.veth import VethLink
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import SOCKET_APIS, Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.plugin.order import grouped
@@ -147,7 +148,7 @@ def test_a_switch_that_is_by_name_only_is_in_no_group() -> None:
 
 
 def test_a_frame_that_the_api_cannot_carry_is_told() -> None:
-    longest, longer = (Case("truth", api="xdp", traffic=Traffic(size)) for size in (3844, 3845))
+    longest, longer = (Case("truth", Frames(Traffic(size)), api="xdp") for size in (3844, 3845))
     assert unsupported_reason(longest, VethLink, 256) is None
     assert unsupported_reason(replace(longer, api="raw"), VethLink, 256) is None
     reason = unsupported_reason(longer, VethLink, 256)
@@ -249,7 +250,7 @@ def test_a_port_kind_that_carries_less_is_named(monkeypatch: pytest.MonkeyPatch)
         ("vf", "1024 bytes are more than card's port vf carries; take packet sizes up to 512"),
         (None, None),
     ):
-        assert unsupported_reason(Case("card", port=port, traffic=Traffic(1024)), cast(Any, _Card), 256) == reason
+        assert unsupported_reason(Case("card", Frames(Traffic(1024)), port=port), cast(Any, _Card), 256) == reason
 
 
 def test_a_port_kind_and_an_api_that_do_not_go_together() -> None:
@@ -351,11 +352,11 @@ def test_a_program_of_a_function_is_known_by_its_name() -> None:
 def test_what_no_host_can_run() -> None:
     assert unsupported_reason(Case("poll"), SWITCHES["poll"], 256) is None
     assert "1519 bytes are more than poll carries" in str(
-        unsupported_reason(Case("poll", traffic=Traffic(1519)), SWITCHES["poll"], 256)
+        unsupported_reason(Case("poll", Frames(Traffic(1519))), SWITCHES["poll"], 256)
     )
     assert "poll takes at most 1 pair, not 2" in str(unsupported_reason(Case("poll", pairs=2), SWITCHES["poll"], 256))
     assert "does not fit into a ring of 256" in str(
-        unsupported_reason(Case("bridge", burst=257), SWITCHES["bridge"], 256)
+        unsupported_reason(Case("bridge", Frames(burst=257)), SWITCHES["bridge"], 256)
     )
 
 

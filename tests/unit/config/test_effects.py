@@ -11,10 +11,11 @@ import pytest
 from pytest_icbench.config.effects import without_effect
 from pytest_icbench.config.options import Options
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Application, Startup
 from pytest_icbench.plugin.functions import components_of, options_without_effect
 
-BIRTH = Case("veth", dimension="birth", birth="netns:10")
-REDIS = Case("veth", dimension="application", app="redis")
+BIRTH = Case("veth", Startup("netns:10"), dimension="birth")
+REDIS = Case("veth", Application("redis"), dimension="application")
 PLAIN, WIRE = Case("veth"), Case("veth", function="wire")
 
 

@@ -17,6 +17,7 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import decode, encode
 from pytest_icbench.model.endpoint import Address
 from pytest_icbench.model.endpoint_spec import EndpointSpec, default_endpoint_specs
+from pytest_icbench.model.load import Application
 
 #: Two pairs, one of them across two hosts.
 GOOD = """\
@@ -303,7 +304,7 @@ def test_applications_are_what_a_container_may_run() -> None:
 
 
 def test_real_applications_are_not_in_a_topology() -> None:
-    reason = default(1).unsupported_reason(Case("veth", dimension="application", app="redis"))
+    reason = default(1).unsupported_reason(Case("veth", Application("redis"), dimension="application"))
     assert reason == "a topology is for the workload's frames, not for redis: leave out --icbench-topology"
 
 

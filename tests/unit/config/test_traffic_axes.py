@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from pytest_icbench.config.options import Options
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.trace import Trace
 from pytest_icbench.model.traffic import Traffic
@@ -41,7 +41,7 @@ def test_a_bad_mix_is_refused(mix: str, sentence: str) -> None:
 
 
 def test_a_mix_needs_a_path_for_its_longest_frame() -> None:
-    reason = unsupported_reason(Case("poll", traffic=Traffic.of_mix("aai")), SWITCHES["poll"], 256)
+    reason = unsupported_reason(Case("poll", Frames(Traffic.of_mix("aai"))), SWITCHES["poll"], 256)
     assert reason == "9000 bytes are more than poll carries; take packet sizes up to 1518"
 
 
@@ -68,7 +68,7 @@ def test_flows_are_an_axis_of_their_own() -> None:
 def test_endpoints_that_cannot_have_flows(
     api: str | None, flows: str | None, dimension: Any, reason: str | None
 ) -> None:
-    case = Case("bridge", traffic=Traffic(flows=flows), api=api, dimension=dimension)
+    case = Case("bridge", Frames(Traffic(flows=flows)), api=api, dimension=dimension)
     found = unsupported_reason(case, SWITCHES["bridge"], 256)
     assert found is None if reason is None else found is not None and found.startswith(reason)
 
@@ -97,18 +97,18 @@ def test_directions_are_an_axis_of_their_own() -> None:
     ],
 )
 def test_what_cannot_go_both_ways_at_once(axes: dict[str, Any], reason: str | None) -> None:
-    case = Case("bridge", traffic=Traffic(both=True), api="raw", **axes)
+    case = Case("bridge", Frames(Traffic(both=True)), api="raw", **axes)
     found = unsupported_reason(case, SWITCHES["bridge"], 256)
     assert found is None if reason is None else found is not None and found.startswith(reason)
-    assert unsupported_reason(replace(case, traffic=Traffic()), SWITCHES["bridge"], 256) is None
+    assert unsupported_reason(case.sending(traffic=Traffic()), SWITCHES["bridge"], 256) is None
 
 
 def test_each_end_that_sends_is_a_sender() -> None:
     both = Traffic(both=True)
-    assert [Case("ovs", traffic=t, pairs=2).senders for t in (Traffic(), both)] == [2, 4]
+    assert [Case("ovs", Frames(t), pairs=2).senders for t in (Traffic(), both)] == [2, 4]
     # A preflight asks and answers, whatever the case does.
-    assert Case("ovs", traffic=both, pairs=2, dimension="latency").senders == 2
-    assert Case.from_dict(Case("ovs", traffic=both).to_dict()) == Case("ovs", traffic=both)
+    assert Case("ovs", Frames(both), pairs=2, dimension="latency").senders == 2
+    assert Case.from_dict(Case("ovs", Frames(both)).to_dict()) == Case("ovs", Frames(both))
     assert "direction" not in Case("ovs").to_dict()
 
 
@@ -118,9 +118,9 @@ def test_queues_are_an_axis_of_their_own() -> None:
         "poll-64B-f64k-both-q2-b32-1vs1-Rmax",
     ]
     assert ids(Options(switch=("dpdk",), queues=(4,)), mix="simple", queues=2) == ["poll-simple-q4-b32-1vs1-Rmax"]
-    case = Case("ovs", traffic=Traffic(queues=2))
+    case = Case("ovs", Frames(Traffic(queues=2)))
     assert Case.from_dict(case.to_dict()) == case
-    assert case.rig_key != replace(case, traffic=Traffic()).rig_key
+    assert case.rig_key != case.sending(traffic=Traffic()).rig_key
     assert "queues" not in Case("ovs").to_dict()
     for value in (0, 17):
         with pytest.raises(UsageError, match=rf"^t: icbench marker: queues: {value} is outside 1 to 16 queue pairs$"):
@@ -147,7 +147,7 @@ def test_queues_are_an_axis_of_their_own() -> None:
     ],
 )
 def test_what_has_no_queues(switch: str, axes: dict[str, Any], flows: str | None, reason: str | None) -> None:
-    case = Case(switch, traffic=Traffic(flows=flows, queues=2), **axes)
+    case = Case(switch, Frames(Traffic(flows=flows, queues=2)), **axes)
     found = unsupported_reason(case, builtin_switches()[switch], 256)
     assert found is None if reason is None else found is not None and found.startswith(reason)
 
@@ -178,7 +178,7 @@ def test_headers_are_an_axis_of_their_own() -> None:
     ],
 )
 def test_endpoints_that_cannot_have_headers(api: str | None, header: str | None, size: int, reason: str | None) -> None:
-    case = Case("bridge", traffic=Traffic(size, header=header), api=api)
+    case = Case("bridge", Frames(Traffic(size, header=header)), api=api)
     found = unsupported_reason(case, SWITCHES["bridge"], 256)
     assert found is None if reason is None else found is not None and found.startswith(reason)
 
@@ -195,5 +195,5 @@ def test_endpoints_that_cannot_have_headers(api: str | None, header: str | None,
 )
 def test_switches_that_cannot_have_headers(traits: dict[str, Any], header: str, reason: str | None) -> None:
     cls = type("Other", (SWITCHES["poll"],), traits)
-    found = unsupported_reason(Case("poll", traffic=Traffic(128, header=header)), cls, 256)
+    found = unsupported_reason(Case("poll", Frames(Traffic(128, header=header))), cls, 256)
     assert found is None if reason is None else found is not None and found.startswith(reason)

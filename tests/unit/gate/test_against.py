@@ -18,6 +18,7 @@ from pytest_icbench.gate.waivers import Waiver
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.circumstances import DEFAULT
 from pytest_icbench.model.launch import Launch
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.stats.quantiles import Histogram
@@ -108,7 +109,7 @@ def test_the_message_has_the_change_its_interval_and_what_was_allowed() -> None:
 
 def test_no_such_case() -> None:
     assert judged(measured()).verdict == "NO_BASELINE"
-    assert judged(measured(), entry(Case("ovs", traffic=Traffic(128)))).verdict == "NO_BASELINE"
+    assert judged(measured(), entry(Case("ovs", Frames(Traffic(128))))).verdict == "NO_BASELINE"
     assert judged(measured(), latency_entry(20e3)).verdict == "NO_BASELINE"
     # A limit that holds is no comparison; one that is missed is a regression all the same.
     assert judged(measured(), toml='["*"]\nmin_throughput_pps = 1').verdict == "NO_BASELINE"

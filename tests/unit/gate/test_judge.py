@@ -17,11 +17,13 @@ from pytest_icbench.gate.judge import Policy, enforce, judge
 from pytest_icbench.gate.limits import BOOKKEEPING, LIMITABLE, Limit
 from pytest_icbench.gate.thresholds import load, parse
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.long_run import BackToBack
-from pytest_icbench.model.measurement import ESTIMATES, Measurement
+from pytest_icbench.model.measurement import ESTIMATES, FLAT_FIELDS
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
-from pytest_icbench.model.trials import Search
+from pytest_icbench.model.trials import SearchLog
+from pytest_icbench.stats.quantiles import Estimate
 from tests.measurements import measurement
 
 
@@ -82,13 +84,13 @@ def test_an_estimate_without_an_interval_does_not_tell() -> None:
 )
 def test_at_least_can_hold_a_limit_but_not_miss_it(kind: Literal["min", "max"], value: float, verdict: str) -> None:
     """A search that ended at what the senders can offer: the device does this, and perhaps more."""
-    search = Search("csit", 0.0, 0.5, 0.005, 1, 1, 21, 1e4, 5e6, "reference", True, "the greatest load passes")
+    search = SearchLog("csit", 0.0, 0.5, 0.005, 1, 1, 21, 1e4, 5e6, "reference", True, "the greatest load passes")
     found = measurement(lower_bound=True, search=search, throughput_pps_low=5e6, throughput_pps_high=None)
     judgement = judge(found, [limit(kind, value)])
     assert judgement.verdict == verdict
     assert "5 Mpps (at least)" in judgement.message()
     assert "inf" not in judgement.message()
-    bound = dataclasses.replace(found, search_lower_pps=5e6)
+    bound = found.with_figures(search_lower_pps=5e6)
     judgement = judge(bound, [limit(kind, value, "search_lower_pps")])
     assert judgement.verdict == verdict
     assert ("the search ended at what the senders can offer" in judgement.message()) == (verdict == "INCONCLUSIVE")
@@ -163,7 +165,13 @@ def test_invalid_comes_before_every_limit() -> None:
 
 def test_the_message_of_a_regression() -> None:
     case = Case(
-        "linux-bridge", api="raw-mmsg", traffic=Traffic(1500), switch_cores=12, blocking=True, touch=True, pairs=16
+        "linux-bridge",
+        Frames(Traffic(1500)),
+        api="raw-mmsg",
+        switch_cores=12,
+        blocking=True,
+        touch=True,
+        pairs=16,
     )
     with pytest.raises(Regression) as caught:
         enforce(judge(measurement(case, bottleneck="endpoint", bottleneck_evidence="ring full"), [limit("min", 7e6)]))
@@ -174,8 +182,8 @@ def test_the_message_of_a_regression() -> None:
 
 
 def test_every_number_of_a_measurement_can_be_limited_or_is_bookkeeping() -> None:
-    fields = {field.name: str(field.type) for field in dataclasses.fields(Measurement)}
-    numbers = {name for name, kind in fields.items() if kind.removesuffix(" | None") in ("int", "float", "Estimate")}
+    kinds = [kind | None for kind in (int, float, Estimate)] + [int, float]
+    numbers = {name for name, kind in FLAT_FIELDS.items() if kind in kinds}
     assert set(LIMITABLE) == numbers - BOOKKEEPING | {"back_to_back_frames"}  # a property
     assert numbers >= BOOKKEEPING
 
@@ -203,7 +211,7 @@ def test_every_limit_is_found_by_its_dimension_and_judged(dimension: Literal["th
 def test_what_only_some_measurements_have_can_be_limited(
     name: str, kind: Literal["min", "max"], value: float, changed: dict[str, Any]
 ) -> None:
-    search = Search("csit", 0.0, 0.5, 0.005, 1, 1, 21, 1e4, 5e6, "reference", True, "the greatest load passes")
+    search = SearchLog("csit", 0.0, 0.5, 0.005, 1, 1, 21, 1e4, 5e6, "reference", True, "the greatest load passes")
     of_latency = LIMITABLE[name] == ("latency",)
     case = Case("ovs", dimension="latency" if of_latency else "throughput")
     for end in ("low", "high"):
@@ -305,7 +313,7 @@ def test_a_file_that_is_no_text(tmp_path: Path) -> None:
 
 
 def test_no_verdict_about_loss_at_a_rate_that_was_not_offered() -> None:
-    found = measurement(Case("ovs", rate=Rate(10**6)), generator_bound=True, lost=0)
+    found = measurement(Case("ovs", Frames(rate=Rate(10**6))), generator_bound=True, lost=0)
     judgement = judge(found, [limit("max", 0, "lost")])
     assert judgement.verdict == "INCONCLUSIVE"
     assert (judgement.findings[0].reason, judgement.findings[0].name) == ("bound", "lost")

@@ -13,9 +13,10 @@ from pytest_icbench.gate.entry import Baseline, Entry, entry_of
 from pytest_icbench.gate.judge import Judgement, Policy, judge
 from pytest_icbench.gate.margins import Margins
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
-from pytest_icbench.model.trials import Search
+from pytest_icbench.model.trials import SearchLog
 from pytest_icbench.store.baseline_file import read, write
 from tests.baselines import measured
 
@@ -31,7 +32,7 @@ SEARCHES = (544e3, 542e3, 520e3, 549e3, 544e3)
 
 def searched(pps: float, **changed: Any) -> Measurement:
     bounds = {"throughput_pps": pps, "throughput_pps_low": pps, "throughput_pps_high": pps * 1.005}
-    case = Case("ovs", rate=Rate(loss_ratio=0.0))
+    case = Case("ovs", Frames(rate=Rate(loss_ratio=0.0)))
     return measured(case, per_launch=(), **{"metric": "ndr", **bounds, **changed})
 
 
@@ -54,8 +55,8 @@ def searches(*pps: float, **changed: Any) -> Entry:
     return first
 
 
-def calibrated(greatest_pps: float | None = 2e6, on: str | None = "reference") -> Search:
-    return Search("csit", 0.0, 0.5, 0.005, 0.2, 1.0, 21.0, 1e3, greatest_pps, on, True, None)
+def calibrated(greatest_pps: float | None = 2e6, on: str | None = "reference") -> SearchLog:
+    return SearchLog("csit", 0.0, 0.5, 0.005, 0.2, 1.0, 21.0, 1e3, greatest_pps, on, True, None)
 
 
 @pytest.mark.parametrize("place", [0, 1, 3, 4])

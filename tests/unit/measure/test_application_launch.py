@@ -19,13 +19,14 @@ from pytest_icbench.measure.summary.summarize import Surroundings, summarize
 from pytest_icbench.model.application import ApplicationLoad, ApplicationRun, ClientFigures
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
+from pytest_icbench.model.load import Application
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rig import LaunchPlan, Polled, Question, Usage
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.switch_facts import Busy
 from tests.unit.scripted_rig import ScriptedRig
 
-CASE = Case("veth", app="redis", dimension="application")
+CASE = Case("veth", Application("redis"), dimension="application")
 SETTINGS = Settings(duration_s=1.0)
 HEAD = (
     '"test","rps","avg_latency_ms","min_latency_ms","p50_latency_ms","p95_latency_ms","p99_latency_ms","max_latency_ms"'
@@ -193,14 +194,14 @@ def test_the_measurement_has_operations_times_and_costs() -> None:
     rigs = [Rig(rps=10_000.0 + 10 * number) for number in range(6)]
     result = measured(*map(launched, rigs))
     assert result.metric == "closed-loop"
-    assert result.throughput_pps is None
-    assert result.operations_per_second == pytest.approx(10_025, abs=1)
-    assert result.operations_per_second is not None
-    assert result.operations_per_second.low is not None
-    assert result.operations_per_second.low < 10_025
-    assert result.response_p99_ns == pytest.approx(300_000)
-    assert result.server_cpu_ns_per_operation == pytest.approx(400_000_000 / 10_025, rel=0.01)
-    assert result.server_cycles_per_operation == pytest.approx(800_000_000 / 10_025, rel=0.01)
+    assert result.frames.throughput_pps is None
+    assert result.application.operations_per_second == pytest.approx(10_025, abs=1)
+    assert result.application.operations_per_second is not None
+    assert result.application.operations_per_second.low is not None
+    assert result.application.operations_per_second.low < 10_025
+    assert result.application.response_p99_ns == pytest.approx(300_000)
+    assert result.application.server_cpu_ns_per_operation == pytest.approx(400_000_000 / 10_025, rel=0.01)
+    assert result.application.server_cycles_per_operation == pytest.approx(800_000_000 / 10_025, rel=0.01)
     again = Measurement.from_json(result.to_json())
     assert again == result
     assert repr(result).startswith("<Measurement veth-app:redis-1vs1-Rmax: operations_per_second 10.03k")

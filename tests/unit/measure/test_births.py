@@ -10,6 +10,7 @@ from pytest_icbench.measure.summary.births import growth, summarize_births
 from pytest_icbench.measure.summary.summarize import Surroundings
 from pytest_icbench.model.birth import Births, Idle
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Startup
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import Verdict
@@ -19,16 +20,16 @@ def measured(times: tuple[int, ...], *, asked: int, failure: str | None = None) 
     idle = (Idle(len(times), len(times) * 300_000, len(times) * 0.001),) if times else ()
     births = Births("netns", asked, times, process_ns=times, idle=idle)
     around = Surroundings(placement="cooperative", endpoints=())
-    case = Case("veth", dimension="birth", birth=f"netns:{asked}")
+    case = Case("veth", Startup(f"netns:{asked}"), dimension="birth")
     return summarize_births(case, Settings(), births, around, failure=failure, started_at=1.0, duration_s=2.0)
 
 
 def test_figures_are_of_one_container() -> None:
     result = measured((7_000_000,) * 20, asked=20)
-    assert result.birth_ns == pytest.approx(7e6)
-    assert result.birth_growth == 1.0
-    assert result.birth_memory_bytes == pytest.approx(300_000)
-    assert result.birth_cpu_share == pytest.approx(0.001)
+    assert result.startup.birth_ns == pytest.approx(7e6)
+    assert result.startup.birth_growth == 1.0
+    assert result.startup.birth_memory_bytes == pytest.approx(300_000)
+    assert result.startup.birth_cpu_share == pytest.approx(0.001)
     assert result.verdict is None
 
 
@@ -42,13 +43,13 @@ def test_what_was_there_before_a_failure_is_kept() -> None:
     result = measured((5,) * 730, asked=1000, failure="no further process is allowed")
     assert (result.verdict, result.reason) == (Verdict.INVALID, "unborn")
     assert result.evidence == "container 731 of 1,000 did not come up: no further process is allowed"
-    assert result.births is not None
-    assert len(result.births.total_ns) == 730
+    assert result.startup.births is not None
+    assert len(result.startup.births.total_ns) == 730
 
 
 def test_none_at_all_is_a_result_too() -> None:
     result = measured((), asked=5, failure="no memory")
-    assert result.birth_ns is None
+    assert result.startup.birth_ns is None
     assert result.evidence == "container 1 of 5 did not come up: no memory"
 
 

@@ -13,13 +13,14 @@ from pytest_icbench.measure.launch.validity import generator_bound
 from pytest_icbench.measure.recompute import recounted
 from pytest_icbench.measure.strategy.soak import loss_events
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.report import remarks
 from tests.unit.scripted_rig import FAST, FRAMES, ScriptedRig, one, run, silent_from
 
-BOTH = Case("veth", api="udp", traffic=Traffic(both=True))
+BOTH = Case("veth", Frames(Traffic(both=True)), api="udp")
 WINDOWS = 3
 #: What arrives of a window's frames in each direction.
 THERE, BACK = FRAMES - 10, FRAMES - 1
@@ -108,11 +109,11 @@ def test_the_end_whose_account_is_wrong_is_named() -> None:
 
 def test_one_direction_that_falls_short_is_enough() -> None:
     """0.8 % of both directions together is 1.6 % of one of them."""
-    case = replace(BOTH, rate=Rate(FRAMES * 50))
+    case = BOTH.sending(rate=Rate(FRAMES * 50))
     windows = one(ScriptedRig(), case).windows
     short = [replace(w, scheduled=984) if w.direction == "ba" else w for w in windows]
-    assert generator_bound(replace(case, burst=1), windows) is False
-    assert generator_bound(replace(case, burst=1), short) is True
+    assert generator_bound(case.sending(burst=1), windows) is False
+    assert generator_bound(case.sending(burst=1), short) is True
 
 
 def test_losses_of_a_long_run_are_of_a_direction() -> None:

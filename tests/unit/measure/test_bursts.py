@@ -15,6 +15,7 @@ from pytest_icbench.measure.measure import measure
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionTerms
 from pytest_icbench.model.launch import Launch
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from tests.measurements import launch
@@ -98,7 +99,7 @@ class PolicedRig(ScriptedRig):
 def test_a_case_has_its_burst_proven_once(burst: int | None, reason: str | None) -> None:
     terms = (replace(POLICER, set_pps=10_000, burst=burst),)
     rig = PolicedRig(path=lambda sent: sent // 5, terms=terms)
-    case = Case("veth", api="udp", rate=Rate(50_000), function="police10k")
+    case = Case("veth", Frames(rate=Rate(50_000)), api="udp", function="police10k")
     found = measure(rig, None, case, FAST, executable=EXECUTABLE)
     assert (found.reason, found.launches) == (reason, 0 if reason else 3), found.evidence
     assert rig.log.count("rig launch") == (1 if reason else 3 + (burst is not None))

@@ -68,7 +68,7 @@ def test_an_error_is_never_below_nothing_at_all() -> None:
 
 
 def test_a_search_has_no_figure_alone_at_its_loads() -> None:
-    case = replace(CASE, rate=Rate(loss_ratio=0.005))
+    case = CASE.sending(rate=Rate(loss_ratio=0.005))
     works = by_contract([FunctionWork(1), FunctionWork(2)], case, [launch(70.0, 33.0)] * 6, [launch(100.0)] * 6)
     assert works is not None
     assert [(work.alone_pps, work.goodput_error) for work in works] == [(None, None)] * 2

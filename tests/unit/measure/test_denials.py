@@ -20,6 +20,7 @@ from pytest_icbench.measure.measure import measure
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.denial import Denial, names_share
 from pytest_icbench.model.function_facts import ChainAccount, FunctionCounters, FunctionTerms
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
@@ -27,7 +28,12 @@ from tests.unit.measure.denied_outputs import couple
 from tests.unit.scripted_rig import EXECUTABLE, FAST, FRAMES, ScriptedRig
 
 DENIAL = Denial(30, 1000, 10_000)
-CASE = Case("veth", api="raw", rate=Rate(50_000), function="acl1000+deny30", traffic=Traffic().with_labels("100", None))
+CASE = Case(
+    "veth",
+    Frames(traffic=Traffic().with_labels("100", None), rate=Rate(50_000)),
+    api="raw",
+    function="acl1000+deny30",
+)
 TERMS = (FunctionTerms("acl1000+deny30", denial=DENIAL),)
 
 
@@ -84,19 +90,19 @@ def measured(rig: DenyingRig, case: Case = CASE) -> Measurement:
 def test_denied_frames_are_in_the_accounts_and_no_other_is_missing() -> None:
     found = measured(DenyingRig())
     assert (found.verdict, found.evidence) == (None, None)
-    assert (found.sent, found.received, found.lost, found.denied) == (9000, 6300, 0, 2700)
-    assert (found.frame_loss_ratio, found.trial_loss_ratio) == (0, 0)
-    assert [(one.received, one.lost, one.denied) for one in found.per_pair] == [(6300, 0, 2700)]
-    (account,) = found.chains or ()
+    assert (found.frames.sent, found.frames.received, found.frames.lost, found.frames.denied) == (9000, 6300, 0, 2700)
+    assert (found.frames.frame_loss_ratio, found.frames.trial_loss_ratio) == (0, 0)
+    assert [(one.received, one.lost, one.denied) for one in found.frames.per_pair] == [(6300, 0, 2700)]
+    (account,) = found.frames.chains or ()
     assert account == ChainAccount(1, 9000, 6300, (0, 0), (0, 0), None, 2700)
 
 
 def test_frames_that_are_lost_beside_denied_ones_are_lost() -> None:
     found = measured(DenyingRig(astray=10))
     assert (found.verdict, found.evidence) == (None, None)
-    assert (found.sent, found.received, found.lost, found.denied) == (9000, 6210, 90, 2700)
-    assert found.trial_loss_ratio == pytest.approx(0.01)
-    (account,) = found.chains or ()
+    assert (found.frames.sent, found.frames.received, found.frames.lost, found.frames.denied) == (9000, 6210, 90, 2700)
+    assert found.frames.trial_loss_ratio == pytest.approx(0.01)
+    (account,) = found.frames.chains or ()
     assert (account.lost, account.lost_before_hop, account.denied) == (90, (90, 0), 2700)
 
 
@@ -126,7 +132,7 @@ def test_both_ends_are_told_which_flows_are_denied_and_those_of_other_cases_are_
     sender, receiver = (process.argv for process in rig.plan.processes[:2])
     assert sender[sender.index("--denied") + 1] == receiver[receiver.index("--peer-denied") + 1] == "30:1000:10000"
     for other in (
-        replace(CASE, traffic=Traffic()),
+        CASE.sending(traffic=Traffic()),
         replace(CASE, function="acl1000"),
         replace(CASE, function="route"),
     ):
@@ -145,7 +151,9 @@ def old(data: Any) -> Any:
 
 
 def test_a_stored_run_of_before_reads_back_as_before() -> None:
-    found = measure(ScriptedRig(), None, Case("veth", api="raw", rate=Rate(50_000)), FAST, executable=EXECUTABLE)
+    found = measure(
+        ScriptedRig(), None, Case("veth", Frames(rate=Rate(50_000)), api="raw"), FAST, executable=EXECUTABLE
+    )
     text = found.to_json()
     before = json.dumps(old(json.loads(text)))
     assert before != text
@@ -234,14 +242,14 @@ FIREWALL = Denial(30, 100, 5000, ("ba",))
 
 
 def test_of_a_firewall_side_b_has_the_denied_frames() -> None:
-    case = Case("veth", api="raw", function="firewall+deny30", traffic=replace(Traffic(), both=True))
+    case = Case("veth", Frames(replace(Traffic(), both=True)), api="raw", function="firewall+deny30")
     rig = DenyingRig(terms=(FunctionTerms("firewall+deny30", denial=FIREWALL),))
     leader, follower = (command.argv(EXECUTABLE) for command in list(commands(rig, case, FAST).values())[:2])
     assert "--denied" not in leader
     assert leader[leader.index("--peer-denied") + 1] == "30:100:5000"
     assert follower[follower.index("--denied") + 1] == "30:100:5000"
     assert "--peer-denied" not in follower
-    one_way = replace(case, traffic=Traffic())
+    one_way = case.sending(traffic=Traffic())
     assert not any("denied" in " ".join(command.argv(EXECUTABLE)) for command in commands(rig, one_way, FAST).values())
 
 

@@ -227,7 +227,7 @@ def test_a_trial_of_a_search_counts_without_its_repeated_launch(monkeypatch: pyt
     disturbed(monkeypatch, 3)
     found = find(Model(3e6), Model(15e6))
     assert found.disturbed_repeated == 1
-    assert found.search is not None
-    trials = found.search.trials
+    assert found.searched.search is not None
+    trials = found.searched.search.trials
     launch_s = [trial.effective_s - trial.duration_s for trial in trials]
     assert max(launch_s) == pytest.approx(min(launch_s))

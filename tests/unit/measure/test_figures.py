@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from pytest_icbench.gate.limits import Limit, find
 from pytest_icbench.measure.launch.round_trips import variation
-from pytest_icbench.measure.summary.figures import Figures
+from pytest_icbench.measure.summary.figures import frame_figures, latency_figures
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.figures import FrameFigures, Latency, types_of
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.stats.quantiles import Estimate, Histogram, merge
 from tests.measurements import measurement
@@ -31,7 +33,8 @@ def launch(rtt: Histogram, **fields: Any) -> Launch:
 
 
 def latency(launches: Sequence[Launch]) -> dict[str, Any]:
-    return Figures(launches).latency([])
+    found = latency_figures(FrameFigures(), launches, [])
+    return {name: value for name in types_of(Latency) if (value := getattr(found, name)) is not None}
 
 
 def test_the_interval_reaches_to_what_a_single_slow_launch_makes_of_the_whole() -> None:
@@ -43,7 +46,7 @@ def test_the_interval_reaches_to_what_a_single_slow_launch_makes_of_the_whole() 
     assert mean.low == 30_000  # no lower than any sample
     assert 45_000 < mean.high < 300_000  # one launch in twelve is slow: perhaps more are
     limit = Limit("rtt_p99_ns", "max", 100_000, "here")
-    assert find(measurement(dimension="latency", launches=12, **found), limit).verdict == "INCONCLUSIVE"
+    assert find(measurement(Case("ovs", dimension="latency"), launches=12, **found), limit).verdict == "INCONCLUSIVE"
 
 
 def test_delay_variation_is_of_each_pair_by_itself() -> None:
@@ -89,7 +92,7 @@ def test_every_interval_holds_its_figure(measured: list[Launch]) -> None:
 
 def test_the_busiest_core_is_held_against_their_mean() -> None:
     shared = [{"2": 300, "5": 100}, {"2": 200, "5": 200}, {"2": 100, "5": 300}, None]
-    found = Figures([launch(histogram([1]), frames_by_core=each) for each in shared]).effort()
-    assert (found["frames_by_core"], found["core_imbalance"]) == ({"2": 600, "5": 600}, 1.5)
-    idle = Figures([launch(histogram([1]), frames_by_core={"2": 0, "5": 0})]).effort()
-    assert "core_imbalance" not in idle
+    found = frame_figures(Case("ovs"), [launch(histogram([1]), frames_by_core=each) for each in shared])
+    assert (found.frames_by_core, found.core_imbalance) == ({"2": 600, "5": 600}, 1.5)
+    idle = frame_figures(Case("ovs"), [launch(histogram([1]), frames_by_core={"2": 0, "5": 0})])
+    assert (idle.frames_by_core, idle.core_imbalance) == (None, None)

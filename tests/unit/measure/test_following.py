@@ -19,6 +19,7 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.measure.following import followed
 from pytest_icbench.measure.launch.commands import commands
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.trace import Trace
@@ -27,7 +28,7 @@ from tests.measurements import result
 from tests.unit.scripted_rig import ScriptedRig
 
 SECOND_NS = 1_000_000_000
-CASE = Case("veth", rate=Rate(trace=Trace("up", ((1000, 3000, 3000, 1000),))))
+CASE = Case("veth", Frames(rate=Rate(trace=Trace("up", ((1000, 3000, 3000, 1000),)))))
 
 
 def launch(*received: int, late_ns: int = 0) -> Any:
@@ -42,13 +43,13 @@ def launch(*received: int, late_ns: int = 0) -> Any:
 
 
 def test_a_load_that_stays_has_no_changes() -> None:
-    assert followed(replace(CASE, rate=Rate(trace=Trace("flat", ((1000, 1000),)))), [launch(500, 500)]) == ()
+    assert followed(CASE.sending(rate=Rate(trace=Trace("flat", ((1000, 1000),)))), [launch(500, 500)]) == ()
 
 
 def test_a_thaw_is_followed_by_the_first_window_that_arrives_and_a_freeze_by_none() -> None:
     trace = Trace.of("freeze:1k")
     assert trace is not None
-    case = replace(CASE, function="wire", pairs=2, rate=Rate(trace=trace))
+    case = replace(CASE, function="wire", pairs=2).sending(rate=Rate(trace=trace))
     received = [0] * 6 + [0] + [500] * 29 + [0] * 6  # it is thawed at second 3, and takes half a second more
     measured = launch(*received)
     for window in measured.windows:
@@ -98,7 +99,7 @@ def queued(step: tuple[int, ...], capacity: float) -> Any:
             start_ns = round(begin_s * SECOND_NS)
             windows.append(SimpleNamespace(start_ns=start_ns, duration_ns=SECOND_NS // 10, **counts, **times))
     measured: Any = SimpleNamespace(windows=windows)
-    return followed(replace(CASE, rate=Rate(trace=Trace("step", (step,)))), [measured])
+    return followed(CASE.sending(rate=Rate(trace=Trace("step", (step,)))), [measured])
 
 
 @pytest.mark.parametrize("capacity", [1500, 2000, 2500, 2700])
@@ -118,12 +119,12 @@ def test_a_change_beyond_the_capacity_is_not_followed() -> None:
     found = followed(CASE, [launch(500, 500, 1000, 1000, 1000, 1000, 500, 500)])
     assert found is not None
     assert [one.follow_s for one in found] == [None, 0.5]
-    said = sentence(replace(result(), followed=found))
+    said = sentence(result().with_figures(followed=found))
     assert said == (
         "1 of 2 changes of the load arrived to 95 % before the next one, after 0.5 s (median; at most 0.5 s); not so:"
         " pair 1 second 1, 2,000 of 3,000 frames/s"
     )
-    assert followed(replace(CASE, rate=Rate(1000)), [launch(500)]) is None
+    assert followed(CASE.sending(rate=Rate(1000)), [launch(500)]) is None
     assert sentence(result()) == ""
 
 
@@ -144,7 +145,7 @@ def test_a_trace_is_a_rate_that_results_keep_whole(tmp_path: Path) -> None:
     assert isinstance(rate, Rate)
     assert rate == Rate(trace=Trace("my_day", ((15000, 30000, 0), (0, 5, 1))))
     assert (str(rate), rate.metric, rate.is_max, rate.at_limit) == ("trace:my_day", "trace", False, False)
-    case = Case("veth", rate=rate, pairs=2)
+    case = Case("veth", Frames(rate=rate), pairs=2)
     assert case.id == "veth-64B-b32-2vs2-Rtrace:my_day"
     assert Case.from_dict(case.to_dict()) == case
     assert Rate.from_json("trace:steps:1M") == Rate(trace=Trace("steps:1M"))
@@ -183,7 +184,7 @@ def test_what_is_no_trace_is_refused_with_the_forms(token: str) -> None:
 
 
 def test_senders_get_their_pairs_rates_and_launches_its_length() -> None:
-    case = replace(CASE, api="udp", pairs=2, rate=Rate(trace=Trace("two", ((0, 2000), (3000, 0)))))
+    case = replace(CASE, api="udp", pairs=2).sending(rate=Rate(trace=Trace("two", ((0, 2000), (3000, 0)))))
     settings = Settings(max_warmup_s=2.0, warmup_s=0.1, skip_s=1.0, duration_s=5.0).following(case.rate.trace)
     assert (settings.duration_s, settings.settles, settings.warmup_s, settings.skip_s) == (2.0, False, 0.25, 0.0)
     lines = [command.argv(Path("/w")) for command in commands(ScriptedRig(), case, settings).values()]

@@ -15,13 +15,14 @@ from pytest_icbench.errors import ProvisionError
 from pytest_icbench.measure.launch.freezing import Freezing
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate, named_rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.trace import Trace
 from tests.unit.scripted_rig import EXECUTABLE, FAST, MAX, ScriptedRig
 
 TRACE = Trace.of("freeze:20k")
-CASE = Case("veth", function="wire", pairs=30, rate=Rate(trace=TRACE))
+CASE = Case("veth", Frames(rate=Rate(trace=TRACE)), function="wire", pairs=30)
 
 
 @dataclass
@@ -64,7 +65,7 @@ def test_each_second_of_a_launch_has_its_functions_and_all_run_at_its_end() -> N
 
 
 def test_other_loads_freeze_nothing() -> None:
-    schedule, rig = freezing(replace(CASE, rate=Rate(1000)))
+    schedule, rig = freezing(CASE.sending(rate=Rate(1000)))
     schedule.begin()
     schedule.follow(100.0)
     schedule.step(200.0)

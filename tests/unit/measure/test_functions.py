@@ -12,11 +12,12 @@ from pytest_icbench.measure.functions import too_cheap, wrong_rate
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionTerms, FunctionWork
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
 from tests.unit.scripted_rig import EXECUTABLE, FAST, ScriptedRig
 
-CASE = Case("veth", api="udp", rate=Rate(50_000), function="wire")
+CASE = Case("veth", Frames(rate=Rate(50_000)), api="udp", function="wire")
 
 
 @dataclass

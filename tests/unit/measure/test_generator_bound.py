@@ -11,11 +11,12 @@ import pytest
 from pytest_icbench.measure.launch.validity import generator_bound
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Window
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from tests.measurements import launch
 
-RATE = Case("ovs", rate=Rate(10**6))
-ROUND_TRIPS = Case("ovs", rate=Rate(10**6), dimension="latency")
+RATE = Case("ovs", Frames(rate=Rate(10**6)))
+ROUND_TRIPS = Case("ovs", Frames(rate=Rate(10**6)), dimension="latency")
 
 
 def windows(*changes: dict[str, Any]) -> list[Window]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.progress import Progress
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.stats.quantiles import Estimate
@@ -201,9 +201,9 @@ def test_there_is_no_ratio_at_a_fixed_rate() -> None:
 
 
 def test_a_sender_that_cannot_offer_the_rate_is_the_limit() -> None:
-    found = run(ScriptedRig(), case=Case("veth", api="udp", rate=Rate(1_000_000)))
+    found = run(ScriptedRig(), case=Case("veth", Frames(rate=Rate(1_000_000)), api="udp"))
     assert (found.generator_bound, found.bottleneck, found.trial_loss_ratio) == (True, "endpoint", 0)
-    found = run(ScriptedRig(), case=Case("veth", api="udp", rate=Rate(50_000)))
+    found = run(ScriptedRig(), case=Case("veth", Frames(rate=Rate(50_000)), api="udp"))
     assert (found.generator_bound, found.bottleneck) == (False, "unknown")
 
 
@@ -330,7 +330,7 @@ def offers_nothing(index: int, line: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("case", "who"), [(RTT, "client"), (PACED, "send")])
 def test_a_client_that_never_gets_its_cpu_is_named_and_has_no_percentile(case: Case, who: str) -> None:
-    found = run(ScriptedRig(edit=offers_nothing), case=replace(case, burst=4))
+    found = run(ScriptedRig(edit=offers_nothing), case=case.sending(burst=4))
     assert (found.verdict, found.reason, found.rtt_p50_ns) == ("INVALID", "clock", None)
     assert found.evidence == f"{who} of pair 1 offered none of the 60 frames due in 0.06 s: it had no CPU"
 
@@ -342,7 +342,7 @@ def test_a_sender_that_offers_nothing_had_no_cpu_or_nothing_was_due() -> None:
     assert found.evidence == (
         "send of pair 1 offered no frame in 0.06 s, though it should send all it can: it had no CPU"
     )
-    found = one(ScriptedRig(edit=edit), case=replace(MAX, rate=Rate(10)))
+    found = one(ScriptedRig(edit=edit), case=MAX.sending(rate=Rate(10)))
     assert (found.invalid, found.evidence) == (
         "no-forwarding",
         "pair 1: no frame was due in 0.06 s; measure longer, or at a greater rate",
@@ -350,7 +350,7 @@ def test_a_sender_that_offers_nothing_had_no_cpu_or_nothing_was_due() -> None:
 
 
 def test_round_trips_at_a_rate_that_was_not_offered_are_no_numbers() -> None:
-    fast = Case("veth", api="udp", rate=Rate(1_000_000), dimension="latency")
+    fast = Case("veth", Frames(rate=Rate(1_000_000)), api="udp", dimension="latency")
     found = run(ScriptedRig(), case=fast)
     assert (found.verdict, found.reason) == ("INVALID", "generator-bound")
     assert found.evidence == "the client offered 50,000 of 1,000,000 frames per second; ask for less"
@@ -380,7 +380,7 @@ def test_the_bits_of_a_mix_are_those_that_arrived() -> None:
         def _mean_bytes(self) -> float:
             return 100.0
 
-    case = Case("ovs", traffic=Traffic.of_mix("64:1,1518:1"))
+    case = Case("ovs", Frames(Traffic.of_mix("64:1,1518:1")))
     even, uneven = run(ScriptedRig(), case=case), run(LosesLongFrames(), case=case)
     for measured, mean in ((even, 791.0), (uneven, 100.0)):
         assert measured.mean_frame_bytes == pytest.approx(mean)

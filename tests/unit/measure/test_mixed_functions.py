@@ -69,7 +69,7 @@ def test_rows_that_do_not_fit_are_refused(marker: dict[str, object], words: str)
 
 
 def test_beside_pings_the_other_pairs_send_at_the_same_rate() -> None:
-    case = replace(MIXED, function="wire:cost1000", pairs=2, dimension="latency", api="udp", rate=Rate(1000))
+    case = replace(MIXED, function="wire:cost1000", pairs=2, dimension="latency", api="udp").sending(rate=Rate(1000))
     made = commands(ScriptedRig(), case, FAST)
     assert [command.application for command in made.values()] == ["client", "server", "send", "recv"]
     assert [made[index].rate_pps for index in (0, 2)] == [1000, 1000]
@@ -78,9 +78,9 @@ def test_beside_pings_the_other_pairs_send_at_the_same_rate() -> None:
     assert (case.senders, replace(case, dimension="throughput").senders) == (1, 2)
     alone = reference_case(case, None, family="kernel")
     assert alone == replace(case, function="wire", pairs=1)
-    assert reference_case(replace(case, dimension="throughput", rate=Rate()), None, family="kernel") == replace(
-        case, dimension="throughput", rate=Rate(), function=None
-    )
+    assert reference_case(replace(case, dimension="throughput").sending(rate=Rate()), None, family="kernel") == replace(
+        case, dimension="throughput", function=None
+    ).sending(rate=Rate())
 
 
 def test_who_got_the_cpu_is_said_of_each_function() -> None:

@@ -20,6 +20,7 @@ from pytest_icbench.measure.neighbours import ERROR_RATE, FEWEST_PAIRS, effect
 from pytest_icbench.measure.recompute import differences, recomputed
 from pytest_icbench.measure.reference import reference_case
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.neighbour import NeighbourUse, excludes_one
 from pytest_icbench.model.rate import Rate
@@ -28,7 +29,7 @@ from pytest_icbench.report.neighbours import effect as sentence
 from pytest_icbench.testbed.neighbour import RigView
 from tests.unit.scripted_rig import EXECUTABLE, FAST, ScriptedRig
 
-RTT = Case("linux-bridge", api="udp", rate=Rate(1000), dimension="latency", neighbour="stream")
+RTT = Case("linux-bridge", Frames(rate=Rate(1000)), api="udp", dimension="latency", neighbour="stream")
 
 
 def launches(*times: float) -> Any:
@@ -172,8 +173,8 @@ def test_launches_with_and_without_a_neighbour_alternate_on_one_rig() -> None:
     beside, alone = ["neighbour runs", "rig launch", "rig end", "neighbour stops"], ["rig launch", "rig end"]
     # The first launch without it is a preflight of that turn.
     assert steps == beside + alone + alone + alone + beside + beside + alone
-    assert found.neighbour is not None
-    assert (found.neighbour.pairs, found.neighbour.busy, found.ratio_to_reference) == (3, 0.97, None)
+    assert found.frames.neighbour is not None
+    assert (found.frames.neighbour.pairs, found.frames.neighbour.busy, found.ratio_to_reference) == (3, 0.97, None)
     assert sentence(Result.of(found)) == (
         "neighbour stream (busy 97% of its time) against none: throughput 1 times, no change shown; 3 pairs of"
         " launches, intervals of 99.0%"

@@ -56,14 +56,14 @@ def test_rounds_add_to_each_other_and_are_the_units_of_the_interval(case: object
     assert [launch.index for launch in last.per_launch] == [0, 1, 2]
     assert len(last.per_reference_launch) == 3
     assert last.ended_by == "rounds"
-    assert first.throughput_pps is None or first.throughput_pps.low is None
+    assert first.frames.throughput_pps is None or first.frames.throughput_pps.low is None
     assert last.duration_s > first.duration_s
     if case is MAX:
-        assert last.throughput_pps is not None
-        assert last.throughput_pps.low is not None
-        assert last.throughput_pps.high is not None
+        assert last.frames.throughput_pps is not None
+        assert last.frames.throughput_pps.low is not None
+        assert last.frames.throughput_pps.high is not None
         # Student's, of three values: far wider than the values lie apart.
-        assert last.throughput_pps.high / last.throughput_pps.low > 1.3
+        assert last.frames.throughput_pps.high / last.frames.throughput_pps.low > 1.3
     assert Measurement.from_json(last.to_json()) == last.without_windows()
     assert recomputed(last).to_dict() == last.to_dict()
 

@@ -14,6 +14,7 @@ from pytest_icbench.measure.summary.summarize import Surroundings
 from pytest_icbench.model.birth import Births, Idle
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.function_facts import FunctionWork
+from pytest_icbench.model.load import Startup
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
 from tests.unit.scripted_rig import ScriptedRig, run
@@ -37,7 +38,7 @@ def born(failure: str | None) -> Measurement:
         idle=(Idle(2, 300_000, 0.0), Idle(3, 450_000, 0.01)),
     )
     around = Surroundings(placement="cooperative", endpoints=(), treatment={**NOBODY, "node": "netns"})
-    case = Case("veth", dimension="birth", birth="netns:4")
+    case = Case("veth", Startup("netns:4"), dimension="birth")
     return summarize_births(case, Settings(), births, around, failure=failure, started_at=5.0, duration_s=1.0)
 
 
@@ -45,7 +46,7 @@ def born(failure: str | None) -> Measurement:
 def test_created_containers_are_recomputed(failure: str | None) -> None:
     recorded = Measurement.from_json(born(failure).to_json())
     assert differences(recorded, recomputed(recorded), set(recorded.to_dict())) == []
-    assert recorded.birth_ns == 8_000_000
+    assert recorded.startup.birth_ns == 8_000_000
 
 
 def test_what_functions_did_stays() -> None:

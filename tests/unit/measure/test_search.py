@@ -14,6 +14,7 @@ from pytest_icbench.measure.progress import Progress
 from pytest_icbench.measure.strategy import search
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import PairCounts
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.stats.dependence import FEWEST_TELLING
@@ -34,36 +35,40 @@ def test_a_devices_limit_is_found_between_its_bounds(refuses: bool, rate: Rate, 
     found = find(rig, reference, rate, pairs)
     true_pps = 3e6 * pairs / (1 - (rate.loss_ratio or 0))
     assert (found.metric, found.verdict, found.ended_by, found.lower_bound) == (metric, None, "goal", False)
-    assert found.search is not None
-    assert (found.search.reached, found.search.evidence, found.search.calibrated_on) == (True, None, "reference")
-    assert found.search_lower_pps is not None
-    assert found.search_upper_pps is not None
-    assert found.search_lower_pps <= true_pps * 1.0001 <= found.search_upper_pps * 1.0002
-    assert found.search_upper_pps - found.search_lower_pps <= 0.0051 * found.search_upper_pps
-    assert found.throughput_pps is not None
-    assert found.throughput_pps.value == found.throughput_pps.low == pytest.approx(3e6 * pairs, rel=0.006)
-    assert found.throughput_pps.high == found.search_upper_pps
-    assert found.throughput_per_pair_pps == pytest.approx(3e6, rel=0.006)
+    assert found.searched.search is not None
+    assert (found.searched.search.reached, found.searched.search.evidence, found.searched.search.calibrated_on) == (
+        True,
+        None,
+        "reference",
+    )
+    assert found.searched.search_lower_pps is not None
+    assert found.searched.search_upper_pps is not None
+    assert found.searched.search_lower_pps <= true_pps * 1.0001 <= found.searched.search_upper_pps * 1.0002
+    assert found.searched.search_upper_pps - found.searched.search_lower_pps <= 0.0051 * found.searched.search_upper_pps
+    assert found.frames.throughput_pps is not None
+    assert found.frames.throughput_pps.value == found.frames.throughput_pps.low == pytest.approx(3e6 * pairs, rel=0.006)
+    assert found.frames.throughput_pps.high == found.searched.search_upper_pps
+    assert found.frames.throughput_per_pair_pps == pytest.approx(3e6, rel=0.006)
     assert (found.confidence, found.precision) == (None, None)
-    assert found.trial_loss_ratio is not None
-    assert found.trial_loss_ratio <= (rate.loss_ratio or 0)
+    assert found.frames.trial_loss_ratio is not None
+    assert found.frames.trial_loss_ratio <= (rate.loss_ratio or 0)
     assert found.ratio_to_reference == pytest.approx(3 / 15, rel=0.03)
     # Counters are of the trials at the lower bound; all launches are kept, in their order.
-    at_lower = [trial for trial in found.search.trials if trial.load_pps == found.search_lower_pps]
+    at_lower = [trial for trial in found.searched.search.trials if trial.load_pps == found.searched.search_lower_pps]
     assert found.launches == len(at_lower)
-    assert found.scheduled == sum(trial.scheduled for trial in at_lower)
+    assert found.frames.scheduled == sum(trial.scheduled for trial in at_lower)
     assert [launch.index for launch in found.per_launch] == list(range(len(found.per_launch)))
-    assert len(found.per_launch) + len(found.per_reference_launch) == len(found.search.trials)
+    assert len(found.per_launch) + len(found.per_reference_launch) == len(found.searched.search.trials)
 
 
 def test_calibration_and_the_question_whose_limit_it_is_run_on_the_reference_link() -> None:
     rig, reference = Model(3e6), Model(15e6)
     found = find(rig, reference)
-    assert found.search is not None
-    where = [trial.of for trial in found.search.trials]
+    assert found.searched.search is not None
+    where = [trial.of for trial in found.searched.search.trials]
     assert where[0] == where[-1] == "reference"
     assert reference.loads[0] is None
-    assert reference.loads[-1] == round(found.search_upper_pps or 0)
+    assert reference.loads[-1] == round(found.searched.search_upper_pps or 0)
     assert None not in rig.loads
     assert set(rig.caps) == {128}
     assert reference.caps[0] == 0
@@ -72,9 +77,9 @@ def test_calibration_and_the_question_whose_limit_it_is_run_on_the_reference_lin
 def test_the_calibrated_load_is_one_that_the_reference_link_sustains() -> None:
     """At the maximum rate its senders push 20 Mpps, of which it loses a quarter."""
     found = find(Model(3e6), Model(15e6))
-    assert found.search is not None
-    assert found.search.greatest_pps == pytest.approx(15e6, rel=0.03)
-    assert found.search.least_pps == pytest.approx(15e3, rel=0.03)
+    assert found.searched.search is not None
+    assert found.searched.search.greatest_pps == pytest.approx(15e6, rel=0.03)
+    assert found.searched.search.least_pps == pytest.approx(15e3, rel=0.03)
 
 
 def test_a_device_that_outruns_the_senders_can_do_at_least_that() -> None:
@@ -82,12 +87,12 @@ def test_a_device_that_outruns_the_senders_can_do_at_least_that() -> None:
     assert (found.verdict, found.ended_by, found.lower_bound, found.generator_bound) == (
         None, "generator-bound", True, True,
     )  # fmt: skip
-    assert found.throughput_pps is not None
-    assert found.throughput_pps == pytest.approx(15e6, rel=0.03)
-    assert (found.throughput_pps.high, found.search_upper_pps) == (None, None)
-    assert found.search is not None
-    assert "reference link sustains" in str(found.search.evidence)
-    assert "at least that" in str(found.search.evidence)
+    assert found.frames.throughput_pps is not None
+    assert found.frames.throughput_pps == pytest.approx(15e6, rel=0.03)
+    assert (found.frames.throughput_pps.high, found.searched.search_upper_pps) == (None, None)
+    assert found.searched.search is not None
+    assert "reference link sustains" in str(found.searched.search.evidence)
+    assert "at least that" in str(found.searched.search.evidence)
 
 
 def test_a_limit_that_the_reference_link_has_too_is_not_the_devices() -> None:
@@ -102,10 +107,12 @@ def test_a_limit_that_the_reference_link_has_too_is_not_the_devices() -> None:
 
     found = find(rig, Slowing(15e6))
     assert (found.ended_by, found.lower_bound, found.generator_bound) == ("generator-bound", True, True)
-    assert found.throughput_pps is not None
-    assert found.throughput_pps.high is None
-    assert found.search_upper_pps is not None
-    assert "the reference link loses more than 0.5 % there too" in str(found.search and found.search.evidence)
+    assert found.frames.throughput_pps is not None
+    assert found.frames.throughput_pps.high is None
+    assert found.searched.search_upper_pps is not None
+    assert "the reference link loses more than 0.5 % there too" in str(
+        found.searched.search and found.searched.search.evidence
+    )
     assert reference.loads == []
 
 
@@ -113,18 +120,18 @@ def test_a_sender_that_cannot_keep_the_load_makes_no_limit_of_the_device() -> No
     """Through the device the senders only reach 4 Mpps; what they could not offer is not the device's loss."""
     found = find(Model(9e6, sender_pps=4e6), Model(15e6))
     assert (found.ended_by, found.lower_bound) == ("generator-bound", True)
-    assert found.throughput_pps is not None
-    assert 3.976e6 <= found.throughput_pps <= 4e6
-    assert "the senders cannot offer it" in str(found.search and found.search.evidence)
-    assert any(trial.generator_bound for trial in (found.search.trials if found.search else ()))
+    assert found.frames.throughput_pps is not None
+    assert 3.976e6 <= found.frames.throughput_pps <= 4e6
+    assert "the senders cannot offer it" in str(found.searched.search and found.searched.search.evidence)
+    assert any(trial.generator_bound for trial in (found.searched.search.trials if found.searched.search else ()))
 
 
 @pytest.mark.parametrize("rate", [NDR, PDR], ids=str)
 def test_a_device_that_always_loses_some_is_invalid_with_the_evidence(rate: Rate) -> None:
     found = find(Model(9e6, extra_loss=14 if rate == NDR else 10**5), Model(15e6), rate)
     assert (found.verdict, found.reason) == ("INVALID", "lossy")
-    assert (found.throughput_pps, found.search_lower_pps) == (None, None)
-    assert found.search_upper_pps is not None
+    assert (found.frames.throughput_pps, found.searched.search_lower_pps) == (None, None)
+    assert found.searched.search_upper_pps is not None
     what = "no load passes without loss" if rate == NDR else "no load passes with at most 0.5 % loss"
     assert str(found.evidence).startswith(what)
     assert "frames lost or refused in 1 s" in str(found.evidence)
@@ -141,7 +148,7 @@ def test_a_launch_that_is_no_number_ends_the_search(after: int) -> None:
     rig = Model(3e6, invalid="stalled", after=after)
     found = find(rig, Model(15e6))
     assert (found.verdict, found.reason, found.evidence) == ("INVALID", "stalled", "nothing arrived")
-    assert (found.throughput_pps, found.ended_by) == (None, "invalid")
+    assert (found.frames.throughput_pps, found.ended_by) == (None, "invalid")
     assert len(rig.loads) == after + 1
     assert len(found.per_launch) == after + 1
 
@@ -151,17 +158,17 @@ def test_a_reference_that_fails_costs_the_ratio_and_not_the_search() -> None:
     assert (found.verdict, found.ended_by) == (None, "goal")
     assert found.ratio_to_reference is None
     assert "the switch died" in str(found.reference_evidence)
-    assert found.search is not None
-    assert found.search.calibrated_on == "case"
-    assert found.throughput_pps == pytest.approx(3e6, rel=0.01)
+    assert found.searched.search is not None
+    assert found.searched.search.calibrated_on == "case"
+    assert found.frames.throughput_pps == pytest.approx(3e6, rel=0.01)
 
 
 def test_without_a_reference_the_path_itself_is_calibrated() -> None:
     for found in (find(Model(3e6, refuses=True)), find(Model(3e6, refuses=True), Model(15e6), reference=False)):
-        assert found.search is not None
-        assert found.search.calibrated_on == "case"
-        assert found.search.greatest_pps == pytest.approx(3.3e6)
-        assert found.throughput_pps == pytest.approx(3e6, rel=0.01)
+        assert found.searched.search is not None
+        assert found.searched.search.calibrated_on == "case"
+        assert found.searched.search.greatest_pps == pytest.approx(3.3e6)
+        assert found.frames.throughput_pps == pytest.approx(3e6, rel=0.01)
 
 
 def test_when_time_runs_out_the_result_says_what_was_proven() -> None:
@@ -173,12 +180,12 @@ def test_when_time_runs_out_the_result_says_what_was_proven() -> None:
         if found.ended_by == "goal":
             continue
         assert found.ended_by == "max-duration"
-        assert found.search is not None
-        said = str(found.search.evidence)
+        assert found.searched.search is not None
+        said = str(found.searched.search.evidence)
         assert said.startswith(f"ended after {limit} s, before its goal: ")
         assert said.endswith("give it more time (--icbench-max-duration)")
-        assert (found.verdict, found.reason, found.throughput_pps) == ("INVALID", "unfinished", None)
-        proven = "proven: below 3.019 Mpps" if found.search_upper_pps else "no bound was proven"
+        assert (found.verdict, found.reason, found.frames.throughput_pps) == ("INVALID", "unfinished", None)
+        proven = "proven: below 3.019 Mpps" if found.searched.search_upper_pps else "no bound was proven"
         assert proven in said
         seen.add((proven, "shorter trials" in said))
     assert seen == {
@@ -193,8 +200,8 @@ def test_bounds_that_are_still_apart_are_a_result(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(search, "find_bounds", lambda *_: bounds)
     found = find(Model(3e6), Model(15e6))
     assert (found.verdict, found.ended_by, found.lower_bound) == (None, "max-duration", False)
-    assert found.throughput_pps == Estimate(2.9e6, 2.9e6, 3.1e6)
-    said = str(found.search and found.search.evidence)
+    assert found.frames.throughput_pps == Estimate(2.9e6, 2.9e6, 3.1e6)
+    said = str(found.searched.search and found.searched.search.evidence)
     assert "the bounds are 6.4516 % apart, not within 0.5 %; give it more time" in said
 
 
@@ -203,14 +210,14 @@ def test_a_lower_bound_alone_is_at_least(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(search, "find_bounds", lambda *_: bounds)
     found = find(Model(3e6), Model(15e6))
     assert (found.verdict, found.ended_by, found.lower_bound) == (None, "max-duration", True)
-    assert (found.throughput_pps, found.generator_bound) == (Estimate(2.89e6, 2.89e6), False)
-    said = str(found.search and found.search.evidence)
+    assert (found.frames.throughput_pps, found.generator_bound) == (Estimate(2.89e6, 2.89e6), False)
+    said = str(found.searched.search and found.searched.search.evidence)
     assert "proven: above 2.9 Mpps; shorter trials put it above 2.9 Mpps and below 3.2 Mpps" in said
 
 
 def test_the_progress_tells_trial_and_bounds() -> None:
     told: list[Progress] = []
-    measure(Model(3e6), Model(15e6), Case("testpmd", rate=PDR), Settings(), told.append)  # type: ignore[arg-type]
+    measure(Model(3e6), Model(15e6), Case("testpmd", Frames(rate=PDR)), Settings(), told.append)  # type: ignore[arg-type]
     details = [str(progress.detail) for progress in told]
     assert details[0] == "calibration"
     assert any(detail.startswith("trial 1 at 1") and detail.endswith("Mpps, bounds ..") for detail in details)
@@ -220,7 +227,7 @@ def test_the_progress_tells_trial_and_bounds() -> None:
 
 @pytest.mark.parametrize("rate", [NDR, Rate(loads=())], ids=str)
 def test_latency_has_no_rate_to_look_for(rate: Rate) -> None:
-    case = Case("testpmd", rate=rate, dimension="latency")
+    case = Case("testpmd", Frames(rate=rate), dimension="latency")
     with pytest.raises(UsageError, match=f"not at rate {rate}; give max or frames per second"):
         measure(Model(3e6), None, case, Settings())  # type: ignore[arg-type]
 
@@ -241,10 +248,10 @@ def test_the_maximum_is_taken_over_the_loads_and_measured_afresh() -> None:
     rig = Collapsing(3e6)
     found = find(rig, rate=Rate(loads=(1_000_000, 2_000_000, 3_000_000, 4_000_000)), repeats=3, pairs=2)
     assert (found.metric, found.case) == ("mfr", "testpmd-64B-b32-2vs2-Rmfr")
-    assert [point.load_pps for point in found.sweep] == [2e6, 4e6, 6e6, 8e6]
-    assert [point.throughput_pps for point in found.sweep] == [2e6, 4e6, 6e6, 2e6]
-    assert [point.trial_loss_ratio for point in found.sweep] == [0, 0, 0, 0.75]
-    assert (found.throughput_pps, found.launches, found.lost) == (6e6, 3, 0)
+    assert [point.load_pps for point in found.rates.sweep] == [2e6, 4e6, 6e6, 8e6]
+    assert [point.throughput_pps for point in found.rates.sweep] == [2e6, 4e6, 6e6, 2e6]
+    assert [point.trial_loss_ratio for point in found.rates.sweep] == [0, 0, 0, 0.75]
+    assert (found.frames.throughput_pps, found.launches, found.frames.lost) == (6e6, 3, 0)
     assert rig.loads == [1_000_000, 2_000_000, 3_000_000, 4_000_000, *[3_000_000] * 3]
     assert [launch.index for launch in found.per_launch] == list(range(7))
     assert (found.lower_bound, found.ratio_to_reference) == (False, None)
@@ -252,7 +259,7 @@ def test_the_maximum_is_taken_over_the_loads_and_measured_afresh() -> None:
 
 def test_a_sweep_that_ends_before_anything_is_lost_says_at_least() -> None:
     found = find(Model(9e6), rate=Rate(loads=(1_000_000, 2_000_000)), repeats=1)
-    assert (found.throughput_pps, found.lower_bound) == (2e6, True)
+    assert (found.frames.throughput_pps, found.lower_bound) == (2e6, True)
     assert found.bottleneck_evidence == "all of the greatest load arrived: a greater one may give more"
 
 
@@ -260,18 +267,18 @@ def test_a_sweep_without_loads_takes_tenths_of_what_the_reference_link_takes() -
     rig, reference = Model(3e6), Model(15e6)
     found = find(rig, reference, rate=Rate(loads=()), repeats=1)
     assert reference.loads == [None]
-    assert [point.load_pps for point in found.sweep] == [2e6 * step for step in range(1, 11)]
-    assert found.throughput_pps == 3e6
+    assert [point.load_pps for point in found.rates.sweep] == [2e6 * step for step in range(1, 11)]
+    assert found.frames.throughput_pps == 3e6
 
 
 def test_the_time_of_a_case_is_for_the_launches_at_the_best_load() -> None:
     loads = tuple(range(1_000_000, 21_000_000, 1_000_000))
     found = find(Model(3e6), rate=Rate(loads=loads), max_duration_s=60.0)
-    assert (len(found.sweep), found.ended_by) == (20, "precision")
+    assert (len(found.rates.sweep), found.ended_by) == (20, "precision")
     assert found.launches > FEWEST_TELLING
 
 
 def test_a_launch_that_is_no_number_ends_a_sweep() -> None:
     found = find(Model(3e6, invalid="flooded", after=2), rate=Rate(loads=(1_000_000, 2_000_000, 3_000_000)))
-    assert (found.verdict, found.reason, len(found.sweep)) == ("INVALID", "flooded", 2)
+    assert (found.verdict, found.reason, len(found.rates.sweep)) == ("INVALID", "flooded", 2)
     assert [launch.index for launch in found.per_launch] == [0, 1, 2]

@@ -10,6 +10,7 @@ from pytest_icbench.measure.comparing import Allowances
 from pytest_icbench.measure.summary.summarize import Surroundings
 from pytest_icbench.measure.versions import measure_versions
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from tests.unit.paired_rigs import CASE, HIGHER, Model, by_rigs, compare, decided, launched
@@ -93,7 +94,7 @@ def test_each_side_has_its_own_workload(rigs: tuple[Model, Model]) -> None:
 @pytest.mark.parametrize("rate", [Rate(loss_ratio=0.0), Rate(loads=(1, 2))])
 def test_a_rate_that_is_looked_for_has_no_neighbour(rigs: tuple[Model, Model], rate: Rate) -> None:
     with pytest.raises(UsageError, match="is looked for, not launched, so versions cannot take turns"):
-        compare(rigs, case=Case("testpmd", candidate="new", rate=rate))
+        compare(rigs, case=Case("testpmd", Frames(rate=rate), candidate="new"))
 
 
 def test_pairs_without_figures_are_invalid(rigs: tuple[Model, Model]) -> None:

@@ -43,7 +43,7 @@ def test_the_figures_are_of_the_state_of_most_launches() -> None:
     assert [launch.throughput_pps for launch in gathered.launches] == [2e6] * 3
     assert [(launch.index, launch.repeated) for launch in gathered.others] == [(1, "case"), (3, "case")]
     found = summarize(CASE, Settings(repeats=5), gathered, AROUND)
-    assert (found.launches, found.throughput_pps) == (3, 2e6)
+    assert (found.launches, found.frames.throughput_pps) == (3, 2e6)
     assert found.distance_ns == pytest.approx(NEAR)
     assert [(level.launches, level.value) for level in found.levels] == [(3, 2e6), (2, 1e6)]
 
@@ -90,7 +90,7 @@ def test_a_launch_without_a_neighbour_in_its_state_stays_alone() -> None:
     assert ([launch.index for launch in gathered.launches], gathered.reference) == ([0], [])
     assert [launch.repeated for launch in gathered.others] == ["reference"]
     found = summarize(CASE, Settings(repeats=1), gathered, AROUND)
-    assert (found.launches, found.throughput_pps, found.ratio_to_reference) == (1, 2e6, None)
+    assert (found.launches, found.frames.throughput_pps, found.ratio_to_reference) == (1, 2e6, None)
 
 
 distances = st.lists(st.floats(20, 2000), min_size=1, max_size=20)
@@ -129,9 +129,9 @@ def test_recomputing_gives_the_same() -> None:
     found = replace(found, treatment=treatment, placement="dedicated")
     assert found.levels
     anew = recomputed(found)
-    assert (anew.levels, anew.throughput_pps, anew.per_other_launch) == (
+    assert (anew.levels, anew.frames.throughput_pps, anew.per_other_launch) == (
         found.levels,
-        found.throughput_pps,
+        found.frames.throughput_pps,
         found.per_other_launch,
     )
 

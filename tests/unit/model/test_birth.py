@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pytest_icbench.model.birth import MOST_CONTAINERS, MOST_EVERY_MS, Crowd
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.case_id import is_case
+from pytest_icbench.model.load import Startup
 
 
 @given(
@@ -44,14 +45,14 @@ def test_other_texts_are_no_crowd(label: str) -> None:
 
 
 def test_the_id_has_the_crowd_in_the_place_of_frames() -> None:
-    case = Case("veth", dimension="birth", birth="netns:1000")
+    case = Case("veth", Startup("netns:1000"), dimension="birth")
     assert case.id == "veth-birth:netns:1000-1vs1-Rmax"
     assert is_case(f"test_x.py::test_birth[{case.id}]")
-    other = Case("veth", dimension="birth", birth="lxc:300")
+    other = Case("veth", Startup("lxc:300"), dimension="birth")
     assert case.rig_key != other.rig_key
 
 
 def test_only_cases_with_a_crowd_have_its_key_in_files() -> None:
-    case = Case("veth", dimension="birth", birth="lxc:300")
+    case = Case("veth", Startup("lxc:300"), dimension="birth")
     assert Case.from_dict(case.to_dict()) == case
     assert "birth" not in Case("veth").to_dict()

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.model.case import APIS, Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
 
@@ -39,12 +40,12 @@ cases = st.builds(
     [
         (Case("ovs"), "ovs-64B-b32-1vs1-Rmax"),
         (
-            Case("linux-bridge", api="raw-mmsg", burst=64, rate=Rate(1_000_000)),
+            Case("linux-bridge", Frames(burst=64, rate=Rate(1_000_000)), api="raw-mmsg"),
             "linux-bridge-raw-mmsg-64B-b64-1vs1-R1M",
         ),
         (Case("testpmd", port="memif", switch_cores=2, pairs=4), "testpmd+memif-c2-64B-b32-4vs4-Rmax"),
         (
-            Case("veth", api="udp", blocking=True, touch=True, remote=True, rate=Rate(1500)),
+            Case("veth", Frames(rate=Rate(1500)), api="udp", blocking=True, touch=True, remote=True),
             "veth-udp-blocking-touch-64B-b32-1vs1-R1500-remote",
         ),
         (Case("ovs", mode="new"), "ovs:new-64B-b32-1vs1-Rmax"),
@@ -72,7 +73,7 @@ def test_two_cases_with_one_id_differ_in_nothing_but_the_dimension(one: Case, ot
 
 
 def test_files_have_the_keys_that_they_always_had() -> None:
-    case = Case("vpp", Traffic(512), mode="xconnect", candidate="new", rate=Rate(1000))
+    case = Case("vpp", Frames(traffic=Traffic(512), rate=Rate(1000)), mode="xconnect", candidate="new")
     assert list(case.to_dict().items()) == [
         ("switch", "vpp"), ("packet_size", 512), ("burst", 32), ("pairs", 1), ("rate", 1000),
         ("dimension", "throughput"), ("port", None), ("variant", "xconnect"), ("switch_cores", None), ("api", None),
@@ -88,7 +89,7 @@ def test_a_case_survives_as_json_data(case: Case) -> None:
 @given(cases, cases)
 def test_rig_keys_can_be_sorted_and_ignore_the_traffic(one: Case, other: Case) -> None:
     assert sorted([one.rig_key, other.rig_key])
-    assert one.rig_key == replace(one, rate=Rate(7), burst=3, touch=True, dimension="latency").rig_key
+    assert one.rig_key == replace(one, touch=True, dimension="latency").sending(burst=3, rate=Rate(7)).rig_key
 
 
 def test_a_case_is_resolved_by_its_switch() -> None:

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from pytest_icbench.model.case import AXES, Case
 from pytest_icbench.model.codec import DamagedData, decode
 from pytest_icbench.model.launch import Launch, Window
-from pytest_icbench.model.measurement import ESTIMATES, SCHEMA, Measurement
+from pytest_icbench.model.load import Frames
+from pytest_icbench.model.measurement import SCHEMA, Measurement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.stats.quantiles import Estimate
 from tests.measurements import measurement as made
@@ -95,33 +96,45 @@ def test_a_missing_key_is_named(measurement: Measurement, data: st.DataObject) -
         for field in dataclasses.fields(Measurement)
         if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
     ]
-    ends = [f"{name}{end}" for name in required if name in ESTIMATES for end in ("_low", "_high")]
-    gone = data.draw(st.sampled_from(required + ends))
+    gone = data.draw(st.sampled_from(required))
     del written[gone]
     with pytest.raises(DamagedData, match=rf"^results\.jsonl line 7: {gone} is missing$"):
         Measurement.from_dict(written, "results.jsonl line 7")
 
 
-def test_an_estimate_is_three_keys_of_a_line() -> None:
-    found = made(throughput_pps=Estimate(5e6, 4e6, 6e6), rtt_p50_ns=Estimate(3.0), fairness=1.0)
-    line = found.to_dict()
-    assert list(line)[11:14] == ["throughput_pps", "throughput_pps_low", "throughput_pps_high"]
-    assert [line[f"throughput_pps{end}"] for end in ("", "_low", "_high")] == [5e6, 4e6, 6e6]
-    assert [line[f"rtt_p50_ns{end}"] for end in ("", "_low", "_high")] == [3.0, None, None]
-    assert [line[f"rtt_p99_ns{end}"] for end in ("", "_low", "_high")] == [None] * 3
-    assert {type(line["throughput_pps"]), type(line["rtt_p50_ns"])} == {float}
+LATENCY = Case("ovs", dimension="latency")
+
+
+def test_an_estimate_is_an_object_of_a_line_and_three_keys_of_a_flat_record() -> None:
+    found = made(LATENCY, throughput_pps=Estimate(5e6, 4e6, 6e6), rtt_p50_ns=Estimate(3.0), fairness=1.0)
+    line, flat = found.to_dict(), found.flat()
+    assert line["figures"]["throughput_pps"] == {"value": 5e6, "low": 4e6, "high": 6e6}
+    assert line["figures"]["rtt_p50_ns"] == {"value": 3.0, "low": None, "high": None}
+    assert line["figures"]["rtt_p99_ns"] is None
+    assert [flat[f"throughput_pps{end}"] for end in ("", "_low", "_high")] == [5e6, 4e6, 6e6]
+    assert [flat[f"rtt_p50_ns{end}"] for end in ("", "_low", "_high")] == [3.0, None, None]
+    assert [flat[f"rtt_p99_ns{end}"] for end in ("", "_low", "_high")] == [None] * 3
+    assert {type(flat["throughput_pps"]), type(flat["rtt_p50_ns"])} == {float}
     assert Measurement.from_dict(line) == found
 
 
+def test_a_flat_record_has_the_same_keys_whatever_the_kind() -> None:
+    flat, of_latency = made().flat(), made(LATENCY).flat()
+    assert list(flat) == list(of_latency)
+    assert (flat["rtt_samples"], flat["birth_ns"], flat["sweep"]) == (0, None, [])
+
+
 def test_a_line_of_an_earlier_version_lacks_what_there_was_not() -> None:
-    line = made(rtt_p50_ns=None).to_dict()
-    older = {key: value for key, value in line.items() if not key.startswith(("rtt_", "pdv_", "ratio_", "per_"))}
+    line = made(LATENCY, rtt_p50_ns=None, rtt_samples=0).to_dict()
+    gone = ("rtt_", "pdv_", "ratio_", "per_")
+    older = {key: value for key, value in line.items() if not key.startswith(gone)}
+    older["figures"] = {key: value for key, value in line["figures"].items() if not key.startswith(gone)}
     assert Measurement.from_dict(older).to_dict() == line
 
 
 def test_the_case_of_another_version() -> None:
-    found = made(Case("ovs", pairs=2, rate=Rate(1000), candidate="new"))
-    assert found.point == Case("ovs", pairs=2, rate=Rate(1000), candidate="new")
+    found = made(Case("ovs", Frames(rate=Rate(1000)), pairs=2, candidate="new"))
+    assert found.point == Case("ovs", Frames(rate=Rate(1000)), pairs=2, candidate="new")
     assert dataclasses.replace(found, axes={}).point == Case("ovs")
     later = {**found.axes, "rate": "of tomorrow", "weather": "fine"}
     assert dataclasses.replace(found, axes=later).point == Case("ovs", pairs=2, candidate="new")
@@ -149,7 +162,7 @@ def test_figures_are_numbers_and_the_ends_have_their_names() -> None:
         ("{}", "^x: schema is None; this is no result"),
         ('{"schema": true}', "^x: schema is True; this is no result"),
         ('{"schema": "1"}', "^x: schema is '1'; this is no result"),
-        ('{"schema": 2}', "^x: written with schema 2, but this version reads 1; update pytest-icbench$"),
+        ('{"schema": 3}', "^x: written with schema 3, but this version reads 2; update pytest-icbench$"),
         ('{"schema": NaN}', r"^x: not valid JSON \(NaN is no JSON number\)$"),
         ("[" * 100_000, "^x: n"),
     ],

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pytest_icbench.config import values
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import MAX_LOSS_RATIO, MIN_LOSS_RATIO, Metric, Rate, exact_percent, named_rate
 
 ratios = st.integers(1, 5_000_000).map(lambda parts: round(parts / 1e7, 12))
@@ -45,7 +46,7 @@ rates = st.one_of(
 def test_forms(typed: str, rate: Rate, shown: str, metric: Metric) -> None:
     assert values.rates(typed, "--icbench-rate") == (rate,)
     assert (str(rate), rate.metric) == (shown, metric)
-    assert Case("ovs", rate=rate).id == f"ovs-64B-b32-1vs1-R{shown}"
+    assert Case("ovs", Frames(rate=rate)).id == f"ovs-64B-b32-1vs1-R{shown}"
 
 
 def test_a_list_mixes_forms_and_takes_each_once() -> None:

@@ -18,14 +18,14 @@ pytestmark = pytest.mark.usefixtures("clock")
 def test_a_sender_that_falls_a_little_short_is_no_limit_and_its_rate_is_what_it_offered() -> None:
     """Less than the goal's width: the device lost nothing, and nobody knows more of it than what it was offered."""
     found = find(Late(9e6, missing=0.004), Late(4e6, missing=0.004), NDR)
-    assert found.search is not None
-    trials = [trial for trial in found.search.trials if trial.of == "case"]
+    assert found.searched.search is not None
+    trials = [trial for trial in found.searched.search.trials if trial.of == "case"]
     assert all(trial.not_offered and trial.good and not trial.generator_bound for trial in trials)
-    assert found.search_lower_pps is not None
-    assert found.search_lower_pps == found.search.greatest_pps
-    assert found.throughput_pps is not None
-    assert found.throughput_pps == pytest.approx(0.996 * found.search_lower_pps, rel=1e-6)
-    assert f"{found.throughput_pps / 1e6:.4g} Mpps, passes" in str(found.search.evidence)
+    assert found.searched.search_lower_pps is not None
+    assert found.searched.search_lower_pps == found.searched.search.greatest_pps
+    assert found.frames.throughput_pps is not None
+    assert found.frames.throughput_pps == pytest.approx(0.996 * found.searched.search_lower_pps, rel=1e-6)
+    assert f"{found.frames.throughput_pps / 1e6:.4g} Mpps, passes" in str(found.searched.search.evidence)
 
 
 @settings(max_examples=25, deadline=None)
@@ -46,29 +46,29 @@ def test_no_search_reports_more_than_was_offered_or_arrived(
         timeless(patch)
         found = find(own, beside, rate, search_width=width)
     assert anew(found) == found
-    for trial in found.search.trials if found.search else ():
+    for trial in found.searched.search.trials if found.searched.search else ():
         if trial.load_pps and trial.received < (1 - (rate.loss_ratio or 0.0)) * trial.scheduled:
             assert (trial.good, trial.generator_bound) == (False, False)  # whatever else was not offered
-    if found.throughput_pps is None:
+    if found.frames.throughput_pps is None:
         assert found.reason in ("generator-bound", "lossy")
         return
-    assert found.search is not None
-    assert found.search_lower_pps is not None
+    assert found.searched.search is not None
+    assert found.searched.search_lower_pps is not None
     passed = [
-        trial for trial in found.search.trials
-        if trial.of == "case" and trial.load_pps == found.search_lower_pps and trial.good
+        trial for trial in found.searched.search.trials
+        if trial.of == "case" and trial.load_pps == found.searched.search_lower_pps and trial.good
     ]  # fmt: skip
     frame = 1 / passed[0].duration_s  # a load of half a frame is offered as a whole one
-    assert found.throughput_pps <= max(trial.scheduled for trial in passed) * frame + frame
-    assert found.throughput_pps <= max(trial.received for trial in passed) * frame + frame
+    assert found.frames.throughput_pps <= max(trial.scheduled for trial in passed) * frame + frame
+    assert found.frames.throughput_pps <= max(trial.received for trial in passed) * frame + frame
 
 
 def test_a_paced_sender_that_is_slower_than_the_device_gives_no_rate_that_it_did_not_offer() -> None:
     """A device that takes 3.9 Mpps, and a sender that offers 96 % of what it should: calibration counts that too."""
     found = find(Late(3.9e6, missing=0.04), Late(4e6, missing=0.04), NDR)
-    assert found.search is not None
-    offered = [trial.scheduled / trial.duration_s for trial in found.search.trials if trial.load_pps]
-    assert found.throughput_pps is None or found.throughput_pps <= max(offered)
-    paced = [trial for trial in found.search.trials if trial.load_pps]
+    assert found.searched.search is not None
+    offered = [trial.scheduled / trial.duration_s for trial in found.searched.search.trials if trial.load_pps]
+    assert found.frames.throughput_pps is None or found.frames.throughput_pps <= max(offered)
+    paced = [trial for trial in found.searched.search.trials if trial.load_pps]
     assert all(trial.generator_bound is (trial.received == trial.scheduled) and not trial.good for trial in paced)
     assert (found.verdict, found.reason) == ("INVALID", "generator-bound")

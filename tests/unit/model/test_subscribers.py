@@ -17,6 +17,7 @@ from pytest_icbench.measure.reference import reference_case
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Address
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionWork, jain_index
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.subscribers import Subscribers
 from pytest_icbench.model.traffic import Traffic
@@ -84,7 +85,10 @@ def test_clients_without_a_firewall_are_refused(marker: dict[str, object], words
 
 def test_round_trips_are_held_against_one_subscriber_alone() -> None:
     case = Case(
-        "veth", dimension="latency", function="subscribers9+acl10", rate=Rate(900), traffic=Traffic(64, flows="9")
+        "veth",
+        Frames(traffic=Traffic(64, flows="9"), rate=Rate(900)),
+        dimension="latency",
+        function="subscribers9+acl10",
     )
     assert case.beside_alone, "so the ratio is not that to the plain path"
     assert not Case("veth", function="subscribers9").beside_alone

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from pytest_icbench.model import mix
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.case_id import CASE_ID, is_case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.traffic import (
     LABEL,
     MAX_FRAME_BYTES,
@@ -94,7 +95,7 @@ def test_fewer_flows_than_queues_leave_some_empty() -> None:
 
 @given(traffics)
 def test_an_id_tells_the_traffic(traffic: Traffic) -> None:
-    node_id = f"test_x.py::test_a[{Case('ovs', traffic=traffic).id}]"
+    node_id = f"test_x.py::test_a[{Case('ovs', Frames(traffic)).id}]"
     assert is_case(node_id)
     found = CASE_ID.search(node_id)
     assert found is not None

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.case_id import is_case, rig_group
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate, named_rate
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.plugin.schedule.plan import hosts_of
@@ -25,13 +26,13 @@ def item(case: Case, test: str = "test_x.py::test_rate") -> str:
 
 
 def test_groups_follow_the_rig() -> None:
-    first = Case("ovs", port="vhost-user-packed", mode="xconnect", traffic=Traffic(64), rate=Rate(1_000_000))
-    same = Case("ovs", port="vhost-user-packed", mode="xconnect", traffic=Traffic(512), touch=True, burst=1)
+    first = Case("ovs", Frames(traffic=Traffic(64), rate=Rate(1_000_000)), port="vhost-user-packed", mode="xconnect")
+    same = Case("ovs", Frames(Traffic(512), 1), port="vhost-user-packed", mode="xconnect", touch=True)
     assert rig_group(item(first)) == rig_group(item(same, "test_y.py::test_other"))
     others = [
         Case("ovs", mode="xconnect"),
         Case("ovs", port="vhost-user-packed", mode="xconnect", pairs=2),
-        Case("ovs", port="vhost-user-packed", mode="xconnect", traffic=Traffic(9000)),
+        Case("ovs", Frames(Traffic(9000)), port="vhost-user-packed", mode="xconnect"),
         Case("ovs", port="vhost-user-packed", mode="xconnect", switch_cores=2),
         Case("ovs", port="vhost-user-packed", mode="xconnect", remote=True),
         Case("ovs", port="vhost-user-packed", mode="xconnect", api="af_xdp"),

@@ -11,14 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.report.anchors import case_anchor
 from tests.measurements import measurement
 
 
 def test_an_anchor_has_dimension_and_id() -> None:
-    rate = measurement(Case("ovs", rate=Rate(1000)))
-    round_trip = measurement(Case("ovs", rate=Rate(1000), dimension="latency"))
+    rate = measurement(Case("ovs", Frames(rate=Rate(1000))))
+    round_trip = measurement(Case("ovs", Frames(rate=Rate(1000)), dimension="latency"))
     assert case_anchor(rate) == f"case-throughput-{rate.case}"
     assert case_anchor(rate) != case_anchor(round_trip)
 

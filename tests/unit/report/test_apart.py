@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.report.apart import told_apart
@@ -24,7 +25,7 @@ PLACES = {"size": ("size",), "launches": ("launch",)}
 def rate(size: int = 64, axes: dict[str, Any] | None = None, **more: Any) -> Result:
     ends = {f"throughput_pps{end}": 5e6 for end in ("", "_low", "_high")}
     launches = tuple(launch(index, throughput_pps=pps) for index, pps in enumerate((4e6, 5e6, 6e6)))
-    measured = result(Case("ovs", Traffic(size)), **ends, per_launch=launches, **more)
+    measured = result(Case("ovs", Frames(Traffic(size))), **ends, per_launch=launches, **more)
     return replace(measured, axes={**measured.axes, **(axes or {})})
 
 

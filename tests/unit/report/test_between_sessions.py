@@ -44,7 +44,7 @@ def test_every_report_shows_the_wider_interval() -> None:
         for line in openmetrics.text([wide]).splitlines()
     )
     (shown,) = page.results
-    assert (shown.throughput_pps.low, shown.throughput_pps.high) == (  # type: ignore[union-attr]
+    assert (shown.frames.throughput_pps.low, shown.frames.throughput_pps.high) == (  # type: ignore[union-attr]
         pytest.approx(4.5e6),
         pytest.approx(5.5e6),
     )
@@ -62,14 +62,14 @@ def test_a_rate_that_decides_nothing_beside_its_switchs_cycles_is_as_wide_as_its
     (cycles,) = (replace(finding, name="cycles_per_packet") for finding in rate.findings)
     silent = replace(rate, findings=(cycles,), ratio_to_baseline=Estimate(1.0, 0.6, 1.5))
     (wide,) = with_sessions([silent])
-    assert (wide.throughput_pps.low, wide.throughput_pps.high) == pytest.approx((3e6, 7.5e6))  # type: ignore[union-attr]
+    assert (wide.frames.throughput_pps.low, wide.frames.throughput_pps.high) == pytest.approx((3e6, 7.5e6))  # type: ignore[union-attr]
 
 
 def test_the_value_in_other_units_is_as_wide_and_the_others_keep_their_interval() -> None:
     plain, (wide,) = compared(), with_sessions([compared()])
-    assert wide.throughput_gbps is not None
-    assert wide.throughput_gbps.low == pytest.approx(0.9 * wide.throughput_gbps)
-    assert wide.throughput_per_pair_pps == plain.throughput_per_pair_pps
+    assert wide.frames.throughput_gbps is not None
+    assert wide.frames.throughput_gbps.low == pytest.approx(0.9 * wide.frames.throughput_gbps)
+    assert wide.frames.throughput_per_pair_pps == plain.frames.throughput_per_pair_pps
     assert with_sessions([wide]) == [wide]  # the page widens what the command did
 
 
@@ -82,5 +82,5 @@ def test_without_enough_sessions_an_interval_stays_as_it_is(few: Result) -> None
 
 
 def test_a_value_that_no_launch_tells_apart_keeps_none() -> None:
-    alone = replace(compared(), throughput_pps=Estimate(5e6))
-    assert with_sessions([alone])[0].throughput_pps == Estimate(5e6)
+    alone = compared().with_figures(throughput_pps=Estimate(5e6))
+    assert with_sessions([alone])[0].frames.throughput_pps == Estimate(5e6)

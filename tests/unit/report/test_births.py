@@ -9,6 +9,7 @@ from pytest_icbench.measure.summary.births import summarize_births
 from pytest_icbench.measure.summary.summarize import Surroundings
 from pytest_icbench.model.birth import Births, Idle, Retirement
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Startup
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import Verdict
@@ -38,7 +39,7 @@ def result(kind: str, count: int, each_ms: float, failure: str | None = None) ->
         removed_ns=(2_000_000,) * count,
         idle=(Idle(count // 2, count * 150_000, 0.0), Idle(count, count * 300_000, 0.01)),
     )
-    case = Case("veth", dimension="birth", birth=f"{kind}:{count}")
+    case = Case("veth", Startup(f"{kind}:{count}"), dimension="birth")
     around = Surroundings(placement="cooperative", endpoints=())
     return Result.of(
         summarize_births(case, Settings(), births, around, failure=failure, started_at=0.0, duration_s=1.0)
@@ -97,9 +98,9 @@ def test_each_kind_has_a_colour_of_its_own() -> None:
 
 def test_first_round_trips_are_drawn_as_a_distribution() -> None:
     plain = result("netns", 100, 8.0)
-    assert plain.births is not None
-    births = replace(plain.births, first_trip_ns=(*(number * 1_000_000 for number in range(1, 100)), 0))
-    arriving = replace(plain, births=births, axes={**plain.axes, "birth": "netns:100:25ms"})
+    assert plain.startup.births is not None
+    births = replace(plain.startup.births, first_trip_ns=(*(number * 1_000_000 for number in range(1, 100)), 0))
+    arriving = replace(plain, axes={**plain.axes, "birth": "netns:100:25ms"}).with_figures(births=births)
     assert path_of(arriving) == "netns every 25 ms"
     *_, trips = birth_figures([arriving], all_series([arriving]))
     assert trips.rows[49][2:] == (50.0, 50.0)
@@ -116,9 +117,9 @@ def test_every_row_has_its_name_beside_containers_that_clients_call_for() -> Non
     called = []
     for kind, trip_ms in (("netns", 897), ("lxc", 2820)):
         plain = result(kind, 200, 34.4)
-        assert plain.births is not None
-        births = replace(plain.births, first_trip_ns=(trip_ms * 1_000_000,) * 200)
-        called.append(replace(plain, births=births, axes={**plain.axes, "birth": f"{kind}:200:100ms"}))
+        assert plain.startup.births is not None
+        births = replace(plain.startup.births, first_trip_ns=(trip_ms * 1_000_000,) * 200)
+        called.append(replace(plain, axes={**plain.axes, "birth": f"{kind}:200:100ms"}).with_figures(births=births))
     created = result("fork", 1000, 2.544), result("netns", 1000, 16.84)
     lines = table([called[0], *created, called[1]])
     names = [line.split()[0] for line in lines if line[:1].islower()]
@@ -128,11 +129,11 @@ def test_every_row_has_its_name_beside_containers_that_clients_call_for() -> Non
 
 def test_containers_of_silent_clients_are_told_with_the_time_of_their_removal() -> None:
     plain = result("netns", 100, 8.0)
-    assert plain.births is not None
+    assert plain.startup.births is not None
     retired = (Retirement(4_000_000, 2_010_000_000), Retirement(6_000_000, 2_050_000_000))
     (said,) = [
         sentence.text
-        for sentence in answer([replace(plain, births=replace(plain.births, retired=retired))])
+        for sentence in answer([plain.with_figures(births=replace(plain.startup.births, retired=retired))])
         if "to create each" in sentence.text
     ]
     assert "2 removed while others came, 5 ms each, gone 2.03 s after the last frame of their client" in said
@@ -140,8 +141,8 @@ def test_containers_of_silent_clients_are_told_with_the_time_of_their_removal() 
 
 def test_a_case_without_a_value_says_no_round_trip_of_its_clients() -> None:
     failed = result("netns", 100, 8.0, failure="no memory")
-    assert failed.births is not None
-    arriving = replace(failed, births=replace(failed.births, first_trip_ns=(1_000_000,) * 90 + (0,) * 10))
+    assert failed.startup.births is not None
+    arriving = failed.with_figures(births=replace(failed.startup.births, first_trip_ns=(1_000_000,) * 90 + (0,) * 10))
     (said,) = [sentence.text for sentence in answer([arriving]) if "to create each" in sentence.text]
     assert "first round trip" not in said
 

@@ -18,6 +18,7 @@ from pytest_icbench.gate.entry import Baseline
 from pytest_icbench.gate.margins import Margins
 from pytest_icbench.gate.thresholds import Thresholds
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import Traffic
@@ -43,7 +44,7 @@ STORED = Path(__file__).parents[1] / "store" / "stored_run"
 
 def candidate(size: int, decision: str, ratio: float, **more: Any) -> list[Result]:
     """A base, and a candidate with another version."""
-    case = Case("ovs", traffic=Traffic(size), candidate="new")
+    case = Case("ovs", Frames(Traffic(size)), candidate="new")
     comparison = side_by_side(case, decision, ratio)
     treatment = {
         "switch": {"version": "3.3.0", "config": {"rxqs": 2}},
@@ -119,7 +120,7 @@ def test_the_forest_names_what_regressed_and_improved_with_the_allowance_and_com
 
 
 def test_rates_and_times_have_charts_of_their_own_because_worse_is_elsewhere() -> None:
-    case = Case("ovs", dimension="latency", rate=Rate(1000), candidate="new")
+    case = Case("ovs", Frames(rate=Rate(1000)), dimension="latency", candidate="new")
     slower = side_by_side(case, "REGRESSED", 1.2, figure="rtt_p50_ns", base_value=20e3)
     times = [result(case.base), result(case, side_by_side=slower, decision="REGRESSED")]
     rate, time = forest_figures(comparisons([*candidate(64, "PASS", 1.0), *times]))[::-1]
@@ -203,8 +204,8 @@ def test_the_report_of_two_runs_says_what_changed(tmp_path: Path, capsys: pytest
 
 def sides(factor: float) -> tuple[Baseline, Baseline]:
     """Two runs: rates of two cases, one by the factor, and one that only the second run has."""
-    big = Case("ovs", traffic=Traffic(1500))
-    time = Case("ovs", dimension="latency", rate=Rate(1000))
+    big = Case("ovs", Frames(Traffic(1500)))
+    time = Case("ovs", Frames(rate=Rate(1000)), dimension="latency")
     before = (entry(), entry(big), entry(time, rtt_p50_ns=15_120.0, rtt_p50_ns_low=15e3, rtt_p50_ns_high=15.2e3))
     now = (
         entry(launches=scaled(factor), treatment={"switch": {"version": "3.2"}, "node": "lxc"}),
@@ -237,7 +238,7 @@ def test_the_page_of_a_comparison_has_charts_and_all_changes() -> None:
 
 
 def test_what_holds_for_all_changes_is_said_once_and_runs_by_their_directories() -> None:
-    big = Case("ovs", traffic=Traffic(1500))
+    big = Case("ovs", Frames(Traffic(1500)))
     before = Baseline("runs/20260101T120000Z-1/results.jsonl", (entry(), entry(big)), is_run=True)
     now = Baseline("runs/20260102T120000Z-2", (entry(), entry(big)), is_run=True)
     found = compare_sides(before, now, Thresholds())

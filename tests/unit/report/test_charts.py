@@ -10,6 +10,7 @@ import pytest
 
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.function_facts import FunctionWork
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.long_run import LossEvent
 from pytest_icbench.model.neighbour import NeighbourEffect
 from pytest_icbench.model.rate import Rate
@@ -41,7 +42,7 @@ def at(pps: float) -> dict[str, Any]:
 
 def timed(switch: str, rate: int | str, p50: float, **more: Any) -> Result:
     facts = {"rtt_p50_ns": p50, "rtt_p50_ns_low": p50 * 0.9, "rtt_p50_ns_high": p50 * 1.1, "rtt_p99_ns": p50 * 4}
-    return result(Case(switch, dimension="latency", rate=Rate.from_json(rate)), **(facts | more))
+    return result(Case(switch, Frames(rate=Rate.from_json(rate)), dimension="latency"), **(facts | more))
 
 
 def test_delay_against_load_is_one_chart_with_the_edge_that_the_path_carries() -> None:
@@ -69,19 +70,21 @@ def test_one_load_is_no_curve() -> None:
 
 def test_points_against_the_offered_rate_stay_where_they_are_beside_the_line_of_equal_rates() -> None:
     sweep = [
-        result(Case(switch, rate=Rate.from_json(rate)), **at(rate), offered_pps=float(rate))
+        result(Case(switch, Frames(rate=Rate.from_json(rate))), **at(rate), offered_pps=float(rate))
         for switch in ("ovs", "vpp")
         for rate in (1_000_000, 2_000_000, 3_000_000)
     ]
     (chart,) = charts(sweep, "load")
     assert "xOffset" not in str(chart.spec)
-    by_size = [result(Case(switch, Traffic(size)), **at(1e6)) for switch in ("ovs", "vpp") for size in (64, 512, 1500)]
+    by_size = [
+        result(Case(switch, Frames(Traffic(size))), **at(1e6)) for switch in ("ovs", "vpp") for size in (64, 512, 1500)
+    ]
     assert ["xOffset" in str(chart.spec) for chart in charts(by_size, "size")] == [True, True]
 
 
 def test_sizes_and_bursts_are_a_heat_map_of_each_path() -> None:
     grid = [(size, burst) for size in (64, 1500) for burst in (4, 32, 256)]
-    results = [result(Case("ovs", Traffic(size), burst), **at(burst * 1e5)) for size, burst in grid]
+    results = [result(Case("ovs", Frames(Traffic(size), burst)), **at(burst * 1e5)) for size, burst in grid]
     (chart,) = charts(results, "heat")
     assert [(row["size"], row["burst"]) for row in values(chart)] == sorted(grid)
     assert "Best: 25.6 Mpps" in chart.text
@@ -90,7 +93,7 @@ def test_sizes_and_bursts_are_a_heat_map_of_each_path() -> None:
 
 def test_a_case_that_was_measured_twice_has_a_map_for_each_time() -> None:
     grid = [(size, burst) for size in (64, 1500) for burst in (4, 32, 256)]
-    results = [result(Case("ovs", Traffic(size), burst), **at(5e6)) for size, burst in (*grid, *grid)]
+    results = [result(Case("ovs", Frames(Traffic(size), burst)), **at(5e6)) for size, burst in (*grid, *grid)]
     first, second = charts(results, "heat")
     assert len(first.rows) == len(second.rows) == len(grid)
     assert {row["series"] for row in values(second)} == {"ovs (no. 2)"}
@@ -130,7 +133,7 @@ def test_one_size_with_many_switches_is_sorted_dots_with_published_values_beside
 
 def test_socket_techniques_at_one_rate_are_dots_beside_both_tables() -> None:
     apis = ("udp", "udp-mmsg", "raw", "raw-mmsg")
-    results = [result(Case("linux-bridge", burst=64, rate=Rate(1_000_000), api=api), **at(4e5)) for api in apis]
+    results = [result(Case("linux-bridge", Frames(burst=64, rate=Rate(1_000_000)), api=api), **at(4e5)) for api in apis]
     (chart,) = charts(results, "load")
     assert sum(row["source"].startswith("published, A1") for row in values(chart)) == 4
     assert sum(row["source"].startswith("published, B1") for row in values(chart)) == 4
@@ -139,8 +142,8 @@ def test_socket_techniques_at_one_rate_are_dots_beside_both_tables() -> None:
 def test_losses_of_a_long_run_stand_where_they_happened() -> None:
     events = (LossEvent(1, 1_010.0, 0.5, 5, 300, 0), LossEvent(1, 1_030.0, 0.1, 1, 0, 7))
     soak = {"started_at": 1_000.0, "duration_s": 60.0}
-    lossy = result(Case("ovs", rate=Rate(100_000)), loss_events=events, loss_event_count=2, **soak)
-    clean = result(Case("vpp", rate=Rate(100_000)), loss_events=(), loss_event_count=0, lost=0, **soak)
+    lossy = result(Case("ovs", Frames(rate=Rate(100_000))), loss_events=events, loss_event_count=2, **soak)
+    clean = result(Case("vpp", Frames(rate=Rate(100_000))), loss_events=(), loss_event_count=0, lost=0, **soak)
     (chart,) = charts([lossy, clean], "losses")
     assert [(row["series"], row["start"], row["end"], row["kind"]) for row in values(chart)] == [
         ("ovs", 10.0, 10.5, "lost"),
@@ -182,7 +185,7 @@ def test_functions_side_by_side_have_the_line_of_the_best_path() -> None:
 
 
 def test_the_mean_of_pairs_is_drawn_against_packet_size() -> None:
-    results = [result(Case("ovs", Traffic(size), pairs=2), throughput_per_pair_pps=2e6) for size in (64, 1500)]
+    results = [result(Case("ovs", Frames(Traffic(size)), pairs=2), throughput_per_pair_pps=2e6) for size in (64, 1500)]
     titles = [chart.title for chart in charts(results, "pairs")]
     assert titles == ["Mean of the pairs (M) against packet size: bursts of 32, 2vs2, rate max"]
 
@@ -192,7 +195,7 @@ def test_two_hosts_have_gigabits_against_pairs_with_the_link_s_limit_if_it_is_kn
     mbps: int | None, limit: float | None
 ) -> None:
     treatment = {"uplink_mbps": mbps}
-    results = [result(Case("ovs", Traffic(1500), pairs=n, remote=True), treatment=treatment) for n in (1, 2)]
+    results = [result(Case("ovs", Frames(Traffic(1500)), pairs=n, remote=True), treatment=treatment) for n in (1, 2)]
     (chart,) = [chart for chart in charts(results, "pairs") if "Gbit/s" in chart.title]
     lines = [layer["data"]["values"][0]["rate"] for layer in chart.spec["layer"] if "data" in layer]
     assert lines == ([] if limit is None else pytest.approx([limit, limit], abs=1e-3))
@@ -204,7 +207,7 @@ def test_a_load_that_changes_has_each_change_and_when_it_arrived() -> None:
         Followed(1, 5, 30_000, 5_000, 5_000.0, 5_000.0, None),
         Followed(2, 3, 8_000, 4_000, 4_000.0, 4_000.0, 0.1),
     )
-    case = Case("ovs", rate=Rate.from_json("trace:steps:30k"), pairs=2)
+    case = Case("ovs", Frames(rate=Rate.from_json("trace:steps:30k")), pairs=2)
     changing = result(case, followed=changes, settings={"duration_s": 8.0})
     (chart,) = charts([changing, result(Case("ovs"))], "followed")
     drawn = [(row["series"], row["begin"], row["end"], row["load"], row["arrived"]) for row in values(chart)]
@@ -223,7 +226,7 @@ def test_a_load_that_changes_has_each_change_and_when_it_arrived() -> None:
 
 
 def test_a_function_that_is_frozen_again_passes_nothing_from_then_on() -> None:
-    case = Case("veth", function="wire", rate=Rate.from_json("trace:freeze:1k"), pairs=2)
+    case = Case("veth", Frames(rate=Rate.from_json("trace:freeze:1k")), function="wire", pairs=2)
     thawed = result(case, followed=(Followed(2, 3, 0, 1000, 1000.0, 999.0, 0.2),), settings={"duration_s": 21.0})
     (chart,) = charts([thawed], "followed")
     drawn = [(row["series"], row["begin"], row["end"], row["load"], row["received"]) for row in values(chart)]
@@ -232,7 +235,10 @@ def test_a_function_that_is_frozen_again_passes_nothing_from_then_on() -> None:
 
 def test_neighbours_have_a_row_for_each_value_with_its_interval() -> None:
     effect = NeighbourEffect(9, 0.9917, mean_ratio=Estimate(1.2, 1.1, 1.4), p99_ratio=Estimate(2.0, 0.9, 4.0))
-    beside = result(Case("ovs", dimension="latency", neighbour="stream", rate=Rate.from_json(1000)), neighbour=effect)
+    beside = result(
+        Case("ovs", Frames(rate=Rate.from_json(1000)), dimension="latency", neighbour="stream"),
+        neighbour=effect,
+    )
     (chart,) = charts([beside, timed("ovs", 1000, 20e3)], "neighbours")
     drawn = [(row["row"], row["ratio"], row["low"], row["high"], row["shown"]) for row in values(chart)]
     assert drawn == [
@@ -251,7 +257,7 @@ def test_the_distribution_ends_below_all_requests_where_some_are_lost() -> None:
 
 
 def chained(length: int, rate: str | int, **more: Any) -> Case:
-    return Case("veth", function="acl10", chain=length, rate=Rate.from_json(rate), **more)
+    return Case("veth", Frames(rate=Rate.from_json(rate)), function="acl10", chain=length, **more)
 
 
 def test_rates_stand_against_the_length_of_a_chain_and_those_flat_out_beside_them_are_marked() -> None:
@@ -301,7 +307,7 @@ def test_errors_of_goodput_stand_against_shares_and_caps_and_not_against_both_at
             for pair, error in enumerate(errors, start=1)
         )
 
-    case = Case("veth", function="cost1000", pairs=2, rate=Rate(1000))
+    case = Case("veth", Frames(rate=Rate(1000)), function="cost1000", pairs=2)
     results = [
         result(replace(case, share="70:30"), functions=works("share", -0.05, 0.02)),
         result(replace(case, function="cost9:cost7", share="70:30"), functions=works("share", 0.03, None)),
@@ -325,10 +331,10 @@ def test_the_rate_of_functions_with_equal_parts_stands_against_their_number() ->
 
     def equal(number: int, pps: float, rate: int) -> Result:
         share = ":".join([str(100 // number)] * number)
-        return result(replace(case, pairs=number, share=share, rate=Rate(rate)), **at(pps))
+        return result(replace(case, pairs=number, share=share).sending(rate=Rate(rate)), **at(pps))
 
     results = [equal(6, 0.0215e6, 6000), equal(12, 0.0211e6, 3000), equal(36, 0.0192e6, 1000)]
-    uneven = result(replace(case, pairs=2, share="70:30", rate=Rate(18_000)), **at(2e4))
+    uneven = result(replace(case, pairs=2, share="70:30").sending(rate=Rate(18_000)), **at(2e4))
     (chart,) = charts([*results, equal(12, 0.02e6, 6000), uneven], "shares")
     assert "rate 36k together" in chart.title
     assert [row[1:4] for row in chart.rows] == [

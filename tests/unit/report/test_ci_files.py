@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from pytest_icbench.errors import Invalid, Regression
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.model.verdict import EXIT_STATUS, Verdict
@@ -57,7 +58,9 @@ def test_openmetrics_are_valid_and_say_what_the_results_say(results: list[Result
     text = openmetrics.text(results, skipped=3)
     families = {one.name: one for one in parser.text_string_to_metric_families(text)}
     last = {(one.case, one.dimension): one for one in results}
-    wanted = sorted(one.throughput_pps or 0.0 for one in last.values() if one.is_number and one.dimension != "latency")
+    wanted = sorted(
+        one.frames.throughput_pps or 0.0 for one in last.values() if one.is_number and one.dimension != "latency"
+    )
     got = families.get("icbench_throughput_pps")
     assert sorted(sample.value for sample in got.samples) == wanted if got else wanted == []
     skipped = [s.value for s in families["icbench_cases"].samples if s.labels["verdict"] == "skipped"]
@@ -173,7 +176,7 @@ def versions() -> list[Result]:
     """A base and its candidate at two packet sizes: one is as good, the other slower."""
     found = []
     for size, decision, ratio in ((64, "PASS", 1.0), (512, "REGRESSED", 0.9)):
-        case = Case("ovs", traffic=Traffic(size), candidate="new")
+        case = Case("ovs", Frames(Traffic(size)), candidate="new")
         told = side_by_side(case, decision, ratio)
         found.append(result(case.base))
         judged: dict[str, Any] = {"verdict": decision, "decision": decision, "side_by_side": told}
@@ -245,7 +248,7 @@ def test_exit_status(outcomes: dict[str, int], status: int, expected: int) -> No
 
 
 def test_numbers_are_numbers() -> None:
-    found = replace(result(), throughput_pps=Estimate(1e300), duration_s=0.1)
+    found = replace(result(), duration_s=0.1).with_figures(throughput_pps=Estimate(1e300))
     text = openmetrics.text([found])
     assert "1e+300" in text
     assert all(math.isfinite(float(line.rpartition(" ")[2])) for line in text.splitlines() if not line.startswith("#"))

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.report import columns, markdown
 from pytest_icbench.report.columns import COLUMNS, Column, In
@@ -18,7 +19,10 @@ def test_a_new_column_is_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
     where = In.THROUGHPUT | In.LATENCY | In.MARKDOWN | In.PAGE
     fresh = Column("took", "s", lambda each: f"{each.duration_s:.0f}", where, phrase="took {text} s")
     monkeypatch.setattr(columns, "COLUMNS", (*COLUMNS, fresh))
-    rates, times = result(duration_s=61.0), result(Case("ovs", dimension="latency", rate=Rate(1000)), duration_s=62.0)
+    rates, times = (
+        result(duration_s=61.0),
+        result(Case("ovs", Frames(rate=Rate(1000)), dimension="latency"), duration_s=62.0),
+    )
     lines = table([rates, times])
     assert [line.split()[-2:] for line in lines if line.startswith("case ")] == [["took", "s"]] * 2
     assert [line.split()[-1] for line in lines if line.startswith("ovs-")] == ["61", "62"]

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.report.headline import tiles
 from pytest_icbench.report.html.facts import facts_of
 from pytest_icbench.report.html.page import Page, line
@@ -76,7 +77,7 @@ def test_launches_that_were_repeated_count_as_on_the_terminal() -> None:
 
 
 def test_many_disturbed_cases_are_folded_in_the_summary_and_cut_in_the_table() -> None:
-    many = [replace(FOUND, case=Case("ovs", burst=burst).id) for burst in range(1, 9)]
+    many = [replace(FOUND, case=Case("ovs", Frames(burst=burst)).id) for burst in range(1, 9)]
     text = summary(many, [], [])
     assert text.index("<details><summary>8 disturbed</summary>") < text.index("* `ovs-64B-b1-1vs1-Rmax`: disturbed")
     assert "<details><summary>1 disturbed" not in summary([FOUND], [], [])

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames, Startup
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.report.answer import answer
 from pytest_icbench.report.few_cpus import sentences
@@ -22,13 +23,19 @@ SHARES = Case("veth", function="cost1000", pairs=2, share="70:30")
         (SHARES, "two CPUs show of parts of a CPU how functions split one CPU; not what they do beside I/O"),
         (Case("veth", function="wire:cost10000", pairs=2), "two CPUs show of different functions on one CPU who"),
         (Case("veth", function="cost1000+noyield", pairs=5), "two CPUs show of functions side by side what each"),
-        (Case("veth", rate=Rate.from_json("trace:steps:20k")), "two CPUs show of loads that change how soon"),
         (
-            Case("veth", function="wire", pairs=4, rate=Rate.from_json("trace:freeze:2k")),
+            Case("veth", Frames(rate=Rate.from_json("trace:steps:20k"))),
+            "two CPUs show of loads that change how soon",
+        ),
+        (
+            Case("veth", Frames(rate=Rate.from_json("trace:freeze:2k")), function="wire", pairs=4),
             "two CPUs show of loads that change how soon",
         ),
         (Case("veth", neighbour="stream"), "two CPUs show of neighbours what memory"),
-        (Case("veth", dimension="birth", birth="netns:10"), "two CPUs show of creation of containers the time"),
+        (
+            Case("veth", Startup("netns:10"), dimension="birth"),
+            "two CPUs show of creation of containers the time",
+        ),
         (Case("veth", function="subscribers10+firewall", pairs=1), "two CPUs show of subscribers how evenly"),
     ],
     ids=lambda value: value.id if isinstance(value, Case) else "",

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.finding import Finding
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import Traffic
@@ -45,12 +46,12 @@ def upgrade(ratio: float = 0.9, decision: str = "REGRESSED", **treatment: Any) -
 
 
 def test_the_title_is_the_question() -> None:
-    sizes = [result(Case(switch, Traffic(size))) for switch in ("ovs", "vpp") for size in (64, 1500)]
+    sizes = [result(Case(switch, Frames(Traffic(size)))) for switch in ("ovs", "vpp") for size in (64, 1500)]
     assert headline.question(sizes) == "Which switch? 2 paths, 64 and 1500 bytes"
     assert headline.question([result(Case("ovs"), baseline="main")]) == "Is anything slower than main?"
     assert headline.question(upgrade()) == "Did ovs 3.3.0 regress against 3.1.0?"
     assert headline.question([result(Case("ovs"))]) == "How fast is ovs? 64 bytes"
-    many = [result(Case("ovs", Traffic(size))) for size in (64, 128, 256, 512)]
+    many = [result(Case("ovs", Frames(Traffic(size)))) for size in (64, 128, 256, 512)]
     assert headline.question(many) == "How fast is ovs? 4 sizes from 64 to 512 bytes"
     same = [result(Case("ovs")), result(Case("ovs", candidate="new"))]
     assert headline.question(same) == "Did ovs:new regress against ovs?"
@@ -158,7 +159,9 @@ def test_undecided_is_an_answer() -> None:
         " Limit: the sender or receiver (basicfwd); the ring (ovs). Behind: linux-bridge 0.246."
     )
     alone = [
-        replace(each, throughput_pps=Estimate(each.throughput_pps.value)) for each in results if each.throughput_pps
+        each.with_figures(throughput_pps=Estimate(each.frames.throughput_pps.value))
+        for each in results
+        if each.frames.throughput_pps
     ]
     assert "ovs ≥ 14.2, linux-bridge 0.246 Mpps; basicfwd and ovs can carry more; too few launches to tell." in (
         answer(alone)[0].text
@@ -170,7 +173,7 @@ def test_undecided_is_an_answer() -> None:
 def test_the_answer_counts_the_comparisons_that_it_does_not_name() -> None:
     sizes = (64, 128, 256, 1500)
     results = [
-        result(Case(switch, Traffic(size)), **at(rate))
+        result(Case(switch, Frames(Traffic(size))), **at(rate))
         for size in sizes
         for switch, rate in (("ovs", 9e6), ("vpp", 5e6))
     ]
@@ -182,7 +185,7 @@ def test_the_answer_counts_the_comparisons_that_it_does_not_name() -> None:
 def test_the_counts_of_all_comparisons_add_up() -> None:
     winners = ("ovs", "ovs", "vpp", "snabb", "basicfwd", "testpmd")
     results = [
-        result(Case(switch, Traffic(64 * place)), **at(9e6 if switch == winner else 5e6))
+        result(Case(switch, Frames(Traffic(64 * place))), **at(9e6 if switch == winner else 5e6))
         for place, winner in enumerate(winners, 1)
         for switch in dict.fromkeys(winners)
     ]
@@ -194,7 +197,7 @@ def test_a_gate_names_the_worst_and_what_improved() -> None:
     changes = (("ovs", "REGRESSED", 0.85), ("vpp", "REGRESSED", 0.7), ("snabb", "IMPROVED", 1.2), ("veth", "PASS", 1.0))
     results = [
         result(
-            Case(switch, rate=Rate(1_000_000)),
+            Case(switch, Frames(rate=Rate(1_000_000))),
             verdict=verdict,
             baseline="main",
             ratio_to_baseline=Estimate(ratio, ratio - 0.01, ratio + 0.01),
@@ -206,7 +209,7 @@ def test_a_gate_names_the_worst_and_what_improved() -> None:
     assert sentence.lead == "2 of 4 cases REGRESSED against main."
     assert sentence.text.startswith("Worst: vpp-64B-b32-1vs1-R1M rate -30.0 % (-31.0 to -29.0); ovs-64B")
     assert "1 IMPROVED: snabb-64B-b32-1vs1-R1M rate +20.0 % (+19.0 to +21.0)." in sentence.text
-    (sentence,) = answer([result(Case("ovs", rate=Rate(1_000_000)), verdict="INCONCLUSIVE", baseline="main")])
+    (sentence,) = answer([result(Case("ovs", Frames(rate=Rate(1_000_000))), verdict="INCONCLUSIVE", baseline="main")])
     assert sentence.lead == "1 of 1 case cannot be told from main."
 
 
@@ -227,12 +230,12 @@ def test_a_gate_tells_the_change_that_decided_and_not_that_of_the_medians() -> N
 
 def test_versions_have_the_numbers_of_the_deciding_pairs_everywhere() -> None:
     base, candidate = deciding(upgrade())
-    assert base.throughput_pps == Estimate(5e6, 4.4e6 * 0.98, 5e6)  # its interval was 4.31 to 4.49
-    assert candidate.throughput_pps is not None
-    assert candidate.throughput_pps.value == 4.5e6
-    assert (candidate.throughput_pps.low, candidate.throughput_pps.high) == (5e6 * 0.89, 5e6 * 0.91)
-    assert candidate.throughput_gbps is not None
-    assert abs(candidate.throughput_gbps - 4.5e6 * 64 * 8 / 1e9) < 1e-9
+    assert base.frames.throughput_pps == Estimate(5e6, 4.4e6 * 0.98, 5e6)  # its interval was 4.31 to 4.49
+    assert candidate.frames.throughput_pps is not None
+    assert candidate.frames.throughput_pps.value == 4.5e6
+    assert (candidate.frames.throughput_pps.low, candidate.frames.throughput_pps.high) == (5e6 * 0.89, 5e6 * 0.91)
+    assert candidate.frames.throughput_gbps is not None
+    assert abs(candidate.frames.throughput_gbps - 4.5e6 * 64 * 8 / 1e9) < 1e-9
     sentence = answer([base, candidate])[0]
     assert sentence.lead == "ovs:new against its base: REGRESSED."
     assert "Worst: ovs:new-64B-b32-1vs1-Rmax rate -10.0 % (-11.0 to -9.0)." in sentence.text
@@ -254,7 +257,7 @@ def test_dot_plots_are_sorted_with_references_last_and_without_candidates() -> N
         result(Case("ovs"), lower_bound=True, **at(14e6)),
         result(Case("basicfwd"), **at(16e6)),
         *upgrade()[1:],
-        result(Case("ovs", dimension="latency", rate=Rate(1000)), rtt_p99_ns=50e3),
+        result(Case("ovs", Frames(rate=Rate(1000)), dimension="latency"), rtt_p99_ns=50e3),
     ]
     order = [each.switch for each in results]
     (rates,) = dot_charts(results, order, "throughput")
@@ -270,7 +273,9 @@ def test_dot_plots_are_sorted_with_references_last_and_without_candidates() -> N
 
 def test_the_first_screen_shows_few_traffics_the_shortest_and_the_longest_frames() -> None:
     results = [
-        result(Case("ovs", Traffic(size), burst), **at(9e6)) for burst in (16, 32) for size in (128, 64, 1500, 512)
+        result(Case("ovs", Frames(Traffic(size), burst)), **at(9e6))
+        for burst in (16, 32)
+        for size in (128, 64, 1500, 512)
     ]
     charts = dot_charts(results, ["ovs"], "throughput")
     assert len(charts) == MOST_TRAFFICS

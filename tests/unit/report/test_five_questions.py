@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.report.html.body import body, summary
@@ -53,7 +54,7 @@ def demo() -> Page:
     rows = re.findall(rf"^(\S+)-(\d+)B +{rate} +[\d.]+ +[\d.]+ +(\w*?) +([A-Z]+)$", table, flags=re.M)
     for switch, size, least, *ends, limit, verdict in rows:
         values = {name: float(end) * 1e6 for name, end in zip(("", "_low", "_high"), ends, strict=True)}
-        case = Case(switch, traffic=Traffic(int(size)))
+        case = Case(switch, Frames(Traffic(int(size))))
         page.add(
             f"t.py::test_rate[{case.id}]",
             result(
@@ -67,7 +68,7 @@ def demo() -> Page:
     skipped = int(re.findall(r"(\d+) skipped in", README)[0])
     for place in range(skipped):
         switch = ("sriov", "vpp", "sriov", "snabb")[place % 4]
-        page.skipped.append((f"t.py::test_rate[{Case(switch, Traffic(64 + place)).id}]", ABSENT[switch]))
+        page.skipped.append((f"t.py::test_rate[{Case(switch, Frames(Traffic(64 + place))).id}]", ABSENT[switch]))
     return page
 
 

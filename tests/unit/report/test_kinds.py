@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Application, Frames
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.report.answer import answer
@@ -27,9 +28,6 @@ MIX = Traffic.of_mix("simple")
 def app(switch: str, name: str, rate: float, **changed: Any) -> Result:
     figures: dict[str, Any] = {
         "metric": "closed-loop",
-        "throughput_pps": None,
-        "throughput_gbps": None,
-        "scheduled": 0,
         "operations": 540_000.0,
         "operations_per_second": Estimate(rate, rate * 0.9, rate * 1.1),
         "response_p50_ns": Estimate(90e3),
@@ -37,7 +35,7 @@ def app(switch: str, name: str, rate: float, **changed: Any) -> Result:
         "client_cpu_ns_per_operation": Estimate(20e3),
         "server_cpu_ns_per_operation": Estimate(10e3),
     }
-    return result(Case(switch, app=name, dimension="application"), **{**figures, **changed})
+    return result(Case(switch, Application(name), dimension="application"), **{**figures, **changed})
 
 
 def rate(case: Case, pps: float) -> Result:
@@ -52,7 +50,10 @@ APPS = [app("linux-bridge", "redis", 9000.0), app("ovs", "redis", 5000.0)]
     [
         (APPS, "Which switch? 2 paths, redis"),
         (APPS[:1], "How fast is linux-bridge? Redis"),
-        ([rate(Case("ovs", MIX), 1e6), rate(Case("vpp"), 1e6)], "Which switch? 2 paths, 64 bytes, mix simple"),
+        (
+            [rate(Case("ovs", Frames(MIX)), 1e6), rate(Case("vpp"), 1e6)],
+            "Which switch? 2 paths, 64 bytes, mix simple",
+        ),
         (
             [rate(Case("ovs", function=name), 1e6) for name in (None, "nat", "acl10")],
             "What is left of ovs with nat or acl10? 64 bytes",
@@ -113,7 +114,9 @@ NAT_AND_NONE: tuple[tuple[str | None, float], ...] = ((None, 4e6), ("nat", 1e6))
 
 def test_flows_and_mixes_are_named_in_the_answer_and_drawn_apart() -> None:
     traffics = [Traffic(64, flows=flows) for flows in (None, "1k", "100k")]
-    results = [rate(Case(switch, traffic), pps) for traffic in traffics for switch, pps in (("ovs", 2e6), ("vpp", 1e6))]
+    results = [
+        rate(Case(switch, Frames(traffic)), pps) for traffic in traffics for switch, pps in (("ovs", 2e6), ("vpp", 1e6))
+    ]
     leads = [sentence.lead for sentence in answer(results)]
     assert leads[:2] == [
         "Fastest, 64 B, bursts of 32, 1vs1, rate max:",

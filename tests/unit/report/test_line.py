@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.report.axes import rate_text
@@ -19,7 +20,7 @@ from pytest_icbench.report.remarks import mpps
 from pytest_icbench.stats.quantiles import Estimate
 from tests.measurements import result, side_by_side
 
-LATENCY = Case("ovs", rate=Rate(1000), dimension="latency", burst=4)
+LATENCY = Case("ovs", Frames(burst=4, rate=Rate(1000)), dimension="latency")
 
 
 def test_a_rate_has_interval_loss_limit_and_verdict() -> None:
@@ -38,7 +39,7 @@ def test_a_round_trip_has_its_percentiles_in_microseconds_and_no_rate() -> None:
 
 
 def test_a_search_has_its_bounds() -> None:
-    found = result(Case("ovs", rate=Rate(loss_ratio=0.0)), search_lower_pps=4.9e6, search_upper_pps=5.1e6)
+    found = result(Case("ovs", Frames(rate=Rate(loss_ratio=0.0))), search_lower_pps=4.9e6, search_upper_pps=5.1e6)
     assert "5.00 Mpps  4.9..5.1" in result_line(found)
 
 
@@ -77,7 +78,7 @@ def test_a_rate_is_written_with_the_greatest_suffix(rate: int, text: str) -> Non
 
 
 def test_names_leave_out_what_all_share() -> None:
-    ids = [Case("ovs").id, Case("veth", traffic=Traffic(1500)).id]
+    ids = [Case("ovs").id, Case("veth", Frames(Traffic(1500))).id]
     assert shared(ids) == ("b32", "1vs1", "Rmax")
     assert [label(case, shared(ids)) for case in ids] == ["ovs-64B", "veth-1500B"]
     assert shared([*ids, LATENCY.id]) == ("1vs1",)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.result import Result
 from pytest_icbench.report import overview
@@ -72,7 +73,7 @@ def test_nobody_leads_before_itself() -> None:
 def test_a_shorter_time_wins_by_its_share_of_the_longer() -> None:
     def times(switch: str, ns: float) -> Result:
         figures = {"rtt_p50_ns": ns, "rtt_p50_ns_low": ns, "rtt_p50_ns_high": ns}
-        return result(Case(switch, dimension="latency", rate=Rate(1000)), **figures)
+        return result(Case(switch, Frames(rate=Rate(1000)), dimension="latency"), **figures)
 
     (ranking,) = overview.rankings([times("ovs", 40_000.0), times("vpp", 10_000.0)])
     assert (ranking.winner, ranking.lead) == ("vpp", "75 % below ovs")

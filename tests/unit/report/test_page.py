@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.long_run import BackToBack, LossEvent
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import Traffic
-from pytest_icbench.model.trials import Search
+from pytest_icbench.model.trials import SearchLog
 from pytest_icbench.plugin.repeat import repeat_command
 from pytest_icbench.report import overview
 from pytest_icbench.report.figure import published, registry, vega
@@ -59,7 +60,7 @@ def complete(figure: Figure) -> dict[str, Any]:
 
 def test_load_figure_has_each_switch_as_a_line_with_intervals() -> None:
     results = [
-        result(Case(switch, rate=Rate(load)), **at(min(load, most)))
+        result(Case(switch, Frames(rate=Rate(load))), **at(min(load, most)))
         for switch, most in (("ovs", 3e6), ("vpp", 5e6))
         for load in (1_000_000, 2_000_000, 4_000_000)
     ]
@@ -70,7 +71,7 @@ def test_load_figure_has_each_switch_as_a_line_with_intervals() -> None:
 
 
 def test_size_figures_are_in_frames_and_in_bits_and_published_figures_are_marked() -> None:
-    results = [result(Case("testpmd", traffic=Traffic(size)), **at(9e6)) for size in (64, 1500)]
+    results = [result(Case("testpmd", Frames(Traffic(size))), **at(9e6)) for size in (64, 1500)]
     frames, bits = charts_of(results)
     assert "Mpps" in frames.title
     assert "Gbit/s" in bits.title
@@ -95,7 +96,7 @@ def test_what_is_no_number_is_not_drawn() -> None:
 def test_figures_of_a_latency_case() -> None:
     counts = ((1000, 900), (2000, 90), (9000, 10))
     rtt = Histogram(counts, 990, 9000, 1200.0, 3)
-    case = Case("ovs", dimension="latency", rate=Rate(1000))
+    case = Case("ovs", Frames(rate=Rate(1000)), dimension="latency")
     results = [result(case, per_launch=(launch(rtt=rtt),), rtt_mean_ns=1200.0, rtt_p99_ns=30_000.0)]
     curve = curve_of(results[0])
     assert curve[0] == (1.0, 1000.0)
@@ -133,7 +134,7 @@ def test_the_page_ranks_every_path_and_keeps_at_least_beside_published_values() 
 
 def beside(size: int = 64, decision: str = "REGRESSED") -> list[Result]:
     """A base and its candidate, slower by a tenth."""
-    case = Case("ovs", traffic=Traffic(size), candidate="new")
+    case = Case("ovs", Frames(Traffic(size)), candidate="new")
     found = side_by_side(case, decision, 0.9)
     judged = {"verdict": decision, "decision": decision, "side_by_side": found, "ratio_to_base": 0.9}
     return [result(case.base, **at(5e6)), result(case, **at(4.5e6), **judged)]
@@ -180,18 +181,20 @@ def test_a_row_with_two_versions_says_which_is_which() -> None:
 
 
 def test_published_figures_belong_to_the_same_experiment_only() -> None:
-    assert [each.row for each in published.stated(result(Case("linux-bridge", burst=64, rate=Rate(1_000_000))))] == [
+    assert [
+        each.row for each in published.stated(result(Case("linux-bridge", Frames(burst=64, rate=Rate(1_000_000)))))
+    ] == [
         "A1",
         "B1",
     ]
     assert published.stated(result(Case("testpmd", pairs=2))) == []
-    assert published.stated(result(Case("testpmd", traffic=Traffic(128)))) == []
+    assert published.stated(result(Case("testpmd", Frames(Traffic(128))))) == []
     assert published.stated(result(Case("testpmd", candidate="new"))) == []
 
 
 def test_statements_about_two_hosts_stand_beside_cases_on_two_hosts_only() -> None:
     def rows(*, remote: bool) -> list[str]:
-        cases = [Case(switch, traffic=Traffic(64), remote=remote) for switch in ("ovs", "vpp")]
+        cases = [Case(switch, Frames(Traffic(64)), remote=remote) for switch in ("ovs", "vpp")]
         return [row for row, _, _ in published.statements([result(case) for case in cases])]
 
     assert rows(remote=False) == ["A3", "B3"]
@@ -230,7 +233,7 @@ def facts_of(found: Result) -> dict[str, str]:
 
 def test_latency_has_its_floor_first_frames_and_variation_among_its_facts() -> None:
     figures = {"rtt_first_p50_ns": 15e3, "rtt_first_samples": 1500, "floor_p50_ns": 9e3, "floor_p99_ns": 12e3}
-    case = Case("ovs", dimension="latency", rate=Rate(1000), burst=4)
+    case = Case("ovs", Frames(burst=4, rate=Rate(1000)), dimension="latency")
     facts = facts_of(result(case, pdv_p50_ns=1e3, pdv_p99_9_ns=8e3, floor_samples=4000, **figures))
     assert facts["round trips"] == "p50 20 µs, 6,000 answers"
     assert facts["first of a burst"] == "p50 15 µs, 1,500 answers"
@@ -242,15 +245,18 @@ def test_latency_has_its_floor_first_frames_and_variation_among_its_facts() -> N
 def test_drift_and_a_search_are_among_the_facts() -> None:
     facts = facts_of(result(Case("ovs"), drift=-0.031))
     assert facts["drift"].startswith("drifted by -3.1%")
-    search = Search("csit", 0.0, 0.5, 0.005, 1.0, 1.0, 21.0, 1e4, 1e7, "case", False, "ended after 9 s")
+    search = SearchLog("csit", 0.0, 0.5, 0.005, 1.0, 1.0, 21.0, 1e4, 1e7, "case", False, "ended after 9 s")
     found = result(
-        Case("ovs", rate=Rate(loss_ratio=0.0)), search=search, search_lower_pps=5.033e6, search_upper_pps=5.05e6
+        Case("ovs", Frames(rate=Rate(loss_ratio=0.0))),
+        search=search,
+        search_lower_pps=5.033e6,
+        search_upper_pps=5.05e6,
     )
     facts = facts_of(found)
     assert facts["value"].startswith("5 Mpps (bounds 5.033 to 5.05)")
     assert facts["relevant bounds"].startswith("lower 5.033 Mpps, upper 5.05 Mpps")
     assert facts["search"] == "ended after 9 s"
-    assert "upper 5.05 Mpps" in facts_of(replace(found, throughput_pps=Estimate(5e6)))["relevant bounds"]
+    assert "upper 5.05 Mpps" in facts_of(found.with_figures(throughput_pps=Estimate(5e6)))["relevant bounds"]
 
 
 def test_losses_and_trains_are_in_the_row_and_among_the_facts() -> None:
@@ -268,7 +274,7 @@ def test_losses_and_trains_are_in_the_row_and_among_the_facts() -> None:
 
 def test_every_figure_compiles() -> None:
     compiler = pytest.importorskip("vl_convert")
-    results = [result(Case("ovs", rate=Rate(load)), **at(1e6)) for load in (1_000_000, 2_000_000)]
+    results = [result(Case("ovs", Frames(rate=Rate(load))), **at(1e6)) for load in (1_000_000, 2_000_000)]
     results += [result(Case("testpmd"), **at(9e6)), result(Case("testpmd", pairs=2), **at(9e6))]
     rtt = Histogram(((1000, 900), (2000, 100)), 990, 2000, 1100.0, 3)
     results.append(result(Case("ovs", dimension="latency"), per_launch=(launch(rtt=rtt),), rtt_mean_ns=1100.0))

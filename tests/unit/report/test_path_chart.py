@@ -12,6 +12,7 @@ import pytest
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.function_facts import FunctionWork
 from pytest_icbench.model.launch import SwitchPort
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.axes import path_of
@@ -117,7 +118,7 @@ def test_a_reference_link_has_no_switch_and_a_kernel_s_path_no_workers() -> None
 
 
 def test_round_trips_have_a_client_and_a_server() -> None:
-    rows = stations(whole(Case("ovs", dimension="latency", rate=Rate(1000)), offered_pps=1000.0, rtt_lost=2))
+    rows = stations(whole(Case("ovs", Frames(rate=Rate(1000)), dimension="latency"), offered_pps=1000.0, rtt_lost=2))
     assert [rows[place]["title"] for place in (0, 1, -2, -1)] == [
         "container a: client",
         "1,000 requests/s, refused 0",

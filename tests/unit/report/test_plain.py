@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_icbench.model.case import AXES, Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.html.data import page_data
@@ -53,7 +54,7 @@ def test_without_a_reference_the_same_case_without_a_function_stands_for_it() ->
 @pytest.mark.parametrize(
     "other",
     [
-        rate(Case("linux-bridge", burst=4), 4e6),
+        rate(Case("linux-bridge", Frames(burst=4)), 4e6),
         rate(Case("ovs"), 4e6),
         rate(PLAIN, 4e6, placement="cooperative"),
         rate(PLAIN, 4e6, verdict="INVALID", reason="died"),
@@ -69,7 +70,7 @@ def test_a_chain_is_held_against_the_path_without_any_of_its_functions() -> None
 
 
 def test_a_given_load_has_no_ratio() -> None:
-    plain = Case("ovs", rate=Rate(1_000_000))
+    plain = Case("ovs", Frames(rate=Rate(1_000_000)))
     assert ratio_in([rate(replace(plain, function="nat"), 1e6), rate(plain, 1e6)]) is None
 
 

@@ -52,15 +52,15 @@ def test_each_experiment_of_functions_that_share_a_machine_has_its_statement(
 def test_functions_side_by_side_have_the_statements_of_their_lengths() -> None:
     mixed, ten = Traffic.of_mix("simple"), Case("vpp", function="route", pairs=10)
     assert rows(ten, metric="frmol") == []
-    assert rows(replace(ten, traffic=mixed), metric="pdr") == ["D1"]
-    assert rows(replace(ten, traffic=mixed, switch_cores=2), metric="pdr") == ["D1", "D3"]
-    assert rows(replace(ten, traffic=mixed, function="nat"), metric="pdr") == ["D4"]
-    assert rows(replace(ten, traffic=Traffic(128)), metric="pdr") == ["D2"]
-    assert rows(replace(ten, traffic=Traffic(1518)), metric="pdr") == ["D1"]
+    assert rows(ten.sending(traffic=mixed), metric="pdr") == ["D1"]
+    assert rows(replace(ten, switch_cores=2).sending(traffic=mixed), metric="pdr") == ["D1", "D3"]
+    assert rows(replace(ten, function="nat").sending(traffic=mixed), metric="pdr") == ["D4"]
+    assert rows(ten.sending(traffic=Traffic(128)), metric="pdr") == ["D2"]
+    assert rows(ten.sending(traffic=Traffic(1518)), metric="pdr") == ["D1"]
     assert rows(replace(ten, pairs=1), metric="frmol") == ["E3"]
 
 
 def test_an_order_of_switches_needs_two_of_them() -> None:
     one, other = Case("ovs"), Case("vpp")
-    assert rows(one, metric="frmol") == rows(one, replace(one, burst=64), metric="frmol") == []
+    assert rows(one, metric="frmol") == rows(one, one.sending(burst=64), metric="frmol") == []
     assert rows(one, other, metric="frmol") == ["A3", "B3"]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.report.html.facts import facts_of
@@ -16,7 +17,7 @@ from pytest_icbench.report.remarks import unanswered
 from pytest_icbench.report.terminal import table
 from tests.measurements import measurement, result
 
-LATENCY = Case("ovs", rate=Rate(1000), dimension="latency", burst=4)
+LATENCY = Case("ovs", Frames(burst=4, rate=Rate(1000)), dimension="latency")
 KNOWN: dict[str, Any] = {f"rtt_{name}_ns": 30_000.0 for name in ("p50", "p90", "p99")}
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.state_level import StateLevel
 from pytest_icbench.report import overview
@@ -126,12 +127,20 @@ def test_the_level_in_each_state_is_a_note_and_a_warning() -> None:
 
 
 def test_round_trips_are_ranked_in_one_state_without_a_percentile_of_the_other() -> None:
-    case = Case("ovs", dimension="latency", rate=Rate(1000))
+    case = Case("ovs", Frames(rate=Rate(1000)), dimension="latency")
     far = result(
         case, rtt_p50_ns=Estimate(9e3), rtt_p99_ns=50e3, distance_ns=FAR, levels=(level(NEAR, 5e3), level(FAR, 9e3))
     )
-    near = result(Case("testpmd", dimension="latency", rate=Rate(1000)), distance_ns=NEAR, rtt_p50_ns=Estimate(6e3))
-    other = result(Case("basicfwd", dimension="latency", rate=Rate(1000)), distance_ns=NEAR, rtt_p50_ns=Estimate(7e3))
+    near = result(
+        Case("testpmd", Frames(rate=Rate(1000)), dimension="latency"),
+        distance_ns=NEAR,
+        rtt_p50_ns=Estimate(6e3),
+    )
+    other = result(
+        Case("basicfwd", Frames(rate=Rate(1000)), dimension="latency"),
+        distance_ns=NEAR,
+        rtt_p50_ns=Estimate(7e3),
+    )
     (ranking,) = overview.rankings([far, near, other])
     assert ranking.ranks[0].startswith("ovs: 5 µs")
     assert "99th" not in ranking.ranks[0]

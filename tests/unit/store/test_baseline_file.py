@@ -17,6 +17,7 @@ from pytest_icbench.gate.entry import Entry, Figure, entry_of
 from pytest_icbench.gate.margins import COMPARED
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import DamagedData
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.stats.quantiles import Estimate, Histogram
@@ -60,7 +61,7 @@ def test_the_text_depends_on_the_content_alone(entries: list[Entry], order: obje
     assert write(kept) == write(list(reversed(kept)))
 
 
-TEXT = write([entry(), entry(Case("ovs", dimension="throughput", traffic=Traffic(1500)))])
+TEXT = write([entry(), entry(Case("ovs", Frames(Traffic(1500)), dimension="throughput"))])
 
 
 def test_every_truncation_is_refused() -> None:
@@ -118,7 +119,7 @@ def test_the_form_is_for_people_and_merges() -> None:
     assert sum("Example(R) CPU" in line for line in lines) == 1
     assert sum('"version": "3.1"' in line for line in lines) == 1
     # Another figure changes one line.
-    new = write([entry(launches=[5.1e6] * 8), entry(Case("ovs", traffic=Traffic(1500)))]).splitlines()
+    new = write([entry(launches=[5.1e6] * 8), entry(Case("ovs", Frames(Traffic(1500))))]).splitlines()
     differing = [one for one, other in zip(lines, new, strict=True) if one != other]
     assert len(differing) == 1
     assert differing[0].lstrip().startswith('"throughput_pps": {')
@@ -132,8 +133,8 @@ def test_entries_have_what_their_measurement_has() -> None:
     assert set(one.figures) == {"throughput_pps"}
     histogram = Histogram(((100, 50),), 100, 100, 100.0, 3)
     launches = tuple(replace(launch(5e6, index), rtt=histogram) for index in range(6))
-    found = replace(
-        measured(Case("ovs", dimension="latency")), per_launch=launches, launches=6, rtt_p99_ns=Estimate(100.0)
+    found = replace(measured(Case("ovs", dimension="latency")), per_launch=launches, launches=6).with_figures(
+        rtt_p99_ns=Estimate(100.0)
     )
     latency = entry_of(found)
     assert latency is not None
@@ -148,7 +149,7 @@ def test_what_no_baseline_holds() -> None:
 
 
 def test_saving_replaces_what_was_measured_and_keeps_the_rest(tmp_path: Path) -> None:
-    other = entry(Case("ovs", traffic=Traffic(1500)))
+    other = entry(Case("ovs", Frames(Traffic(1500))))
     elsewhere = entry(identity={**HOST, "machine": "other"})
     veth = entry(Case("veth"))
     files = baselines.save(tmp_path, "main", [entry(), other, elsewhere, veth])
@@ -230,9 +231,9 @@ def test_hosts_have_readable_names_and_switches_safe_ones(tmp_path: Path) -> Non
 
 
 def test_a_search_is_one_launch_in_a_baseline() -> None:
-    from pytest_icbench.model.trials import Search
+    from pytest_icbench.model.trials import SearchLog
 
-    search = Search("csit", 0.0, 0.5, 0.005, 1, 1, 21, 1e4, 5e6, "reference", True, None)
-    found = entry(Case("ovs", rate=Rate(loss_ratio=0.0)), search=search)
+    search = SearchLog("csit", 0.0, 0.5, 0.005, 1, 1, 21, 1e4, 5e6, "reference", True, None)
+    found = entry(Case("ovs", Frames(rate=Rate(loss_ratio=0.0))), search=search)
     figure = found.figures["throughput_pps"]
     assert figure.launches == (figure.value,)

@@ -15,6 +15,7 @@ from pytest_icbench.gate.entry import entry_of
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import encode
 from pytest_icbench.model.launch import Launch, PairCounts, Window
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.store import baseline_file
@@ -72,7 +73,15 @@ def test_lines_are_appended(tmp_path: Path) -> None:
     [
         (Case("ovs"), "raw/b32/ovs/64B/Rmax/throughput-dpdk-1vs1-c1"),
         (
-            Case("x", port="memif", mode="a/../b", rate=Rate(1000), pairs=2, dimension="latency", blocking=True),
+            Case(
+                "x",
+                Frames(rate=Rate(1000)),
+                port="memif",
+                mode="a/../b",
+                pairs=2,
+                dimension="latency",
+                blocking=True,
+            ),
             "raw/b32/x+memif=a%2F..%2Fb/64B/R1000/latency-dpdk-blocking-2vs2-c1",
         ),
     ],

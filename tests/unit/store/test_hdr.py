@@ -15,6 +15,7 @@ from pytest_icbench.cli import main
 from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.stats.quantiles import Histogram
 from pytest_icbench.store import hdr
@@ -25,7 +26,7 @@ from tests.measurements import measurement
 histogram = pytest.importorskip("hdrh.histogram", reason="the extra hdr is not installed")
 log = pytest.importorskip("hdrh.log", reason="the extra hdr is not installed")
 
-RTT = Case("ovs", rate=Rate(1000), dimension="latency", burst=4)
+RTT = Case("ovs", Frames(burst=4, rate=Rate(1000)), dimension="latency")
 
 
 def bucket_value(value: int, digits: int) -> int:

@@ -124,7 +124,7 @@ def test_an_entry_holds_the_figures_of_its_dimension() -> None:
     assert entry is not None
     assert entry.figures == {"throughput_pps": {"value": 5e6, "low": 4e6, "high": 6e6}}
     assert entry_of(replace(result, verdict="INVALID"), "run") is None
-    assert entry_of(replace(result, throughput_pps=None), "run") is None
+    assert entry_of(result.with_figures(throughput_pps=None), "run") is None
 
 
 def test_hosts_are_told_apart_by_what_must_match() -> None:

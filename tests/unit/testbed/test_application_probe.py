@@ -10,6 +10,7 @@ from pytest_icbench.driver.application.redis import Redis
 from pytest_icbench.measure.summary.gathered import Gathered
 from pytest_icbench.measure.summary.summarize import Surroundings, summarize
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Application
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.testbed import application_probe
 
@@ -19,7 +20,7 @@ def test_a_result_without_any_launch_has_the_metric_of_its_application(
     monkeypatch: pytest.MonkeyPatch, app: str, metric: str
 ) -> None:
     monkeypatch.setattr(application_probe, "versions", lambda _cls: {"redis-server": "7.0"})
-    case = Case("veth", app=app, dimension="application")
+    case = Case("veth", Application(app), dimension="application")
     chosen, around = application_probe.with_application(case, Surroundings("dedicated", ()))
     assert chosen is not None
     assert around.treatment == {"application": {"redis-server": "7.0"}}

@@ -14,6 +14,7 @@ from pytest_icbench.driver.workload.pcap import PcapFollower, pcap_bytes
 from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Address, Endpoint, Memif, Veth, VhostUser
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.rig import LaunchPlan, Polled
 from pytest_icbench.model.traffic import Traffic
@@ -175,7 +176,7 @@ def test_a_kernel_endpoint_by_a_dpdk_driver(tmp_path: Path) -> None:
 
 def test_a_dpdk_endpoint_with_jumbo_frames(tmp_path: Path) -> None:
     rig = FakeRig(tmp_path, [VhostUser(ADDRESSES[0], "/s/0"), Memif(ADDRESSES[1], "/s/1", role="server")])
-    words = argv(rig, Case("ovs", traffic=Traffic(9000)), 0, ring=512)
+    words = argv(rig, Case("ovs", Frames(Traffic(9000))), 0, ring=512)
     assert (words[1], words[words.index("-p") + 1]) == ("dpdk-replay", "9216")
     assert any(word.startswith("--vdev=net_virtio_user0,path=/s/0") and "queue_size=512" in word for word in words)
     Exchange(rig, Case("ovs"))

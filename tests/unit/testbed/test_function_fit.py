@@ -15,6 +15,7 @@ from pytest_icbench.driver.function.protocol import Function
 from pytest_icbench.driver.function.suricata import SuricataFunction
 from pytest_icbench.driver.function.vpp import VppFunction
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.testbed.function_fit import misfit
@@ -138,7 +139,7 @@ def test_a_misfit_is_one_sentence(
 ) -> None:
     labels = {name: traffic.pop(name, None) for name in ("flows", "header")}
     whole = replace(Traffic(), **traffic).with_labels(labels["flows"], labels["header"])
-    case = Case("veth", **{"api": "raw", **axes}, function=function, traffic=whole)
+    case = Case("veth", Frames(whole), function=function, **{"api": "raw", **axes})
     told = misfit(component, function, case, str(case.api))
     assert (told is None) is (sentence is None), told
     assert sentence is None or sentence in (told or "")

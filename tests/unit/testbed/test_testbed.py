@@ -21,6 +21,7 @@ from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.resource import cpu
 from pytest_icbench.model.candidate import Candidate
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
@@ -119,7 +120,7 @@ def bench(*cases: Case, **options: Any) -> Testbed:
 def test_a_case_is_placed_and_its_switch_asked_once() -> None:
     found = bench()
     for size in (64, 128):
-        assert len(found.placement(Case("bridge", traffic=Traffic(size))).endpoints) == 2
+        assert len(found.placement(Case("bridge", Frames(Traffic(size)))).endpoints) == 2
     assert Kernel.asked == ["bridge"]
 
 
@@ -172,7 +173,7 @@ def test_whoever_asks_for_a_case_gets_the_one_answer(monkeypatch: pytest.MonkeyP
         (Case("poll", port="tap"), "this kernel has no vhost-net: use one"),
         (Case("greedy"), "use fewer switch cores, or a larger machine"),
         (Case("bridge", pairs=201), "so many pairs are too many"),
-        (Case("bridge", traffic=Traffic(9217)), "9217 bytes are more than bridge carries"),
+        (Case("bridge", Frames(Traffic(9217))), "9217 bytes are more than bridge carries"),
     ],
 )
 def test_what_this_host_cannot_run_has_a_reason(case: Case, reason: str) -> None:
@@ -237,12 +238,18 @@ def test_beside_a_baseline_a_cases_placement_is_its_own(
     [
         (Case("bridge"), Case("veth")),
         (Case("poll", switch_cores=2), Case("direct")),
-        (Case("poll", port="memif", traffic=Traffic(128)), Case("direct", port="memif", traffic=Traffic(128))),
+        (
+            Case("poll", Frames(Traffic(128)), port="memif"),
+            Case("direct", Frames(Traffic(128)), port="memif"),
+        ),
         (Case("poll", port="vfio"), Case("direct")),
         (Case("veth"), None),
         (Case("direct"), None),
-        (Case("bridge", rate=Rate(1000)), None),
-        (Case("bridge", rate=Rate(1000), dimension="latency"), Case("veth", rate=Rate(1000), dimension="latency")),
+        (Case("bridge", Frames(rate=Rate(1000))), None),
+        (
+            Case("bridge", Frames(rate=Rate(1000)), dimension="latency"),
+            Case("veth", Frames(rate=Rate(1000)), dimension="latency"),
+        ),
     ],
 )
 def test_references(case: Case, reference: Case | None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -256,8 +263,8 @@ def test_references(case: Case, reference: Case | None, monkeypatch: pytest.Monk
         (Case("poll"), 2, False),
         (Case("poll"), 3, True),  # an end on each of two CPUs
         (Case("bridge"), 2, True),  # its frames do not change CPUs either
-        (Case("poll", rate=Rate(1000), dimension="latency"), 2, True),  # the floor of the round trip
-        (Case("poll", rate=Rate(loss_ratio=0.0)), 2, True),  # its greatest load
+        (Case("poll", Frames(rate=Rate(1000)), dimension="latency"), 2, True),  # the floor of the round trip
+        (Case("poll", Frames(rate=Rate(loss_ratio=0.0))), 2, True),  # its greatest load
     ],
 )
 def test_a_reference_on_one_cpu_decides_nothing_of_a_path_over_two(
@@ -311,7 +318,7 @@ def test_the_reference_between_two_hosts_is_the_two_nics(monkeypatch: pytest.Mon
         (Case("ovs", pairs=2), "eth1", "no reference link: direct takes at most 1 pair over its uplink, not 2"),
         (Case("sriov"), "eth1", "no reference link: sriov's ports are of the card that the link would be"),
         (Case("linux-bridge"), "eth1+af_xdp", "no reference link: veth cannot have the uplink eth1+af_xdp: it takes"),
-        (Case("ovs", rate=Rate(1000)), "eth1", None),
+        (Case("ovs", Frames(rate=Rate(1000))), "eth1", None),
         (Case("direct"), "eth1", None),
     ],
 )
@@ -326,7 +333,7 @@ def test_why_two_hosts_have_no_reference_is_said(
 
 def test_rigs_are_shared_by_cases_that_differ_in_traffic_only() -> None:
     found = bench(placement="cooperative")
-    one, same = (found.need(Case("poll", traffic=Traffic(size)), Settings()) for size in (64, 128))
+    one, same = (found.need(Case("poll", Frames(Traffic(size))), Settings()) for size in (64, 128))
     other = found.need(Case("poll", pairs=2), Settings())
     assert (one.rig.key, one.reference and one.reference.key) == (same.rig.key, same.reference and same.reference.key)
     assert one.rig.key != other.rig.key

@@ -11,6 +11,7 @@ from typing import Any, cast
 from pytest_icbench.driver.function.linux import LinuxFunction
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.function_facts import FunctionFacts, FunctionTerms
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.switch_facts import SwitchFacts
 from pytest_icbench.model.traffic import Traffic
@@ -53,7 +54,7 @@ def test_flows_that_a_function_denies_are_a_treatment() -> None:
         rig = SimpleNamespace(
             function_facts=[FunctionFacts("linux", config={"nft": "rules"})],
             terms=(FunctionTerms(function, denial=LinuxFunction.denial(function)),),
-            case=Case("veth", function=function, traffic=Traffic().with_labels(flows, None)),
+            case=Case("veth", Frames(Traffic().with_labels(flows, None)), function=function),
             placement=SimpleNamespace(functions=()),
         )
         return function_treatment(cast("Rig", rig), {})["function"]["config"]

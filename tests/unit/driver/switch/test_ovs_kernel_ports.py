@@ -15,6 +15,7 @@ from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.net.links import End
 from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS, Case
 from pytest_icbench.model.endpoint import Veth
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.traffic import Traffic
 from tests.unit.driver.switch.ovs_host import Host, commands, host, session, start
 
@@ -113,7 +114,7 @@ def test_a_tap_s_link_is_in_its_node_and_not_waited_for(
 
 @pytest.mark.parametrize("port", ["afxdp", "afxdp-nonpmd", "tap"])
 def test_frames_longer_than_a_port_carries_are_refused(port: str) -> None:
-    case = Case("ovs", port=port, api="udp", traffic=Traffic(1519))
+    case = Case("ovs", Frames(Traffic(1519)), port=port, api="udp")
     expected = f"1519 bytes are more than ovs's port {port} carries; take packet sizes up to 1518"
     assert unsupported_reason(case, OpenVSwitch, 256) == expected
 

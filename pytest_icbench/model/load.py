@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What puts load on the path of a case: frames of the workload, an application, or containers that start. Frozen, pure.
+
+A new kind of load is one more type: its part of the id, its key among the axes, and its words in messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import ClassVar
+
+from pytest_icbench.model.birth import Crowd
+from pytest_icbench.model.rate import MAXIMUM, Rate
+from pytest_icbench.model.traffic import SHORTEST, Traffic
+
+
+@dataclass(frozen=True, slots=True)
+class Frames:
+    """Frames of the workload.
+
+    Attributes:
+        traffic: the frames that are sent.
+        burst: frames handed over at once, 1 to 1024.
+        rate: how much is offered, or which rate is searched for.
+    """
+
+    #: What a case with it has, as messages name it; None where messages need not.
+    NAMED: ClassVar[str | None] = None
+    #: What can only run on one host, as messages name it; None for a load that can run over two.
+    ON_ONE_HOST: ClassVar[str | None] = None
+    #: Whether endpoints send and receive by the API technique of the case.
+    USES_API: ClassVar[bool] = True
+    #: Whether each pair has a load of its own.
+    PAIRED: ClassVar[bool] = True
+    #: The method of ``icbench`` that measures nothing else; None where several can.
+    MEASURED_BY: ClassVar[str | None] = None
+
+    traffic: Traffic = SHORTEST
+    burst: int = 32
+    rate: Rate = MAXIMUM
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The parts of a case's id."""
+        return self.traffic.label, f"b{self.burst}"
+
+    @property
+    def label(self) -> str | None:
+        """The text that says the whole load; None for one of several choices."""
+        return None
+
+    @property
+    def largest_burst(self) -> int:
+        """The most frames that are handed over at once; 0 where nobody hands over frames."""
+        return self.burst
+
+    @property
+    def comparable(self) -> str:
+        """What results have to share to be compared, in words; empty where the frames say it."""
+        return ""
+
+    @property
+    def row(self) -> str | None:
+        """The name of a result among others of its table; None where that is the case's id."""
+        return None
+
+    def path(self, switch: str) -> str:
+        """Returns the beginning of a path's name."""
+        return switch
+
+
+@dataclass(frozen=True, slots=True)
+class _Labelled:
+    """A load that one text says."""
+
+    NAMED: ClassVar[str | None]
+    ON_ONE_HOST: ClassVar[str | None] = None
+    USES_API: ClassVar[bool] = False
+    PAIRED: ClassVar[bool] = True
+    MEASURED_BY: ClassVar[str | None] = None
+    #: The key of the label among the axes, and the word before it in an id.
+    KEY: ClassVar[str]
+
+    label: str
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The parts of a case's id."""
+        return (f"{self.KEY}:{self.label}",)
+
+    @property
+    def largest_burst(self) -> int:
+        """The most frames that are handed over at once; 0 where nobody hands over frames."""
+        return 0
+
+    @property
+    def comparable(self) -> str:
+        """What results have to share to be compared, in words."""
+        return self.label
+
+    @property
+    def row(self) -> str | None:
+        """The name of a result among others of its table; None where that is the case's id."""
+        return None
+
+    def path(self, switch: str) -> str:
+        """Returns the beginning of a path's name."""
+        return switch
+
+
+@dataclass(frozen=True, slots=True)
+class Application(_Labelled):
+    """The load of an application, as ``model.application`` has it: ``redis:set:c16``. Its traffic is its own."""
+
+    KEY = "app"
+    NAMED = "an application (app=)"
+    ON_ONE_HOST = "applications"
+
+
+@dataclass(frozen=True, slots=True)
+class Startup(_Labelled):
+    """Containers that are created one after the other: ``netns:1000``. No traffic of the workload passes."""
+
+    KEY = "birth"
+    NAMED = "containers to create (birth=)"
+    PAIRED = False
+    MEASURED_BY = "birth"
+
+    @property
+    def crowd(self) -> Crowd | None:
+        """The containers; None for a label that only a later version knows."""
+        return Crowd.of(self.label)
+
+    @property
+    def comparable(self) -> str:
+        return "containers created one after the other"
+
+    @property
+    def row(self) -> str | None:
+        return self.label
+
+    def path(self, switch: str) -> str:  # noqa: ARG002
+        """Returns the kind of containers that are created: ``netns``, ``netns every 25 ms``."""
+        crowd = self.crowd
+        if crowd is None:
+            return self.label
+        return crowd.kind if crowd.every_ms is None else f"{crowd.kind} every {crowd.every_ms} ms"
+
+
+Load = Frames | Application | Startup
+#: Loads with a label, by its key among the axes.
+LABELLED: Mapping[str, type[Application] | type[Startup]] = MappingProxyType(
+    {kind.KEY: kind for kind in (Application, Startup)}
+)
+#: The frames of a case that has none: what its axes then say.
+NO_FRAMES = Frames()
