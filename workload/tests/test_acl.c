@@ -69,14 +69,14 @@ static void ports(void)
 	for (uint64_t i = 0; i < 500; i++) {
 		const unsigned place = i % 50 % 20;
 
-		prepare_denied(&o.io, &payload, 1, i);
+		prepare_acl(&o.io, &payload, 1, i);
 		CHECK_EQUAL(l2[36] << 8 | l2[37],
 		        acl_denies_frame(&o.io.acl, &o.io.pattern, i) ? 10000 + place : 9);
 		CHECK(acl_denies_frame(&o.io.acl, &o.io.pattern, i) ==
 		        ((place + 1) * 30 / 100 > place * 30 / 100));
 		CHECK(frame_checksums_ok(l2, &o.io.ends.header));
 	}
-	prepare_denied(&o.io, &payload, 1, 3);
+	prepare_acl(&o.io, &payload, 1, 3);
 	CHECK_EQUAL(l2[36] << 8 | l2[37], 10003);
 	prepare_control(&o.io, &OPS, NULL, payload);
 	CHECK_EQUAL(l2[36] << 8 | l2[37], 9);
@@ -92,7 +92,7 @@ static void texts(void)
 
 	frame_write_headers(l2, &o.io.ends, o.io.packet_size);
 	for (uint64_t i = 0; i < 10; i++) {
-		prepare_denied(&o.io, &payload, 1, i);
+		prepare_acl(&o.io, &payload, 1, i);
 		CHECK((memcmp(text, "a rule 00001", 13) == 0) == (i % 2 == 1));
 		CHECK((text[0] == 0) == (i % 2 == 0));
 	}
