@@ -39,7 +39,7 @@ def total(outcome: Outcome, key: str) -> int:
 
 @each_technique
 @pytest.mark.parametrize("size", [64, pytest.param(1518, marks=pytest.mark.slow)])
-def test_send_to_recv(veth: Path2, technique: list[str], size: int) -> None:
+def test_every_frame_sent_is_received(veth: Path2, technique: list[str], size: int) -> None:
     """Every frame is sent, received and accounted to the window it was scheduled in, with every byte checked."""
     common = [*technique, "-c", "-p", str(size), "-b", "10"]
     sender, receiver = between(
@@ -65,7 +65,7 @@ def test_send_to_recv(veth: Path2, technique: list[str], size: int) -> None:
 
 
 @each_technique
-def test_client_and_server(veth: Path2, technique: list[str]) -> None:
+def test_every_request_is_answered_and_timed(veth: Path2, technique: list[str]) -> None:
     """Each frame comes back once, intact, and its time is in the histogram."""
     client, server = between(
         veth, "client", "server", [*technique, "-c", "-p", "128", "-b", "4"], ["-r", "5k", "--duration", "0.2"]
@@ -85,7 +85,7 @@ def test_client_and_server(veth: Path2, technique: list[str]) -> None:
     assert [w["rtt"]["count"] for w in client.windows] == [w["received"] for w in client.windows]
 
 
-def test_the_first_frame_of_a_burst_has_a_histogram_of_its_own(veth: Path2) -> None:
+def test_the_first_frames_of_bursts_have_a_histogram(veth: Path2) -> None:
     client, _ = between(veth, "client", "server", ["-b", "8", "-m"], ["-r", "8k", "--duration", "0.5"])
     check_lines(client)
     summary = client.summary
@@ -96,7 +96,7 @@ def test_the_first_frame_of_a_burst_has_a_histogram_of_its_own(veth: Path2) -> N
     assert summary["rtt_first_ns"]["mean"] <= summary["rtt_ns"]["mean"]
 
 
-def test_trains(veth: Path2) -> None:
+def test_each_window_has_one_train_of_its_length(veth: Path2) -> None:
     """One train a window, at the maximum rate, of the lengths asked for in turn."""
     sender, receiver = between(
         veth, "send", "recv", ["-m"], ["--train", "50:200:3", "--window", "0.1", "--duration", "0.6"]
@@ -129,7 +129,7 @@ def test_faults_are_counted_exactly(veth: Path2, technique: list[str], fault: st
     assert receiver.summary["corrupted"] == receiver.summary["foreign"] == receiver.summary["late"] == 0
 
 
-def test_flat_out(veth: Path2) -> None:
+def test_an_unlimited_sender_is_never_refused(veth: Path2) -> None:
     """At the maximum rate nothing is refused, and sent = received + lost holds under real loss, too."""
     sender, receiver = between(veth, "send", "recv", ["-m", "-b", "64"], ["--duration", "0.5"])
     assert sender.summary["scheduled"] == sender.summary["sent"] > 10000
@@ -137,7 +137,7 @@ def test_flat_out(veth: Path2) -> None:
     assert sender.summary["sent"] == receiver.summary["received"] + lost(sender, receiver)
 
 
-def test_a_rate_out_of_reach(veth: Path2) -> None:
+def test_frames_above_a_reachable_rate_are_not_offered(veth: Path2) -> None:
     """The sender ends on time and says what it did not offer; its windows show what it sent."""
     sender, receiver = between(veth, "send", "recv", ["-m", "-b", "64"], ["-r", "100M", "--duration", "0.5"])
     offered = sender.summary["scheduled"] + sender.summary["not_offered"]
@@ -147,7 +147,7 @@ def test_a_rate_out_of_reach(veth: Path2) -> None:
     assert sender.summary["sent"] == receiver.summary["received"] + lost(sender, receiver)
 
 
-def test_damage_is_seen() -> None:
+def test_unexpected_padding_is_corrupted() -> None:
     """Padding that was not generated is damage for a receiver that checks."""
     receiver = Process("recv", LOOPBACK.b, LOOPBACK.a, "-c", "-p", 128, "--drain", 0.2, "--supervised")
     receiver.until("ready")
@@ -158,7 +158,7 @@ def test_damage_is_seen() -> None:
     assert outcome.summary["received"] == 0
 
 
-def test_frames_of_others(veth: Path2) -> None:
+def test_frames_of_another_stream_are_foreign(veth: Path2) -> None:
     """Another stream on our port is foreign; other ports cost a raw receiver nothing."""
     receiver = Process("recv", veth.b, veth.a, "-R", "end0", "--supervised", "--drain", 0.2)
     receiver.until("ready")
@@ -185,14 +185,14 @@ def test_a_receiver_that_shares_its_cpu_leaves_it_to_others_until_the_start() ->
     assert outcome.summary["received"] == sender.summary["sent"] == 1000
 
 
-def test_nobody_listens(veth: Path2) -> None:
+def test_a_sender_without_receiver_succeeds(veth: Path2) -> None:
     """Refused datagrams are lost ones, not an error of the sender."""
     outcome = run("send", veth.a, veth.b, "-m", "--count", 5000, "-r", "100k")
     assert (outcome.code, outcome.summary["sent"]) == (0, 5000)
 
 
 @pytest.mark.parametrize("app", ["send", "recv", "client", "server"])
-def test_null(app: str) -> None:
+def test_without_io_nothing_is_lost(app: str) -> None:
     """The applications without any I/O; a receiver's frames are made for it."""
     outcome = run(app, LOOPBACK.a, LOOPBACK.b, "--io", "null", "-c", "-p", 200, "--duration", 0.2)
     check_lines(outcome)

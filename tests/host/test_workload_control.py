@@ -14,7 +14,7 @@ from tests.host.workload_tools import LOOPBACK, Path2, Process, run, veth
 __all__ = ["veth"]  # fixtures
 
 
-def test_supervised(veth: Path2) -> None:
+def test_a_supervised_run_starts_and_stops_by_lines(veth: Path2) -> None:
     """Both wait for `start`, at a given moment; `stop` ends the sender, then the receiver by the end mark."""
     late_ns = supervised_launch(veth)
     for _ in range(19):  # a sender that is kept off its CPU begins late: on time is what it can be
@@ -49,7 +49,7 @@ def supervised_launch(veth: Path2) -> int:
 @pytest.mark.parametrize("app", ["send", "recv", "client", "server"])
 @pytest.mark.parametrize("how", ["eof", "stop", "signal"])
 @pytest.mark.parametrize("when", ["before start", "running"])
-def test_ending_early(app: str, how: str, when: str) -> None:
+def test_a_run_that_ends_early_has_a_summary(app: str, how: str, when: str) -> None:
     process = Process(app, LOOPBACK.a, LOOPBACK.b, "--supervised", "--drain", "0.1", "-r", "1k", "-b", "1")
     process.until("ready")
     if when == "running":
@@ -66,7 +66,7 @@ def test_ending_early(app: str, how: str, when: str) -> None:
     assert outcome.summary["reason"] == how
 
 
-def test_a_client_begins_its_histograms_anew(veth: Path2) -> None:
+def test_measure_restarts_a_clients_histograms(veth: Path2) -> None:
     """`measure`: with the window after next; windows have their own figures all the same."""
     server = Process("server", veth.b, veth.a, "--supervised", "-b", "1")
     server.until("ready")
@@ -103,13 +103,13 @@ def test_a_second_signal_does_not_wait(number: signal.Signals) -> None:
     assert (outcome.code, outcome.summary["reason"]) == (0, "signal")
 
 
-def test_receiver_duration() -> None:
+def test_duration_ends_a_receiver() -> None:
     outcome = run("recv", LOOPBACK.a, LOOPBACK.b, "--duration", 0.2, "--drain", 0.1)
     assert (outcome.code, outcome.summary["reason"]) == (0, "duration")
 
 
 @pytest.mark.slow
-def test_a_reader_that_sleeps() -> None:
+def test_a_sleeping_reader_gets_every_line() -> None:
     """Far more lines than a pipe holds: the run ends on time, and no line is missing or torn."""
     process = Process("send", LOOPBACK.a, LOOPBACK.b, "--io", "null", "--window", "0.001", "--duration", "1.5")
     time.sleep(2)
@@ -119,7 +119,7 @@ def test_a_reader_that_sleeps() -> None:
     assert last["start_ns"] + last["duration_ns"] - outcome.windows[0]["start_ns"] == pytest.approx(1.5e9, rel=1e-4)
 
 
-def test_silent() -> None:
+def test_a_silent_run_writes_its_windows_at_the_end() -> None:
     process = Process("send", LOOPBACK.a, LOOPBACK.b, "--io", "null", "-s", "--supervised", "--window", "0.01")
     process.until("ready")
     process.say("start")

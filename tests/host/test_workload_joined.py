@@ -44,7 +44,7 @@ def counted(path: Path2, options: list[str]) -> tuple[Outcome, Outcome]:
 
 
 @pytest.mark.parametrize("options", JOINED, ids=lambda options: "".join(options).replace("-RIF", "raw"))
-def test_datagrams_that_arrive_as_one_are_no_frame_and_named(joining: Path2, options: list[str]) -> None:
+def test_merged_datagrams_are_corrupted_and_counted(joining: Path2, options: list[str]) -> None:
     sender, receiver = counted(joining, options)
     summary = receiver.summary
     assert summary["joined"] > 0
@@ -57,7 +57,7 @@ def test_datagrams_that_arrive_as_one_are_no_frame_and_named(joining: Path2, opt
 
 
 @pytest.mark.parametrize("options", [["-m", "-p", "500"], ["-p", "1500"]], ids=["mmsg", "call-a-frame"])
-def test_the_kernel_parts_them_again_for_a_socket(joining: Path2, options: list[str]) -> None:
+def test_the_kernel_splits_merged_datagrams_for_a_socket(joining: Path2, options: list[str]) -> None:
     sender, receiver = counted(joining, options)
     summary = receiver.summary
     assert (summary["joined"], summary["corrupted"], summary["foreign"]) == (0, 0, 0)
@@ -66,7 +66,7 @@ def test_the_kernel_parts_them_again_for_a_socket(joining: Path2, options: list[
 
 
 @pytest.mark.parametrize("options", JOINED, ids=lambda options: "".join(options).replace("-RIF", "raw"))
-def test_an_honest_link_joins_none(veth: Path2, options: list[str]) -> None:
+def test_a_plain_link_merges_none(veth: Path2, options: list[str]) -> None:
     sender, receiver = counted(veth, options)
     summary = receiver.summary
     assert (summary["joined"], summary["corrupted"], summary["foreign"]) == (0, 0, 0)

@@ -23,7 +23,7 @@ class TestErrors:
         assert done.stdout == ""
         return done.returncode, done.stderr
 
-    def test_usage(self) -> None:
+    def test_a_bad_value_is_one_sentence(self) -> None:
         code, said = self.usage("send", "-p", "63", "127.0.0.1")
         assert (code, said) == (2, "icbench-workload: -p takes a whole number from 64 to 9216, not '63'\n")
 
@@ -33,26 +33,26 @@ class TestErrors:
         for part in parts:
             assert part in outcome.stderr
 
-    def test_address_in_use(self) -> None:
+    def test_an_address_in_use_is_refused(self) -> None:
         first = Process("recv", LOOPBACK.a, LOOPBACK.b, "--supervised", "--drain", 0)
         first.until("ready")
         self.failed(run("recv", LOOPBACK.a, LOOPBACK.b), 3, "127.0.0.1 port 9", "in use")
         first.close_stdin()
         assert first.end().code == 0
 
-    def test_foreign_address(self) -> None:
+    def test_a_foreign_address_is_refused(self) -> None:
         here = LOOPBACK.a.__class__("192.0.2.77", LOOPBACK.a.mac, "lo")
         self.failed(run("recv", here, LOOPBACK.b), 3, "192.0.2.77", "no interface")
 
-    def test_missing_interface(self, veth: Path2) -> None:
+    def test_a_missing_interface_is_refused(self, veth: Path2) -> None:
         self.failed(run("send", veth.a, veth.b, "-R", "gone0"), 3, "'gone0'")
 
     @pytest.mark.parametrize("options", [[], ["-R", "end0"]], ids=["udp", "raw"])
-    def test_larger_than_the_mtu(self, veth: Path2, options: list[str]) -> None:
+    def test_a_frame_above_the_mtu_is_refused(self, veth: Path2, options: list[str]) -> None:
         self.failed(run("send", veth.a, veth.b, "-p", 1519, *options), 3, "1519", "MTU", "at most 1518")
         assert run("send", veth.a, veth.b, "-p", 1518, "--count", 1, *options).code == 0
 
-    def test_a_card_that_dpdk_has_no_driver_for(self) -> None:
+    def test_a_card_without_driver_is_refused(self) -> None:
         """The host's bridge stands for it: EAL finds the device, and nobody drives it."""
         bridges = (
             path for path in Path("/sys/bus/pci/devices").glob("*") if (path / "class").read_text() == "0x060000\n"
@@ -68,7 +68,7 @@ class TestErrors:
         assert f"DPDK has no driver for {device.name} ({known}), or may not use it: install the one" in said
 
     @pytest.mark.parametrize("app", ["send", "recv"])
-    def test_link_goes_away(self, app: str) -> None:
+    def test_a_lost_link_is_an_io_error(self, app: str) -> None:
         """Code 4, and the summary is still written."""
         with veth_pair() as path:
             process = Process(app, path.a, path.b, "-R", "end0", "-r", "10k", "-b", "1")
@@ -80,7 +80,7 @@ class TestErrors:
         assert outcome.summary["reason"] == "error"
 
     @pytest.mark.slow
-    def test_link_never_up(self) -> None:
+    def test_a_link_that_stays_down_ends_the_run(self) -> None:
         with veth_pair() as path:
             ip("-n", path.b.namespace or "", "link", "set", "end0", "down")
             self.failed(run("send", path.a, path.b, "-R", "end0"), 5, "did not come up")

@@ -63,7 +63,7 @@ def test_a_veths_driver_copies_each_frame(veth: Path2) -> None:
     assert process.end().code == 0
 
 
-def test_a_driver_without_xdp_is_served_generically(veth: Path2) -> None:
+def test_a_driver_without_xdp_works_generically(veth: Path2) -> None:
     """The loopback has no XDP of its own."""
     ip("-n", veth.a.namespace or "", "link", "set", "lo", "up")
     outcome = run("send", veth.a, veth.b, "-X", "lo", "--count", "500", "-r", "100k")
@@ -73,7 +73,7 @@ def test_a_driver_without_xdp_is_served_generically(veth: Path2) -> None:
 
 
 @pytest.mark.slow
-def test_a_program_on_the_interface_is_told(veth: Path2) -> None:
+def test_another_program_on_the_interface_is_refused(veth: Path2) -> None:
     holder = Process("recv", veth.a, veth.b, "-X", veth.a.interface, "--supervised")
     try:
         holder.until("ready")
@@ -94,12 +94,12 @@ def test_a_killed_workload_leaves_no_program(veth: Path2) -> None:
 
 
 @pytest.mark.usefixtures("queue_is_held")
-def test_a_queue_of_another_socket_is_told(veth: Path2) -> None:
+def test_a_queue_of_another_socket_is_refused(veth: Path2) -> None:
     sentence = refused(veth.a, veth.b, "-X", veth.a.interface)
     assert f"queue 0 of {veth.a.interface} is held by another AF_XDP socket: end the program" in sentence
 
 
-def test_memory_beyond_the_limit_is_told(veth: Path2) -> None:
+def test_memory_above_the_limit_is_refused(veth: Path2) -> None:
     """Root without CAP_IPC_LOCK, as in a container without it."""
     limits = ["prlimit", "--memlock=65536", "setpriv", "--bounding-set", "-ipc_lock"]
     ends = [veth.a.ip, veth.a.mac, veth.b.ip, veth.b.mac]
@@ -114,7 +114,7 @@ def test_memory_beyond_the_limit_is_told(veth: Path2) -> None:
     assert "AF_XDP needs 9216 KiB of locked memory and the limit is 64 KiB: raise it (ulimit -l)" in done.stderr
 
 
-def test_several_queues_are_told(veth: Path2) -> None:
+def test_several_queues_are_refused(veth: Path2) -> None:
     inside = ("-n", veth.a.namespace or "")
     queues = ("numrxqueues", "2", "numtxqueues", "2")
     ip(*inside, "link", "add", "many", *queues, "type", "veth", "peer", "name", "other", *queues)
@@ -125,7 +125,7 @@ def test_several_queues_are_told(veth: Path2) -> None:
     assert "many has 2 receive queues, and an AF_XDP socket hears one: ethtool -L many combined 1" in sentence
 
 
-def test_what_cannot_be_is_told(veth: Path2) -> None:
+def test_a_missing_interface_and_a_long_frame_are_refused(veth: Path2) -> None:
     nowhere = replace(veth.a, interface="nowhere")
     assert "there is no interface 'nowhere' here" in refused(nowhere, veth.b, "-X", "nowhere")
     longer = refused(veth.a, veth.b, "-X", veth.a.interface, "-p", "3845")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checks for unit tests: a failed one says where and what, and the program ends with 1. */
+/* Checks for unit tests. A failed check prints its place and values, and ends the program with 1. */
 #ifndef ICBENCH_CHECK_H
 #define ICBENCH_CHECK_H
 
@@ -37,7 +37,7 @@
 		}                                                                                            \
 	} while (0)
 
-/* xorshift64*: the same numbers everywhere, so that a failure can be repeated. */
+/* xorshift64*: the same numbers everywhere, so that a failure can be reproduced. */
 static inline uint64_t check_random(uint64_t *state)
 {
 	*state ^= *state >> 12;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Command lines as tests have them parsed; what is said about a bad one is in err. */
+/* Parses command lines for tests; the sentence about a bad one is in err. */
 #ifndef ICBENCH_COMMAND_LINE_H
 #define ICBENCH_COMMAND_LINE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ports of memory for tests of the forwarder: frames that are supplied, and where each of them leaves. */
+/* In-memory ports for tests of the forwarder, which record where each supplied frame leaves. */
 #ifndef ICBENCH_TEST_FORWARD_PORTS_H
 #define ICBENCH_TEST_FORWARD_PORTS_H
 
@@ -21,7 +21,7 @@ struct test_frame {
 	uint8_t l2[BYTES];
 };
 
-/* Each port has a queue in and a queue out. */
+/* Each port has an input and an output queue. */
 struct forward_io {
 	struct test_frame *in[PORTS][POOL], *out[PORTS][POOL];
 	unsigned ins[PORTS], next[PORTS], outs[PORTS], room[PORTS];
@@ -105,11 +105,11 @@ static struct run test_run;
 static struct options options;
 static struct forward fw;
 
-/* Of the frames that are supplied. */
+/* Label of the supplied frames. */
 static uint16_t stream = 1;
 static uint64_t first_sequence = 1;
 
-/* n frames for a port, the last one an end mark if asked for. */
+/* Supplies n frames to a port; the last one is an end mark on request. */
 static void supply(unsigned port, unsigned n, bool end_mark)
 {
 	static unsigned used;
@@ -166,7 +166,7 @@ static void poll_until_quiet(void)
 	check_accounts();
 }
 
-/* Ends; every frame has been released as often as there were references. */
+/* Frees the forwarder and checks that every frame was released as often as it was referenced. */
 static void end(void)
 {
 	forward_free(&fw);

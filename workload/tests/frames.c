@@ -19,7 +19,7 @@ static void print_hex(const uint8_t *bytes, size_t n)
 	putchar('\n');
 }
 
-/* The options of an application with raw frames, or a line that tells why there are none. */
+/* Parses the options of an application with raw frames, or prints why they are bad. */
 static bool read_options(struct options *o, char **argv, int n)
 {
 	char err[200];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* libFuzzer: arbitrary bytes as the answer of a server, by each protocol. Where an answer ends must not
- * depend on how its bytes were cut.
+/* libFuzzer: arbitrary bytes as the answer of a server in each protocol. The end of an answer must not depend
+ * on how its bytes were split.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -10,7 +10,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Parses the first n bytes in a buffer of exactly that size, so that a sanitizer sees each byte too far. */
+/* Parses the first n bytes in a buffer of exactly that size, so that a sanitizer detects reads past its
+ * end. */
 static enum answer_kind parse(enum protocol protocol, const uint8_t *data, size_t n, struct answer *a)
 {
 	uint8_t *copy = malloc(n ? n : 1);

@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* The back ends without code. */
 const struct io_ops io_udp, io_gso, io_raw, io_packet, io_null;
 
-/* One of each kind that the command line tells apart, without code. */
+/* One application of each kind that the command line distinguishes, without code. */
 static const struct application CLIENT = {.name = "client", .sends = true, .round_trip = true},
                                 REPLAY = {.name = "replay", .sends = true, .any_frame = true},
                                 CAPTURE = {.name = "capture", .any_frame = true},
@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(text, data, size);
 	text[size] = 0;
 	argv[argc++] = "icbench-workload";
-	/* Half of the inputs get a good beginning, so that the options themselves are reached. */
+	/* Half of the inputs get a valid beginning, so that the options are reached. */
 	if (size && data[0] & 1) {
 		argv[argc++] = "client";
 		for (int i = 0; i < 4; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* libFuzzer: arbitrary bytes as a pcap file. Half of the inputs get a good header, so that the records are
+/* libFuzzer: arbitrary bytes as a pcap file. Half of the inputs get a valid header, so that the records are
  * reached.
  */
 #include <assert.h>

@@ -13,10 +13,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define HEADERS 8u
 #define FLOWS 4u
-/* Then the numbers have run out, and begin anew. */
+/* After this number the numbering restarts. */
 #define LAST_SEQUENCE (UINT64_C(1) << 47)
 
-/* Of an input, which takes milliseconds also if each frame leaps. */
+/* Size limit of an input, which takes milliseconds even if each frame leaps. */
 #define BYTES_MAX 512u
 
 /* Bits of a frame's first byte: right headers stand before the body; a whole frame of ours, whose body is its
@@ -34,7 +34,7 @@ static const struct flow_pattern SHAPES[FLOWS] = {{0}, {0},
         {.flows = 12, .cycle = 4, .sizes = {104, 200, 104, 300}, .field = PATTERN_MACS},
         {.flows = 5, .zipf = true}};
 
-/* What is kept over inputs, since what one frame does to the next matters. */
+/* State that is kept over inputs, since one frame affects the next. */
 static struct end {
 	struct options o;
 	struct frame_match match;
@@ -91,7 +91,7 @@ static struct frame_label label_of(const struct end *e, unsigned kind, const uin
 	return label;
 }
 
-/* One frame in a buffer of exactly its size, so that a sanitizer sees each byte too far. */
+/* Puts one frame into a buffer of exactly its size, so that a sanitizer detects reads past its end. */
 static uint8_t *next_frame(const struct end *e, const uint8_t **data, size_t *size, uint32_t *length)
 {
 	unsigned kind = (*data)[0];
@@ -162,7 +162,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			free(buffers[i]);
 		}
 	}
-	/* Counting reads the whole map, so it is done for one input in eight. */
+	/* Counting reads the whole map, so it is done for every eighth input. */
 	assert(first / (HEADERS * FLOWS) ||
 	        tracker_next(e->rx.tracker) == e->rx.received + tracker_gaps(e->rx.tracker));
 	if (tracker_next(e->rx.tracker) > LAST_SEQUENCE)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A port for tests of the sender, and the windows that it ended. */
+/* A port for tests of the sender, and the windows that the sender has ended. */
 #ifndef ICBENCH_TEST_SENDER_PORT_H
 #define ICBENCH_TEST_SENDER_PORT_H
 
@@ -9,9 +9,9 @@
 
 #define PORT_BURST 8u
 
-/* A port that takes what it is told to. */
+/* A port that takes the configured number of frames. */
 static struct {
-	unsigned takes; /* frames of each hand-over */
+	unsigned takes; /* frames of each burst */
 	uint8_t buffers[PORT_BURST][FRAME_PACKET_MIN];
 	uint64_t taken;
 } port;
@@ -44,7 +44,7 @@ static void keep(void *context, uint16_t number, const struct window_tx *w)
 	windows[number] = *w;
 }
 
-/* Starts a sender, with its windows told to on_window and the times of its frames kept. */
+/* Starts a sender that passes its windows to on_window and keeps the times of its frames. */
 static void port_start(struct sender *s, struct run *r, double backlog_s, sender_window on_window)
 {
 	clock_anchor(&r->clock);

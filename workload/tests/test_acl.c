@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Denied flows: which they are, what their frames have, what their sender counts, and what a receiver makes
- * of it that they do not come, or do.
- */
+/* Frames that an ACL drops: which they are, what they contain, and how sender and receiver count them. */
 #include "base/acl.h"
 
 #include "check.h"
@@ -26,7 +24,7 @@ static struct options parsed(
 	return o;
 }
 
-/* A share of the places, to the place, spread evenly. */
+/* The exact share of places drops, evenly spread. */
 static void places(uint32_t percent, uint32_t count)
 {
 	struct acl d = {.percent = percent, .places = count};
@@ -38,7 +36,7 @@ static void places(uint32_t percent, uint32_t count)
 	}
 }
 
-/* The walk is the frames one by one. */
+/* A walk equals counting frames one by one. */
 static void walks(const char *flows, const char *denied, uint64_t frames)
 {
 	struct options o = parsed("dpdk-send", "--denied", denied, flows ? "--flows" : NULL, flows);
@@ -58,7 +56,7 @@ static void walks(const char *flows, const char *denied, uint64_t frames)
 	pattern_free(&o.io.pattern);
 }
 
-/* Denied frames are for the port of their place, all others and control frames for the usual one. */
+/* Frames to be dropped have the port of their place, all others and control frames the usual one. */
 static void ports(void)
 {
 	struct options o = parsed("dpdk-send", "--denied", "30:20:10000", "--flows", "50");
@@ -69,14 +67,14 @@ static void ports(void)
 	for (uint64_t i = 0; i < 500; i++) {
 		const unsigned place = i % 50 % 20;
 
-		prepare_denied(&o.io, &payload, 1, i);
+		prepare_acl(&o.io, &payload, 1, i);
 		CHECK_EQUAL(l2[36] << 8 | l2[37],
 		        acl_denies_frame(&o.io.acl, &o.io.pattern, i) ? 10000 + place : 9);
 		CHECK(acl_denies_frame(&o.io.acl, &o.io.pattern, i) ==
 		        ((place + 1) * 30 / 100 > place * 30 / 100));
 		CHECK(frame_checksums_ok(l2, &o.io.ends.header));
 	}
-	prepare_denied(&o.io, &payload, 1, 3);
+	prepare_acl(&o.io, &payload, 1, 3);
 	CHECK_EQUAL(l2[36] << 8 | l2[37], 10003);
 	prepare_control(&o.io, &OPS, NULL, payload);
 	CHECK_EQUAL(l2[36] << 8 | l2[37], 9);
@@ -92,7 +90,7 @@ static void texts(void)
 
 	frame_write_headers(l2, &o.io.ends, o.io.packet_size);
 	for (uint64_t i = 0; i < 10; i++) {
-		prepare_denied(&o.io, &payload, 1, i);
+		prepare_acl(&o.io, &payload, 1, i);
 		CHECK((memcmp(text, "a rule 00001", 13) == 0) == (i % 2 == 1));
 		CHECK((text[0] == 0) == (i % 2 == 0));
 	}
@@ -101,7 +99,7 @@ static void texts(void)
 	pattern_free(&o.io.pattern);
 }
 
-/* What it sent of denied flows, with a port that takes some frames of a burst only. */
+/* The sender counts frames to be dropped, with a port that takes only part of a burst. */
 static void sender(void)
 {
 	struct options o = {.io.packet_size = 64,
@@ -147,7 +145,8 @@ static void summary_has(struct receiver *rx, const char *text)
 	json_free(&j);
 }
 
-/* None of the denied ones is missed; a lost one is; one that passes is told, and is not received. */
+/* Frames to be dropped are not missing, lost ones are; one that passes is reported and not counted as
+ * received. */
 static void receiver(const char *flows, const char *denied, uint64_t frames)
 {
 	struct options o = parsed("dpdk-recv", "--peer-denied", denied, flows ? "--flows" : NULL, flows);
@@ -188,8 +187,7 @@ static void receiver(const char *flows, const char *denied, uint64_t frames)
 	pattern_free(&o.io.pattern);
 }
 
-/* With all that can come it does not wait, though the last frames are denied; and no flow has lost a frame.
- */
+/* The receiver does not wait for dropped frames at the end, and no flow has lost a frame. */
 static void nothing_to_wait_for(void)
 {
 	struct options o = parsed("dpdk-recv", "--peer-denied", "50:10:10000", "--flows", "10");
@@ -212,7 +210,7 @@ static void nothing_to_wait_for(void)
 	pattern_free(&o.io.pattern);
 }
 
-/* A receiver of one port hears no other, one with denied ports all. */
+/* A receiver hears one port, or all ports if the ACL matches ports. */
 static void heard(void)
 {
 	struct options o = parsed("dpdk-recv", "--peer-denied", "50:10:10000", NULL, NULL);

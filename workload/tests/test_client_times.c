@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A client's round-trip times: what the run's histograms have, and what they have after they were begun anew.
- */
+/* A client's round-trip times: the run's histograms, and a restart of them. */
 #include "traffic/client_times.h"
 
 #include "base/frame.h"
@@ -29,8 +28,8 @@ static void check_counts(const struct client_times *t, uint64_t all, uint64_t fi
 	CHECK_EQUAL(t->first.count, first);
 }
 
-/* Requests that were sent and not answered, and those that were never sent, are slower than those with an
- * answer: of windows that are still open, and of those that others have taken the place of. */
+/* Unanswered requests and requests that were never sent are slower than answered ones, in open windows and in
+ * closed ones. */
 static void unanswered_requests(void)
 {
 	uint64_t *sent_at = calloc(TRACKER_HORIZON, sizeof(*sent_at));
@@ -44,7 +43,7 @@ static void unanswered_requests(void)
 	t.due[1] = (struct window_tx){.scheduled = 15, .not_offered = 5};
 	t.due[2] = (struct window_tx){.scheduled = 35, .not_offered = 6};
 	CHECK(client_times_window(&t, 1, true).p50 >= RTT_NS);
-	/* While the run lasts, answers are under way. */
+	/* During the run, answers are outstanding. */
 	CHECK(client_times_window(&t, 2, false).p50 >= RTT_NS);
 	CHECK_EQUAL(client_times_window(&t, 2, true).p50, 0);
 	t.due[2].not_offered = 5;
@@ -75,7 +74,7 @@ int main(void)
 	client_times_restart(&t, 4);
 	CHECK_EQUAL(t.from, 4);
 	check_counts(&t, 0, 0);
-	take(&t, 2, 3); /* a late answer to what was thrown away */
+	take(&t, 2, 3); /* a late answer to a discarded request */
 	take(&t, 3, 4);
 	check_counts(&t, 0, 0);
 	take(&t, 4, 5);
@@ -84,7 +83,7 @@ int main(void)
 	CHECK_EQUAL(t.intended.min, RTT_NS);
 	CHECK_EQUAL(t.intended.max, RTT_NS);
 
-	/* Windows have their figures all the same. */
+	/* The figures of windows are unaffected. */
 	for (uint16_t window = 1; window <= 5; window++)
 		CHECK_EQUAL(client_times_window(&t, window, false).count, window == 2 ? 2 : 1);
 	client_times_free(&t);

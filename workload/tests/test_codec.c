@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests as their protocols have them, and answers: whole, in parts, without a value, and nonsense. */
+/* Requests of each protocol, and answers: whole, split, without a value, and invalid. */
 #include "request/codec.h"
 
 #include "check.h"
@@ -11,7 +11,7 @@ static enum answer_kind parse(enum protocol protocol, const char *text, struct a
 	return answer_parse(protocol, (const uint8_t *)text, strlen(text), MESSAGE, a);
 }
 
-/* One byte after the other, and with the next answer behind it. */
+/* Fed byte by byte, and with the next answer after it. */
 static void check_whole(enum protocol protocol, const char *text, const char *body)
 {
 	struct answer a;
@@ -82,7 +82,7 @@ static void http(void)
 	check_bad(PROTOCOL_HTTP, "SSH-2.0-OpenSSH\r\n");
 }
 
-/* A head without end, which no server sends. */
+/* An endless head, which no server sends. */
 static void endless(void)
 {
 	static char text[2 * CODEC_HEAD_MAX];

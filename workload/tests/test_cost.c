@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The work that a frame costs: all that was asked for, and none of it while another task has the CPU. */
+/* The work that a frame costs: all of it is spent, and none while another task has the CPU. */
 #include "forward/cost.h"
 
 #include <signal.h>
@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "check.h"
 
-/* At least what was asked for, to within what is settled with the next call; at most is a matter of the
+/* At least the requested cycles, except what the next call corrects. The upper bound depends on the
  * machine. */
 static void costs_add_up(void)
 {
@@ -39,8 +39,7 @@ static void go_away(int number)
 	away += clock_cycles() - start;
 }
 
-/* A handler that sleeps stands for another task. One that runs before the work or behind it is not
- * of it. */
+/* A sleeping signal handler acts as another task. One that runs before or after the work does not count. */
 static void time_of_others_is_not_spent(void)
 {
 	const struct itimerval often = {{0, 3000}, {0, 3000}}, none = {{0, 0}, {0, 0}};

@@ -52,7 +52,7 @@ static void a_few_at_a_time(void)
 	delay_free(&d);
 }
 
-/* The bound is what was asked for, not the ring's size. */
+/* The bound is the requested capacity, not the ring's size. */
 static void bounded(void)
 {
 	struct delay d;
@@ -70,8 +70,7 @@ static void bounded(void)
 	delay_free(&d);
 }
 
-/* Bursts at random moments, looked at at random moments: every frame once, in order, at its time or later,
- * and never missing at a look after it. */
+/* Bursts and polls at random times: every frame leaves once, in order, at the first poll after its time. */
 static void like_a_queue(uint64_t now)
 {
 	static uint64_t due_of[1 << 16];

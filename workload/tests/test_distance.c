@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The distance of two CPUs, where this machine has two. */
+/* The distance of two CPUs, on machines that have two. */
 #include "base/distance.h"
 
 #include <sched.h>
@@ -8,7 +8,7 @@
 
 static struct distance_meter meter;
 
-/* Two CPUs of this process; false if it has one alone. */
+/* Finds two CPUs of this process; false if it has only one. */
 static bool two_cpus(unsigned cpus[2])
 {
 	cpu_set_t set;
@@ -26,7 +26,7 @@ static void two_cpus_have_a_distance(const unsigned cpus[2])
 	struct distance d;
 	unsigned known = 0;
 
-	/* One that is kept from its CPU tells nothing. */
+	/* A thread that does not get its CPU gives no result. */
 	for (unsigned i = 0; i < 50 && !known; i++)
 		known += distance_measure(&meter, cpus[i % 2], cpus[1 - i % 2], &d);
 	CHECK(known);
@@ -45,7 +45,7 @@ static void nothing_to_measure(const unsigned cpus[2])
 	CHECK(!distance_measure(&meter, cpus[0], UINT32_MAX, &d));
 }
 
-/* The other end has not come back from an earlier measurement. */
+/* The other end has not finished an earlier measurement. */
 static void an_end_that_is_kept_from_its_cpu(const unsigned cpus[2])
 {
 	struct distance d;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What follows from a sequence number: sizes over a cycle, and the headers and lengths of lent frames. */
+/* Sizes over a cycle, and headers and lengths of lent frames, by sequence number. */
 #include "base/flow_pattern.h"
 
 #include "check.h"
@@ -49,13 +49,13 @@ static void bad_sizes(void)
 	many[3 * PATTERN_CYCLE_MAX - 1] = ',';
 	many[3 * PATTERN_CYCLE_MAX + 2] = '\0';
 	CHECK(parse3(&o, "--sizes", many, NULL) == OPTIONS_BAD);
-	/* The last one counts, and nothing of the first is left. */
+	/* The last option counts, and nothing of the first remains. */
 	CHECK(parse3(&o, "--sizes=1518", "--sizes", "64,65") == OPTIONS_RUN);
 	CHECK_EQUAL(o.io.pattern.cycle, 2);
 	CHECK_EQUAL(o.io.packet_size, 65);
 }
 
-/* A frame made longer or shorter is the frame that would have been made with that size at once. */
+/* A resized frame equals a frame made with that size. */
 static void headers_of_any_size(void)
 {
 	struct options o;
@@ -80,7 +80,7 @@ static void headers_of_any_size(void)
 	}
 }
 
-/* A port that notes the length of each lent frame and checks its headers when it is taken. */
+/* A port that records the length of each lent frame and checks its headers when it is taken. */
 static struct {
 	uint8_t l2[FRAMES][FRAME_PACKET_MAX];
 	uint32_t bytes[FRAMES];
@@ -148,8 +148,7 @@ static void ignore(void *context, uint16_t number, const struct window_tx *w)
 	(void)w;
 }
 
-/* Frames that a port refuses are shaped anew when they are offered again: sizes stay with sequence numbers.
- */
+/* Refused frames are prepared again when they are offered again: sizes depend on sequence numbers. */
 static void sends_a_mix(const char *sizes, const char *more)
 {
 	struct options o;

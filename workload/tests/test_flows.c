@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Flows: which frame is of which one, what its header says, and what a receiver finds out about each. */
+/* Flows: the flow of each frame, its headers, and the receiver's accounts of each flow. */
 #include "traffic/flows.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@ static struct options flows_of(const char *flows, const char *sizes)
 	return o;
 }
 
-/* A place that moves on is the place of that number, and each flow has its turn. */
+/* Advancing a place equals computing it, and each flow has its turn. */
 static void in_turn(const char *text, const char *sizes)
 {
 	struct options o = flows_of(text, sizes);
@@ -35,14 +35,14 @@ static void in_turn(const char *text, const char *sizes)
 		CHECK_EQUAL(flow, pattern_flow(s, i));
 		counts[flow * (s->cycle ? s->cycle : 1) + (s->cycle ? i % s->cycle : 0)]++;
 	}
-	/* So often that each flow has had each place of the cycle three times, however the two fit. */
+	/* Enough frames that each flow has had each place of the cycle three times. */
 	for (uint64_t i = 0; i < frames / 3; i++)
 		CHECK_EQUAL(counts[i], 3);
 	free(counts);
 	pattern_free(&o.io.pattern);
 }
 
-/* Flow k has its share, as soon as a few hundred of its frames are there. */
+/* Flow k has its share after a few hundred of its frames. */
 static void by_zipf(const char *text, uint64_t frames)
 {
 	struct options o = flows_of(text, NULL);
@@ -70,7 +70,7 @@ static void by_zipf(const char *text, uint64_t frames)
 	pattern_free(&o.io.pattern);
 }
 
-/* Each frame has an address and a port that no other one has, and control frames are the endpoint's own. */
+/* Each frame has a unique address and port, and control frames have the endpoint's. */
 static void all_new(void)
 {
 	static const struct io_ops OPS = {.sees_l2 = true};
@@ -145,7 +145,7 @@ static void bad_queues(void)
 	CHECK_CONTAINS(err, "dpdk-forward has one queue");
 }
 
-/* Frames of different flows differ, those of one do not, and all are whole. */
+/* Frames of different flows differ, frames of one flow do not, and all are valid. */
 static void headers_with(const char *header, const char *text, unsigned offset, unsigned length)
 {
 	static const struct io_ops OPS = {.sees_l2 = true};
@@ -189,7 +189,7 @@ static void headers(const char *text, unsigned offset, unsigned length)
 	headers_with("udp4", text, offset, length);
 }
 
-/* The headers of a burst whose buffers had other flows before, or none. */
+/* Headers are right whatever flows the buffers had before. */
 static void bursts(const char *text, const char *sizes)
 {
 	static const struct io_ops OPS = {.sees_l2 = true};
@@ -225,7 +225,7 @@ static void take(struct receiver *rx, uint64_t sequence)
 	receiver_take(rx, &f, 1, 10, NULL);
 }
 
-/* Frames that leave pairwise exchanged, `distance` apart. */
+/* Sends frames pairwise exchanged, `distance` apart. */
 static uint64_t reordered(const char *flows, unsigned distance)
 {
 	struct options o = flows_of(flows, NULL);
@@ -245,7 +245,7 @@ static uint64_t reordered(const char *flows, unsigned distance)
 	return found;
 }
 
-/* A drop of one flow's frames is found there, also where they are missing at the end, and far behind. */
+/* A loss of one flow's frames is found in that flow, even at the end and far ahead. */
 static void losses_by_flow(const char *text, uint64_t frames, uint32_t dropped)
 {
 	struct options o = flows_of(text, NULL);
@@ -284,7 +284,7 @@ static uint64_t lost_together(const struct flows *f)
 	return sum;
 }
 
-/* A row of losses is what its frames are one by one. */
+/* Consecutive losses equal losses one by one. */
 static void losses_in_a_row(const char *text, const char *sizes)
 {
 	struct options o = flows_of(text, sizes);
@@ -360,7 +360,7 @@ int main(void)
 	bursts("300", "64,570");
 	bursts("new", NULL);
 	bursts("300:ports:zipf", NULL);
-	/* Exchanged across flows: none. Within: each of the second half of a block. */
+	/* Frames exchanged across flows are not reordered; within a flow the second half of each block is. */
 	CHECK_EQUAL(reordered("2", 1), 0);
 	CHECK_EQUAL(reordered("8", 4), 0);
 	CHECK_EQUAL(reordered("4", 4), 400);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The forwarder over ports of memory: who gets what, and that no frame is lost or released twice. */
+/* The forwarder over in-memory ports: every frame reaches its port, and none is lost or released twice. */
 #include "forward_ports.h"
 
 static void pairs_of_ports(void)
@@ -16,7 +16,7 @@ static void pairs_of_ports(void)
 			CHECK(port_io.out[port][i] == port_io.in[PEER[port]][i]);
 		CHECK_EQUAL(fw.way[port].received, 100 * (port + 1));
 		CHECK_EQUAL(fw.way[port].sent, 100 * (port + 1));
-		CHECK_EQUAL(fw.way[port].control, 0); /* nobody looked */
+		CHECK_EQUAL(fw.way[port].control, 0); /* frames were not inspected */
 	}
 	CHECK_EQUAL(fw.moved, 1000);
 	CHECK(fw.busy && fw.idle);
@@ -24,7 +24,7 @@ static void pairs_of_ports(void)
 	end();
 }
 
-/* Also where the port has room for a part of them only, or the frames were impaired. */
+/* Even if the port has room for only part of them, or the frames were impaired. */
 static void accounts_tell_control_frames_from_data(void)
 {
 	begin((struct options){.accounts = true});

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The forwarder that delays, drops, doubles and reorders frames, over ports of memory. */
+/* The forwarder with delay, drop, duplicate and reorder, over in-memory ports. */
 #include "forward_ports.h"
 
 static void delayed_frames_leave_in_order_and_never_early(void)
@@ -12,7 +12,7 @@ static void delayed_frames_leave_in_order_and_never_early(void)
 	supply(0, 100, false);
 	arrived = clock_cycles();
 	poll_until_quiet();
-	/* Frames may be due already if this was taken off the CPU: then they have left. */
+	/* Frames may be due already if this process was off its CPU; they have left then. */
 	while (forward_kept(&fw.way[0])) {
 		forward_poll(&fw, &fw.way[0], true);
 		check_accounts();
@@ -37,7 +37,7 @@ static void an_overflowing_delay_line_drops(void)
 	end();
 }
 
-/* Also in the other direction: the answers to what has ended have ended. */
+/* In the other direction as well: when a stream ends, its answers end. */
 static void an_end_mark_begins_the_pairs_counts_anew(void)
 {
 	begin((struct options){.drop_every = 10});
@@ -55,7 +55,7 @@ static void an_end_mark_begins_the_pairs_counts_anew(void)
 	end();
 }
 
-/* Two ends that both send are no pair of requests and answers: each ends by itself. */
+/* Two sending ends are independent: the end of one does not restart the other. */
 static void an_end_mark_is_of_its_own_stream(void)
 {
 	begin((struct options){.drop_every = 10});
@@ -69,7 +69,7 @@ static void an_end_mark_is_of_its_own_stream(void)
 	supply(1, 1, false);
 	poll_until_quiet();
 	CHECK_EQUAL(fw.way[1].impair.dropped, 1);
-	/* The answers to a client are of its stream. */
+	/* The answers to a client have its stream. */
 	first_sequence = 0;
 	supply(1, 9, false);
 	poll_until_quiet();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* --header: what it takes, which frames hold it, and that each frame of it has a right checksum. */
+/* --header: its values, the frames that have room for it, and their checksums. */
 #include "check.h"
 #include "command_line.h"
 #include "io/prepare.h"
@@ -76,7 +76,7 @@ static void who_cannot_have_it(void)
 	CHECK(parse_line(&o, 12, xdp) == OPTIONS_RUN);
 }
 
-/* Whatever is stamped, a sealed frame is right; and its damage is seen. */
+/* A frame with a written checksum is valid whatever its stamp, and damage is detected. */
 static void seals(void)
 {
 	static const struct io_ops OPS = {.sees_l2 = true};
@@ -106,7 +106,7 @@ static void seals(void)
 	}
 }
 
-/* A frame whose tag was taken off and put back is the frame that was sent. */
+/* A frame with a removed and reinserted tag equals the frame that was sent. */
 static void a_tag_is_put_back(void)
 {
 	uint8_t sent[96], got[FRAME_VLAN_BYTES + 96] = {0}, *l2 = got + FRAME_VLAN_BYTES;

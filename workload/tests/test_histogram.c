@@ -13,7 +13,7 @@ static double bound(unsigned digits)
 	return pow(10, -(double)digits);
 }
 
-/* The bucket's value is the highest of those that fall into it, and near each of them. */
+/* The value of a bucket is its highest, and close to all others in it. */
 static void check_value(const struct histogram *h, uint64_t value)
 {
 	size_t bucket = histogram_bucket(h, value);
@@ -102,8 +102,7 @@ static void too_few_samples(void)
 	histogram_record(&h, 200, 1);
 	CHECK(histogram_quantile(&h, 0.99, 0, &value));
 	CHECK(!histogram_quantile(&h, 0.999, 0, &value));
-	/* A tenth more that have no answer move the rank up, and those of the top hundredth are among them.
-	 */
+	/* Another tenth without answers raises the rank; the top hundredth is among them. */
 	histogram_reset(&h);
 	for (uint64_t i = 1; i <= 900; i++)
 		histogram_record(&h, i, 1);
@@ -112,7 +111,7 @@ static void too_few_samples(void)
 	CHECK(histogram_quantile(&h, 0.9, 100, &value));
 	CHECK_EQUAL(value, 900);
 	CHECK(!histogram_quantile(&h, 0.99, 100, &value));
-	/* They count among the samples that a percentile needs. */
+	/* They count as samples for the minimum number. */
 	CHECK(!histogram_quantile(&h, 0.99, 0, &value));
 	CHECK(histogram_quantile(&h, 0.89, 99, &value));
 	histogram_free(&h);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which frames are dropped, displaced and doubled, whatever the bursts are; and that control frames are not.
- */
+/* Which frames are dropped, reordered and duplicated, whatever the bursts; control frames never are. */
 #include "forward/impair.h"
 
 #include <arpa/inet.h>
@@ -11,7 +10,7 @@
 
 #define FRAMES 10000u
 
-/* What left, as the frames' numbers, 1 to n. */
+/* Frames that have left, as numbers from 1 to n. */
 static struct {
 	unsigned n, dropped, duplicated, control;
 	uint32_t number[2 * FRAMES + 10];
@@ -90,7 +89,7 @@ static void each_nth_is_doubled(uint32_t every)
 	CHECK_EQUAL(left.n, at);
 }
 
-/* Behind its successor, which is the next frame whatever burst it is in; the last one waits. */
+/* A frame leaves after its successor in whatever burst; the last one waits. */
 static void each_nth_is_displaced(uint32_t every)
 {
 	struct impair m;
@@ -139,7 +138,7 @@ static void all_or_nothing(void)
 	CHECK_EQUAL(left.n, FRAMES);
 }
 
-/* Neither counted nor struck nor overtaken; and no frame that came before one leaves behind it. */
+/* Control frames are not counted, impaired or overtaken, and no earlier frame leaves after one. */
 static void control_frames_are_left_alone(void)
 {
 	struct impair m;
@@ -174,7 +173,7 @@ static void control_frames_are_left_alone(void)
 	CHECK_EQUAL(m.duplicated, (FRAMES - FRAMES / 7) / 3);
 }
 
-/* So that each launch meets the same impairments, whatever came before it. */
+/* Each launch has the same impairments, independent of earlier ones. */
 static void an_end_mark_begins_anew(void)
 {
 	struct impair m;
@@ -190,7 +189,7 @@ static void an_end_mark_begins_anew(void)
 	CHECK_EQUAL(left.number[left.n - 1], 20);
 }
 
-/* A launch whose predecessor's end marks were lost. The first frame counts. */
+/* A launch after one whose end marks were lost: the first frame restarts the counts. */
 static void so_does_a_first_frame(void)
 {
 	struct impair m;
@@ -203,7 +202,7 @@ static void so_does_a_first_frame(void)
 	CHECK_EQUAL(left.control, 0);
 	feed(&m, 19, 19, 0, IMPAIR_DATA);
 	CHECK_EQUAL(m.dropped, 1);
-	/* What is held then is overtaken, never forgotten. */
+	/* A frame that is held then is overtaken, not lost. */
 	begin(&m, 0, 2, 0);
 	feed(&m, 1, 2, 0, IMPAIR_DATA);
 	feed(&m, 4, 4, 4, IMPAIR_FIRST);
@@ -241,11 +240,11 @@ static void kinds(void)
 	CHECK(kind_of(1, 0, 10, 0) == IMPAIR_DATA);
 	CHECK(kind_of(FRAME_WINDOW_WARMUP, 1, 9, 0) == IMPAIR_DATA);
 	CHECK(kind_of(FRAME_WINDOW_LAST, 5, 9, 0) == IMPAIR_DATA);
-	CHECK(kind_of(FRAME_WINDOW_CONTROL, 1, 10, 0) == IMPAIR_DATA); /* others' port */
+	CHECK(kind_of(FRAME_WINDOW_CONTROL, 1, 10, 0) == IMPAIR_DATA); /* port of others */
 	for (uint32_t cut = 1; cut <= 60; cut++)
 		CHECK(kind_of(FRAME_WINDOW_CONTROL, 1, 9, cut) == IMPAIR_DATA);
 	CHECK(impair_classify(other, sizeof(other), &match, &stream) == IMPAIR_DATA);
-	/* Whatever headers they have, one behind the other. */
+	/* With any headers, in any order. */
 	for (unsigned i = 0; i < 64; i++) {
 		struct options o = {.io.packet_size = 100, .io.ends.udp_port = 9};
 		uint8_t l2[96];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where a loop's cycles go, and when it was kept from its CPU. */
+/* The cycle account of a loop, and gaps in which it was off its CPU. */
 #include "base/loop_meter.h"
 
 #include "check.h"
@@ -38,7 +38,7 @@ static void laps_that_last_too_long(void)
 	loop_meter_lap(&m, 2001, 0, &c);
 	CHECK_EQUAL(c.gaps, 1);
 	CHECK_EQUAL(c.gap, 1001);
-	/* What frames take is not known yet. */
+	/* The cycles of a frame are unknown. */
 	loop_meter_lap(&m, 12000, 4, &c);
 	CHECK_EQUAL(c.gaps, 1);
 	loop_meter_learn(&m, &window);
@@ -49,12 +49,12 @@ static void laps_that_last_too_long(void)
 	loop_meter_lap(&m, 14616 + 2617, 4, &c);
 	CHECK_EQUAL(c.gaps, 2);
 	CHECK_EQUAL(c.gap, 1001 + 2617 - 404);
-	/* A window without frames teaches nothing. */
+	/* Nothing is learned from a window without frames. */
 	loop_meter_learn(&m, &(struct loop_meter_cycles){.idle = 1});
 	CHECK_EQUAL(m.per_frame, 101);
 }
 
-/* A loop that was away for most of one window counts no gaps in the next, whose laps are as long as ever. */
+/* A loop that was off its CPU for most of one window counts no gaps in the next, whose laps are as usual. */
 static void a_window_of_gaps_is_forgotten(void)
 {
 	struct loop_meter m;
@@ -121,7 +121,7 @@ static void burn(double ns)
 		;
 }
 
-/* A port that is away for three milliseconds in each of its hand-overs. */
+/* A port that is off its CPU for three milliseconds in each burst. */
 static int slow_commit(struct io *io, unsigned n)
 {
 	burn(3e6);
@@ -134,8 +134,8 @@ static void slow_output(void *context, uint16_t number, const struct window_tx *
 	burn(3e6);
 }
 
-/* Lines of output and yields are the loop's own time; hand-overs that are as slow as they always were are no
- * gap either, one that is not, is. */
+/* Output and yields are the loop's own time. Bursts that are always slow are no gap; an unusually slow one
+ * is. */
 static void a_loop_that_is_kept_away(void)
 {
 	static const struct io_ops SLOW = {
@@ -152,8 +152,8 @@ static void a_loop_that_is_kept_away(void)
 	uint64_t gaps = UINT64_MAX, gap_ns, usual_ns;
 
 	port.takes = PORT_BURST;
-	/* Each time that the kernel ran another process instead may be a gap, and a hypervisor does so
-	 * unseen: the quietest of some attempts is asked. */
+	/* Each preemption may be a gap, and a hypervisor's is invisible, so the quietest of several attempts
+	 * counts. */
 	for (unsigned attempt = 0; attempt < 20 && gaps > 1; attempt++) {
 		uint64_t now = 0, away = run_involuntary_switches();
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Each option: its forms, its bounds, its default, and what is said about bad values. */
+/* Each option: its forms, bounds and default, and the sentence about a bad value. */
 #include "option/options.h"
 
 #include <arpa/inet.h>

@@ -52,7 +52,7 @@ int main(void)
 	CHECK(parse_line(&o, 2 + 2 * (int)IO_PORTS_MAX, many) == OPTIONS_RUN);
 	CHECK(parse_line(&o, 2 + 2 * (int)(IO_PORTS_MAX + 2), many) == OPTIONS_BAD);
 	CHECK_CONTAINS(err, "34 were given");
-	/* Of several, the others use the last. */
+	/* Other applications use the last of several. */
 	CHECK(parse3(&o, "-Rone", "-Rtwo", NULL) == OPTIONS_RUN);
 	CHECK(strcmp(o.raw_interface, "two") == 0);
 	return 0;

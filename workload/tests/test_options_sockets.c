@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The command line of ask and echo, which have sockets of their own. */
+/* The command line of ask and echo, which open their own sockets. */
 #include "check.h"
 #include "command_line.h"
 

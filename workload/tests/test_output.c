@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Output into a pipe that nobody empties: no line is lost, torn or out of order, and nobody waits. */
+/* Output into a pipe without a reader: no line is lost, split or out of order, and no call waits. */
 #include "run/output.h"
 
 #include <fcntl.h>
@@ -47,7 +47,7 @@ static void *read_all(void *arg)
 	return (void *)count;
 }
 
-/* More lines than the pipe holds, before anybody reads; then the last one for which it may wait. */
+/* Writes more lines than the pipe holds before they are read, then the last one, for which it may wait. */
 static void full_pipe(bool hold)
 {
 	struct output e;
@@ -124,7 +124,7 @@ static void reader_gone(void)
 	close(pipe_fd[1]);
 }
 
-/* With nobody reading, waiting ends when told to. */
+/* Without a reader, giving up ends the wait. */
 static void giving_up(void)
 {
 	struct output e;

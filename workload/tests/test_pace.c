@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pacing, driven by a clock of the test's own. */
+/* Pacing, with a simulated clock. */
 #include "traffic/pace.h"
 
 #include <math.h>
@@ -115,7 +115,7 @@ static void backlog(void)
 	CHECK_EQUAL(due.intended, 20000);
 }
 
-/* The bursts of each second of a trace, which begins `ahead` cycles behind the start. */
+/* Collects the bursts of each second of a trace, which begins `ahead` cycles after the start. */
 static void a_trace(void)
 {
 	static const double RATES[] = {20, 0, 0, 1, 50, 0};

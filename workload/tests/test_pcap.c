@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What test_pcap.py cannot see: files that cannot be read or written, and what a killed writer leaves. */
+/* Files that cannot be read or written, and what a killed writer leaves; the rest is in test_pcap.py. */
 #include "pcap/pcap.h"
 
 #include <errno.h>
@@ -47,7 +47,7 @@ static off_t size_of_file(void)
 	return st.st_size;
 }
 
-/* A file that takes no more ends with a whole record. */
+/* A full file ends with a whole record. */
 static void full(void)
 {
 	struct rlimit old, low;
@@ -71,7 +71,7 @@ static void full(void)
 	pcap_free(&p);
 }
 
-/* Killed at any moment after a flush, it leaves every frame handed over before. */
+/* A writer killed at any moment after a flush leaves every frame added before. */
 static void killed(void)
 {
 	int ready[2], status;

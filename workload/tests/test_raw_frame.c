@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Frames of a raw socket: a VLAN tag is put back where it was, and frames return to their pool. */
+/* Frames of a raw socket: a VLAN tag is reinserted in its place, and frames return to their pool. */
 #include "forward/raw_frame.h"
 
 #include "check.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The receive path: bursts of frames with injected loss, duplication, reordering, damage and strangers,
- * against a model that looks at one frame at a time.
+/* The receive path: bursts with injected loss, duplication, reordering, damage and foreign frames, against a
+ * model that handles one frame at a time.
  */
 #include "traffic/receiver.h"
 
@@ -26,7 +26,7 @@ struct model {
 	struct window_rx windows[WINDOWS + 1];
 };
 
-/* What a frame of the injected traffic is. */
+/* Kinds of injected frames. */
 enum sort { OURS, STRANGE_STREAM, NOT_UDP, SHORT, DAMAGED, CONTROL };
 
 static struct run run_for(const struct options *o)
@@ -109,7 +109,7 @@ static void compare(const struct receiver *rx, const struct model *m)
 	CHECK(polls > 0);
 }
 
-/* permille: how often, in a thousand, something goes wrong. */
+/* permille: probability of a fault, in thousandths. */
 static void random_traffic(uint64_t seed, unsigned permille)
 {
 	struct model *m = calloc(1, sizeof(*m));
@@ -134,7 +134,7 @@ static void random_traffic(uint64_t seed, unsigned permille)
 					number += number + 1 < FRAMES;
 					sequence = number + 1;
 					break;
-				case 1: /* something older again, or what was lost before */
+				case 1: /* a duplicate, or a frame that was lost before */
 					number = number > 300 ? number - pick % 300 : 0;
 					break;
 				default:
@@ -155,7 +155,7 @@ static void random_traffic(uint64_t seed, unsigned permille)
 	free(m);
 }
 
-/* Windows are reported once the next one's frames come; polls count until draining begins. */
+/* A window is reported when frames of the next one arrive; polls count until draining begins. */
 static unsigned reported[WINDOWS + 1];
 
 static void on_window(void *context, uint16_t number, const struct window_rx *w)
@@ -178,7 +178,7 @@ static void windows_and_end(void)
 		put_frame(&f, buffer, OURS, s);
 		receiver_take(&rx, &f, 1, 10 + s, NULL);
 	}
-	CHECK_EQUAL(reported[0], 0); /* nobody wants the warm-up */
+	CHECK_EQUAL(reported[0], 0); /* the warm-up is not reported */
 	for (unsigned i = 1; i < WINDOWS; i++)
 		CHECK_EQUAL(reported[i], 1);
 	CHECK_EQUAL(reported[WINDOWS], 0);
@@ -192,7 +192,7 @@ static void windows_and_end(void)
 	CHECK(strcmp(rx.ended, "end") == 0);
 	CHECK(!receiver_done(&rx, 1000 + second - 1));
 	CHECK(receiver_done(&rx, 1000 + second));
-	/* With everything here it does not wait. */
+	/* If everything has arrived, it does not wait. */
 	rx.end_mark = rx.received + 1;
 	CHECK(receiver_done(&rx, 1001));
 	receiver_take(&rx, NULL, 0, 1002, NULL);
@@ -211,7 +211,7 @@ static void take_label(struct receiver *rx, struct frame_label label)
 	receiver_take(rx, &f, 1, 10, NULL);
 }
 
-/* What an earlier launch of the same pair left on the way ends nothing, and is not counted as received. */
+/* Frames left on the path by an earlier launch of the pair end nothing and do not count as received. */
 static void earlier_launch(void)
 {
 	const uint16_t earlier = OPTIONS.io.stream_id + 256;
@@ -252,7 +252,7 @@ static void sizes_of_a_mix(void)
 	receiver_free(&rx);
 }
 
-/* A train of our datagrams that arrives as one, as GRO would leave it: its lengths and one stamp agree. */
+/* Makes a train of our datagrams that GRO has merged: its lengths and one stamp agree. */
 static void put_joined(
         struct io_frame *f, uint8_t *buffer, const struct options *o, uint32_t size, uint32_t there)
 {
@@ -278,16 +278,16 @@ static void take_joined(const struct options *o)
 	CHECK(f.payload);
 	receiver_take(&rx, &f, 1, 10, &verdict);
 	CHECK_EQUAL(rx.joined, 1);
-	/* Of this one the port has the beginning alone. */
+	/* The port has only the beginning of this one. */
 	put_joined(&f, buffer, o, 60000, 2048);
 	receiver_take(&rx, &f, 1, 10, &verdict);
 	CHECK_EQUAL(rx.joined, 2);
 	CHECK_EQUAL(rx.corrupted, 2);
 	CHECK_EQUAL(verdict, RECEIVER_NOT_OURS);
-	/* Nothing tells whose it is where even its stamp is cut. */
+	/* Without a whole stamp its stream is unknown. */
 	f.l2_len = (uint16_t)(rx.match.header_bytes + FRAME_STAMP_BYTES - 1);
 	receiver_take(&rx, &f, 1, 10, &verdict);
-	/* A long frame to another port, or of another stream, is of others. */
+	/* A long frame to another port or of another stream is foreign. */
 	put_joined(&f, buffer, o, 60000, 2048);
 	buffer[rx.match.header_bytes] ^= 1;
 	receiver_take(&rx, &f, 1, 10, &verdict);
@@ -295,7 +295,7 @@ static void take_joined(const struct options *o)
 	buffer[frame_l4_offset(&o->io.ends.header) + 3] ^= 1;
 	receiver_take(&rx, &f, 1, 10, &verdict);
 	CHECK_EQUAL(rx.foreign, 3);
-	/* What stands behind a datagram of the right length is padding. */
+	/* Bytes after a datagram of the right length are padding. */
 	put_joined(&f, buffer, o, o->io.packet_size, o->io.packet_size - FRAME_FCS_BYTES);
 	f.frame_len += 6;
 	f.l2_len += 6;
@@ -330,7 +330,7 @@ static void joined_without_headers(void)
 	frame_stamp(payload, (struct frame_label){OPTIONS.io.stream_id, 1, 3}, 1);
 	receiver_take(&rx, &f, 1, 10, NULL);
 	CHECK_EQUAL(rx.joined, 1);
-	/* One that did not fit into its buffer is not looked at. */
+	/* A frame that did not fit into its buffer is not read. */
 	f.payload = NULL;
 	receiver_take(&rx, &f, 1, 10, NULL);
 	CHECK_EQUAL(rx.joined, 1);

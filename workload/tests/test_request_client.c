@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The client of requests over a server of the test's own, which answers at once. */
+/* The client of requests with a simulated server that answers at once. */
 #include "traffic/request_client.h"
 
 #include <fcntl.h>
@@ -18,7 +18,7 @@ static struct {
 	unsigned head, tail;
 } server;
 
-/* In the place of io/stream.c: a datagram that is sent is its own answer. Nothing wakes who sleeps. */
+/* Replaces io/stream.c: a sent datagram is its own answer. Nothing ends a sleep. */
 int stream_connect(struct in_addr ip, uint16_t port, bool datagrams, char *err, size_t err_len)
 {
 	(void)ip;
@@ -73,7 +73,7 @@ static const struct options OPTIONS = {.app_name = "ask",
         .drain_s = 1,
         .histogram_digits = 2};
 
-/* Of a client that comes late to all that it is to ask, as after a stall. */
+/* A client that is late for all its requests, as after a stall. */
 static void what_is_due_at_the_end_is_asked_for_at_once(void)
 {
 	struct run r = {.o = &OPTIONS};
@@ -101,7 +101,7 @@ static void standard_input_stays_open(void)
 	struct request_client a;
 	char err[160];
 
-	CHECK(open("/dev/null", O_RDONLY) >= 0); /* 0 is open, whatever the harness gave */
+	CHECK(open("/dev/null", O_RDONLY) >= 0); /* fd 0 is open, whatever the harness did */
 	CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0);
 	none = (struct rlimit){.rlim_cur = 0, .rlim_max = before.rlim_max};
 	CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0);

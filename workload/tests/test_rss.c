@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The hash that picks queues, against the vectors that Microsoft publishes ("Verifying the RSS hash
- * calculation"), and the queues of whole frames. */
+/* The hash that selects queues, against the vectors that Microsoft publishes ("Verifying the RSS hash
+ * calculation"), and the queues of whole frames.
+ */
 #include <arpa/inet.h>
 
 #include "base/frame.h"
@@ -48,7 +49,7 @@ static void published_vectors(void)
 		check_vector(&IPV6[i], AF_INET6, 16);
 }
 
-/* What a frame's own bytes say, by the definition. */
+/* The hash of a frame's own bytes, by definition. */
 static uint32_t hash_of(const uint8_t *l2, const struct frame_header *h)
 {
 	const uint32_t addresses = h->ipv6 ? 32 : 8;

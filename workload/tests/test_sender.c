@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The sender over a port of the test's own: trains, which frame was the first of its burst, and where its
- * cycles go.
- */
+/* The sender over a simulated port: trains, first frames of bursts, and cycles. */
 #include "traffic/sender.h"
 
 #include "check.h"
@@ -43,7 +41,7 @@ static void one_train_a_window(void)
 	unsigned whole = 0;
 
 	port.takes = 3;
-	/* A host that takes the CPU away for a whole window takes its train along: then once more. */
+	/* If the host preempts it for a whole window, the train is lost as well: retry. */
 	for (unsigned attempt = 0; attempt < 50 && whole < 6; attempt++) {
 		struct sender s;
 		struct run r;
@@ -89,7 +87,7 @@ static void the_first_of_a_burst(void)
 	sender_free(&s);
 }
 
-/* What a port refuses is waiting, not work. */
+/* Refused frames are waiting, not work. */
 static void refusals_are_idle(void)
 {
 	struct options o = {.io.packet_size = 64,
@@ -109,7 +107,7 @@ static void refusals_are_idle(void)
 	sender_free(&s);
 }
 
-/* A sender that insists offers what was refused again, due when it was; nothing is refused then. */
+/* A sender that insists offers refused frames again, due at their time; none counts as refused. */
 static void what_was_refused_is_late(void)
 {
 	struct options o = {.io.packet_size = 64,
@@ -141,7 +139,7 @@ static void what_was_refused_is_late(void)
 		CHECK_EQUAL(windows[number].bursts, 20);
 	}
 	CHECK(windows[1].lateness_max_ns + windows[2].lateness_max_ns >= 10000000);
-	/* Every eighth frame is the first of its burst, in however many parts the burst left. */
+	/* Every eighth frame is the first of its burst, however many parts the burst had. */
 	for (unsigned sequence = 0; sequence < 480; sequence++)
 		CHECK_EQUAL(s.sent_at[sequence] & 1, sequence % PORT_BURST == 0);
 	/* A burst has one lateness, however often it was offered. */
@@ -149,7 +147,8 @@ static void what_was_refused_is_late(void)
 	sender_free(&s);
 }
 
-/* Later than the backlog allows it is given up: in the window it was due in, also what is left of a burst. */
+/* A burst older than the backlog is given up in the window in which it was due, including the rest of a
+ * partly sent one. */
 static void what_is_too_late_is_not_offered(void)
 {
 	struct options o = {.io.packet_size = 64,
@@ -183,7 +182,7 @@ static void what_is_too_late_is_not_offered(void)
 	sender_free(&s);
 }
 
-/* A turn counts once, however often its frames were refused. */
+/* A turn counts once, however many refusals it had. */
 static void turns_of_a_full_port(void)
 {
 	struct options o = {.io.packet_size = 64,
@@ -202,7 +201,7 @@ static void turns_of_a_full_port(void)
 			turns += windows[number].full_turns;
 			calls += windows[number].tx_full;
 		}
-		/* The last refusal may be of a turn that has not begun. */
+		/* The last refusal may be in a turn that has not begun. */
 		CHECK(port.takes == PORT_BURST ? !turns
 		                               : turns == s.next_sequence / SENDER_TURN ||
 		                                         turns == s.next_sequence / SENDER_TURN + 1);
@@ -218,7 +217,7 @@ static void ignore(void *context, uint16_t number, const struct window_tx *w)
 	(void)w;
 }
 
-/* Told to stop while it is behind: what was due by then is missing. */
+/* Stopped while late: what was due by then is missing. */
 static void stopped_in_a_stall(void)
 {
 	struct options o = {.io.packet_size = 64,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A sender that is held up while it hands over a window: its own work is excused, what others take is a gap.
+/* A sender that is delayed while it reports a window: its own work is excused; time taken by others is a gap.
  */
 #include "traffic/sender.h"
 
@@ -53,7 +53,7 @@ int main(void)
 	uint64_t least = UINT64_MAX;
 
 	CHECK(gap_after(sleeps) > HELD_UP_NS * 3 / 4);
-	/* A host that takes the CPU away meanwhile adds a gap of its own: then once more. */
+	/* Preemption by the host adds another gap: retry. */
 	for (unsigned attempt = 0; attempt < 300 && least > HELD_UP_NS / 4; attempt++) {
 		uint64_t gap = gap_after(works);
 

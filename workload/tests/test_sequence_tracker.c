@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The accounts against a model that remembers everything. */
+/* The tracker against a model that remembers everything. */
 #include "traffic/sequence_tracker.h"
 
 #include "check.h"
@@ -39,7 +39,7 @@ static void one(struct sequence_tracker *a, struct model *m, uint64_t sequence)
 	CHECK_EQUAL(tracker_one(a, sequence), model_one(m, sequence));
 }
 
-/* A run of new frames, at once or, where the account declines, one by one; as the receiver does it. */
+/* Tracks consecutive frames at once or, if that is declined, one by one, as the receiver does. */
 static void run_of(struct sequence_tracker *a, struct model *m, uint64_t first, unsigned n)
 {
 	int at_once = tracker_run(a, first, n);

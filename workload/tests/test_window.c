@@ -68,7 +68,7 @@ static void until_told_to_stop(void)
 	CHECK_EQUAL(c.end, FRAME_WINDOW_LAST * 100u);
 }
 
-/* Where rate times window is a multiple of the burst, each window gets exactly that, whatever the clock's
+/* If rate times window is a multiple of the burst, each window has exactly that many frames at any clock
  * rate. */
 static void bursts_a_window(uint64_t hz, double rate, unsigned burst, double length)
 {

@@ -17,7 +17,7 @@ Application = Literal["send", "recv", "client", "server", "duplex"]
 
 #: The exit codes of the workload and their meaning.
 EXIT_CODES = {
-    0: "ended as asked",
+    0: "ended as requested",
     2: "bad usage",
     3: "set-up failed",
     4: "I/O failed while running",

@@ -56,9 +56,9 @@ def eal_arguments(endpoint: Endpoint, api: str, *, cpu: int, ring: int, jumbo: b
 def virtual_device(
     endpoint: VhostUser | Memif | Veth | Nic, api: str, *, ring: int, jumbo: bool, number: int = 0, queues: int = 1
 ) -> str:
-    """Returns the value of ``--vdev`` for an endpoint; ``number`` tells the devices of a process apart.
+    """Returns the value of ``--vdev`` for an endpoint; ``number`` distinguishes the devices of a process.
 
-    Several queues of a virtio-user port take a control queue. A memif has as many rings as its port has queues.
+    A virtio-user port with several queues needs a control queue. A memif has as many rings as its port has queues.
     """
     match endpoint:
         case VhostUser(role="front-end"):

@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "run/run.h"
 
-static void say(struct json *j, struct distance_meter *m, unsigned a, unsigned b)
+static void write_pair(struct json *j, struct distance_meter *m, unsigned a, unsigned b)
 {
 	struct distance d;
 
@@ -55,7 +55,7 @@ static bool answer(struct json *j, struct distance_meter *m, const char *text)
 			text++;
 		else if (*text != '\n' && *text)
 			return false;
-		say(j, m, a, b);
+		write_pair(j, m, a, b);
 	}
 	json_close(j, ']');
 	json_end_line(j);

@@ -122,7 +122,7 @@ void prepare_frames(const struct io_config *c, const struct io_ops *ops, struct 
 }
 
 /* place: entry of the list; UINT32_MAX: the frame is not to be dropped. */
-static void set_denied(const struct io_config *c, uint8_t *payload, uint32_t place)
+static void set_acl_mark(const struct io_config *c, uint8_t *payload, uint32_t place)
 {
 	const struct acl *d = &c->acl;
 	const bool denied = place != UINT32_MAX;
@@ -140,14 +140,14 @@ static void set_denied(const struct io_config *c, uint8_t *payload, uint32_t pla
 		memset(payload + FRAME_STAMP_BYTES, 0, strlen(text));
 }
 
-void prepare_denied(const struct io_config *c, uint8_t *payload[], unsigned n, uint64_t first)
+void prepare_acl(const struct io_config *c, uint8_t *payload[], unsigned n, uint64_t first)
 {
 	struct pattern_place at = acl_start(&c->pattern, first);
 
 	for (unsigned i = 0; i < n; i++) {
 		uint32_t place = acl_next_place(&c->acl, &c->pattern, &at);
 
-		set_denied(c, payload[i], acl_denies_place(&c->acl, place) ? place : UINT32_MAX);
+		set_acl_mark(c, payload[i], acl_denies_place(&c->acl, place) ? place : UINT32_MAX);
 	}
 }
 
@@ -158,7 +158,7 @@ void prepare_control(const struct io_config *c, const struct io_ops *ops, struct
 	if (pattern_has_flows(&c->pattern) && ops->sees_l2)
 		set_flow(c, payload - frame_header_bytes(&c->ends.header), 0);
 	if (c->acl.percent)
-		set_denied(c, payload, UINT32_MAX);
+		set_acl_mark(c, payload, UINT32_MAX);
 }
 
 void prepare_checksum(const struct io_config *c, const struct io_ops *ops, uint8_t *payload)

@@ -20,7 +20,7 @@ void prepare_frames(const struct io_config *c, const struct io_ops *ops, struct 
 
 /* Writes what the ACL matches into frames that it is to drop, and removes it from the others. After
  * everything else that fills payloads. */
-void prepare_denied(const struct io_config *c, uint8_t *payload[], unsigned n, uint64_t first);
+void prepare_acl(const struct io_config *c, uint8_t *payload[], unsigned n, uint64_t first);
 
 /* The same for one control frame, which has the packet size, belongs to flow 0, and is not dropped. */
 void prepare_control(const struct io_config *c, const struct io_ops *ops, struct io *io, uint8_t *payload);

@@ -4,12 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Room for one sentence. The formats cut a culprit to a readable length by %.60s. */
-struct failure {
-	char *text;
-	size_t size;
-};
-
 static uint32_t shortest_packet(const struct options *o)
 {
 	return pattern_shortest(&o->io.pattern, o->io.packet_size);
@@ -192,15 +186,14 @@ static bool check_message(const struct options *o, struct failure *f)
 	return false;
 }
 
-bool options_fit(const struct options *o, char *err, size_t err_len)
+bool options_fit(const struct options *o, struct failure *f)
 {
 	static bool (*const CHECKS[])(const struct options *, struct failure *) = {check_windows,
 	        check_backend, check_header, check_acl, check_pace, check_flows, check_queues, check_eal,
 	        check_message};
-	struct failure f = {err, err_len};
 
 	for (size_t i = 0; i < sizeof(CHECKS) / sizeof(CHECKS[0]); i++)
-		if (!CHECKS[i](o, &f))
+		if (!CHECKS[i](o, f))
 			return false;
-	return !o->app->fits || o->app->fits(o, err, err_len);
+	return !o->app->fits || o->app->fits(o, f->text, f->size);
 }

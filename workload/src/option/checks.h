@@ -5,8 +5,14 @@
 
 #include "option/options.h"
 
-/* Checks that options fit together, to the back end and to the application. Returns false and a sentence in
- * err if they do not. */
-bool options_fit(const struct options *o, char *err, size_t err_len);
+/* Room for one sentence. The formats cut a culprit to a readable length by %.60s. */
+struct failure {
+	char *text;
+	size_t size;
+};
+
+/* Checks that options fit together, to the back end and to the application. Returns false and a sentence in f
+ * if they do not. */
+bool options_fit(const struct options *o, struct failure *f);
 
 #endif

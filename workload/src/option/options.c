@@ -12,12 +12,6 @@
 
 #define DPDK_PREFIX "dpdk-"
 
-/* Room for one sentence. The formats cut a culprit to a readable length by %.60s. */
-struct failure {
-	char *text;
-	size_t size;
-};
-
 void options_app_names(const struct application *const apps[], char *text, size_t size)
 {
 	size_t length = 0;
@@ -276,7 +270,7 @@ static enum options_outcome parse_arguments(struct options *o, int argc, char **
 	if (!check_positions(o, positions, f))
 		return OPTIONS_BAD;
 	complete_io(o);
-	return options_fit(o, f->text, f->size) ? OPTIONS_RUN : OPTIONS_BAD;
+	return options_fit(o, f) ? OPTIONS_RUN : OPTIONS_BAD;
 }
 
 /* Returns what the first argument requests if it names no application with arguments; OPTIONS_BAD for

@@ -26,8 +26,8 @@ const struct option_row OPTION_TABLE[] = {
                 "headers before the stamp: udp4 (default), tcp4, udp6 or tcp6, and a VLAN tag; not over UDP "
                 "sockets"},
         {0, "denied", "PERCENT:PLACES:MARK", KIND_ACL, AT(io.acl), 1, 99,
-                "sender: a function in the path drops this percentage of flows, spread evenly over so "
-                "many PLACES of its list; MARK is the port of the first place, or a text in payloads; "
+                "sender: a function in the path drops this percentage of flows, spread evenly over the "
+                "PLACES of its list; MARK is the port of the first place, or a text in payloads; "
                 "not over UDP sockets"},
         {0, "peer-denied", "PERCENT:PLACES:MARK", KIND_ACL, AT(io.peer_acl), 1, 99,
                 "receiver: the --denied of the frames that it counts; those to be dropped are not missing"},

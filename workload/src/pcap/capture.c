@@ -14,7 +14,7 @@ static uint64_t wall_clock_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static uint64_t missed(const struct capture *c)
+static uint64_t count_missed(const struct capture *c)
 {
 	return c->r->ops->missed(c->r->io);
 }
@@ -27,7 +27,7 @@ bool capture_open(struct capture *c, struct run *r, const char *path, char *err,
 
 void capture_begin(struct capture *c)
 {
-	c->missed = missed(c);
+	c->missed = count_missed(c);
 }
 
 unsigned capture_poll(struct capture *c, unsigned most)
@@ -65,7 +65,7 @@ unsigned capture_poll(struct capture *c, unsigned most)
 
 void capture_end(struct capture *c)
 {
-	c->missed = missed(c) - c->missed;
+	c->missed = count_missed(c) - c->missed;
 	if (!pcap_writer_close(&c->file))
 		run_failed(c->r, c->file.path, errno);
 }

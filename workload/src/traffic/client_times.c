@@ -38,7 +38,7 @@ void client_times_free(struct client_times *t)
 }
 
 /* Returns the requests of a window that were sent or should have been sent, and have no answer. */
-static uint64_t missing(const struct client_times *t, uint16_t number, uint64_t answers)
+static uint64_t count_missing(const struct client_times *t, uint16_t number, uint64_t answers)
 {
 	const struct window_tx *w = &t->due[number];
 	uint64_t requests = w->scheduled + w->not_offered;
@@ -46,7 +46,7 @@ static uint64_t missing(const struct client_times *t, uint16_t number, uint64_t 
 	return requests > answers ? requests - answers : 0;
 }
 
-static struct client_rtt figures(const struct histogram *h, uint64_t unanswered)
+static struct client_rtt summarize(const struct histogram *h, uint64_t unanswered)
 {
 	struct client_rtt w = {.count = h->count, .min = h->min, .max = h->max, .mean = histogram_mean(h)};
 
@@ -67,7 +67,7 @@ static struct histogram *open_window(struct client_times *t, uint16_t number)
 		return NULL;
 	if (t->open[i].number)
 		t->closed[t->open[i].number] =
-		        figures(&t->open[i].rtt, missing(t, t->open[i].number, t->open[i].rtt.count));
+		        summarize(&t->open[i].rtt, count_missing(t, t->open[i].number, t->open[i].rtt.count));
 	histogram_reset(&t->open[i].rtt);
 	t->open[i].number = number;
 	return &t->open[i].rtt;
@@ -122,7 +122,7 @@ struct client_rtt client_times_window(struct client_times *t, uint16_t number, b
 
 	if (t->open[i].number != number)
 		return t->closed[number];
-	return figures(open, final ? missing(t, number, open->count) : 0);
+	return summarize(open, final ? count_missing(t, number, open->count) : 0);
 }
 
 void client_window_json(struct json *j, const struct client_rtt *w)

@@ -48,7 +48,7 @@ bool flows_take_late(struct flows *f, uint64_t sequence)
 }
 
 /* Adds `each` lost frames to each flow, or to each column of Zipf's law. */
-static void lose_each(struct flows *f, uint64_t each)
+static void count_lost_each(struct flows *f, uint64_t each)
 {
 	const struct flow_pattern *s = f->pattern;
 
@@ -64,13 +64,13 @@ static void lose_each(struct flows *f, uint64_t each)
 
 /* Counts n lost frames of one turn or of whole turns. All flows lost equally many, except for the
  * remainder. */
-static void lose(struct flows *f, uint64_t first, uint64_t n)
+static void count_lost(struct flows *f, uint64_t first, uint64_t n)
 {
 	const struct flow_pattern *s = f->pattern;
 	uint64_t each = s->zipf && n <= FLOWS_EXACT ? 0 : n / s->flows;
 
 	if (each)
-		lose_each(f, each);
+		count_lost_each(f, each);
 	for (uint64_t i = each * s->flows; i < n; i++)
 		f->lost[pattern_flow(s, first + i)]++;
 }
@@ -81,17 +81,17 @@ void flows_note_lost(void *context, uint64_t first, uint64_t n)
 	uint64_t turn = f->pattern->turn, left = turn ? turn - first % turn : n, rest;
 
 	if (n <= left) {
-		lose(f, first, n);
+		count_lost(f, first, n);
 		return;
 	}
-	lose(f, first, left);
+	count_lost(f, first, left);
 	rest = (n - left) % turn;
-	lose(f, first + left, n - left - rest);
-	lose(f, first + n - rest, rest);
+	count_lost(f, first + left, n - left - rest);
+	count_lost(f, first + n - rest, rest);
 }
 
 /* Returns the lost frames of a flow; those that an ACL drops are not lost. */
-static uint64_t missed(const struct flows *f, uint32_t flow)
+static uint64_t lost_frames(const struct flows *f, uint32_t flow)
 {
 	const struct acl *d = f->acl;
 
@@ -99,16 +99,16 @@ static uint64_t missed(const struct flows *f, uint32_t flow)
 }
 
 /* Finds the flows that lost most, in order; returns their number. */
-static unsigned worst(const struct flows *f, uint32_t flows[FLOWS_NAMED])
+static unsigned find_worst(const struct flows *f, uint32_t flows[FLOWS_NAMED])
 {
 	unsigned n = 0;
 
 	for (uint32_t flow = 0; flow < f->pattern->flows; flow++) {
 		unsigned place = n;
 
-		while (place && missed(f, flow) > missed(f, flows[place - 1]))
+		while (place && lost_frames(f, flow) > lost_frames(f, flows[place - 1]))
 			place--;
-		if (!missed(f, flow) || place == FLOWS_NAMED)
+		if (!lost_frames(f, flow) || place == FLOWS_NAMED)
 			continue;
 		n += n < FLOWS_NAMED;
 		for (unsigned i = n - 1; i > place; i--)
@@ -122,17 +122,17 @@ void flows_json(const struct flows *f, struct json *j)
 {
 	uint32_t named[FLOWS_NAMED];
 	uint64_t lossy = 0;
-	unsigned n = worst(f, named);
+	unsigned n = find_worst(f, named);
 
 	for (uint32_t flow = 0; flow < f->pattern->flows; flow++)
-		lossy += missed(f, flow) != 0;
+		lossy += lost_frames(f, flow) != 0;
 	json_u64(j, "flows", f->pattern->flows);
 	json_u64(j, "lossy_flows", lossy);
 	json_open(j, "worst_flows", '[');
 	for (unsigned i = 0; i < n; i++) {
 		json_open(j, NULL, '[');
 		json_u64(j, NULL, named[i]);
-		json_u64(j, NULL, missed(f, named[i]));
+		json_u64(j, NULL, lost_frames(f, named[i]));
 		json_close(j, ']');
 	}
 	json_close(j, ']');

@@ -97,7 +97,7 @@ static uint64_t rest_cycles(const struct receive_loop *s)
 }
 
 /* Returns the planned cycles of the rest. The time in excess of them was taken by others. */
-static uint64_t rest(uint64_t until)
+static uint64_t rest_until(uint64_t until)
 {
 	int64_t left = (int64_t)(until - clock_cycles());
 
@@ -136,7 +136,7 @@ static uint64_t yield_cycles(struct run *r)
 }
 
 /* Ends a lap of the cycle account. Laps after the end of the measurement are not counted. */
-static void lap(struct receive_loop *s, struct loop_meter *meter, uint64_t now, unsigned frames)
+static void end_lap(struct receive_loop *s, struct loop_meter *meter, uint64_t now, unsigned frames)
 {
 	struct loop_meter_cycles after = {0};
 
@@ -159,11 +159,11 @@ static void loop(struct receive_loop *s, receive_burst burst)
 
 		if (n > 0) {
 			burst(s, frames, (unsigned)n, now);
-			lap(s, &meter, clock_cycles(), (unsigned)n);
+			end_lap(s, &meter, clock_cycles(), (unsigned)n);
 		} else if (n < 0) {
 			run_failed(r, "receive", errno);
 		} else {
-			lap(s, &meter, now, 0);
+			end_lap(s, &meter, now, 0);
 			receiver_take(&s->rx, NULL, 0, now, NULL);
 			if (r->o->yield_every)
 				meter.given_away += yield_cycles(r);
@@ -175,8 +175,8 @@ static void loop(struct receive_loop *s, receive_burst burst)
 		if (run_announce_due(r, now))
 			run_announce(r);
 		if (resting && n < (int)r->o->io.burst) {
-			meter.excused += rest(now + resting);
-			lap(s, &meter, clock_cycles(), 0);
+			meter.excused += rest_until(now + resting);
+			end_lap(s, &meter, clock_cycles(), 0);
 		}
 	}
 	s->rx.meter = NULL;

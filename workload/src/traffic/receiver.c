@@ -111,7 +111,7 @@ static void count_stretch(struct receiver *rx, const struct run_length *s, uint6
 }
 
 /* Checks every byte and every checksum, with --touch. */
-static bool intact(const struct receiver *rx, const struct io_frame *f, uint64_t tag, uint64_t sequence)
+static bool is_intact(const struct receiver *rx, const struct io_frame *f, uint64_t tag, uint64_t sequence)
 {
 	const struct options *o = rx->r->o;
 
@@ -213,7 +213,7 @@ static inline bool accept_frame(struct receiver *rx, const struct io_frame *f,
 		rx->denied_passed++;
 		return false;
 	}
-	if (expected->touch && !intact(rx, f, stamp->tag, stamp->sequence) &&
+	if (expected->touch && !is_intact(rx, f, stamp->tag, stamp->sequence) &&
 	        same_stream(stamp->tag, expected->stream)) {
 		rx->corrupted++;
 		return false;

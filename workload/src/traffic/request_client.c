@@ -167,7 +167,7 @@ static void poll_answers(struct request_client *a)
 }
 
 /* Sleeps until an answer arrives or shortly before `until`, unless an answer is expected soon. */
-static void rest(struct request_client *a, uint64_t until)
+static void sleep_until(struct request_client *a, uint64_t until)
 {
 	const struct clock *clock = &a->r->clock;
 	uint64_t now = clock_cycles(), ns;
@@ -242,7 +242,7 @@ void request_client_run(struct request_client *a)
 		else
 			send_due(a, end);
 		poll_answers(a);
-		rest(a, has_more(a, end) ? a->pace.next : end);
+		sleep_until(a, has_more(a, end) ? a->pace.next : end);
 	}
 	/* Requests that became due in a stall are still sent, late by all of it. */
 	last = end + clock_ns_to_cycles(clock, o->drain_s * 1e9);
@@ -253,7 +253,7 @@ void request_client_run(struct request_client *a)
 		if (!unanswered(a) && !has_more(a, end))
 			break;
 		/* A request that was not sent has no answer, so a sleep would last to the end. */
-		rest(a, has_more(a, end) ? a->pace.next : last);
+		sleep_until(a, has_more(a, end) ? a->pace.next : last);
 	}
 	/* After a stop, or if the server took no more, requests that were due are missing. */
 	while (has_more(a, end) && (int64_t)(clock_cycles() - a->pace.next) >= 0) {

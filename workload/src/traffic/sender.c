@@ -159,7 +159,7 @@ static void stamp(struct sender *s, uint8_t *payload[], unsigned n, uint64_t int
 	if (c->touch)
 		fill_padding(s, payload, n);
 	if (c->acl.percent)
-		prepare_denied(c, payload, n, s->next_sequence);
+		prepare_acl(c, payload, n, s->next_sequence);
 	if (s->r->ops->sees_l2 && (c->touch || frame_needs_checksum(&c->ends.header)))
 		for (unsigned i = 0; i < n; i++)
 			prepare_checksum(c, s->r->ops, payload[i]);

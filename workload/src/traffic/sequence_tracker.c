@@ -54,18 +54,18 @@ void tracker_watch(struct sequence_tracker *a, tracker_gone gone, void *context)
 
 /* Reports the missing numbers from `first` (a multiple of 64) to `end` to the watcher, consecutive empty
  * words at once. */
-static void tell(struct sequence_tracker *a, uint64_t first, uint64_t end)
+static void report_missing(struct sequence_tracker *a, uint64_t first, uint64_t end)
 {
-	uint64_t untold = first;
+	uint64_t unreported = first;
 
 	for (uint64_t at = first; at < end; at += 64) {
 		uint64_t word = *word_of(a, at);
 
 		if (!word && at + 64 <= end)
 			continue;
-		if (untold < at)
-			a->watcher(a->context, untold, at - untold);
-		untold = at + 64;
+		if (unreported < at)
+			a->watcher(a->context, unreported, at - unreported);
+		unreported = at + 64;
 		for (uint64_t missing = ~word; missing; missing &= missing - 1) {
 			uint64_t sequence = at + (unsigned)__builtin_ctzll(missing);
 
@@ -73,8 +73,8 @@ static void tell(struct sequence_tracker *a, uint64_t first, uint64_t end)
 				a->watcher(a->context, sequence, 1);
 		}
 	}
-	if (untold < end)
-		a->watcher(a->context, untold, end - untold);
+	if (unreported < end)
+		a->watcher(a->context, unreported, end - unreported);
 }
 
 void tracker_finish(struct sequence_tracker *a, uint64_t end)
@@ -83,7 +83,7 @@ void tracker_finish(struct sequence_tracker *a, uint64_t end)
 
 	if (!a->watcher)
 		return;
-	tell(a, a->retired, a->next);
+	report_missing(a, a->retired, a->next);
 	if (behind < end)
 		a->watcher(a->context, behind, end - behind);
 }
@@ -95,7 +95,7 @@ static void make_room(struct sequence_tracker *a, uint64_t end)
 	uint64_t words = need < MAP_WORDS ? need : MAP_WORDS, behind = a->retired + 64 * words;
 
 	if (a->watcher) {
-		tell(a, a->retired, behind);
+		report_missing(a, a->retired, behind);
 		if (need > words) /* a leap larger than the map: those never had a bit */
 			a->watcher(a->context, behind, 64 * (need - words));
 	}

@@ -31,7 +31,7 @@ def argv(*arguments: Any, **changes: Any) -> list[str]:
     return command(*arguments, **changes).argv(Path("/w"))
 
 
-def test_the_command_line_of_a_udp_sender() -> None:
+def test_a_udp_sender_has_its_command_line() -> None:
     assert argv(rate_pps=1000, duration_s=1.0, warmup_s=0.25, yield_every=64) == [
         *("/w", "send", "198.18.1.1", "02:00:00:00:01:01", "198.18.1.2", "02:00:00:00:01:02", "--supervised"),
         *("-p", "64", "-b", "32", "-r", "1000", "--stream-id", "1", "--ring", "256"),
@@ -50,7 +50,7 @@ def test_the_command_line_of_a_udp_sender() -> None:
         ("xdp", ["-X", "eth0"]),
     ],
 )
-def test_socket_techniques(api: str, options: list[str]) -> None:
+def test_each_socket_technique_has_its_options(api: str, options: list[str]) -> None:
     assert argv(api=api) == argv() + options
 
 
@@ -103,7 +103,7 @@ def test_each_port_kind_has_its_device(endpoint: Endpoint, api: str, device: str
         (Memif(A, "/s/m"), eal(Memif(A, "/s/m"))[-1].removeprefix("--vdev=")),
     ],
 )
-def test_several_queues_are_asked_for_at_both_places(endpoint: Endpoint, device: str) -> None:
+def test_several_queues_are_requested_of_device_and_port(endpoint: Endpoint, device: str) -> None:
     whole = argv(endpoint, "dpdk", traffic=Traffic(flows="64", queues=4))
     assert whole[whole.index("--queues") + 1] == "4"
     assert whole[-1] == f"--vdev={device}"
@@ -135,13 +135,13 @@ def test_a_socket_technique_needs_a_kernel_interface() -> None:
         eal_arguments(VETH, "udp", cpu=0, ring=256, jumbo=False)
 
 
-def test_natural_techniques() -> None:
+def test_each_endpoint_has_a_natural_technique() -> None:
     assert natural_api(None, VETH) == "udp-mmsg"
     assert natural_api(None, Memif(A, "/s")) == "dpdk"
     assert natural_api("raw", VETH) == "raw"
 
 
-def test_exit_codes_in_words() -> None:
+def test_an_exit_code_has_a_meaning() -> None:
     assert exit_meaning(5) == "ended with exit code 5 (the link did not come up in time)"
     assert exit_meaning(-9) == "was ended by signal 9"
 
@@ -213,7 +213,7 @@ def parse(**line: Any) -> Any:
     return parse_line(json.dumps(line).encode(), "send of pair 1")
 
 
-def test_every_line_of_the_contract_is_read() -> None:
+def test_every_line_of_the_contract_is_parsed() -> None:
     assert isinstance(parse(**HELLO), Hello)
     assert isinstance(parse(**READY), Ready)
     sender = parse(**WINDOW, **SENT, role="sender")
@@ -278,13 +278,13 @@ def test_a_damaged_line_is_refused_in_one_sentence(line: bytes, sentence: str) -
 
 
 @given(st.binary(max_size=200))
-def test_no_bytes_break_the_reader(line: bytes) -> None:
+def test_arbitrary_bytes_are_refused(line: bytes) -> None:
     with pytest.raises(DamagedData):
         parse_line(line)
 
 
 @given(st.sampled_from([HELLO, READY, {**WINDOW, **SENT, "role": "sender"}, CLIENT]), st.data())
-def test_no_damaged_value_breaks_the_reader(line: dict[str, Any], data: st.DataObject) -> None:
+def test_an_arbitrary_value_is_parsed_or_refused(line: dict[str, Any], data: st.DataObject) -> None:
     key = data.draw(st.sampled_from(sorted(line)))
     value = data.draw(st.none() | st.booleans() | st.floats() | st.text() | st.lists(st.integers()))
     try:

@@ -127,14 +127,14 @@ def test_ranges_are_the_same(options: dict[str, dict[str, Any]], name: str, leas
         ("stream-id", (1, 2 * values.MAX_PAIRS)),
     ],
 )
-def test_what_a_user_may_ask_for_the_workload_takes(
+def test_the_workload_accepts_every_value_of_the_plugin(
     options: dict[str, dict[str, Any]], name: str, bounds: tuple[float, float]
 ) -> None:
     least, greatest = bounds
     assert options[name]["least"] <= least <= greatest <= options[name]["greatest"]
 
 
-def test_every_ring_is_one_that_the_workload_takes(options: dict[str, dict[str, Any]]) -> None:
+def test_the_workload_accepts_every_ring(options: dict[str, dict[str, Any]]) -> None:
     allowed = []
     for exponent in range(24):
         try:

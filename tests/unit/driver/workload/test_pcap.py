@@ -34,11 +34,11 @@ def test_a_file_cut_anywhere_gives_each_frame_once_it_is_whole(frames: list[byte
 
 
 @given(frame_lists)
-def test_scapy_reads_what_is_written(frames: list[bytes]) -> None:
+def test_scapy_reads_a_written_file(frames: list[bytes]) -> None:
     assert [data for data, _ in RawPcapReader(io.BytesIO(pcap_bytes(frames)))] == frames  # type: ignore[arg-type]
 
 
-def test_what_scapy_writes_is_read() -> None:
+def test_a_file_of_scapy_is_read() -> None:
     file = io.BytesIO()
     writer = PcapWriter(file, nano=True, endianness="<", linktype=1)
     frames = [bytes([n]) * n for n in range(14, 80)]
@@ -47,7 +47,7 @@ def test_what_scapy_writes_is_read() -> None:
     assert PcapFollower().feed(file.getvalue()) == frames
 
 
-def test_what_is_no_capture_is_refused() -> None:
+def test_other_bytes_are_refused() -> None:
     with pytest.raises(DamagedData, match="begins with 0xa1b2c3d4"):
         PcapFollower().feed(struct.pack("<I", 0xA1B2C3D4) + bytes(20))
     cut = struct.pack("<IIII", 0, 0, 60, 1500) + bytes(60)
