@@ -15,7 +15,7 @@ from pytest_icbench.driver.switch.vpp.load import linked_version
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.session import HostSession
 
-#: Buffers of a NUMA node: for full rings on all ports of four pairs, and for frames under way.
+#: Buffers per NUMA node, for full rings on all ports of four pairs and for frames in transit.
 BUFFERS = 32768
 #: Bytes of a buffer's data; a longer frame takes several.
 BUFFER_BYTES = 2048
@@ -23,12 +23,12 @@ BUFFER_BYTES = 2048
 _BUFFER_OVERHEAD_BYTES = 512
 _REMEDY = "build it from its source (docs/reference/switches.md says how) or install FD.io's packages"
 _PACKAGES = "/usr/bin/vpp"
-#: The first release whose vhost-user is a plugin and which has all the messages used here.
+#: The first release with vhost-user as a plugin and with all messages used here.
 _OLDEST = (24, 10)
 
 
 def hugepages_mib() -> int:
-    """Returns the huge pages of its buffers in MiB; no other memory of VPP is in huge pages."""
+    """Returns the huge pages of its buffers in MiB. Its other memory is not in huge pages."""
     return -(-BUFFERS * (BUFFER_BYTES + _BUFFER_OVERHEAD_BYTES) // 2**20) + 4
 
 
@@ -99,15 +99,12 @@ plugins {{ plugin default {{ disable }} {enabled} }}
 
 
 def find_program(session: HostSession, given: Path | None = None) -> Path:
-    """Returns the user's binary, else that on PATH or of FD.io's packages. Raises Unsupported with the remedy."""
+    """Returns the user's binary, or the one on PATH or of FD.io's packages. Raises Unsupported with the remedy."""
     return dpdk_process.find_binary(session, "vpp", given, ["vpp", _PACKAGES], _REMEDY)
 
 
 def read_version(binary: Path) -> str:
-    """Returns the version of the libraries that it is linked with.
-
-    Raises Unsupported if it is no VPP or too old, and without the Python binding.
-    """
+    """Returns the version of its libraries. Raises Unsupported if it is not VPP or too old, or without ``vpp-papi``."""
     try:
         linked = linked_version(binary.read_bytes())
     except OSError as error:
