@@ -199,7 +199,7 @@ class PartsFunction(ParsedFunction[Parts]):
         return cls.parse_own(function).stateful
 
 
-def pool_of(ends: Ends) -> Address:
+def nat_address(ends: Ends) -> Address:
     """Returns the NAT address that side b sees: in the pair's network, with the MAC address of the outer port."""
     network, _, _ = ends.leader.ip.rpartition(".")
     return Address(ip=f"{network}.{_POOL_AT}", mac=ends.outer.mac, prefix=ends.leader.prefix)
@@ -230,7 +230,7 @@ class RouterFunction(PartsFunction):
     @classmethod
     def visible_addresses(cls, function: str, ends: Ends) -> tuple[Address, Address]:
         """Returns the sides' IP addresses (side a's after NAT) with the function's MAC addresses."""
-        leader = pool_of(ends).ip if cls.parse_own(function).nat else ends.leader.ip
+        leader = nat_address(ends).ip if cls.parse_own(function).nat else ends.leader.ip
         prefix = ends.leader.prefix
         return Address(ends.follower.ip, ends.inner.mac, prefix), Address(leader, ends.outer.mac, prefix)
 
@@ -238,7 +238,7 @@ class RouterFunction(PartsFunction):
     def proof(cls, function: str, ends: Ends) -> Sequence[Sequence[Probe]]:
         """Returns frames of side a to ports inside and outside the access list, then side b's answers."""
         parts = cls.parse_own(function)
-        pool = pool_of(ends).ip if parts.nat else None
+        pool = nat_address(ends).ip if parts.nat else None
         seen_by_leader, seen_by_follower = cls.visible_addresses(function, ends)
         ttl = f"with TTL {TTL - ends.hops} and new MAC addresses"
         to_b = f"has to leave from {pool or ends.leader.ip} {ttl}"

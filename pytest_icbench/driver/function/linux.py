@@ -18,9 +18,9 @@ from pytest_icbench.driver.function.grammar import (
     SOURCES,
     Parts,
     RouterFunction,
-    pool_of,
+    nat_address,
 )
-from pytest_icbench.driver.function.protocol import VETH, Ends, FunctionSpec, SetRate
+from pytest_icbench.driver.function.protocol import VETH, Ends, FunctionSpec, RateLimit
 from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported
 from pytest_icbench.host.changes import Changes
 from pytest_icbench.host.namespaces import entered
@@ -169,13 +169,13 @@ class LinuxFunction(RouterFunction):
         self._host: Changes | None = None
 
     @classmethod
-    def set_rate(cls, function: str, frame_bytes: float) -> SetRate | None:
+    def rate_limit(cls, function: str, frame_bytes: float) -> RateLimit | None:
         """Returns the policer's rate, or the shaper's for frames of that size without FCS."""
         parts = cls.parse_own(function)
         if parts.police_pps:
-            return SetRate(parts.police_pps, _TOLERANCE, parts.police_burst)
+            return RateLimit(parts.police_pps, _TOLERANCE, parts.police_burst)
         if parts.shape_bits:
-            return SetRate(parts.shape_bits / 8 / (frame_bytes - FCS_BYTES), _TOLERANCE)
+            return RateLimit(parts.shape_bits / 8 / (frame_bytes - FCS_BYTES), _TOLERANCE)
         return None
 
     def probe(self, session: HostSession, function: str) -> FunctionFacts:
@@ -200,7 +200,7 @@ class LinuxFunction(RouterFunction):
         inner, outer = spec.interfaces
         self._session, self._spec, self._netns = session, spec, spec.netns
         self._parts = parts = self.parse_own(spec.function)
-        self._rules = ruleset(parts, pool_of(spec.ends), inner, outer)
+        self._rules = ruleset(parts, nat_address(spec.ends), inner, outer)
         own = str(spec.config.get("nft", "")).rstrip("\n")
         rules = self._rules + (f"{own}\n" if own else "")  # nft needs a newline at the end
         make_router(self._netns, spec.ends, inner, outer)

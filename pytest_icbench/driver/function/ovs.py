@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from pytest_icbench.driver.function.grammar import OWN_PORT, UNSOLICITED_PORT, Parts, PartsFunction, pool_of
+from pytest_icbench.driver.function.grammar import OWN_PORT, UNSOLICITED_PORT, Parts, PartsFunction, nat_address
 from pytest_icbench.driver.function.proof import FREE_FRAMES, FREE_PORT, frame, translate
-from pytest_icbench.driver.function.protocol import Ends, FunctionSpec, Probe, SetRate
+from pytest_icbench.driver.function.protocol import Ends, FunctionSpec, Probe, RateLimit
 from pytest_icbench.driver.switch.common.userspace_ports import VHOST_USER, VHOST_USER_PACKED
 from pytest_icbench.driver.switch.ovs.daemons import find_installation
 from pytest_icbench.driver.switch.ovs.userspace_datapath import OpenVSwitch
@@ -62,13 +62,13 @@ class OvsFunction(PartsFunction):
         """Returns the sides' own addresses, with the pool's IP address for side a after NAT."""
         if not cls.parse_own(function).nat:
             return ends.follower, ends.leader
-        return ends.follower, Address(pool_of(ends).ip, ends.leader.mac, ends.leader.prefix)
+        return ends.follower, Address(nat_address(ends).ip, ends.leader.mac, ends.leader.prefix)
 
     @classmethod
     def proof(cls, function: str, ends: Ends) -> Sequence[Sequence[Probe]]:
         """Returns frames of side a, then the answers to them and unsolicited frames."""
         parts = cls.parse_own(function)
-        pool = pool_of(ends).ip if parts.nat else None
+        pool = nat_address(ends).ip if parts.nat else None
         _, leader = cls.visible_addresses(function, ends)
         ports = range(FREE_PORT, FREE_PORT + FREE_FRAMES)
         forth: list[Probe] = []
@@ -89,9 +89,9 @@ class OvsFunction(PartsFunction):
         return forth, back
 
     @classmethod
-    def set_rate(cls, function: str, frame_bytes: float) -> SetRate | None:  # noqa: ARG003 - as ``Function``
+    def rate_limit(cls, function: str, frame_bytes: float) -> RateLimit | None:  # noqa: ARG003 - as ``Function``
         pps = cls.parse_own(function).police_pps
-        return SetRate(pps, _TOLERANCE, _burst(pps)) if pps else None
+        return RateLimit(pps, _TOLERANCE, _burst(pps)) if pps else None
 
     def probe(self, session: HostSession, function: str) -> FunctionFacts:  # noqa: ARG002
         """Returns the version of Open vSwitch. Raises Unsupported without it."""
@@ -125,7 +125,7 @@ class OvsFunction(PartsFunction):
             return [f"{taken},priority=20,in_port={inside},actions=meter:{spec.pair},output:{outside}"]
         nat, translate = ("", "")
         if parts.nat:
-            nat, translate = ",nat", f",nat(src={pool_of(spec.ends).ip})"
+            nat, translate = ",nat", f",nat(src={nat_address(spec.ends).ip})"
         zone = f"zone={spec.pair}"
         commit = f"ct(commit,{zone}{translate}),output:{outside}"
         limited: list[str] = []

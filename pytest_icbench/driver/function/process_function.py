@@ -42,7 +42,7 @@ def check_ports(spec: FunctionSpec, name: str) -> None:
 
 def eal_of_both(spec: FunctionSpec, ring: int) -> list[str]:
     """Returns EAL's arguments for the inner and the outer port, which ``check_ports`` has accepted."""
-    _, inner, outer = spec.with_ports()
+    _, inner, outer = spec.require_ports()
     eal = eal_arguments(inner, "dpdk", cpu=spec.cpu, ring=ring, jumbo=False)
     if isinstance(outer, Pci):
         return [*eal, "-a", outer.pci]
@@ -132,7 +132,7 @@ class DpdkFunction(ProcessFunction):
 
     def start_process(self, session: HostSession, spec: FunctionSpec, options: Sequence[str]) -> Daemon:
         """Starts the program in the node: EAL's arguments for both ports, then its own options."""
-        node, _, _ = spec.with_ports()
+        node, _, _ = spec.require_ports()
         eal = eal_of_both(spec, self.ring)
         eal[eal.index("-m") + 1] = str(self.hugepages_mib)
         if self.main_apart:

@@ -65,10 +65,12 @@ def component_for(function: str, switch: str, port: str, *, in_kernel: bool = Fa
     """
     able = [cls for cls in components() if cls.has(function)]
     for cls in able:
-        if (VETH if in_kernel else port) in cls.ports_of(function) and cls.in_switch in (None, switch):
+        if (VETH if in_kernel else port) in cls.usable_ports(function) and cls.in_switch in (None, switch):
             return cls
     reach = "; ".join(
-        f"{cls.name} works {f'in {cls.in_switch}' if cls.in_switch else f'over {alternatives(cls.ports_of(function))}'}"
+        f"{cls.name} works in {cls.in_switch}"
+        if cls.in_switch
+        else f"{cls.name} works over {alternatives(cls.usable_ports(function))}"
         for cls in able
     )
     raise Unsupported(f"no component has the function '{function}' over {switch}'s {port} ports ({reach or 'none'})")

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from pytest_icbench.driver.function import proof
-from pytest_icbench.driver.function.grammar import SOURCES, ParsedFunction, Parts, pool_of
+from pytest_icbench.driver.function.grammar import SOURCES, ParsedFunction, Parts, nat_address
 from pytest_icbench.driver.function.linux import LinuxFunction, make_router, ruleset
 from pytest_icbench.driver.function.protocol import VETH, Ends, FunctionSpec, Probe
 from pytest_icbench.errors import IcbenchError, ProvisionError
@@ -63,7 +63,7 @@ class SubscribersFunction(ParsedFunction[Subscribers]):
         return subscribers if parts.listed or (parts.firewall and parts.deny_percent == 100) else None
 
     @classmethod
-    def memory_mib_of(cls, function: str) -> int:
+    def required_memory_mib(cls, function: str) -> int:
         """Returns the memory of all namespaces, links and rules: about 1 MiB per subscriber."""
         return cls.memory_mib + cls.parse_own(function).count
 
@@ -100,7 +100,7 @@ class SubscribersFunction(ParsedFunction[Subscribers]):
         self._session, self._spec, self._netns = session, spec, spec.netns
         asked = self.parse_own(spec.function)
         count = asked.count
-        rules = ruleset(Parts.parse(asked.each) or Parts(), pool_of(spec.ends), *_LINKS)
+        rules = ruleset(Parts.parse(asked.each) or Parts(), nat_address(spec.ends), *_LINKS)
         ports = ((inner, _SOURCE_AT, _INWARD), (outer, _TARGET_AT, _OUTWARD))
         for number in range(count):
             try:

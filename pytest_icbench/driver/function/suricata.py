@@ -109,7 +109,7 @@ class DpdkCapture(Capture):
 
     def __init__(self, spec: FunctionSpec, drivers: Path | None) -> None:
         self._cpu, self._runtime = spec.cpu, spec.directory
-        _, inner, _ = spec.with_ports()
+        _, inner, _ = spec.require_ports()
         eal = eal_arguments(inner, "dpdk", cpu=spec.cpu, ring=_RING, jumbo=False)[:-1]
         self.settings = dpdk_settings(eal, virtio_user_devices(spec, _RING), spec.mtu, drivers)
 
@@ -225,7 +225,7 @@ class SuricataFunction(PartsFunction, ProcessFunction):
         listed = sorted({*range(min(parts.rules, _LISTED_FRAMES)), parts.rules - 1})
         stages = pass_both_ways(ends, bytes, "unchanged: no rule is for it")
         for forth, probes in zip((True, False), stages, strict=True):
-            source, target = ends.towards(forth)
+            source, target = ends.direction(forth)
             for place in listed:
                 sent = frame(source, target, FIRST_PORT + place, text=rule_text(place))
                 denied = parts.denies(place)
@@ -248,7 +248,7 @@ class SuricataFunction(PartsFunction, ProcessFunction):
 
     def start(self, session: HostSession, spec: FunctionSpec) -> None:
         """Starts Suricata in the node and waits for its engine. Raises ProvisionError with its messages."""
-        _, inner, _ = spec.with_ports()
+        _, inner, _ = spec.require_ports()
         capture: Capture
         if isinstance(inner, Veth):
             capture = KernelCapture(session, spec)

@@ -50,7 +50,7 @@ class Program:
     loader: Path | None
 
     @classmethod
-    def at(cls, path: Path) -> Self:
+    def locate(cls, path: Path) -> Self:
         """Returns the program, with the loader in its tree if it is not the system's."""
         prefix = path.resolve().parent.parent
         loaders = [] if prefix == Path("/usr") else sorted(prefix.glob("lib/*-linux-gnu/ld-linux*.so.*"))
@@ -77,7 +77,7 @@ class Program:
     @classmethod
     def find(cls, session: HostSession) -> Self:
         """Returns the user's program or the one on PATH. Raises Unsupported with the remedy."""
-        return cls.at(find_binary(session, NAME, None, ["suricata"], _REMEDY))
+        return cls.locate(find_binary(session, NAME, None, ["suricata"], _REMEDY))
 
     @classmethod
     def version(cls, session: HostSession) -> str:
@@ -141,7 +141,7 @@ class Engine:
         options: Sequence[str],
         rule_text: str,
     ) -> None:
-        node, _, _ = spec.with_ports()
+        node, _, _ = spec.require_ports()
         self._spec = spec
         directory = spec.directory
         directory.mkdir()

@@ -13,9 +13,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pytest_icbench.driver.function.grammar import FCS_BYTES, FIRST_PORT, SOURCES, Parts, RouterFunction, pool_of
+from pytest_icbench.driver.function.grammar import FCS_BYTES, FIRST_PORT, SOURCES, Parts, RouterFunction, nat_address
 from pytest_icbench.driver.function.process_function import ProcessFunction
-from pytest_icbench.driver.function.protocol import VETH, Ends, FunctionSpec, SetRate
+from pytest_icbench.driver.function.protocol import VETH, Ends, FunctionSpec, RateLimit
 from pytest_icbench.driver.switch.common.daemon import Daemon
 from pytest_icbench.driver.switch.common.userspace_ports import MEMIF, wait_for_sockets
 from pytest_icbench.driver.switch.vpp import client as vpp_client
@@ -94,7 +94,7 @@ def commands(parts: Parts, ends: Ends, inner: str, outer: str, frame_bytes: floa
     lines.append(f"ip route add {SOURCES} via {ends.leader.ip} {inner}")
     if parts.nat:
         limit = f" sessions {parts.sessions}" if parts.sessions else ""
-        pool = pool_of(ends).ip
+        pool = nat_address(ends).ip
         lines += [
             f"nat44 plugin enable{limit}",
             f"nat44 add address {pool}",
@@ -140,14 +140,14 @@ class VppFunction(RouterFunction, ProcessFunction):
         return parts.rules <= _MOST_RULES and parts.sessions <= _MOST_SESSIONS
 
     @classmethod
-    def ports_of(cls, function: str) -> tuple[str, ...]:
+    def usable_ports(cls, function: str) -> tuple[str, ...]:
         return cls.ports if cls.word in function.split("+") else (MEMIF,)
 
     @classmethod
-    def set_rate(cls, function: str, frame_bytes: float) -> SetRate | None:
+    def rate_limit(cls, function: str, frame_bytes: float) -> RateLimit | None:
         pps = cls.parse_own(function).police_pps
         burst = int(_burst_bytes(pps, frame_bytes) / (frame_bytes - FCS_BYTES))
-        return SetRate(pps, _TOLERANCE, burst) if pps else None
+        return RateLimit(pps, _TOLERANCE, burst) if pps else None
 
     @classmethod
     def directories(cls, session: HostSession) -> Sequence[Path]:
@@ -159,12 +159,12 @@ class VppFunction(RouterFunction, ProcessFunction):
 
     def start(self, session: HostSession, spec: FunctionSpec) -> None:
         """Starts VPP in the node and sets up interfaces and function. Raises ProvisionError with VPP's message."""
-        node, inner, outer = spec.with_ports()
+        node, inner, outer = spec.require_ports()
         parts = self.parse_own(spec.function)
         if parts.police_pps and len(set(spec.sizes)) != 1:
             raise Unsupported("VPP's policer counts bytes: choose one packet size, not a mix")
         self._spec = spec
-        files = VppFiles.prepare(spec.directory)
+        files = VppFiles(spec.directory)
         if isinstance(inner, Veth):
             # AF_PACKET receives frames as they are in memory, also without a checksum that is left to the device.
             offloads.apply(session, spec.sides, {"checksum": "false"})

@@ -59,7 +59,7 @@ class NetnsNode:
         for path in (*spec.sockets, *spec.devices):
             if not path.exists():
                 raise ProvisionError(f"node {spec.name} needs {path}, which does not exist")
-        self._group = SessionGroup.of(session)
+        self._group = SessionGroup.get(session)
         self._netns = self._open()
         try:
             self._group.create(spec.name)

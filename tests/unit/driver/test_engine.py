@@ -43,7 +43,7 @@ def test_a_container_has_its_cpus_no_network_and_no_capability_of_its_own() -> N
 
 def test_sockets_are_bound_for_writing_programs_for_reading_and_devices_given() -> None:
     device = Path("/dev/full")
-    words = options(NodeSpec("n", [0], sockets=[Path("/run/s")], devices=[device]), devices=[Device.at(device)])
+    words = options(NodeSpec("n", [0], sockets=[Path("/run/s")], devices=[device]), devices=[Device.read(device)])
     assert values(words, "--volume") == ["/usr:/usr:ro", "/run/s:/run/s:rw"]
     assert values(words, "--device") == ["/dev/full:/dev/full:rw"]
 

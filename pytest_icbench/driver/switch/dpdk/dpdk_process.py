@@ -17,7 +17,7 @@ from pytest_icbench.driver.switch.common.userspace_ports import (
     MEMIF,
     VHOST_USER,
     VHOST_USER_PACKED,
-    endpoint_of,
+    make_endpoint,
     socket_path,
     wait_for_sockets,
 )
@@ -180,7 +180,7 @@ class PortForwarder(DaemonSwitch):
         version = eal_version(session, Path(argv[0]), self.name)
         self._facts = SwitchFacts(version=version, config={"argv": list(argv[1:])})
         wait_for_sockets([socket_path(attachment) for attachment in attachments], self.daemon, timeout_s=START_S)
-        return [endpoint_of(spec.port, attachment) for attachment in attachments]
+        return [make_endpoint(spec.port, attachment) for attachment in attachments]
 
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
         """Returns the binary and its DPDK version. Raises Unsupported."""

@@ -14,7 +14,7 @@ from pytest_icbench.driver.switch.common.userspace_ports import (
     MEMIF,
     VHOST_USER,
     VHOST_USER_PACKED,
-    endpoint_of,
+    make_endpoint,
     serving_device,
 )
 from pytest_icbench.driver.switch.dpdk import dpdk_process
@@ -86,7 +86,7 @@ class ForwarderSwitch(DaemonSwitch):
         return self._live().busy()
 
 
-class Forward(ForwarderSwitch):
+class ForwardSwitch(ForwarderSwitch):
     """One process on one core, for all pairs in both directions."""
 
     name = "forward"
@@ -114,7 +114,7 @@ class Forward(ForwarderSwitch):
         argv = self._argv(spec, attachments)
         daemon = dpdk_process.start_daemon(session, spec, self.name, argv, dpdk_process.DaemonOptions(pipes=True))
         self.run(daemon, attachments)
-        return [endpoint_of(spec.port, attachment) for attachment in attachments]
+        return [make_endpoint(spec.port, attachment) for attachment in attachments]
 
     def _argv(self, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[str]:
         jumbo = carries_jumbo(spec.mtu)

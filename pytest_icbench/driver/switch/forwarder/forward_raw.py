@@ -19,7 +19,7 @@ from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
 from pytest_icbench.model.endpoint import Endpoint
 
 
-class ForwardRaw(ForwarderSwitch):
+class ForwardRawSwitch(ForwarderSwitch):
     """A forwarder in its own network namespace, with raw sockets on the nodes' veth links. It polls on one core."""
 
     name = "forward-raw"

@@ -73,7 +73,7 @@ class Vxlan(KernelPath):
         self._underlay = VethLink() if spec.mode is None else _UNDERLAYS[spec.mode]()
         self._underlay.start(session, underlay_spec, attachments)
 
-    def netns_of(self, attachment: Attachment) -> str:
+    def port_netns(self, attachment: Attachment) -> str:
         return self._hosts[attachment.side]
 
     def join(self, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:

@@ -22,7 +22,7 @@ from pytest_icbench.driver.switch.common.userspace_ports import (
     VHOST_USER,
     VHOST_USER_PACKED,
     check_socket_path,
-    endpoint_of,
+    make_endpoint,
     socket_path,
 )
 from pytest_icbench.driver.switch.dpdk.dpdk_process import START_S
@@ -123,7 +123,7 @@ class OpenVSwitch(DaemonSwitch):
     def probe_api(self, session: HostSession, api: str) -> None:
         probe_netdev_api(api)
 
-    def needs_of_queues(self, pairs: int, cores: int, queues: int, *, jumbo: bool = False) -> Needs:
+    def needs_with_queues(self, pairs: int, cores: int, queues: int, *, jumbo: bool = False) -> Needs:
         check_cores(self.name, cores, pairs, queues)
         return Needs(hugepages_mib=memory_mib(len(FramePath(pairs).endpoints), jumbo, queues), pollers=cores)
 
@@ -341,7 +341,7 @@ def _vhost_endpoint(port: str, attachment: Attachment, *, served: bool) -> Endpo
     if served:
         path = str(socket_path(attachment))
         return VhostUser(attachment.address, path, serves=True, packed=port == VHOST_USER_PACKED)
-    return endpoint_of(port, attachment)
+    return make_endpoint(port, attachment)
 
 
 def _uplink_port(uplink: Uplink, mtu: int, cpu: int) -> list[str]:

@@ -18,7 +18,7 @@ from pytest_icbench.driver.switch.common.userspace_ports import (
     MEMIF,
     VHOST_USER,
     VHOST_USER_PACKED,
-    endpoint_of,
+    make_endpoint,
     socket_path,
 )
 from pytest_icbench.driver.switch.protocol import Attachment, SwitchSpec
@@ -147,7 +147,7 @@ def port_endpoint(port: str, attachment: Attachment, mtu: int) -> Endpoint:
     """Returns the endpoint at a port."""
     if port in KERNEL_PORTS:
         return kernel.veth_endpoint(attachment, port_name(attachment), mtu)
-    return endpoint_of(port, attachment)
+    return make_endpoint(port, attachment)
 
 
 def place_queues(

@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
 from pytest_icbench.driver.switch.common.userspace_ports import check_socket_path
 from pytest_icbench.driver.switch.dpdk import dpdk_process
@@ -32,32 +30,18 @@ def hugepages_mib() -> int:
     return -(-BUFFERS * (BUFFER_BYTES + _BUFFER_OVERHEAD_BYTES) // 2**20) + 4
 
 
-@dataclass(frozen=True, slots=True)
 class VppFiles:
-    """The sockets and files of a VPP, all in one private directory."""
+    """The sockets and files of a VPP, all in one private directory, which is created.
 
-    directory: Path
+    Raises ProvisionError if a socket's path is too long for an address.
+    """
 
-    @classmethod
-    def prepare(cls, directory: Path) -> Self:
-        """Creates the directory. Raises ProvisionError if a socket's path is too long for an address."""
-        files = cls(directory)
-        for path in (files.api, files.stats, files.cli):
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.api, self.stats, self.cli = (directory / f"{name}.sock" for name in ("api", "stats", "cli"))
+        for path in (self.api, self.stats, self.cli):
             check_socket_path(path)
         directory.mkdir()
-        return files
-
-    @property
-    def api(self) -> Path:
-        return self.directory / "api.sock"
-
-    @property
-    def stats(self) -> Path:
-        return self.directory / "stats.sock"
-
-    @property
-    def cli(self) -> Path:
-        return self.directory / "cli.sock"
 
     def write_config(self, text: str) -> str:
         """Writes ``startup.conf``; returns its path."""

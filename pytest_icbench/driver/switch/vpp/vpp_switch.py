@@ -122,7 +122,7 @@ class Vpp(DaemonSwitch):
         if port == interfaces.TAP:
             interfaces.probe_taps()
 
-    def needs_of_queues(self, pairs: int, cores: int, queues: int, *, jumbo: bool = False) -> Needs:
+    def needs_with_queues(self, pairs: int, cores: int, queues: int, *, jumbo: bool = False) -> Needs:
         check_cores(self.name, cores, pairs, queues)
         return Needs(hugepages_mib=hugepages_mib(), pollers=cores)
 
@@ -132,7 +132,7 @@ class Vpp(DaemonSwitch):
         main_cpu = _main_cpu(spec)
         to_kernel = spec.port in interfaces.KERNEL_PORTS
         paths = [] if to_kernel else [socket_path(attachment) for attachment in attachments]
-        files = VppFiles.prepare(spec.work_dir / "vpp")
+        files = VppFiles(spec.work_dir / "vpp")
         self._session = session
         self._prepare_network(session, spec, attachments)
         config = startup_config(

@@ -109,12 +109,12 @@ def test_queues_are_shared_out_to_the_workers(session: Any) -> None:
     switch, _ = start(session, worker_cpus=(2, 5), queues=3)
     text = " ".join(commands(session, "ovs-vsctl")[2])
     assert re.findall(r'pmd-rxq-affinity="([^"]+)"', text) == ["0:2,1:5,2:2", "0:5,1:2,2:5"]
-    assert OpenVSwitch().needs_of_queues(1, 6, 3).pollers == 6
-    assert OpenVSwitch().needs_of_queues(1, 1, 3).hugepages_mib > OpenVSwitch().needs(1, 1).hugepages_mib
+    assert OpenVSwitch().needs_with_queues(1, 6, 3).pollers == 6
+    assert OpenVSwitch().needs_with_queues(1, 1, 3).hugepages_mib > OpenVSwitch().needs(1, 1).hugepages_mib
     with pytest.raises(
         Unsupported, match=r"^ovs cannot use 7 cores for 1 pair of 3 queues, which are 6 receive queues"
     ):
-        OpenVSwitch().needs_of_queues(1, 7, 3)
+        OpenVSwitch().needs_with_queues(1, 7, 3)
     switch.stop()
 
 

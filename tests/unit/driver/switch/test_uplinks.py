@@ -109,7 +109,7 @@ def test_a_wire_has_two_ends(session: Any, log: list[tuple[Any, ...]]) -> None:
 
 
 def test_a_nic_that_is_the_endpoint_is_one(tmp_path: Path) -> None:
-    for driver in (direct.Direct(), veth.VethLink()):
+    for driver in (direct.DirectLink(), veth.VethLink()):
         with pytest.raises(ProvisionError, match=r"over a NIC joins one pair, not 2: lower --icbench-pairs"):
             driver.start(None, spec_of(tmp_path, uplink=KERNEL), attachments_of(tmp_path))  # type: ignore[arg-type]
 

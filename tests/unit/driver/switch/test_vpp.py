@@ -34,15 +34,15 @@ def test_everything_is_private(session: Any) -> None:
     assert "/run/vpp" not in text
 
 
-def test_start_up_text() -> None:
-    sockets = VppFiles(Path("/r"))
-    text = startup_config(sockets, main_cpu=0, worker_cpus=(2, 5), plugins={"memif_plugin.so"}, fragment="l2fib { x }")
+def test_the_configuration_has_cpus_plugins_and_the_users_sections(tmp_path: Path) -> None:
+    files = VppFiles(tmp_path / "vpp")
+    text = startup_config(files, main_cpu=0, worker_cpus=(2, 5), plugins={"memif_plugin.so"}, fragment="l2fib { x }")
     assert "cpu { main-core 0 corelist-workers 2,5 }" in text
     assert "plugins { plugin default { disable } plugin memif_plugin.so { enable } }" in text
     assert "page-size default-hugepage }" in text
     assert text.endswith("l2fib { x }")
     assert text.count("{") == text.count("}")
-    alone = startup_config(sockets, main_cpu=3, worker_cpus=(), plugins=(), hugepages=False)
+    alone = startup_config(files, main_cpu=3, worker_cpus=(), plugins=(), hugepages=False)
     assert "cpu { main-core 3 }" in alone
     assert "buffers-per-numa 32768 default data-size 2048 page-size default }" in alone
 
