@@ -38,7 +38,7 @@ class NetnsNode:
 
     @staticmethod
     def findings() -> tuple[Finding, ...]:
-        """There are none, as only the kernel is needed."""
+        """Returns none, because only the kernel is needed."""
         return ()
 
     @staticmethod

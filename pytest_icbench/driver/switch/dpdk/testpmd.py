@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from pytest_icbench.driver.switch.common.cores import check_cores, divide_ports
-from pytest_icbench.driver.switch.common.daemon import Daemon
+from pytest_icbench.driver.switch.common.daemon import Daemon, check_cores, divide_ports
 from pytest_icbench.driver.switch.common.userspace_ports import (
     MEMIF,
     serving_device,

@@ -14,8 +14,7 @@ from types import MappingProxyType
 from typing import ClassVar
 
 from pytest_icbench.driver.switch.common import kernel, userspace_ports
-from pytest_icbench.driver.switch.common.cores import check_cores, share_queues
-from pytest_icbench.driver.switch.common.daemon import SAMPLE_S, DaemonSwitch
+from pytest_icbench.driver.switch.common.daemon import SAMPLE_S, DaemonSwitch, check_cores, share_queues
 from pytest_icbench.driver.switch.common.kernel import port_name, probe_netdev_api
 from pytest_icbench.driver.switch.common.nic_uplink import UPLINK, NicUplink
 from pytest_icbench.driver.switch.common.userspace_ports import (

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from pytest_icbench.driver.switch.common import kernel
-from pytest_icbench.driver.switch.common.cores import check_cores, share_queues
-from pytest_icbench.driver.switch.common.daemon import SAMPLE_S, DaemonSwitch
+from pytest_icbench.driver.switch.common.daemon import SAMPLE_S, DaemonSwitch, check_cores, share_queues
 from pytest_icbench.driver.switch.common.userspace_ports import (
     MEMIF,
     VHOST_USER,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pytest_icbench.driver.switch.common.cores import divide_ports, share_queues
+from pytest_icbench.driver.switch.common.daemon import divide_ports, share_queues
 from tests.unit.recording_host import attachments_of
 
 
