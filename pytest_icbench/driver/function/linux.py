@@ -163,7 +163,6 @@ class LinuxFunction(RouterFunction):
     def __init__(self) -> None:
         self._session: HostSession | None = None
         self._netns = ""
-        self._spec: FunctionSpec | None = None
         self._parts = Parts()
         self._rules = ""
         self._host: Changes | None = None
@@ -221,14 +220,9 @@ class LinuxFunction(RouterFunction):
         assert self._session is not None
         return self._session.spawner.run(argv, timeout_s=_TOOL_S, netns=self._netns, input=text).stdout
 
-    def _live(self) -> FunctionSpec:
-        if self._spec is None:
-            raise ProvisionError("the function was not started")
-        return self._spec
-
     def check(self) -> None:
         """Raises ProvisionError if its interfaces or its rules are gone."""
-        spec = self._live()
+        spec = self.started_spec()
         for interface in spec.interfaces:
             if not links.exists(interface, self._netns):
                 raise ProvisionError(f"{spec.label} has lost its link {interface}")
@@ -241,7 +235,7 @@ class LinuxFunction(RouterFunction):
 
     def counters(self) -> FunctionCounters:
         """Returns the frames on its links and the drops of its rules and its shaper."""
-        spec = self._live()
+        spec = self.started_spec()
         inner, outer = spec.interfaces
         by_table: dict[str, dict[str, int]] = {}
         if self._rules or spec.counts_control:

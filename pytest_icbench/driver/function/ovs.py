@@ -17,7 +17,6 @@ from pytest_icbench.driver.function.protocol import Ends, FunctionSpec, Probe, R
 from pytest_icbench.driver.switch.common.userspace_ports import VHOST_USER, VHOST_USER_PACKED
 from pytest_icbench.driver.switch.ovs.daemons import find_installation
 from pytest_icbench.driver.switch.ovs.userspace_datapath import OpenVSwitch
-from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Address
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
@@ -40,9 +39,6 @@ class OvsFunction(PartsFunction):
     in_switch = "ovs"
     help = "firewall (stateful, with denyP), nat, each with +tableN (sessions, 1k to 2M), policeN (frames/s, 5k to 10M)"
     config_keys: ClassVar[Mapping[str, Kind]] = {"flows": "texts"}
-
-    def __init__(self) -> None:
-        self._spec: FunctionSpec | None = None
 
     @classmethod
     def parse(cls, function: str) -> Parts | None:
@@ -154,9 +150,7 @@ class OvsFunction(PartsFunction):
     @property
     def _switch(self) -> OpenVSwitch:
         """The started switch. Raises ProvisionError if the function was not started."""
-        if self._spec is None:
-            raise ProvisionError("the function was not started")
-        switch: OpenVSwitch = self._spec.switch  # type: ignore[assignment]
+        switch: OpenVSwitch = self.started_spec().switch  # type: ignore[assignment]
         return switch
 
     def check(self) -> None:
@@ -164,8 +158,7 @@ class OvsFunction(PartsFunction):
 
     def counters(self) -> FunctionCounters:
         """Returns the packets of its flows and its meter."""
-        switch, spec = self._switch, self._spec
-        assert spec is not None
+        switch, spec = self._switch, self.started_spec()
         taken, denied = (switch.packets_by_cookie(_cookie(spec.pair, kind)) for kind in (_TAKEN, _DENIED))
         parts = self.parse_own(spec.function)
         back = None if parts.denial is None else switch.packets_by_cookie(_cookie(spec.pair, _TAKEN_BACK))

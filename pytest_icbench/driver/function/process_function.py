@@ -74,15 +74,15 @@ class ProcessFunction(Function):
     """A driver whose function is one process. Its ``start`` sets ``_spec`` and ``_daemon``."""
 
     def __init__(self) -> None:
-        self._spec: FunctionSpec | None = None
         self._daemon: Daemon | None = None
 
     def live(self) -> tuple[FunctionSpec, Daemon]:
         """Returns the request and the running process. Raises ProvisionError if it has died or was not started."""
-        if self._spec is None or self._daemon is None:
-            raise ProvisionError("the function was not started")
+        spec = self.started_spec()
+        if self._daemon is None:
+            raise ProvisionError(f"{spec.label} was not started")
         self._daemon.check()
-        return self._spec, self._daemon
+        return spec, self._daemon
 
     def check(self) -> None:
         self.live()

@@ -224,6 +224,7 @@ class Function(Protocol):
     config_keys: ClassVar[Mapping[str, Kind]] = {}
     takes_binary: ClassVar[bool] = False
     _facts: FunctionFacts | None = None
+    _spec: FunctionSpec | None = None
 
     @classmethod
     def has(cls, function: str) -> bool:
@@ -312,6 +313,12 @@ class Function(Protocol):
     def facts(self) -> FunctionFacts:
         """Returns the version and the configuration with which it was started."""
         return self._facts or FunctionFacts(self.name)
+
+    def started_spec(self) -> FunctionSpec:
+        """Returns the request with which it was started, as ``start`` has kept it. Raises ProvisionError without one."""
+        if self._spec is None:
+            raise ProvisionError("the function was not started")
+        return self._spec
 
     def check(self) -> None:
         """Raises ProvisionError with the log's tail if it is no longer alive."""
