@@ -315,7 +315,7 @@ class Function(Protocol):
         return self._facts or FunctionFacts(self.name)
 
     def started_spec(self) -> FunctionSpec:
-        """Returns the request with which it was started, as ``start`` has kept it. Raises ProvisionError without one."""
+        """Returns the request with which it was started. Raises ProvisionError if it was not started."""
         if self._spec is None:
             raise ProvisionError("the function was not started")
         return self._spec
