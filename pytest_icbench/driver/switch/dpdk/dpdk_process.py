@@ -131,6 +131,9 @@ class DaemonOptions:
     wrapper: Sequence[str] = ()
 
 
+_DEFAULTS = DaemonOptions()
+
+
 def start_daemon(
     session: HostSession,
     spec: SwitchSpec,
