@@ -28,7 +28,7 @@ ENDS = Ends.make(1, Address.of(1, "a"), Address.of(1, "b"))
         ("nat+acl10", "linux"),
     ],
 )
-def test_it_is_what_has_parts_of_both(function: str, component: str) -> None:
+def test_parts_of_both_select_the_gateway(function: str, component: str) -> None:
     assert registry.component_for(function, "veth", "veth").name == component
 
 

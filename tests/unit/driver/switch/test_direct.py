@@ -25,6 +25,6 @@ def test_direct_ends_share_a_socket_and_one_serves() -> None:
     assert c.socket == "/tmp/s/d2"
 
 
-def test_direct_over_memif() -> None:
+def test_side_b_serves_a_memif() -> None:
     a, b = DirectLink().start(None, spec_of(Path("/tmp"), port="memif"), attachments_of(Path("/tmp")))  # type: ignore[arg-type]
     assert (a, b) == (Memif(A, "/tmp/s/d0", "client"), Memif(B, "/tmp/s/d0", "server"))

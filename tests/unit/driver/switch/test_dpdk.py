@@ -114,7 +114,7 @@ def test_testpmd_of_jumbo_frames_has_buffers_for_them(session: Any) -> None:
     assert size >= 9198 + 18 + 128
 
 
-def test_ports_of_other_kinds(session: Any) -> None:
+def test_a_memif_is_served_by_the_switch(session: Any) -> None:
     spec = spec_of(session.dir, port="memif")
     endpoints = TestPmd().start(session, spec, attachments_of(session.dir))
     path = session.dir / "s" / "p0"
@@ -179,7 +179,7 @@ def test_a_start_that_someone_has_stopped_says_so_first(session: Any, monkeypatc
 
 
 @pytest.mark.parametrize("driver", [TestPmd, BasicFwd])
-def test_life_and_death(session: Any, driver: Any) -> None:
+def test_a_pause_stops_the_process_and_its_end_is_an_error(session: Any, driver: Any) -> None:
     switch = driver()
     switch.start(session, spec_of(session.dir), attachments_of(session.dir))
     (process,) = session.spawner.processes

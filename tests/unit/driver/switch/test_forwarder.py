@@ -51,7 +51,7 @@ from tests.unit.recording_host import RecordingSession, attachments_of, spec_of
         ("drop7+swap+delay1us", ["--drop", "7", "--swap", "--delay", "1"]),
     ],
 )
-def test_modes(mode: str | None, options: list[str]) -> None:
+def test_a_mode_has_its_options(mode: str | None, options: list[str]) -> None:
     assert mode_options(mode) == options
     if mode is not None:
         assert ForwardSwitch.has_mode(mode)
@@ -77,7 +77,7 @@ def test_modes(mode: str | None, options: list[str]) -> None:
         ),
     ],
 )
-def test_what_is_no_mode(mode: str) -> None:
+def test_an_invalid_mode_has_no_options(mode: str) -> None:
     assert mode_options(mode) is None
     assert not ForwardSwitch.has_mode(mode)
 
@@ -291,7 +291,7 @@ def test_a_wrong_mode_starts_nothing(session: Any) -> None:
     assert session.spawner.started == []
 
 
-def test_probe(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_workload_without_dpdk_is_refused(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forward, "workload_version", lambda: WorkloadVersion("0.1.0", "22.11.11"))
     assert ForwardSwitch().probe(session, None).version == "0.1.0, DPDK 22.11.11"
     monkeypatch.setattr(forward, "workload_version", lambda: WorkloadVersion("0.1.0", None))

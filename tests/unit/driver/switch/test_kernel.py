@@ -256,7 +256,7 @@ def test_every_driver_tells_what_collection_needs(name: str) -> None:
     assert (needs.hugepages_mib > 0) == (needs.pollers > 0 and driver.family == "dpdk")
 
 
-def test_groups() -> None:
+def test_groups_have_the_switches_of_their_family() -> None:
     switches = builtin_switches()
     expected = {
         "all": tuple(name for name, driver in switches.items() if not driver.by_name_only),

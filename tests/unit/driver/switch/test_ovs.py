@@ -20,7 +20,7 @@ from tests.unit.recording_host import attachments_of, spec_of
 __all__ = ["host", "session"]  # fixtures
 
 
-def test_everything_is_private(session: Any) -> None:
+def test_database_and_sockets_are_private(session: Any) -> None:
     start(session)
     database, daemon = session.spawner.started
     directory = str(session.dir)
@@ -87,7 +87,7 @@ def test_each_port_has_its_normal_flow(session: Any) -> None:
     assert session.spawner.inputs[-1] == "priority=1,in_port=1,actions=NORMAL\npriority=1,in_port=2,actions=NORMAL"
 
 
-def test_endpoints_connect(session: Any) -> None:
+def test_endpoints_connect_to_sockets_of_the_daemon(session: Any) -> None:
     switch, endpoints = start(session, port="vhost-user-packed", worker_cpus=(2, 65))
     assert [(each.socket, each.serves, each.packed) for each in endpoints] == [
         (str(session.dir / "s" / f"p{index}"), False, True) for index in (0, 1)
@@ -229,7 +229,7 @@ def test_a_path_too_long_is_refused_before_anything_starts(session: Any, tmp_pat
     assert session.spawner.started == []
 
 
-def test_counters_and_busy(session: Any) -> None:
+def test_counters_are_read_after_the_revalidators(session: Any) -> None:
     switch, _ = start(session)
     first, second = switch.counters() or []
     assert (first.rx_packets, first.tx_packets, first.tx_dropped) == (3190915, None, 0)

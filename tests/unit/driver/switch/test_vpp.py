@@ -20,7 +20,7 @@ from tests.unit.recording_host import attachments_of, spec_of
 __all__ = ["client", "session"]  # fixtures
 
 
-def test_everything_is_private(session: Any) -> None:
+def test_sockets_and_shared_memory_are_private(session: Any) -> None:
     start(session)
     (started,) = session.spawner.started
     directory = session.dir / "vpp"
@@ -54,7 +54,7 @@ def test_the_main_thread_has_a_cpu_that_no_worker_has(session: Any) -> None:
         start(session, worker_cpus=(0, 1), service_cpus=(0,))
 
 
-def test_a_bridge_domain_that_learns(session: Any, client: Client) -> None:
+def test_all_ports_join_a_learning_bridge_domain(session: Any, client: Client) -> None:
     switch, endpoints = start(session, pairs=2)
     paths = [str(session.dir / "s" / f"p{index}") for index in range(4)]
     ports = client.sent("create_vhost_user_if_v2")
@@ -116,7 +116,9 @@ def test_a_vpp_that_lives_and_does_not_answer_is_told_with_its_log(session: Any,
             question()
 
 
-def test_death_at_start_and_later(session: Any, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_end_of_the_process_is_an_error_with_its_log(
+    session: Any, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     switch, _ = start(session)
     (process,) = session.spawner.processes
     switch.check()
@@ -162,7 +164,7 @@ def test_what_is_no_vpp_or_too_old_is_refused(session: Any, content: bytes, told
     assert session.spawner.started == []
 
 
-def test_probe(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_or_unknown_program_is_refused_with_the_remedy(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     found = Vpp().probe(session, None)
     assert (found.version, found.program) == ("26.06", str(session.binaries["vpp"]))
     monkeypatch.setattr("shutil.which", lambda name: None)
