@@ -275,5 +275,5 @@ def test_cores_without_queues_are_refused() -> None:
 
 
 def test_sockets_elsewhere_are_refused(session: Any, tmp_path: Path) -> None:
-    with pytest.raises(ProvisionError, match="makes its sockets below"):
+    with pytest.raises(ProvisionError, match="ovs creates sockets only below"):
         OpenVSwitch().start(session, spec_of(session.dir), attachments_of(tmp_path))

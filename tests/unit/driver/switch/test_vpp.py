@@ -50,7 +50,7 @@ def test_the_configuration_has_cpus_plugins_and_the_users_sections(tmp_path: Pat
 def test_the_main_thread_has_a_cpu_that_no_worker_has(session: Any) -> None:
     start(session, worker_cpus=(0, 2), service_cpus=(0, 3))
     assert "cpu { main-core 3 corelist-workers 0,2 }" in (session.dir / "vpp" / "startup.conf").read_text()
-    with pytest.raises(Unsupported, match="2 workers take 3 CPUs; ask for fewer switch cores"):
+    with pytest.raises(Unsupported, match="2 workers need 3 CPUs"):
         start(session, worker_cpus=(0, 1), service_cpus=(0,))
 
 
