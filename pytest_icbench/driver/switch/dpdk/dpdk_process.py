@@ -60,18 +60,24 @@ def find_binary(
 
 
 def query_version(
-    session: HostSession, name: str, binary: Path, argv: Sequence[str | Path], pattern: str
+    session: HostSession,
+    name: str,
+    binary: Path,
+    argv: Sequence[str | Path],
+    pattern: str,
+    env: Mapping[str, str] | None = None,
 ) -> re.Match[str]:
     """Runs a program and returns the match of a pattern in its output.
 
     Args:
         name: name of the program in ``--icbench-binary``.
         argv: its command line, which may have a wrapper before ``binary``.
+        env: additional environment variables.
 
     Raises Unsupported if it is another program, ProvisionError if it hangs or is killed.
     """
     try:
-        shown = session.spawner.run(argv, timeout_s=_PROBE_S, check=False)
+        shown = session.spawner.run(argv, timeout_s=_PROBE_S, check=False, env=env)
     except NotStarted as error:
         raise Unsupported(f"{binary} cannot be used as {name}: {error}") from None
     match = re.search(pattern, shown.stdout + shown.stderr, re.MULTILINE)
