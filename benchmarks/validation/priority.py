@@ -50,7 +50,7 @@ def nodes(session: HostSession) -> None:
 
     Not for kernel switches: what the kernel's own threads do for them would wait as well.
     """
-    group = SessionGroup.of(session)
+    group = SessionGroup.get(session)
     hierarchy = group.layout.holding("cpu")
     if hierarchy is not None:
         name, most = ("cpu.weight", "10000") if hierarchy.unified else ("cpu.shares", "262144")

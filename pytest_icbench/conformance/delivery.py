@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Distinct frames for the conformance tests, and the checks of where they arrive."""
+"""Unique frames for the conformance tests, and the checks of their delivery."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ MULTICAST = {"ipv4": "01:00:5e:01:02:03", "ipv6": "33:33:00:01:02:03"}
 _LINK_BYTES = 14
 #: The prefix of addresses that no endpoint has. A number follows.
 _STRANGER = "02:00:00:fe"
-#: The number of times that a frame is sent until it arrives. A poller that lost its CPU may have dropped it, and loss
-#: is not tested here.
+#: Most transmissions of a frame until it arrives. A poller without its CPU may drop it, and loss is not tested here.
 _ATTEMPTS = 4
 
 #: The exchanges whose switch has seen the addresses of all endpoints.
@@ -63,7 +62,7 @@ def ethernet(source: str, destination: str, packet_size: int = 64, *, vlan: int 
 
 
 class RoutedAddress(Address):
-    """The addresses of an endpoint behind a switch that forwards packets by their IP addresses."""
+    """The addresses of an endpoint at a switch that forwards packets by their IP addresses."""
 
 
 def _ip(source: Address, destination: Address, **fields: Any) -> IP:
@@ -145,7 +144,7 @@ def _link(source: Address, destination: Address, vlan: int | None) -> Packet:
 
 
 def _as_sent(frame: bytes, hops: int) -> bytes:
-    """Returns an IPv4 packet as it was before so many hops: with its TTL and the checksum to it."""
+    """Returns an IPv4 packet with TTL and checksum as before ``hops`` hops."""
     packet = Ether(frame)
     if IP not in packet:
         return frame
@@ -163,7 +162,7 @@ class DeliveryChecker:
         addresses: the addresses of all endpoints, by index.
         path: the path of the frames, which knows the peers.
         echoes: whether a broadcast or multicast frame may come back to its sender.
-        hops: what the switch takes from a packet's TTL; None if it forwards frames.
+        hops: by how much the switch lowers the TTL; None if it forwards frames.
     """
 
     def __init__(self, exchange: Exchange, *, echoes: bool = False, hops: int | None = None) -> None:
@@ -186,16 +185,16 @@ class DeliveryChecker:
         return others[reach]
 
     def introduce(self) -> None:
-        """Makes each endpoint show its address to the switch by a broadcast, unless it has done so.
+        """Sends a broadcast from each endpoint once, so that the switch learns its address.
 
-        After a frame to its peer a switch that caches decisions would remember for a while that it went to all.
+        A unicast frame would not do: a switch that caches decisions would remember its flooding for a while.
         """
         if self.hops is None and self._exchange not in _introduced:
             self._introduce({index: [ethernet(self.addresses[index].mac, BROADCAST)] for index in self.indexes})
             _introduced.add(self._exchange)
 
     def introduce_tagged(self, vlans: Sequence[int]) -> None:
-        """Shows the addresses in these VLANs too, since a switch may learn per VLAN (802.1Q, independent learning)."""
+        """Sends broadcasts in these VLANs too, because a switch may learn per VLAN (802.1Q, independent learning)."""
         self._introduce(
             {
                 index: [ethernet(self.addresses[index].mac, BROADCAST, 68, vlan=vlan) for vlan in vlans]
@@ -286,7 +285,7 @@ class DeliveryChecker:
             ranks = {frame: rank for rank, frame in enumerate(sent.get(self.path.peer(index), ()))}
             order = [ranks[frame] for frame in frames]
             late = next((n for n in range(1, len(order)) if order[n] < order[n - 1]), None)
-            assert late is None, f"endpoint {index} got frame {order[late]} of a flow behind frame {order[late - 1]}"
+            assert late is None, f"endpoint {index} got frame {order[late]} of a flow after frame {order[late - 1]}"
         return arrived
 
     def received(self, sender: int, frames: Sequence[bytes], expected: int) -> dict[int, list[bytes]]:
@@ -298,7 +297,7 @@ class DeliveryChecker:
         return self._exchanged({sender: frames}, {expected: len(frames)})
 
     def _exchanged(self, sent: Mapping[int, Sequence[bytes]], expected: Mapping[int, int]) -> dict[int, list[bytes]]:
-        """Sends frames and returns those that arrive, as they were sent if what the switch did to them is declared."""
+        """Sends frames and returns those that arrive, without the changes that the switch declares."""
         arrived = self._exchange.exchange(sent, expected)
         if not self.hops:
             return arrived

@@ -113,7 +113,7 @@ _SWITCH = _methods(
     {
         "probe": (_is(SwitchFacts), "SwitchFacts of texts and numbers"),
         "needs": _NEEDS,
-        "needs_of_queues": _NEEDS,
+        "needs_with_queues": _NEEDS,
         "devices": (_devices, "a list of paths for each address, or none at all"),
         "start": (_ports, "a list with an endpoint for each attachment"),
         "facts": (_is(SwitchFacts), "SwitchFacts of texts and numbers"),
@@ -243,7 +243,7 @@ def switch_needs(cls: type[Switch], pairs: int, cores: int, traffic: Traffic) ->
     switch = make_switch(cls)
     if traffic.queues == 1:
         return switch.needs(pairs, cores, jumbo=traffic.jumbo)
-    return switch.needs_of_queues(pairs, cores, traffic.queues, jumbo=traffic.jumbo)
+    return switch.needs_with_queues(pairs, cores, traffic.queues, jumbo=traffic.jumbo)
 
 
 def make_function(cls: type[Function]) -> Function:

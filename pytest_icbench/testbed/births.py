@@ -118,7 +118,7 @@ class NodeMaker:
 
     def pids(self) -> set[int]:
         """See ``Maker``. A container's monitor is one of them."""
-        group = SessionGroup.of(self._session)
+        group = SessionGroup.get(self._session)
         pids = {pid for _, pid in self._inits.values()}
         for name, _ in self._inits.values():
             pids |= group.pids(group.member(name)) | group.pids(group.member(f"{name}.monitor"))

@@ -34,7 +34,7 @@ def _misfits(component: type[Function], function: str, case: Case, api: str) -> 
             f"{component.name} makes no chains of its function '{function}': take --icbench-chain 1, or a function"
             " in containers"
         )
-    if api.startswith(_UDP) and component.readdresses(function, case.chain):
+    if api.startswith(_UDP) and component.changes_addresses(function, case.chain):
         yield (
             f"function {function} swaps MAC addresses, and UDP sockets take frames for their own address alone: take"
             " --icbench-api raw, raw-mmsg or xdp"
@@ -66,14 +66,14 @@ def _both_ways(component: type[Function], function: str, case: Case) -> Iterator
         yield f"function {function} accounts for the frames of {what} from side a to side b only: {remedy}"
     if case.one_cpu:
         yield f"functions that share a CPU are compared by the frames from side a to side b: {remedy}"
-    if component.set_rate(function, case.traffic.mean_bytes) is not None:
+    if component.rate_limit(function, case.traffic.mean_bytes) is not None:
         yield f"function {function} limits the frames of side a alone, and all would be judged by its rate: {remedy}"
     if case.traffic.flows is not None and component.only_answers(function):
         yield f"function {function} would deny all of side b's flows: leave --icbench-flows out"
 
 
 def _idle_limits(component: type[Function], function: str, case: Case) -> Iterator[str]:
-    limit, rate = component.set_rate(function, case.traffic.mean_bytes), case.rate.pps
+    limit, rate = component.rate_limit(function, case.traffic.mean_bytes), case.rate.pps
     if limit is not None and case.rate.loss_ratio is not None:
         yield (
             f"function {function} lets {limit.pps:,.0f} frames/s pass, and a search ends below that, where it limits"

@@ -58,9 +58,9 @@ class FunctionNodes:
         self._ends: dict[_Place, Ends] = {}
         self.chains: list[Ends] = []
         for pair, (leader, follower) in zip(case.path.numbers, case.path.by_pair(addresses), strict=True):
-            row = [Ends.of(pair, leader, follower, hop) for hop in range(1, case.chain + 1)]
+            row = [Ends.make(pair, leader, follower, hop) for hop in range(1, case.chain + 1)]
             self.chains.append(replace(row[0], outer=row[-1].outer, hops=len(row)))
-            of_chain = Ends.of_chain(self.functions[pair - 1], self.component, row)
+            of_chain = Ends.make_chain(self.functions[pair - 1], self.component, row)
             for hop, ends in enumerate(of_chain, start=1):
                 self._ends[pair, hop] = ends
         self._session, self._placement, self._undo = session, placement, undo
@@ -83,7 +83,7 @@ class FunctionNodes:
         return tuple(map(self._terms, self.functions))
 
     def _terms(self, function: str) -> FunctionTerms:
-        limit = self.component.set_rate(function, self.case.traffic.mean_bytes)
+        limit = self.component.rate_limit(function, self.case.traffic.mean_bytes)
         return FunctionTerms(
             function,
             None if limit is None else limit.pps,
@@ -248,7 +248,7 @@ class FunctionNodes:
         node = self._nodes.get(place)
         if node is None:
             return {}
-        groups = SessionGroup.of(self._session)
+        groups = SessionGroup.get(self._session)
         return cpu_use(groups.pids(groups.member(node.spec.name)))
 
     def _memory(self, place: _Place) -> int | None:
@@ -256,7 +256,7 @@ class FunctionNodes:
         node = self._nodes.get(place)
         if node is None:
             return None
-        groups = SessionGroup.of(self._session)
+        groups = SessionGroup.get(self._session)
         group, hierarchy = groups.member(node.spec.name), groups.layout.holding("memory")
         if hierarchy is not None:
             file = "memory.current" if hierarchy.unified else "memory.usage_in_bytes"

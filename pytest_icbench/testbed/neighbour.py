@@ -182,7 +182,7 @@ class RunningNeighbour:
 
     def _times(self) -> tuple[float, int, int]:
         """Returns the moment, and the ns that its threads ran, and that they ran or waited to, so far."""
-        groups = SessionGroup.of(self._session)
+        groups = SessionGroup.get(self._session)
         assert self._node is not None
         pids = groups.pids(groups.member(self._node.spec.name))
         threads = [thread for pid in pids for thread in thread_times(pid).values()]

@@ -74,7 +74,7 @@ class RigMemory:
             of_ends,
             functions=f"{count} functions of {component.name}",
             functions_mib=component.hugepages_mib * count if dpdk else 0,
-            function_nodes_mib=case.chain * sum(map(component.memory_mib_of, case.functions)),
+            function_nodes_mib=case.chain * sum(map(component.required_memory_mib, case.functions)),
         )
 
     @property

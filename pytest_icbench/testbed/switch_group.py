@@ -38,7 +38,7 @@ class SwitchGroup:
 
     def __init__(self, session: HostSession, driver: str, name: str, apart: bool = False) -> None:
         self._driver = driver
-        self._groups = SessionGroup.of(session)
+        self._groups = SessionGroup.get(session)
         self._group = self._groups.member(name)
         self._places: list[tuple[Hierarchy, str]] = []
         layout = self._groups.layout

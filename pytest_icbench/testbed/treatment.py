@@ -75,7 +75,7 @@ def precedence(session: HostSession, case: Case) -> str:
     if told.startswith("none"):
         return told
     told += ", but the switch, which runs already" if case.switch == ATTACH else ""
-    return told + (", but the containers, which systemd has placed" if SessionGroup.of(session).astray else "")
+    return told + (", but the containers, which systemd has placed" if SessionGroup.get(session).astray else "")
 
 
 def function_treatment(rig: Rig, user: Mapping[str, TomlFile]) -> dict[str, Any]:

@@ -6,8 +6,7 @@ Code that opens a session, or recovers what a dead one left, passes them on.
 
 from __future__ import annotations
 
-from pytest_icbench.driver.node import cgroups, lxc, oci, precedence
-from pytest_icbench.driver.node.engine import docker, podman
+from pytest_icbench.driver.node import cgroups, docker, lxc, oci, podman, precedence
 from pytest_icbench.host import undo
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.net import nic, present, vf

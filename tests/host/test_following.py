@@ -84,7 +84,7 @@ def quiet(found: Measurement) -> None:
 def test_functions_are_frozen_and_thawed_and_a_frozen_one_ends(session: HostSession) -> None:
     case = Case("veth", function="wire", pairs=2, api="raw-mmsg")
     with through(session, case) as rig:
-        group = SessionGroup.of(session)
+        group = SessionGroup.get(session)
         nodes = vars(rig.host)["_functions"]._nodes
         pids = {place[0]: group.pids(group.member(node.spec.name)) for place, node in nodes.items()}
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_icbench.driver.switch.forwarder.forward import Forward
+from pytest_icbench.driver.switch.forwarder.forward import ForwardSwitch
 from pytest_icbench.driver.switch.forwarder.forwarder_process import Forwarder, ForwarderPort
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import run_launch
@@ -34,7 +34,7 @@ ATTEMPTS = 4
 
 def forwarder(rig: Rig) -> Forwarder:
     switch = driver(rig)
-    assert isinstance(switch, Forward)
+    assert isinstance(switch, ForwardSwitch)
     assert switch.forwarder is not None
     return switch.forwarder
 

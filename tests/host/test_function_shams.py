@@ -58,7 +58,10 @@ def test_a_function_that_does_not_swap_is_found_by_its_first_frame(session: Host
 @pytest.mark.parametrize(
     ("function", "words"),
     [
-        ("firewall", "frame 21 of 40 from b to a .* has to be denied: nobody asked, but arrived as 198.18.1.2:5000"),
+        (
+            "firewall",
+            "frame 21 of 40 from b to a .* has to be denied: it is unsolicited, but arrived as 198.18.1.2:5000",
+        ),
         ("nat", "frame 1 of 20 from a to b .* has to leave from 198.18.1.16, but arrived as 198.18.1.1:1024"),
         # A train that fits into the rings of virtio, so that nothing else takes a frame of it.
         ("police5k", "of 100 frames at once 100 passed, and its burst of 25 and its rate allow"),
@@ -133,7 +136,7 @@ class RouterForLinux(LinuxFunction):
     ("function", "words"),
     [
         ("nat", "frame 1 of 20 from a .* has to leave from 198.18.1.16 .* but arrived as 198.18.1.1:1024"),
-        ("firewall", "frame 1 of 40 from b .* has to be denied: nobody asked, but arrived as 198.18.1.2:5000"),
+        ("firewall", "frame 1 of 40 from b .* has to be denied: it is unsolicited, but arrived as 198.18.1.2:5000"),
         ("acl10", "frame 21 of 30 from a .* has to be denied, but arrived as"),
         ("set10+deny30", "frame 24 of 30 from a .* has to be denied, but arrived as"),
         ("police20k", "of 400 frames at once 400 passed, and its burst of 100 and its rate allow"),

@@ -60,7 +60,7 @@ def test_the_kernel_grants_exactly_the_cpus_asked_for(session: HostSession, cont
     node = started(session, container, cpus=CPUS[-1:])
     assert output(session, node, "nproc") == "1"
     layout = Layout.read(session.root)
-    assert layout.effective_cpus(session.root, SessionGroup.of(session).member(node.spec.name)) == CPUS[-1:]
+    assert layout.effective_cpus(session.root, SessionGroup.get(session).member(node.spec.name)) == CPUS[-1:]
     # A process cannot get out of it by its affinity.
     if len(CPUS) == 1:
         pytest.skip("one CPU: there is no other to try")

@@ -72,7 +72,7 @@ def test_a_neighbour_is_busy_beside_every_other_launch(session: HostSession, kin
 @pytest.mark.slow
 def test_a_neighbour_that_ends_early_is_told(session: HostSession) -> None:
     def kill(number: int) -> None:
-        groups = SessionGroup.of(session)
+        groups = SessionGroup.get(session)
         if number == 1:
             for pid in groups.pids(groups.member(session.name("neighbour"))):
                 os.kill(pid, signal.SIGKILL)

@@ -59,7 +59,7 @@ def test_pollers_are_before_others_until_the_session_ends(clean: None, cpu: Hier
     with HostSession(UNDO_KINDS) as session:
         assert precede(session) == []
         assert session.precedence.startswith(f"{name} {greatest}")
-        top = SessionGroup.of(session).name
+        top = SessionGroup.get(session).name
         for group in (top, f"{top}-harness"):
             assert Path(cpu.path(group), name).read_text().strip() == greatest
         assert group_of(os.getpid()).endswith(f"/{top}-harness")

@@ -126,7 +126,7 @@ def userspace_pids(rig: Rig) -> list[int]:
     """The processes that forward."""
     from pytest_icbench.driver.switch.dpdk.basicfwd import BasicFwd
     from pytest_icbench.driver.switch.dpdk.testpmd import TestPmd
-    from pytest_icbench.driver.switch.forwarder.forward import Forward
+    from pytest_icbench.driver.switch.forwarder.forward import ForwardSwitch
     from pytest_icbench.driver.switch.ovs.userspace_datapath import OpenVSwitch
     from pytest_icbench.driver.switch.snabb import Snabb
     from pytest_icbench.driver.switch.vpp.vpp_switch import Vpp
@@ -134,7 +134,7 @@ def userspace_pids(rig: Rig) -> list[int]:
     switch = driver(rig)
     if isinstance(switch, OpenVSwitch):
         return [switch.daemons.switch.process.pid]
-    if isinstance(switch, Forward):
+    if isinstance(switch, ForwardSwitch):
         assert switch.forwarder is not None
         return [switch.forwarder.daemon.process.pid]
     assert isinstance(switch, BasicFwd | TestPmd | Snabb | Vpp)

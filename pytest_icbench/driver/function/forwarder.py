@@ -64,7 +64,7 @@ class ForwarderFunction(ProcessFunction):
         return parts == [_WIRE] or (not impaired and mode_options("+".join(parts)) is not None)
 
     @classmethod
-    def ports_of(cls, function: str) -> tuple[str, ...]:
+    def usable_ports(cls, function: str) -> tuple[str, ...]:
         """Returns ``ports``; with a ring size those of DPDK alone, because sockets have no rings."""
         return tuple(port for port in cls.ports if port != VETH) if _ring(function) else cls.ports
 
@@ -77,12 +77,12 @@ class ForwarderFunction(ProcessFunction):
     @classmethod
     def proof(cls, function: str, ends: Ends) -> Sequence[Sequence[Probe]]:
         """Returns frames in both directions, which pass unchanged or with their MAC addresses swapped."""
-        swaps = cls.readdresses(function, ends.hops)
+        swaps = cls.changes_addresses(function, ends.hops)
         words = "with its MAC addresses swapped" if swaps else "unchanged"
         return pass_both_ways(ends, swap_macs if swaps else bytes, words)
 
     @classmethod
-    def readdresses(cls, function: str, hops: int) -> bool:
+    def changes_addresses(cls, function: str, hops: int) -> bool:
         """Whether an odd number of swaps is left."""
         return "swap" in (cls.mode(function) or "").split("+") and hops % 2 == 1
 
@@ -101,7 +101,7 @@ class ForwarderFunction(ProcessFunction):
 
     def start(self, session: HostSession, spec: FunctionSpec) -> None:  # noqa: ARG002
         """Starts the forwarder in the node. Raises ProvisionError."""
-        node, inner, outer = spec.with_ports()
+        node, inner, outer = spec.require_ports()
         argv = self._argv(spec, inner, outer)
         self._spec = spec
         self._daemon = Daemon(spec.label, node.spawn(argv, cpus=[spec.cpu], log=spec.log))

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from pytest_icbench.driver.function import proof
 from pytest_icbench.driver.function.grammar import ParsedFunction, Parts
 from pytest_icbench.driver.function.linux import LinuxFunction
-from pytest_icbench.driver.function.protocol import VETH, Ends, FunctionSpec, Probe, SetRate
+from pytest_icbench.driver.function.protocol import VETH, Ends, FunctionSpec, Probe, RateLimit
 from pytest_icbench.driver.function.suricata import SuricataFunction
 from pytest_icbench.driver.function.suricata_engine import Engine, Program, rule_file, rule_text
 from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported
@@ -87,8 +87,8 @@ class GatewayFunction(ParsedFunction[tuple[str, str]]):
         return stages
 
     @classmethod
-    def set_rate(cls, function: str, frame_bytes: float) -> SetRate | None:
-        return LinuxFunction.set_rate(cls.parse_own(function)[0], frame_bytes)
+    def rate_limit(cls, function: str, frame_bytes: float) -> RateLimit | None:
+        return LinuxFunction.rate_limit(cls.parse_own(function)[0], frame_bytes)
 
     @classmethod
     def most_flows(cls, function: str) -> int | None:

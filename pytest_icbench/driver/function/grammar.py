@@ -17,29 +17,29 @@ from pytest_icbench.wording import THOUSANDS
 
 P = TypeVar("P")
 _PART = re.compile(r"(?P<word>acl|set|deny|police|shape|table)(?P<number>[1-9]\d*)(?P<unit>[kM]?(?:bit)?)", re.ASCII)
-#: Numbers that a part may have. A slower policer or shaper would drop frames of the proof.
+#: Valid numbers of parts. A slower policer or shaper would drop frames of the proof.
 _RANGES = {
     "acl": (1, 10_000),
     "set": (1, 50_000),
     "deny": (1, 100),
     "police": (5_000, 10_000_000),
-    # Less has no room for the proof; more, in the kernel's usual 262,144 buckets, makes lists that it calls too long.
+    # A smaller table has no room for the proof. In a larger one the kernel's usual 262,144 buckets have too long lists.
     "table": (1_000, 2_000_000),
 }
 _SHAPE_BITS = (2_000_000, 40_000_000_000)
-#: The UDP port of the first rule; the workload's own, 9, is in none.
+#: UDP port of the first rule. No rule has the workload's port 9.
 FIRST_PORT = 10_000
-#: The first UDP port of frames of side b that nobody asked for, and the workload's own.
-UNASKED_PORT, OWN_PORT = 5000, 9
-#: Addresses of a sender's flows, and the ports for them at an address that they are translated to: the kernel gives a
-#: source port below 512, as the workload's is, another one of these 511.
+#: The first UDP port of unsolicited frames of side b, and the workload's port.
+UNSOLICITED_PORT, OWN_PORT = 5000, 9
+#: Source addresses of flows, and their ports after NAT. The kernel translates a source port below 512, like the
+#: workload's, to another one of these 511 unless it gets a range.
 SOURCES = "100.64.0.0/10"
 POOL_FIRST, POOL_LAST = 1024, 65535
-#: Ports of the pool's address for flows.
+#: Number of ports for flows at the pool's address.
 POOL_PORTS = POOL_LAST - POOL_FIRST + 1
-#: A policer's burst, as a share of a second's frames, and at least this many.
+#: A policer's burst as a share of a second's frames, and its least size in frames.
 _BURST_SHARE, _BURST_LEAST = 0.005, 50
-#: Bytes of a frame that the kernel does not count: its FCS.
+#: Bytes of a frame's FCS, which the kernel does not count.
 FCS_BYTES = 4
 #: Frames of a proof for the first ports of an access list. The last port has one more.
 _LISTED_FRAMES = 100
@@ -49,18 +49,18 @@ _POOL_AT = 16
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The parts of a function such as ``nat+acl100+deny30``.
+    """A function made of parts, such as ``nat+acl100+deny30``.
 
     Attributes:
         nat: whether sources are translated to the pool's address.
-        rules: rules of the access list, one after the other.
-        elements: elements of the access list as a set.
-        deny_percent: share of rules or elements that deny, rounded down; the others accept. Of a firewall without them,
-            the share of side b's frames that nobody asked for.
+        rules: number of rules in a linear access list.
+        elements: number of elements in an access list that is a set.
+        deny_percent: share of rules or elements that deny, rounded down; the others accept. For a firewall without an
+            access list, the share of unsolicited frames of side b.
         police_pps: frames per second from side a that pass.
         shape_bits: bits per second towards side b, without FCS.
         firewall: whether side b may only answer.
-        sessions: entries that the table of connections has at most; 0 leaves it as the host has it.
+        sessions: size of the connection table; 0: the host's.
     """
 
     nat: bool = False
@@ -105,7 +105,7 @@ class Parts:
         return self.nat or self.firewall
 
     def denies(self, place: int) -> bool:
-        """Whether the port at a place of the access list is denied; the denied ones are spread evenly over it."""
+        """Whether the port at a place of the access list is denied. Denied ports are spread evenly."""
         return denied_before(place + 1, self.deny_percent) > denied_before(place, self.deny_percent)
 
     @property
@@ -115,11 +115,11 @@ class Parts:
 
     @property
     def denial(self) -> Denial | None:
-        """The share of flows that it denies; None if its name does not say, or if it drops other frames, too."""
+        """The share of flows that it denies; None if it is not given or if other frames are dropped too."""
         if self.deny_percent == 100 or self.police_pps or self.shape_bits or (self.firewall and self.listed):
             return None
         if self.firewall:
-            return Denial(self.deny_percent, 100, UNASKED_PORT, ("ba",))
+            return Denial(self.deny_percent, 100, UNSOLICITED_PORT, ("ba",))
         return Denial(self.deny_percent, self.listed, FIRST_PORT)
 
 
@@ -150,7 +150,7 @@ def _fit_together(words: Sequence[str], numbers: Mapping[str, int]) -> bool:
 
 
 def _parse_number(match: re.Match[str]) -> int | None:
-    """Returns the number of a part in its unit; None if it has no such unit or is out of range."""
+    """Returns the number of a part, in its unit; None if the unit is invalid or the number out of range."""
     word, unit = match["word"], match["unit"]
     if word == "shape":
         bits = int(match["number"]) * THOUSANDS[unit.removesuffix("bit")] if unit.endswith("bit") else 0
@@ -199,8 +199,8 @@ class PartsFunction(ParsedFunction[Parts]):
         return cls.parse_own(function).stateful
 
 
-def pool_of(ends: Ends) -> Address:
-    """Returns the address that a NAT shows to side b: of the network of the pair, behind the function's outer port."""
+def nat_address(ends: Ends) -> Address:
+    """Returns the NAT address that side b sees: in the pair's network, with the MAC address of the outer port."""
     network, _, _ = ends.leader.ip.rpartition(".")
     return Address(ip=f"{network}.{_POOL_AT}", mac=ends.outer.mac, prefix=ends.leader.prefix)
 
@@ -229,16 +229,16 @@ class RouterFunction(PartsFunction):
 
     @classmethod
     def visible_addresses(cls, function: str, ends: Ends) -> tuple[Address, Address]:
-        """Returns the sides' IP addresses, or the pool's, behind the function's own MAC addresses."""
-        leader = pool_of(ends).ip if cls.parse_own(function).nat else ends.leader.ip
+        """Returns the sides' IP addresses (side a's after NAT) with the function's MAC addresses."""
+        leader = nat_address(ends).ip if cls.parse_own(function).nat else ends.leader.ip
         prefix = ends.leader.prefix
         return Address(ends.follower.ip, ends.inner.mac, prefix), Address(leader, ends.outer.mac, prefix)
 
     @classmethod
     def proof(cls, function: str, ends: Ends) -> Sequence[Sequence[Probe]]:
-        """Returns frames of side a to ports within and without the access list, then side b's answers to them."""
+        """Returns frames of side a to ports inside and outside the access list, then side b's answers."""
         parts = cls.parse_own(function)
-        pool = pool_of(ends).ip if parts.nat else None
+        pool = nat_address(ends).ip if parts.nat else None
         seen_by_leader, seen_by_follower = cls.visible_addresses(function, ends)
         ttl = f"with TTL {TTL - ends.hops} and new MAC addresses"
         to_b = f"has to leave from {pool or ends.leader.ip} {ttl}"
@@ -252,8 +252,8 @@ class RouterFunction(PartsFunction):
             out = route_frame(sent, ends.outer.mac, ends.follower.mac, source_ip=pool, hops=ends.hops)
             forth.append(Probe(True, sent, None if denied else out, "has to be denied" if denied else to_b))
         for number in range(FREE_FRAMES if parts.firewall else 0):
-            sent = frame(ends.follower, seen_by_follower, UNASKED_PORT + number)
-            back.append(Probe(False, sent, None, "has to be denied: nobody asked"))
+            sent = frame(ends.follower, seen_by_follower, UNSOLICITED_PORT + number)
+            back.append(Probe(False, sent, None, "has to be denied: it is unsolicited"))
         for number in range(FREE_FRAMES):
             sent = frame(ends.follower, seen_by_follower, FREE_PORT + number)
             target = ends.leader.ip if pool else None

@@ -19,10 +19,10 @@ from pytest_icbench.driver.function.grammar import (
     SOURCES,
     Parts,
     RouterFunction,
-    pool_of,
+    nat_address,
 )
 from pytest_icbench.driver.function.process_function import ROUTER_PORTS, DpdkFunction, check_ports
-from pytest_icbench.driver.function.protocol import Ends, FunctionSpec, SetRate
+from pytest_icbench.driver.function.protocol import Ends, FunctionSpec, RateLimit
 from pytest_icbench.driver.switch.common.daemon import Daemon
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.namespaces import entered
@@ -52,7 +52,7 @@ _TO_A, _TO_B, _TO_FLOWS = 0, 1, 2
 _TOLERANCE = 0.02
 _PROMPT = b"pipeline> "
 _HOST, _PORT = "127.0.0.1", 8086
-_START_S, _ANSWER_S, _RETRY_S = 20.0, 10.0, 0.02
+_START_S, _ANSWER_S = 20.0, 10.0
 _PACKETS = re.compile(r"Packets: (\d+)")
 _ADDED = re.compile(r"Added (\d+) rules out of (\d+)\.")
 #: Offset of the UDP source port in a frame.
@@ -113,7 +113,7 @@ def write_script(
         frame_bytes: bytes of a frame with FCS, for a policer.
         node: the NUMA node of its memory.
     """
-    pool = pool_of(ends)
+    pool = nat_address(ends)
     mapped = list(_mappings(ends, label, ports)) if parts.nat else []
     listed = [_access_list(parts)] if parts.rules else []
     first = _meter(parts.police_pps, frame_bytes) if parts.police_pps else _COUNTER
@@ -263,20 +263,21 @@ class Console:
         self._read_answer("its prompt", _START_S)
 
     def _connect(self, netns: str) -> socket.socket:
-        deadline = time.monotonic() + _START_S
-        while True:
+        connections: list[socket.socket] = []
+
+        def connect() -> bool:
             with entered(netns):
                 connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
             try:
                 connection.connect((_HOST, _PORT))
             except OSError:
                 connection.close()
-                self._daemon.check()
-                if time.monotonic() > deadline:
-                    raise ProvisionError(self._daemon.late("has not opened its command line", _START_S)) from None
-                time.sleep(_RETRY_S)
-            else:
-                return connection
+                return False
+            connections.append(connection)
+            return True
+
+        self._daemon.wait_until(connect, failure="has not opened its command line", timeout_s=_START_S)
+        return connections[0]
 
     def _read_answer(self, what: str, timeout_s: float) -> str:
         """Returns the text before the prompt."""
@@ -353,12 +354,12 @@ class IpPipelineFunction(RouterFunction, DpdkFunction):
         return False  # its translations are rules, which exist before any flow
 
     @classmethod
-    def set_rate(cls, function: str, frame_bytes: float) -> SetRate | None:
+    def rate_limit(cls, function: str, frame_bytes: float) -> RateLimit | None:
         pps = cls.parse_own(function).police_pps
         if not pps:
             return None
         rate, burst = policed_bytes(pps, frame_bytes)
-        return SetRate(pps, _TOLERANCE, int(burst * pps / rate))
+        return RateLimit(pps, _TOLERANCE, int(burst * pps / rate))
 
     def start(self, session: HostSession, spec: FunctionSpec) -> None:
         """Starts it in the node and runs its lines. Raises ProvisionError with its message."""

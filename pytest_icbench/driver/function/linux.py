@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Functions of the kernel in a node's network namespace: routing, NAT, access lists, a policer, a shaper."""
+"""Functions of the kernel in a node's network namespace: routing, NAT, access lists, policer, shaper."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from pytest_icbench.driver.function.grammar import (
     SOURCES,
     Parts,
     RouterFunction,
-    pool_of,
+    nat_address,
 )
-from pytest_icbench.driver.function.protocol import VETH, Ends, FunctionSpec, SetRate
+from pytest_icbench.driver.function.protocol import VETH, Ends, FunctionSpec, RateLimit
 from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported
 from pytest_icbench.host.changes import Changes
 from pytest_icbench.host.namespaces import entered
@@ -33,11 +33,11 @@ from pytest_icbench.model.switch_traits import Kind
 _TOOL_S = 20.0
 #: RT_SCOPE_LINK of rtnetlink(7).
 _SCOPE_LINK = 253
-#: RTNH_F_ONLINK of rtnetlink(7): the gateway needs no route of its own.
+#: RTNH_F_ONLINK of rtnetlink(7): the gateway needs no route.
 _ONLINK = 4
 #: Packages of the programs.
 _PACKAGES = {"nft": "nftables", "tc": "iproute2"}
-#: How far the accepted rate may lie from the one that is set.
+#: Largest relative deviation of the accepted rate from the configured one.
 _TOLERANCE = 0.02
 #: Frames of the longest queue of a shaper.
 QUEUE_FRAMES = 100
@@ -45,7 +45,7 @@ _DROPPED = re.compile(r"dropped (\d+)")
 
 
 def make_router(netns: str, ends: Ends, inner: str, outer: str) -> None:
-    """Makes a network namespace a router between two links, without rules. Raises ProvisionError.
+    """Turns a network namespace into a router between two links, without rules. Raises ProvisionError.
 
     Args:
         netns: its path.
@@ -60,7 +60,7 @@ def make_router(netns: str, ends: Ends, inner: str, outer: str) -> None:
         inward, outward = links.link_index(route, inner), links.link_index(route, outer)
         route.route("add", dst=f"{ends.leader.ip}/32", oif=inward, scope=_SCOPE_LINK)
         route.route("add", dst=f"{ends.follower.ip}/32", oif=outward, scope=_SCOPE_LINK)
-        # A receiver's announcement to a pool that nothing left yet goes nowhere, and is not answered by ICMP.
+        # A receiver's announcement to a still unused pool is dropped without an ICMP answer.
         route.route("add", dst=SOURCES, gateway=ends.leader.ip, oif=inward, flags=_ONLINK)
         route.route("add", dst="0.0.0.0/0", type="blackhole")
 
@@ -69,7 +69,7 @@ def ruleset(parts: Parts, pool: Address, inner: str, outer: str) -> str:
     """Returns the rules for ``nft -f``; empty for a plain router.
 
     Args:
-        pool: the address that sources are translated to.
+        pool: the NAT address of sources.
         inner, outer: names of the function's interfaces.
     """
     lines = ["table ip icbench {", "  counter denied {}"]
@@ -93,7 +93,7 @@ def ruleset(parts: Parts, pool: Address, inner: str, outer: str) -> str:
         lines += ["  chain forward {", "    type filter hook forward priority 0; policy accept;"]
         lines += [*(f"    {rule}" for rule in rules), "  }"]
     if parts.firewall:
-        # A receiver's announcement is none of the denied frames that a launch accounts for.
+        # A receiver's announcement does not count as a denied frame.
         apart = f'    iifname "{outer}" ct state new,invalid udp dport {OWN_PORT} drop'
         lines += [
             "  chain entering {",
@@ -114,10 +114,10 @@ def ruleset(parts: Parts, pool: Address, inner: str, outer: str) -> str:
 
 
 def accounting_rules(inner: str, outer: str) -> str:
-    """Returns the rules that count the workload's control frames from side a: in a chain data are counted without them.
+    """Returns the rules that count the workload's control frames from side a, which chains count separately.
 
-    The window of a control frame, 65535, stands behind the UDP header and the stream. A frame is taken before the table
-    of connections sees it, which may have no room for it.
+    A control frame has the window 65535 after the UDP header and the stream. Frames are counted before connection
+    tracking, whose table may be full.
     """
     hooks = (("taken", "prerouting", -300, "iifname", inner), ("given", "postrouting", 200, "oifname", outer))
     lines = ["table ip icbench_accounts {"]
@@ -133,10 +133,10 @@ def accounting_rules(inner: str, outer: str) -> str:
 
 
 def shaper_commands(parts: Parts, outer: str) -> list[list[str]]:
-    """Returns the arguments of ``tc`` that make the shaper; none without one."""
+    """Returns the arguments of ``tc`` for the shaper; none without a shaper."""
     if not parts.shape_bits:
         return []
-    # A burst of 15 kB makes up for a CPU that comes late by some milliseconds, and is over before the first window.
+    # A burst of 15 kB compensates for a delay of some milliseconds, and ends before the first window.
     return [
         ["qdisc", "add", "dev", outer, "root", "handle", "1:", "htb", "default", "1"],
         [
@@ -148,7 +148,7 @@ def shaper_commands(parts: Parts, outer: str) -> list[list[str]]:
 
 
 class LinuxFunction(RouterFunction):
-    """A router of the kernel between two veth links, with nftables' rules and a shaper of HTB."""
+    """A router of the kernel between two veth links, with rules of nftables and an HTB shaper."""
 
     name = "linux"
     ports = (VETH,)
@@ -163,23 +163,22 @@ class LinuxFunction(RouterFunction):
     def __init__(self) -> None:
         self._session: HostSession | None = None
         self._netns = ""
-        self._spec: FunctionSpec | None = None
         self._parts = Parts()
         self._rules = ""
         self._host: Changes | None = None
 
     @classmethod
-    def set_rate(cls, function: str, frame_bytes: float) -> SetRate | None:
-        """Returns the policer's rate, or the shaper's at frames of that size, whose FCS the kernel does not count."""
+    def rate_limit(cls, function: str, frame_bytes: float) -> RateLimit | None:
+        """Returns the policer's rate, or the shaper's for frames of that size without FCS."""
         parts = cls.parse_own(function)
         if parts.police_pps:
-            return SetRate(parts.police_pps, _TOLERANCE, parts.police_burst)
+            return RateLimit(parts.police_pps, _TOLERANCE, parts.police_burst)
         if parts.shape_bits:
-            return SetRate(parts.shape_bits / 8 / (frame_bytes - FCS_BYTES), _TOLERANCE)
+            return RateLimit(parts.shape_bits / 8 / (frame_bytes - FCS_BYTES), _TOLERANCE)
         return None
 
     def probe(self, session: HostSession, function: str) -> FunctionFacts:
-        """Returns the versions of the kernel and of nft. Raises Unsupported with the package that is missing."""
+        """Returns the versions of the kernel and nft. Raises Unsupported with the missing package."""
         parts = self.parse_own(function)
         versions = [f"Linux {session.root.read('/proc/sys/kernel/osrelease') or ''}".strip()]
         needed = ["nft"] if parts.stateful or parts.listed or parts.police_pps else []
@@ -196,13 +195,13 @@ class LinuxFunction(RouterFunction):
         return FunctionFacts(self.name, ", ".join(versions))
 
     def start(self, session: HostSession, spec: FunctionSpec) -> None:
-        """Makes a router of the node: routes, rules, shaper. Raises ProvisionError with the program's own words."""
+        """Sets up routes, rules and shaper in the node. Raises ProvisionError with the program's message."""
         inner, outer = spec.interfaces
         self._session, self._spec, self._netns = session, spec, spec.netns
         self._parts = parts = self.parse_own(spec.function)
-        self._rules = ruleset(parts, pool_of(spec.ends), inner, outer)
+        self._rules = ruleset(parts, nat_address(spec.ends), inner, outer)
         own = str(spec.config.get("nft", "")).rstrip("\n")
-        rules = self._rules + (f"{own}\n" if own else "")  # nft wants a line to end
+        rules = self._rules + (f"{own}\n" if own else "")  # nft needs a newline at the end
         make_router(self._netns, spec.ends, inner, outer)
         counting = accounting_rules(inner, outer) if spec.counts_control else ""
         if rules or counting:
@@ -221,14 +220,9 @@ class LinuxFunction(RouterFunction):
         assert self._session is not None
         return self._session.spawner.run(argv, timeout_s=_TOOL_S, netns=self._netns, input=text).stdout
 
-    def _live(self) -> FunctionSpec:
-        if self._spec is None:
-            raise ProvisionError("the function was not started")
-        return self._spec
-
     def check(self) -> None:
         """Raises ProvisionError if its interfaces or its rules are gone."""
-        spec = self._live()
+        spec = self.started_spec()
         for interface in spec.interfaces:
             if not links.exists(interface, self._netns):
                 raise ProvisionError(f"{spec.label} has lost its link {interface}")
@@ -240,8 +234,8 @@ class LinuxFunction(RouterFunction):
             conntrack.forget(self._netns)
 
     def counters(self) -> FunctionCounters:
-        """Returns what its links carried, and what its rules and its shaper dropped."""
-        spec = self._live()
+        """Returns the frames on its links and the drops of its rules and its shaper."""
+        spec = self.started_spec()
         inner, outer = spec.interfaces
         by_table: dict[str, dict[str, int]] = {}
         if self._rules or spec.counts_control:
@@ -266,13 +260,13 @@ class LinuxFunction(RouterFunction):
         )
 
     def _sessions(self) -> dict[str, Any]:
-        """Returns the counters of its table of connections; none without sessions."""
+        """Returns the counters of its connection table; none without sessions."""
         if not self._parts.stateful:
             return {}
         seen = conntrack.sessions(self._netns)
         return {"sessions": seen.entries, "table_full": seen.refused, "evicted": seen.evicted}
 
     def stop(self) -> None:
-        """Gives the host's own table its size back. All else ends with the node."""
+        """Restores the size of the host's table. Everything else ends with the node."""
         if self._host is not None:
             self._host.undo("nf_conntrack_max")

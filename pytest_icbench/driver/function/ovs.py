@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Functions of Open vSwitch's userspace datapath, as flows between the ports of a pair: firewall, NAT, policer.
+"""Functions made of flows in Open vSwitch's userspace datapath: firewall, NAT, policer.
 
-Frames keep their MAC addresses and their TTL: the function is a bump in the wire. It has no node and no ports.
+Frames keep their MAC addresses and their TTL. Such a function has no node and no ports of its own.
 """
 
 from __future__ import annotations
@@ -11,25 +11,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from pytest_icbench.driver.function.grammar import OWN_PORT, UNASKED_PORT, Parts, PartsFunction, pool_of
-from pytest_icbench.driver.function.proof import frame, translate
-from pytest_icbench.driver.function.protocol import Ends, FunctionSpec, Probe, SetRate
+from pytest_icbench.driver.function.grammar import OWN_PORT, UNSOLICITED_PORT, Parts, PartsFunction, nat_address
+from pytest_icbench.driver.function.proof import FREE_FRAMES, FREE_PORT, frame, translate
+from pytest_icbench.driver.function.protocol import Ends, FunctionSpec, Probe, RateLimit
 from pytest_icbench.driver.switch.common.userspace_ports import VHOST_USER, VHOST_USER_PACKED
 from pytest_icbench.driver.switch.ovs.daemons import find_installation
 from pytest_icbench.driver.switch.ovs.userspace_datapath import OpenVSwitch
-from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Address
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
 from pytest_icbench.model.switch_traits import Kind
 
-#: Frames of a proof, and the first one's UDP port.
-_FRAMES, _FIRST_PORT = 20, 1024
 #: A policer's burst, as a share of a second's frames.
 _BURST_SHARE = 0.005
 _TOLERANCE = 0.02
-#: Cookies of a pair's flows: what comes in from side a, what is denied, what found no room in the table, and what comes
-#: in from side b.
+#: Cookies of a pair's flows: frames from side a, denied frames, frames without room in the table, frames from side b.
 _TAKEN, _DENIED, _FULL, _TAKEN_BACK = 1, 2, 3, 4
 _SESSIONS = re.compile(r"count=(\d+)")
 _BAND_PACKETS = re.compile(r"packet_count:(\d+)")
@@ -44,12 +40,9 @@ class OvsFunction(PartsFunction):
     help = "firewall (stateful, with denyP), nat, each with +tableN (sessions, 1k to 2M), policeN (frames/s, 5k to 10M)"
     config_keys: ClassVar[Mapping[str, Kind]] = {"flows": "texts"}
 
-    def __init__(self) -> None:
-        self._spec: FunctionSpec | None = None
-
     @classmethod
     def parse(cls, function: str) -> Parts | None:
-        """Returns the parts of a policer alone, or of one of firewall and nat, with a table; None for another."""
+        """Returns the parts of a policer, or of a firewall or NAT with or without a table; None otherwise."""
         parts = Parts.parse(function)
         if parts is None or "route" in function.split("+"):
             return None
@@ -62,18 +55,18 @@ class OvsFunction(PartsFunction):
 
     @classmethod
     def visible_addresses(cls, function: str, ends: Ends) -> tuple[Address, Address]:
-        """Returns the other side as it is, but side a behind the pool's IP address where that is translated."""
+        """Returns the sides' own addresses, with the pool's IP address for side a after NAT."""
         if not cls.parse_own(function).nat:
             return ends.follower, ends.leader
-        return ends.follower, Address(pool_of(ends).ip, ends.leader.mac, ends.leader.prefix)
+        return ends.follower, Address(nat_address(ends).ip, ends.leader.mac, ends.leader.prefix)
 
     @classmethod
     def proof(cls, function: str, ends: Ends) -> Sequence[Sequence[Probe]]:
-        """Returns frames of side a, then the answers to them, and frames that nobody asked for."""
+        """Returns frames of side a, then the answers to them and unsolicited frames."""
         parts = cls.parse_own(function)
-        pool = pool_of(ends).ip if parts.nat else None
+        pool = nat_address(ends).ip if parts.nat else None
         _, leader = cls.visible_addresses(function, ends)
-        ports = range(_FIRST_PORT, _FIRST_PORT + _FRAMES)
+        ports = range(FREE_PORT, FREE_PORT + FREE_FRAMES)
         forth: list[Probe] = []
         back: list[Probe] = []
         for port in ports:
@@ -85,14 +78,16 @@ class OvsFunction(PartsFunction):
             out = translate(sent, target_ip=ends.leader.ip if pool else None)
             back.append(Probe(False, sent, out, f"has to reach {ends.leader.ip}"))
         if parts.stateful:
-            for port in range(UNASKED_PORT, UNASKED_PORT + _FRAMES):
-                back.append(Probe(False, frame(ends.follower, leader, port), None, "has to be denied: nobody asked"))
+            for port in range(UNSOLICITED_PORT, UNSOLICITED_PORT + FREE_FRAMES):
+                back.append(
+                    Probe(False, frame(ends.follower, leader, port), None, "has to be denied: it is unsolicited")
+                )
         return forth, back
 
     @classmethod
-    def set_rate(cls, function: str, frame_bytes: float) -> SetRate | None:  # noqa: ARG003 - as ``Function``
+    def rate_limit(cls, function: str, frame_bytes: float) -> RateLimit | None:  # noqa: ARG003 - as ``Function``
         pps = cls.parse_own(function).police_pps
-        return SetRate(pps, _TOLERANCE, _burst(pps)) if pps else None
+        return RateLimit(pps, _TOLERANCE, _burst(pps)) if pps else None
 
     def probe(self, session: HostSession, function: str) -> FunctionFacts:  # noqa: ARG002
         """Returns the version of Open vSwitch. Raises Unsupported without it."""
@@ -101,7 +96,7 @@ class OvsFunction(PartsFunction):
         return FunctionFacts(self.name, f"Open vSwitch {installation.version}, DPDK {installation.dpdk}")
 
     def start(self, session: HostSession, spec: FunctionSpec) -> None:
-        """Adds the flows, and the policer's meter. Raises ProvisionError with the words of ovs-ofctl."""
+        """Adds the flows and the policer's meter. Raises ProvisionError with the message of ovs-ofctl."""
         self._spec = spec
         parts = self.parse_own(spec.function)
         pps, meter = parts.police_pps, ""
@@ -126,18 +121,18 @@ class OvsFunction(PartsFunction):
             return [f"{taken},priority=20,in_port={inside},actions=meter:{spec.pair},output:{outside}"]
         nat, translate = ("", "")
         if parts.nat:
-            nat, translate = ",nat", f",nat(src={pool_of(spec.ends).ip})"
+            nat, translate = ",nat", f",nat(src={nat_address(spec.ends).ip})"
         zone = f"zone={spec.pair}"
         commit = f"ct(commit,{zone}{translate}),output:{outside}"
         limited: list[str] = []
-        if parts.sessions:  # a frame whose session found no room has no mark; by itself ct() lets it pass
+        if parts.sessions:  # a frame whose session has no room gets no mark; ct() itself would let it pass
             commit = f"ct(commit,{zone}{translate},exec(set_field:1->ct_mark),table=2)"
             limited = [
                 f"table=2,priority=20,in_port={inside},ip,ct_mark=1,actions=output:{outside}",
                 f"cookie={_cookie(spec.pair, _FULL)},table=2,priority=10,in_port={inside},ip,actions=drop",
             ]
         back, apart = "", []
-        if parts.denial is not None:  # announcements are none of the denied frames that a launch accounts for
+        if parts.denial is not None:  # a receiver's announcement does not count as a denied frame
             back = f"cookie={_cookie(spec.pair, _TAKEN_BACK)},"
             apart = [f"table=1,priority=15,in_port={outside},udp,tp_dst={OWN_PORT},actions=drop"]
         return [
@@ -155,18 +150,15 @@ class OvsFunction(PartsFunction):
     @property
     def _switch(self) -> OpenVSwitch:
         """The started switch. Raises ProvisionError if the function was not started."""
-        if self._spec is None:
-            raise ProvisionError("the function was not started")
-        switch: OpenVSwitch = self._spec.switch  # type: ignore[assignment]
+        switch: OpenVSwitch = self.started_spec().switch  # type: ignore[assignment]
         return switch
 
     def check(self) -> None:
         self._switch.check()
 
     def counters(self) -> FunctionCounters:
-        """Returns the packets of its flows and of its meter."""
-        switch, spec = self._switch, self._spec
-        assert spec is not None
+        """Returns the packets of its flows and its meter."""
+        switch, spec = self._switch, self.started_spec()
         taken, denied = (switch.packets_by_cookie(_cookie(spec.pair, kind)) for kind in (_TAKEN, _DENIED))
         parts = self.parse_own(spec.function)
         back = None if parts.denial is None else switch.packets_by_cookie(_cookie(spec.pair, _TAKEN_BACK))

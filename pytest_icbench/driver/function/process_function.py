@@ -42,7 +42,7 @@ def check_ports(spec: FunctionSpec, name: str) -> None:
 
 def eal_of_both(spec: FunctionSpec, ring: int) -> list[str]:
     """Returns EAL's arguments for the inner and the outer port, which ``check_ports`` has accepted."""
-    _, inner, outer = spec.with_ports()
+    _, inner, outer = spec.require_ports()
     eal = eal_arguments(inner, "dpdk", cpu=spec.cpu, ring=ring, jumbo=False)
     if isinstance(outer, Pci):
         return [*eal, "-a", outer.pci]
@@ -74,15 +74,15 @@ class ProcessFunction(Function):
     """A driver whose function is one process. Its ``start`` sets ``_spec`` and ``_daemon``."""
 
     def __init__(self) -> None:
-        self._spec: FunctionSpec | None = None
         self._daemon: Daemon | None = None
 
     def live(self) -> tuple[FunctionSpec, Daemon]:
         """Returns the request and the running process. Raises ProvisionError if it has died or was not started."""
-        if self._spec is None or self._daemon is None:
-            raise ProvisionError("the function was not started")
+        spec = self.started_spec()
+        if self._daemon is None:
+            raise ProvisionError(f"{spec.label} was not started")
         self._daemon.check()
-        return self._spec, self._daemon
+        return spec, self._daemon
 
     def check(self) -> None:
         self.live()
@@ -132,7 +132,7 @@ class DpdkFunction(ProcessFunction):
 
     def start_process(self, session: HostSession, spec: FunctionSpec, options: Sequence[str]) -> Daemon:
         """Starts the program in the node: EAL's arguments for both ports, then its own options."""
-        node, _, _ = spec.with_ports()
+        node, _, _ = spec.require_ports()
         eal = eal_of_both(spec, self.ring)
         eal[eal.index("-m") + 1] = str(self.hugepages_mib)
         if self.main_apart:

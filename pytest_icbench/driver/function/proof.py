@@ -142,7 +142,7 @@ def pass_both_ways(ends: Ends, change: Callable[[bytes], bytes], says: str) -> t
     """
 
     def probes(forth: bool) -> list[Probe]:
-        source, target = ends.towards(forth)
+        source, target = ends.direction(forth)
         sent = [frame(source, target, FREE_PORT + number) for number in range(FREE_FRAMES)]
         return [Probe(forth, data, change(data), f"has to pass {says}") for data in sent]
 

@@ -46,7 +46,7 @@ class Ends:
     hops: int = 1
 
     @staticmethod
-    def of(pair: int, leader: Address, follower: Address, hop: int = 1) -> Ends:
+    def make(pair: int, leader: Address, follower: Address, hop: int = 1) -> Ends:
         """Returns the ends of a function. Its ports have addresses of 198.19.0.0/16 (RFC 2544), each with prefix 32."""
         inner, outer = (
             Address(ip=f"198.19.{pair}.{last}", mac=f"02:00:00:01:{pair:02x}:{last:02x}", prefix=32)
@@ -55,7 +55,7 @@ class Ends:
         return Ends(leader, follower, inner, outer)
 
     @staticmethod
-    def of_chain(function: str, component: type[Function], row: Sequence[Ends]) -> list[Ends]:
+    def make_chain(function: str, component: type[Function], row: Sequence[Ends]) -> list[Ends]:
         """Returns the ends of each function of a chain, with its neighbours as its sides.
 
         Args:
@@ -71,7 +71,7 @@ class Ends:
             back.append(replace(ends, follower=follower))
         return back[::-1]
 
-    def towards(self, forth: bool) -> tuple[Address, Address]:
+    def direction(self, forth: bool) -> tuple[Address, Address]:
         """Returns sender and receiver of frames from side a to side b, or of the other direction."""
         return (self.leader, self.follower) if forth else (self.follower, self.leader)
 
@@ -130,7 +130,7 @@ class FunctionSpec:
     @property
     def directory(self) -> Path:
         """The directory of its files, at the same path in its node. A driver that has files creates it."""
-        node, _, _ = self.with_ports()
+        node, _, _ = self.require_ports()
         return Path(node.spec.sockets[0]) / self._stem
 
     @property
@@ -142,7 +142,7 @@ class FunctionSpec:
     def _stem(self) -> str:
         return f"function{self.pair}-{self.hop}"
 
-    def with_ports(self) -> tuple[Node, Endpoint, Endpoint]:
+    def require_ports(self) -> tuple[Node, Endpoint, Endpoint]:
         """Returns the node and both ports. Raises ProvisionError for a function without."""
         if self.node is None or self.inner is None or self.outer is None:
             raise ProvisionError(f"function {self.function} has no node")
@@ -181,7 +181,7 @@ class Probe:
 
 
 @dataclass(frozen=True, slots=True)
-class SetRate:
+class RateLimit:
     """The rate limit of a function, against which the rate of each launch is checked.
 
     Attributes:
@@ -224,6 +224,7 @@ class Function(Protocol):
     config_keys: ClassVar[Mapping[str, Kind]] = {}
     takes_binary: ClassVar[bool] = False
     _facts: FunctionFacts | None = None
+    _spec: FunctionSpec | None = None
 
     @classmethod
     def has(cls, function: str) -> bool:
@@ -231,12 +232,12 @@ class Function(Protocol):
         raise NotImplementedError
 
     @classmethod
-    def ports_of(cls, function: str) -> tuple[str, ...]:  # noqa: ARG003
+    def usable_ports(cls, function: str) -> tuple[str, ...]:  # noqa: ARG003
         """Returns the members of ``ports`` that this function can use. Pure."""
         return cls.ports
 
     @classmethod
-    def memory_mib_of(cls, function: str) -> int:  # noqa: ARG003 - as drivers override it
+    def required_memory_mib(cls, function: str) -> int:  # noqa: ARG003 - as drivers override it
         """Returns ``memory_mib`` of this function. Pure."""
         return cls.memory_mib
 
@@ -257,7 +258,7 @@ class Function(Protocol):
         raise NotImplementedError
 
     @classmethod
-    def set_rate(cls, function: str, frame_bytes: float) -> SetRate | None:  # noqa: ARG003
+    def rate_limit(cls, function: str, frame_bytes: float) -> RateLimit | None:  # noqa: ARG003
         """Returns its rate limit for frames of ``frame_bytes`` bytes with FCS; None without a limit. Pure."""
         return None
 
@@ -282,14 +283,14 @@ class Function(Protocol):
         return 0
 
     @classmethod
-    def readdresses(cls, function: str, hops: int) -> bool:  # noqa: ARG003
+    def changes_addresses(cls, function: str, hops: int) -> bool:  # noqa: ARG003
         """Whether frames leave a chain of ``hops`` functions with another MAC address than their receiver's. Pure."""
         return False
 
     @classmethod
     def has_addresses(cls, function: str) -> bool:
         """Whether frames are sent to MAC addresses of its own ports, as to a router. Pure."""
-        ends = Ends.of(1, Address.of(1, "a"), Address.of(1, "b"))
+        ends = Ends.make(1, Address.of(1, "a"), Address.of(1, "b"))
         seen = cls.visible_addresses(function, ends)
         return [address.mac for address in seen] == [ends.inner.mac, ends.outer.mac]
 
@@ -312,6 +313,12 @@ class Function(Protocol):
     def facts(self) -> FunctionFacts:
         """Returns the version and the configuration with which it was started."""
         return self._facts or FunctionFacts(self.name)
+
+    def started_spec(self) -> FunctionSpec:
+        """Returns the request with which it was started. Raises ProvisionError if it was not started."""
+        if self._spec is None:
+            raise ProvisionError("the function was not started")
+        return self._spec
 
     def check(self) -> None:
         """Raises ProvisionError with the log's tail if it is no longer alive."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The components that make network functions: built-in ones, and those of other packages."""
+"""The components that make network functions: built-in and third-party ones."""
 
 from __future__ import annotations
 
@@ -38,45 +38,44 @@ _components: dict[str, type[Function]] = {cls.name: cls for cls in _BUILTIN}
 
 
 def components() -> tuple[type[Function], ...]:
-    """Returns all components, in the order in which they are asked."""
+    """Returns all components in their order of preference."""
     return tuple(_components.values())
 
 
 def bring(classes: Iterable[type[Function]]) -> None:
-    """Registers the components of other packages in this process, in place of those of an earlier call.
-
-    Raises UsageError if two components have the same name.
-    """
+    """Replaces the third-party components of this process. Raises UsageError if two have the same name."""
     known = index_by_name(_BUILTIN, classes, hook="pytest_icbench_functions", plural="components")
     _components.clear()
     _components.update(known)
 
 
 def check_known(function: str, where: str) -> None:
-    """Raises UsageError if no component has a function; the message begins with ``where``."""
+    """Raises UsageError if no component makes a function; ``where`` begins the message."""
     if not any(cls.has(function) for cls in components()):
         known = "; ".join(f"{cls.name} has {cls.help}" for cls in components())
         raise UsageError(f"{where}: no component has the function '{function}'; {known}")
 
 
 def component_for(function: str, switch: str, port: str, *, in_kernel: bool = False) -> type[Function]:
-    """Returns the component that does a function behind a switch's ports. Raises Unsupported if none does.
+    """Returns the component that makes a function at a switch's ports. Raises Unsupported if there is none.
 
     Args:
         port: the port kind, resolved.
-        in_kernel: whether the nodes have interfaces of the kernel on it: to a function these are all alike.
+        in_kernel: whether its ports are interfaces of the kernel, which are all the same to a function.
     """
     able = [cls for cls in components() if cls.has(function)]
     for cls in able:
-        if (VETH if in_kernel else port) in cls.ports_of(function) and cls.in_switch in (None, switch):
+        if (VETH if in_kernel else port) in cls.usable_ports(function) and cls.in_switch in (None, switch):
             return cls
     reach = "; ".join(
-        f"{cls.name} works {f'in {cls.in_switch}' if cls.in_switch else f'over {alternatives(cls.ports_of(function))}'}"
+        f"{cls.name} works in {cls.in_switch}"
+        if cls.in_switch
+        else f"{cls.name} works over {alternatives(cls.usable_ports(function))}"
         for cls in able
     )
     raise Unsupported(f"no component has the function '{function}' over {switch}'s {port} ports ({reach or 'none'})")
 
 
 def component_behind(driver: type[SwitchTraits], port: str, function: str) -> type[Function]:
-    """Returns the component that does a function behind a driver's ports. Raises Unsupported if none does."""
+    """Returns the component that makes a function at a driver's ports. Raises Unsupported if there is none."""
     return component_for(function, driver.name, port, in_kernel=driver.is_kernel_port(port))

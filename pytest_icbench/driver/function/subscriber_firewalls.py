@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from pytest_icbench.driver.function import proof
-from pytest_icbench.driver.function.grammar import SOURCES, ParsedFunction, Parts, pool_of
+from pytest_icbench.driver.function.grammar import SOURCES, ParsedFunction, Parts, nat_address
 from pytest_icbench.driver.function.linux import LinuxFunction, make_router, ruleset
 from pytest_icbench.driver.function.protocol import VETH, Ends, FunctionSpec, Probe
 from pytest_icbench.errors import IcbenchError, ProvisionError
@@ -49,7 +49,6 @@ class SubscribersFunction(ParsedFunction[Subscribers]):
     )
 
     def __init__(self) -> None:
-        self._spec: FunctionSpec | None = None
         self._netns = ""
         self._made: list[str] = []
         self._session: HostSession | None = None
@@ -63,7 +62,7 @@ class SubscribersFunction(ParsedFunction[Subscribers]):
         return subscribers if parts.listed or (parts.firewall and parts.deny_percent == 100) else None
 
     @classmethod
-    def memory_mib_of(cls, function: str) -> int:
+    def required_memory_mib(cls, function: str) -> int:
         """Returns the memory of all namespaces, links and rules: about 1 MiB per subscriber."""
         return cls.memory_mib + cls.parse_own(function).count
 
@@ -100,7 +99,7 @@ class SubscribersFunction(ParsedFunction[Subscribers]):
         self._session, self._spec, self._netns = session, spec, spec.netns
         asked = self.parse_own(spec.function)
         count = asked.count
-        rules = ruleset(Parts.parse(asked.each) or Parts(), pool_of(spec.ends), *_LINKS)
+        rules = ruleset(Parts.parse(asked.each) or Parts(), nat_address(spec.ends), *_LINKS)
         ports = ((inner, _SOURCE_AT, _INWARD), (outer, _TARGET_AT, _OUTWARD))
         for number in range(count):
             try:
@@ -117,9 +116,9 @@ class SubscribersFunction(ParsedFunction[Subscribers]):
 
     def _make(self, session: HostSession, ends: Ends, number: int, rules: str) -> None:
         """Makes the firewall of a subscriber, with a link to each side."""
-        assert self._spec is not None
-        assert self._spec.node_facts is not None
-        node = self._spec.node_facts.name.removeprefix(
+        spec = self.started_spec()
+        assert spec.node_facts is not None
+        node = spec.node_facts.name.removeprefix(
             session.name("")
         )  # unique, because two rigs can exist at the same time
         netns = links.create_netns(session, f"{node}s{number}")
@@ -130,18 +129,13 @@ class SubscribersFunction(ParsedFunction[Subscribers]):
         ):
             there = links.End(f"s{first + number}", self._netns, index=first + number)
             here = links.End(name, netns, address, (neighbour,))
-            links.create_pair(session, there, here, mtu=self._spec.mtu)
+            links.create_pair(session, there, here, mtu=spec.mtu)
         make_router(netns, ends, *_LINKS)
         session.spawner.run(["nft", "-f", "-"], timeout_s=_TOOL_S, netns=netns, input=rules)
 
-    def _live(self) -> FunctionSpec:
-        if self._spec is None:
-            raise ProvisionError("the function was not started")
-        return self._spec
-
     def check(self) -> None:
         """Raises ProvisionError if a port or a firewall's link is gone."""
-        spec = self._live()
+        spec = self.started_spec()
         inner, outer = spec.interfaces
         count = self.parse_own(spec.function).count
         there = {name for name, _ in self._links()}
@@ -156,7 +150,7 @@ class SubscribersFunction(ParsedFunction[Subscribers]):
 
     def counters(self) -> FunctionCounters:
         """Returns what its ports carried, and what each firewall gave to side b."""
-        spec = self._live()
+        spec = self.started_spec()
         inner, outer = spec.interfaces
         count = self.parse_own(spec.function).count
         counted = dict(self._links())

@@ -43,11 +43,11 @@ _LISTED_FRAMES = 100
 
 
 class Capture(Protocol):
-    """A way for frames.
+    """A way for frames to and from Suricata.
 
     Attributes:
         settings: its part of ``suricata.yaml``.
-        options: of Suricata's command line.
+        options: its options on the command line.
     """
 
     settings: Mapping[str, Any]
@@ -68,20 +68,20 @@ class KernelCapture(Capture):
 
     def __init__(self, session: HostSession, spec: FunctionSpec) -> None:
         self._netns, self._interfaces = spec.netns, spec.interfaces
-        # It gives frames out as they came in, with the checksum that a sender's kernel has left to its device.
+        # It sends frames as received, also with a checksum that the sender's kernel has left to its device.
         offloads.apply(session, spec.sides, {"checksum": "false"})
         self.settings = af_packet_settings(*self._interfaces)
         self._unseen = 0
 
     def prepare(self, engine: Engine) -> None:  # noqa: ARG002 - as ``Capture``
-        """Remembers the frames that came before it."""
+        """Records the frames that arrived before its start."""
         self._unseen = self._arrived()
 
     def _arrived(self) -> int:
         return sum(links.statistics(name, self._netns)["rx_packets"] for name in self._interfaces)
 
     def read_counters(self, spec: FunctionSpec, engine: Engine) -> FunctionCounters:
-        """Returns what the interfaces carried and what it blocked, once it has counted all frames that arrived."""
+        """Returns the frames on the interfaces and the blocked ones, once it has counted all that arrived."""
         shown = engine.settled(lambda: self._arrived() - self._unseen)
         inner, outer = (links.statistics(name, self._netns) for name in self._interfaces)
         return FunctionCounters(
@@ -96,31 +96,31 @@ class KernelCapture(Capture):
 
 
 class DpdkCapture(Capture):
-    """Two virtio-user ports, each polled by a worker that sleeps when nothing comes.
+    """Two virtio-user ports, each polled by a worker that sleeps without frames.
 
-    A worker adds up its counters when a frame comes at least three seconds after the last time. So what the ports took
-    and did not give is what it blocked.
+    A worker updates its counters only when a frame arrives at least three seconds after the last update. So blocked
+    frames are those that the ports received and did not send.
 
     Args:
-        drivers: directory of DPDK's drivers; None for that which DPDK was built for.
+        drivers: directory of DPDK's drivers; None: DPDK's default.
     """
 
     options = ("--dpdk",)
 
     def __init__(self, spec: FunctionSpec, drivers: Path | None) -> None:
         self._cpu, self._runtime = spec.cpu, spec.directory
-        _, inner, _ = spec.with_ports()
+        _, inner, _ = spec.require_ports()
         eal = eal_arguments(inner, "dpdk", cpu=spec.cpu, ring=_RING, jumbo=False)[:-1]
         self.settings = dpdk_settings(eal, virtio_user_devices(spec, _RING), spec.mtu, drivers)
 
     def prepare(self, engine: Engine) -> None:
-        """Leads all its threads to its CPU: Suricata wants one for each worker, so it was given all to choose from."""
+        """Moves all threads to its CPU. Suricata requires one CPU per worker, so it was started with all."""
         for thread in Path(f"/proc/{engine.daemon.process.pid}/task").iterdir():
             with suppress(ProcessLookupError):
                 os.sched_setaffinity(int(thread.name), {self._cpu})
 
     def read_counters(self, spec: FunctionSpec, engine: Engine) -> FunctionCounters:
-        """Returns what the ports counted."""
+        """Returns the ports' counters."""
         engine.daemon.check()
         inner, outer = port_statistics(self._runtime, len(_PORTS))
         blocked = sum(port["ipackets"] - port["opackets"] for port in (inner, outer))
@@ -136,7 +136,7 @@ class DpdkCapture(Capture):
 
 
 def af_packet_settings(inner: str, outer: str) -> dict[str, Any]:
-    """Returns the settings with which it copies frames between two kernel interfaces. Pure."""
+    """Returns the settings for copying frames between two kernel interfaces. Pure."""
     common = {
         "threads": 1,
         "copy-mode": "ips",
@@ -153,13 +153,13 @@ def af_packet_settings(inner: str, outer: str) -> dict[str, Any]:
 
 
 def dpdk_settings(eal: Sequence[str], devices: Sequence[str], mtu: int, drivers: Path | None) -> dict[str, Any]:
-    """Returns the settings with which it copies frames between two DPDK ports. Pure.
+    """Returns the settings for copying frames between two DPDK ports. Pure.
 
     Args:
         eal: EAL's arguments, without devices.
         devices: the values of ``--vdev``, in the order of the ports.
-        mtu: layer 3 MTU of both.
-        drivers: the directory of DPDK's drivers; None for that which DPDK was built for.
+        mtu: layer 3 MTU of both ports.
+        drivers: directory of DPDK's drivers; None: DPDK's default.
     """
     arguments: dict[str, Any] = {"vdev": list(devices)}
     words = [word for word in eal if word != "--no-telemetry"]
@@ -172,7 +172,7 @@ def dpdk_settings(eal: Sequence[str], devices: Sequence[str], mtu: int, drivers:
     common = {
         "threads": 1,
         "interrupt-mode": True,
-        "promisc": False,  # nobody filters before a virtio-user port
+        "promisc": False,  # a virtio-user port does not filter
         "multicast": False,
         "mtu": mtu,
         "mempool-size": _BUFFERS,
@@ -196,7 +196,7 @@ class SuricataFunction(PartsFunction, ProcessFunction):
 
     name = NAME
     ports = (VETH, VHOST_USER, VHOST_USER_PACKED)
-    polls = True  # its workers wait in poll(), but they do all the work: they take a CPU
+    polls = True  # its workers wait in poll(), but do all the work
     help = "inspect or inspectN (N rules on payloads, up to 10000), with denyP (percent of them, at least one)"
     hugepages_mib = HUGEPAGES_MIB
     memory_mib = 64
@@ -210,12 +210,12 @@ class SuricataFunction(PartsFunction, ProcessFunction):
 
     @classmethod
     def parse(cls, function: str) -> Parts | None:
-        """Returns rules and share of a function; None for another one. Pure."""
+        """Returns rules and share as parts; None for another function. Pure."""
         match = _PART.fullmatch(function)
         if match is None:
             return None
         parts = Parts(rules=int(match["rules"] or 1), deny_percent=int(match["deny"] or 100))
-        denied = sum(map(parts.denies, range(min(parts.rules, _LISTED_FRAMES))))  # none would prove nothing
+        denied = sum(map(parts.denies, range(min(parts.rules, _LISTED_FRAMES))))  # a proof needs a denied frame
         return parts if denied and parts.rules <= _MOST_RULES and parts.deny_percent <= 100 else None
 
     @classmethod
@@ -225,7 +225,7 @@ class SuricataFunction(PartsFunction, ProcessFunction):
         listed = sorted({*range(min(parts.rules, _LISTED_FRAMES)), parts.rules - 1})
         stages = pass_both_ways(ends, bytes, "unchanged: no rule is for it")
         for forth, probes in zip((True, False), stages, strict=True):
-            source, target = ends.towards(forth)
+            source, target = ends.direction(forth)
             for place in listed:
                 sent = frame(source, target, FIRST_PORT + place, text=rule_text(place))
                 denied = parts.denies(place)
@@ -247,8 +247,8 @@ class SuricataFunction(PartsFunction, ProcessFunction):
         return FunctionFacts(self.name, Program.version(session))
 
     def start(self, session: HostSession, spec: FunctionSpec) -> None:
-        """Starts Suricata in the node and waits until its engine runs. Raises ProvisionError with its own words."""
-        _, inner, _ = spec.with_ports()
+        """Starts Suricata in the node and waits for its engine. Raises ProvisionError with its messages."""
+        _, inner, _ = spec.require_ports()
         capture: Capture
         if isinstance(inner, Veth):
             capture = KernelCapture(session, spec)
@@ -263,7 +263,7 @@ class SuricataFunction(PartsFunction, ProcessFunction):
         self._facts = FunctionFacts(self.name, self.probe(session, spec.function).version, engine.config)
 
     def counters(self) -> FunctionCounters:
-        """Returns what its ports carried and what it blocked."""
+        """Returns the frames on its ports and the blocked ones."""
         spec, _ = self.live()
         assert self._engine is not None
         assert self._capture is not None

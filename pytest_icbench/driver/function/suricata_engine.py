@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Suricata as a process: its program, its files, its control socket."""
+"""Suricata's program, files, process and control socket."""
 
 from __future__ import annotations
 
@@ -18,16 +18,14 @@ from pytest_icbench.driver.switch.dpdk.dpdk_process import find_binary, query_ve
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
 
-#: As ``--icbench-binary`` has it.
+#: Its name in ``--icbench-binary``.
 NAME = "suricata"
-#: What the rules look for, a rule's place behind it.
+#: The text that rules match, followed by the rule's number.
 TEXT = "icbench rule "
 _LEAST_MAJOR = 7
-_REMEDY = (
-    "install Debian 13's package suricata (on Debian 12, unpack it with its libraries into a directory of its own)"
-)
+_REMEDY = "install Debian 13's package suricata (on Debian 12, unpack it with its libraries into a separate directory)"
 _START_S, _ANSWER_S = 60.0, 5.0
-#: Its threads add up their counters every 3 s, and its socket shows the sum once a second.
+#: Its threads sum their counters every 3 s, and its socket publishes the sum once per second.
 _SETTLED_S, _POLL_S = 10.0, 0.05
 _STARTED = "Engine started"
 #: The protocol of its control socket.
@@ -35,25 +33,25 @@ _PROTOCOL = "0.2"
 
 
 def rule_text(place: int) -> str:
-    """Returns what a rule looks for in the payload; none is part of another."""
+    """Returns the payload text that a rule matches. No text contains another."""
     return f"{TEXT}{place:05d}"
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Suricata as it is installed: below /usr, or as a tree of its own.
+    """An installed Suricata, below /usr or in a separate directory tree.
 
     Attributes:
         path: its binary.
-        loader: the dynamic loader of the tree, which has another libc than the host; None for the host's.
+        loader: dynamic loader of the tree, whose libc differs from the host's; None: the host's loader.
     """
 
     path: Path
     loader: Path | None
 
     @classmethod
-    def at(cls, path: Path) -> Self:
-        """Returns the program; a loader beside its libraries is its own, unless they are the system's."""
+    def locate(cls, path: Path) -> Self:
+        """Returns the program, with the loader in its tree if it is not the system's."""
         prefix = path.resolve().parent.parent
         loaders = [] if prefix == Path("/usr") else sorted(prefix.glob("lib/*-linux-gnu/ld-linux*.so.*"))
         return cls(path.resolve(), loaders[0] if loaders else None)
@@ -78,8 +76,8 @@ class Program:
 
     @classmethod
     def find(cls, session: HostSession) -> Self:
-        """Returns the user's, or that on PATH. Raises Unsupported with the remedy."""
-        return cls.at(find_binary(session, NAME, None, ["suricata"], _REMEDY))
+        """Returns the user's program or the one on PATH. Raises Unsupported with the remedy."""
+        return cls.locate(find_binary(session, NAME, None, ["suricata"], _REMEDY))
 
     @classmethod
     def version(cls, session: HostSession) -> str:
@@ -92,12 +90,10 @@ class Program:
 
 
 def configuration(capture: Mapping[str, Any]) -> str:
-    """Returns ``suricata.yaml``, with nothing of the host's in it. Pure.
-
-    JSON is YAML.
+    """Returns ``suricata.yaml``, as JSON, without settings of the host. Pure.
 
     Args:
-        capture: the settings with which it gets frames.
+        capture: the settings for receiving frames.
     """
     nothing = dict.fromkeys(("classification-file", "reference-config-file", "threshold-file"), "/dev/null")
     settings = {
@@ -119,7 +115,7 @@ def configuration(capture: Mapping[str, Any]) -> str:
 
 
 def rule_file(parts: Parts) -> str:
-    """Returns the rules: those that deny drop what they find, the others alert. Pure."""
+    """Returns the rules: denying rules drop matching frames, the others alert. Pure."""
     lines = (
         f"{'drop' if parts.denies(place) else 'alert'} udp any any -> any any"
         f' (msg:"rule {place}"; content:"{rule_text(place)}"; sid:{place + 1};)'
@@ -132,15 +128,20 @@ class Engine:
     """Suricata in a function's node.
 
     Args:
-        capture: the settings with which it gets frames.
-        how: the options that name this way.
+        capture: the settings for receiving frames.
+        options: the command-line options to these settings.
         rule_text: its rules, without the user's.
     """
 
     def __init__(
-        self, session: HostSession, spec: FunctionSpec, capture: Mapping[str, Any], how: Sequence[str], rule_text: str
+        self,
+        session: HostSession,
+        spec: FunctionSpec,
+        capture: Mapping[str, Any],
+        options: Sequence[str],
+        rule_text: str,
     ) -> None:
-        node, _, _ = spec.with_ports()
+        node, _, _ = spec.require_ports()
         self._spec = spec
         directory = spec.directory
         directory.mkdir()
@@ -150,17 +151,17 @@ class Engine:
         (directory / "suricata.rules").write_text(rule_text, encoding="utf-8")
         further = [word for item in spec.config.get("settings", ()) for word in ("--set", item)]
         argv = [
-            *("env", f"RUNTIME_DIRECTORY={directory}"),  # EAL's, where it is used
+            *("env", f"RUNTIME_DIRECTORY={directory}"),  # for EAL, if it is used
             *Program.find(session).argv,
             *("-c", str(directory / "suricata.yaml"), "-S", str(directory / "suricata.rules"), "-l", str(directory)),
-            *(*how, "--init-errors-fatal", "--set", f"unix-command.filename={self._socket}", *further),
+            *(*options, "--init-errors-fatal", "--set", f"unix-command.filename={self._socket}", *further),
         ]
         self.daemon = Daemon(spec.label, node.spawn(argv, cpus=[spec.cpu], log=spec.log))
         self.config: dict[str, Any] = {"yaml": settings, "rules": rule_text, "settings": further[1::2]}
         self._log = directory / "suricata.log"
 
     def await_started(self) -> None:
-        """Waits until its engine runs. Raises ProvisionError with its own words."""
+        """Waits until its engine runs. Raises ProvisionError with its messages."""
         log = self._log
         self.daemon.wait_until(
             lambda: log.exists() and _STARTED in log.read_text(encoding="utf-8", errors="replace"),
@@ -169,30 +170,30 @@ class Engine:
         )
 
     def settled(self, due: Callable[[], int]) -> dict[str, int]:
-        """Returns ``counted`` once it has seen so many frames, or a few seconds later."""
+        """Returns ``counted()`` once it has seen ``due()`` frames, or after a few seconds."""
         frames, deadline = due(), time.monotonic() + _SETTLED_S
         while (shown := self.counted())["seen"] < frames and time.monotonic() < deadline:
             time.sleep(_POLL_S)
         return shown
 
     def counted(self) -> dict[str, int]:
-        """Returns the frames that it has seen, lost ones among them, and those that it blocked; 0 until it tells."""
+        """Returns the frames that it has seen (with lost ones), blocked and lost; 0 before its first sum."""
         self.daemon.check()
         try:
             answer = query_socket(self._socket, "dump-counters")
         except (OSError, ValueError) as error:
             raise ProvisionError(
-                f"{self._spec.label} does not tell its counters: {error}{self.daemon.evidence()}"
+                f"{self._spec.label} does not report its counters: {error}{self.daemon.evidence()}"
             ) from None
-        told = answer["message"]
-        if not isinstance(told, dict):  # it says in words that they are not added up yet
+        message = answer["message"]
+        if not isinstance(message, dict):  # the counters are not summed yet
             return {"seen": 0, "blocked": 0, "dropped": 0}
-        dropped = told.get("capture", {}).get("kernel_drops", 0)
-        return {"seen": told["decoder"]["pkts"] + dropped, "blocked": told["ips"]["blocked"], "dropped": dropped}
+        dropped = message.get("capture", {}).get("kernel_drops", 0)
+        return {"seen": message["decoder"]["pkts"] + dropped, "blocked": message["ips"]["blocked"], "dropped": dropped}
 
 
 def query_socket(path: Path, command: str) -> dict[str, Any]:
-    """Returns the answer to a command of Suricata's control socket. Raises OSError; ValueError if it is none."""
+    """Returns the answer to a command at Suricata's control socket. Raises OSError or ValueError."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(_ANSWER_S)
         connection.connect(str(path))

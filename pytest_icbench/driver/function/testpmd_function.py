@@ -55,7 +55,7 @@ class TestpmdFunction(DpdkFunction):
         return _PART.fullmatch(function) is not None
 
     @classmethod
-    def readdresses(cls, function: str, hops: int) -> bool:  # noqa: ARG003 - as ``Function``
+    def changes_addresses(cls, function: str, hops: int) -> bool:  # noqa: ARG003 - as ``Function``
         return function in ("macswap", "tupleswap")
 
     @classmethod

@@ -13,9 +13,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pytest_icbench.driver.function.grammar import FCS_BYTES, FIRST_PORT, SOURCES, Parts, RouterFunction, pool_of
+from pytest_icbench.driver.function.grammar import FCS_BYTES, FIRST_PORT, SOURCES, Parts, RouterFunction, nat_address
 from pytest_icbench.driver.function.process_function import ProcessFunction
-from pytest_icbench.driver.function.protocol import VETH, Ends, FunctionSpec, SetRate
+from pytest_icbench.driver.function.protocol import VETH, Ends, FunctionSpec, RateLimit
 from pytest_icbench.driver.switch.common.daemon import Daemon
 from pytest_icbench.driver.switch.common.userspace_ports import MEMIF, wait_for_sockets
 from pytest_icbench.driver.switch.vpp import client as vpp_client
@@ -29,25 +29,25 @@ from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
 from pytest_icbench.model.switch_traits import Kind
 
 _START_S = 20.0
-#: After this time at the latest a process that was killed is known to be dead, in seconds.
+#: Seconds after which the end of a killed process is known.
 _DEATH_S = 0.2
 _ADMIN_UP, _INTERRUPT = 1, 2
 _RX_MODE = "sw_interface_set_default_rx_mode"
 #: The workload's own port.
 _OWN_PORT = 9
-#: Rules that VPP's API takes in a message, and sessions that its heap holds.
+#: Most rules in a message of VPP's API, and most sessions in its heap.
 _MOST_RULES, _MOST_SESSIONS = 10_000, 500_000
 _TOLERANCE = 0.02
-#: A policer's burst: so many seconds of its rate, and at least so many bytes, which a proof's frames need.
+#: A policer's burst in seconds of its rate, and its least size in bytes, enough for a proof.
 _BURST_S, _BURST_LEAST = 0.005, 16_000
 _POLICER = "icbench"
-#: How lines begin that make the NAT, and the line that unmakes it.
+#: Prefixes of the lines that set up the NAT, and the line that removes it.
 _NAT_LINES, _NAT_OFF = ("nat44 ", "set interface nat44 "), "nat44 plugin disable"
 _TWO_COLORS = "type 1r2c conform-action transmit exceed-action drop violate-action drop"
-#: Counters of frames whose session found no room, below /err.
+#: Counters of frames without room for their session, below /err.
 _FULL = r"^/err/nat44-ed-in2out-slowpath/(out of ports|maximum sessions exceeded)$"
-#: VPP's API has shared memory in /dev/shm. Where the node's is the host's, VPP gets one of its own; a container's own
-#: /dev without one leads to the function's directory, the first argument.
+#: VPP's API needs shared memory in /dev/shm. If the node has the host's, VPP gets a private one. In a container without
+#: it, /dev/shm becomes a link to the function's directory, the first argument.
 _NAMESPACE = """\
 shm=$1; shift
 if [ ! -e /dev/shm ]; then
@@ -60,7 +60,7 @@ exec "$@"
 
 
 def access_list(parts: Parts) -> list[dict[str, Any]]:
-    """Returns the rules of the access list as VPP's API has them: UDP ports, and behind them all else passes. Pure."""
+    """Returns the access list for VPP's API: rules for UDP ports, then a rule that permits the rest. Pure."""
 
     def rule(permit: bool, protocol: int, first: int, last: int) -> dict[str, Any]:
         everything = {"src_prefix": "0.0.0.0/0", "dst_prefix": "0.0.0.0/0"}
@@ -78,7 +78,7 @@ def _burst_bytes(pps: int, frame_bytes: float) -> int:
 
 
 def commands(parts: Parts, ends: Ends, inner: str, outer: str, frame_bytes: float) -> list[str]:
-    """Returns the lines of VPP's command line that make the function. Pure.
+    """Returns the lines of VPP's command line that set up the function. Pure.
 
     Args:
         inner, outer: names of VPP's interfaces.
@@ -94,11 +94,11 @@ def commands(parts: Parts, ends: Ends, inner: str, outer: str, frame_bytes: floa
     lines.append(f"ip route add {SOURCES} via {ends.leader.ip} {inner}")
     if parts.nat:
         limit = f" sessions {parts.sessions}" if parts.sessions else ""
-        pool = pool_of(ends).ip
+        pool = nat_address(ends).ip
         lines += [
             f"nat44 plugin enable{limit}",
             f"nat44 add address {pool}",
-            # It gives out no port below 1024, and side b's sockets hear side a's own port alone.
+            # It uses no port below 1024, and side b's sockets accept only side a's own port.
             f"nat44 add static mapping udp local {ends.leader.ip} {_OWN_PORT} external {pool} {_OWN_PORT}",
             f"set interface nat44 in {inner} out {outer}",
         ]
@@ -118,7 +118,7 @@ class VppFunction(RouterFunction, ProcessFunction):
     name = "vpp"
     word = "vpp"
     ports = (VETH, MEMIF)
-    polls = True  # its thread waits for frames, but it does all the work: it takes a CPU
+    polls = True  # its thread waits for frames, but does all the work
     help = (
         "parts joined by +, each once: route, nat, tableN with it (sessions, 1k to 500k), aclN (rules, to 10000) with"
         " denyP (percent), policeN (frames/s, 5k to 10M); with vpp among them also over veth"
@@ -140,33 +140,33 @@ class VppFunction(RouterFunction, ProcessFunction):
         return parts.rules <= _MOST_RULES and parts.sessions <= _MOST_SESSIONS
 
     @classmethod
-    def ports_of(cls, function: str) -> tuple[str, ...]:
+    def usable_ports(cls, function: str) -> tuple[str, ...]:
         return cls.ports if cls.word in function.split("+") else (MEMIF,)
 
     @classmethod
-    def set_rate(cls, function: str, frame_bytes: float) -> SetRate | None:
+    def rate_limit(cls, function: str, frame_bytes: float) -> RateLimit | None:
         pps = cls.parse_own(function).police_pps
         burst = int(_burst_bytes(pps, frame_bytes) / (frame_bytes - FCS_BYTES))
-        return SetRate(pps, _TOLERANCE, burst) if pps else None
+        return RateLimit(pps, _TOLERANCE, burst) if pps else None
 
     @classmethod
     def directories(cls, session: HostSession) -> Sequence[Path]:
         return (program.find_program(session).resolve().parent.parent,)
 
     def probe(self, session: HostSession, function: str) -> FunctionFacts:  # noqa: ARG002 - as ``Function``
-        """Returns the version of VPP. Raises Unsupported without it, or without its Python binding."""
+        """Returns the version of VPP. Raises Unsupported without VPP or its Python binding."""
         return FunctionFacts(self.name, f"VPP {program.read_version(program.find_program(session))}")
 
     def start(self, session: HostSession, spec: FunctionSpec) -> None:
-        """Starts VPP in the node, makes its interfaces and the function. Raises ProvisionError with VPP's words."""
-        node, inner, outer = spec.with_ports()
+        """Starts VPP in the node and sets up interfaces and function. Raises ProvisionError with VPP's message."""
+        node, inner, outer = spec.require_ports()
         parts = self.parse_own(spec.function)
         if parts.police_pps and len(set(spec.sizes)) != 1:
-            raise Unsupported("VPP's policer counts bytes: take one packet size with it, not a mix")
+            raise Unsupported("VPP's policer counts bytes: choose one packet size, not a mix")
         self._spec = spec
-        files = VppFiles.prepare(spec.directory)
+        files = VppFiles(spec.directory)
         if isinstance(inner, Veth):
-            # Its AF_PACKET takes frames as they are in memory, with the checksum that a sender leaves to its device.
+            # AF_PACKET receives frames as they are in memory, also without a checksum that is left to the device.
             offloads.apply(session, spec.sides, {"checksum": "false"})
         port = interfaces.AF_PACKET if isinstance(inner, Veth) else MEMIF
         wanted = (("nat", parts.nat), ("acl", parts.rules), ("policer", parts.police_pps))
@@ -197,9 +197,9 @@ class VppFunction(RouterFunction, ProcessFunction):
     def _set_up(
         self, client: vpp_client.VppClient, spec: FunctionSpec, parts: Parts, ports: Sequence[Endpoint]
     ) -> list[str]:
-        """Makes interfaces and function; returns the lines of the command line that did."""
-        # By itself, a memif is polled from each connection on. It has to be where no switch is at its other end but
-        # the processes of each launch: VPP 26.06 is not woken by the second of them.
+        """Sets up interfaces and function; returns the lines of the command line."""
+        # A memif is polled by default. That is necessary without a switch at its other end, where the processes of each
+        # launch connect: VPP 26.06 is not woken by the second connection.
         if client.knows(_RX_MODE) and not any(port.serves for port in ports):
             client.call(_RX_MODE, mode=_INTERRUPT)
         inner = _interface(client, ports[0], 1, spec.ends.inner.mac)
@@ -232,14 +232,14 @@ class VppFunction(RouterFunction, ProcessFunction):
         return spec, self._client
 
     def forget(self) -> None:
-        """Makes the NAT anew: VPP's command that clears its sessions loses its static mappings, too."""
+        """Sets up the NAT again, because VPP's command that clears its sessions also loses its static mappings."""
         _, client = self._live()
         lines = [line for line in self.facts().config["commands"] if line.startswith(_NAT_LINES)]
         for line in (_NAT_OFF, *lines) if lines else ():
             client.command(line)
 
     def counters(self) -> FunctionCounters:
-        """Returns what its interfaces carried, and what its rules, its policer and its table dropped."""
+        """Returns the frames on its interfaces and the drops of its rules, policer and table."""
         spec, client = self._live()
         parts = self.parse_own(spec.function)
         inner, outer = self._indexes
@@ -266,7 +266,7 @@ class VppFunction(RouterFunction, ProcessFunction):
             )
 
     def stop(self) -> None:
-        """Ends VPP; what it made ends with it."""
+        """Ends VPP with its interfaces."""
         client, self._client = self._client, None
         super().stop()
         if client is not None:
@@ -274,7 +274,7 @@ class VppFunction(RouterFunction, ProcessFunction):
 
 
 def _interface(client: vpp_client.VppClient, port: Endpoint, number: int, mac: str) -> int:
-    """Makes an interface of VPP; returns its index. Raises ProvisionError."""
+    """Creates an interface of VPP; returns its index. Raises ProvisionError."""
     if isinstance(port, Veth):
         needed = "its functions over veth take: build it with the plugin, or measure over memif"
         plugin = interfaces.PLUGINS[interfaces.AF_PACKET]

@@ -45,7 +45,7 @@ GREATEST = {False: ("cpu.shares", "262144"), True: ("cpu.weight", "10000")}
 
 
 class SessionGroup:
-    """A session's group in every hierarchy; ``SessionGroup.of(session)`` returns it.
+    """A session's group in every hierarchy; ``SessionGroup.get(session)`` returns it.
 
     The first call journals it. It is removed with the session, its members are removed by their nodes.
     """
@@ -67,7 +67,7 @@ class SessionGroup:
         session.journal.record("cgroup", name=self.name)
 
     @classmethod
-    def of(cls, session: HostSession) -> SessionGroup:
+    def get(cls, session: HostSession) -> SessionGroup:
         """Returns the session's group, made at the first call."""
         group = cls._known.get(session)
         if group is None:
@@ -264,15 +264,10 @@ def _set_frozen(layout: Layout, root: Root, group: str, frozen: bool, timeout_s:
     deadline = time.monotonic() + timeout_s
     while True:
         try:
-            if hierarchy.unified:
-                (path / "cgroup.freeze").write_text("1" if frozen else "0", encoding="ascii")
-                state = (path / "cgroup.events").read_text(encoding="ascii")
-                reached = f"frozen {int(frozen)}" in state.splitlines()
-            else:
-                # Written in each round: v1 does not continue to freeze after a task has escaped.
-                target = "FROZEN" if frozen else "THAWED"
-                (path / "freezer.state").write_text(target, encoding="ascii")
-                reached = (path / "freezer.state").read_text(encoding="ascii").strip() == target
+            # Written in each round: v1 does not continue to freeze after a task has escaped.
+            target = _write_freezer(hierarchy, path, frozen)
+            state = (path / ("cgroup.events" if hierarchy.unified else "freezer.state")).read_text(encoding="ascii")
+            reached = target in state.splitlines()
         except OSError as error:
             if error.errno in (errno.ENOENT, errno.ENODEV):  # liblxc has removed it meanwhile
                 return not frozen
@@ -282,6 +277,16 @@ def _set_frozen(layout: Layout, root: Root, group: str, frozen: bool, timeout_s:
         time.sleep(_POLL_S)
 
 
+def _write_freezer(hierarchy: Hierarchy, path: Path, frozen: bool) -> str:
+    """Freezes or thaws a group; returns the line that its state then has. Raises OSError."""
+    if hierarchy.unified:
+        (path / "cgroup.freeze").write_text(str(int(frozen)), encoding="ascii")
+        return f"frozen {int(frozen)}"
+    target = "FROZEN" if frozen else "THAWED"
+    (path / "freezer.state").write_text(target, encoding="ascii")
+    return target
+
+
 def thaw_group(layout: Layout, root: Root, group: str) -> None:
     """Thaws a group and all groups below it, so that their processes can end. Missing groups are ignored."""
     hierarchy = layout.freezing()
@@ -289,8 +294,7 @@ def thaw_group(layout: Layout, root: Root, group: str) -> None:
         return
     for path in _subtree(root.path(hierarchy.path(group))):
         with suppress(OSError):
-            name, text = ("cgroup.freeze", "0") if hierarchy.unified else ("freezer.state", "THAWED")
-            (path / name).write_text(text, encoding="ascii")
+            _write_freezer(hierarchy, path, False)
 
 
 def _pids(path: Path) -> set[int]:

@@ -75,7 +75,7 @@ class Device:
     minor: int
 
     @classmethod
-    def at(cls, path: Path) -> Device:
+    def read(cls, path: Path) -> Device:
         """Returns the device at a path. Raises ProvisionError if there is none."""
         try:
             status = path.stat()
@@ -267,9 +267,9 @@ class ContainerNode:
         for directory in (*spec.sockets, *spec.directories):
             make_mount_point(frame.path, directory)
         barred = () if spec.hugepages else tuple(sizes_kib(session.root))
-        access = HostAccess(frame, [Device.at(path) for path in spec.devices], barred)
+        access = HostAccess(frame, [Device.read(path) for path in spec.devices], barred)
         self.path.mkdir(exist_ok=True)
-        self.group = SessionGroup.of(session)
+        self.group = SessionGroup.get(session)
         self._entry = self.record()
         _started[spec.name] = self
         try:

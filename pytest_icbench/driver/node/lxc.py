@@ -299,12 +299,10 @@ class LxcNode(ContainerNode):
         load()
         if os.geteuid() != 0:
             raise Unsupported("LXC containers need root: run pytest as root")
-        layout = Layout.read(session.root)
-        missing = [name for name in ("cpuset",) if layout.holding(name) is None]
-        if missing:
+        if Layout.read(session.root).holding("cpuset") is None:
             raise Unsupported(
-                f"LXC containers need the cgroup controller {missing[0]} below /sys/fs/cgroup: mount it,"
-                " or use --icbench-node netns"
+                "LXC containers need the cgroup controller cpuset below /sys/fs/cgroup: mount it, or use --icbench-node"
+                " netns"
             )
 
     @staticmethod

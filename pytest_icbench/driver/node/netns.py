@@ -38,7 +38,7 @@ class NetnsNode:
 
     @staticmethod
     def findings() -> tuple[Finding, ...]:
-        """There are none, as only the kernel is needed."""
+        """Returns none, because only the kernel is needed."""
         return ()
 
     @staticmethod
@@ -59,7 +59,7 @@ class NetnsNode:
         for path in (*spec.sockets, *spec.devices):
             if not path.exists():
                 raise ProvisionError(f"node {spec.name} needs {path}, which does not exist")
-        self._group = SessionGroup.of(session)
+        self._group = SessionGroup.get(session)
         self._netns = self._open()
         try:
             self._group.create(spec.name)

@@ -39,7 +39,7 @@ def precede(session: HostSession) -> list[str]:
     Everything is journaled. Returns a message if it is not possible.
     """
     try:
-        groups = SessionGroup.of(session)
+        groups = SessionGroup.get(session)
         hierarchy = groups.layout.holding("cpu")
         if hierarchy is None:
             raise ProvisionError(_NO_CONTROLLER)

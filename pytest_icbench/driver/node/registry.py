@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pytest_icbench.driver.node.engine.docker import DockerNode
-from pytest_icbench.driver.node.engine.podman import PodmanNode
+from pytest_icbench.driver.node.docker import DockerNode
 from pytest_icbench.driver.node.lxc import LxcNode
 from pytest_icbench.driver.node.netns import NetnsNode
 from pytest_icbench.driver.node.oci import OciNode
+from pytest_icbench.driver.node.podman import PodmanNode
 from pytest_icbench.driver.node.protocol import Node
 from pytest_icbench.driver.third_party import index_by_name
 from pytest_icbench.errors import UsageError

@@ -185,7 +185,7 @@ def _add_way(place: ResolvedEndpoint, peer: ResolvedEndpoint, raw: bool) -> Reso
     return ResolvedEndpoint(place.existing, place.target, place.address, place.interface, way=route)
 
 
-class Attach(kernel.KernelSwitch):
+class AttachedPath(kernel.KernelSwitch):
     """Any path between running containers: bridges, routers, a virtual switch with its sockets, a card."""
 
     name = ATTACH

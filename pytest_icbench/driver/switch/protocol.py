@@ -138,9 +138,9 @@ class Switch(SwitchTraits, Protocol):
 
         Raises Unsupported if the switch cannot use that number of cores.
         """
-        return self.needs_of_queues(pairs, cores, 1, jumbo=jumbo)
+        return self.needs_with_queues(pairs, cores, 1, jumbo=jumbo)
 
-    def needs_of_queues(self, pairs: int, cores: int, queues: int, *, jumbo: bool = False) -> Needs:
+    def needs_with_queues(self, pairs: int, cores: int, queues: int, *, jumbo: bool = False) -> Needs:
         """Returns ``needs`` for several queue pairs per port; a driver with ``queue_ports`` overrides it."""
         return self.needs(pairs, cores, jumbo=jumbo)
 

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from pytest_icbench.driver.switch.attach import Attach
+from pytest_icbench.driver.switch.attach import AttachedPath
 from pytest_icbench.driver.switch.dpdk.basicfwd import BasicFwd
-from pytest_icbench.driver.switch.dpdk.direct import Direct
+from pytest_icbench.driver.switch.dpdk.direct import DirectLink
 from pytest_icbench.driver.switch.dpdk.testpmd import TestPmd
-from pytest_icbench.driver.switch.forwarder.forward import Forward
-from pytest_icbench.driver.switch.forwarder.forward_raw import ForwardRaw
+from pytest_icbench.driver.switch.forwarder.forward import ForwardSwitch
+from pytest_icbench.driver.switch.forwarder.forward_raw import ForwardRawSwitch
 from pytest_icbench.driver.switch.kernel.ipvlan import Ipvlan
 from pytest_icbench.driver.switch.kernel.linux_bridge import LinuxBridge
 from pytest_icbench.driver.switch.kernel.macvlan import Macvlan
@@ -31,15 +31,15 @@ def builtin_switches() -> dict[str, type[Switch]]:
     drivers: tuple[type[Switch], ...] = (
         VethLink,
         LinuxBridge,
-        Direct,
+        DirectLink,
         BasicFwd,
         TestPmd,
         OpenVSwitch,
         Vpp,
         Snabb,
         Sriov,
-        Forward,
-        ForwardRaw,
+        ForwardSwitch,
+        ForwardRawSwitch,
         Macvlan,
         Ipvlan,
         Netkit,
@@ -48,6 +48,6 @@ def builtin_switches() -> dict[str, type[Switch]]:
         Route,
         Vxlan,
         OvsKernel,
-        Attach,
+        AttachedPath,
     )
     return {driver.name: driver for driver in drivers}

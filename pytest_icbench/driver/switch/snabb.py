@@ -156,8 +156,9 @@ def _links(indexes: Sequence[int], mode: str) -> list[tuple[int, str, str]]:
 def _version(session: HostSession, binary: Path) -> str:
     """Returns the version that ``snabb --version`` shows. Raises as ``query_version`` does."""
     with tempfile.TemporaryDirectory(prefix="icbench-") as directory:  # for its shared memory
-        argv = ["env", f"SNABB_SHM_ROOT={directory}", binary, "--version"]
-        return dpdk_process.query_version(session, "snabb", binary, argv, r"\A\S+ (.*)\n(?s:.*)Snabb")[1]
+        env = {"SNABB_SHM_ROOT": directory}
+        pattern = r"\A\S+ (.*)\n(?s:.*)Snabb"
+        return dpdk_process.query_version(session, "snabb", binary, [binary, "--version"], pattern, env)[1]
 
 
 def _default_hugepage_kib(session: HostSession) -> int:

@@ -29,12 +29,12 @@ from pytest_icbench.model.traffic import MAX_FRAME_BYTES
 from pytest_icbench.model.uplink import Uplink
 
 _OPTION = "--icbench-pf"
-#: VFIO's container, which every group is put into.
+#: VFIO's container, to which every group belongs.
 _VFIO_CONTAINER = Path("/dev/vfio/vfio")
 VF = "vf"
 _LINK_UP_S = 10.0
 _TRIES = 3
-#: VLAN of the first set of ports that see each other; the others follow.
+#: VLAN of the first segment; the others follow.
 _FIRST_VLAN = 100
 
 
@@ -47,7 +47,7 @@ class Card:
 
 
 def find_card(session: HostSession) -> Card:
-    """Returns the PF that the user named. Raises Unsupported if there is none, or it has no VFs or no interface."""
+    """Returns the user's PF. Raises Unsupported if it does not exist, or lacks VFs or an interface."""
     root = session.root
     if session.pf is None:
         raise Unsupported(f"sriov needs a card: name its PF by {_OPTION}, {_describe_cards(root)}")
@@ -85,7 +85,7 @@ def _describe_cards(root: Root) -> str:
 
 
 def check_vfio(root: Root) -> None:
-    """Raises Unsupported where no function can be given to a container."""
+    """Raises Unsupported if this host cannot give functions to containers."""
     if not pci.has_iommu(root):
         words = " ".join(facts.iommu_parameters(root))
         raise Unsupported(
@@ -101,7 +101,7 @@ def check_vfio(root: Root) -> None:
 
 
 def find_vf_driver(root: Root, card: str) -> str:
-    """Returns the module that drives a card's VFs. Raises Unsupported if this kernel has none."""
+    """Returns the kernel module for a card's VFs. Raises Unsupported if there is none."""
     vendor = (root.read_int(pci.path(card, "vendor")) or 0) & 0xFFFFFFFF
     text = root.read(pci.path(card, "sriov_vf_device")) or "0"
     device = int(text, 16)
@@ -116,12 +116,12 @@ def find_vf_driver(root: Root, card: str) -> str:
 
 
 def choose_vfs(root: Root, pf: Card, count: int) -> list[int]:
-    """Returns the indexes of all unused VFs; empty if the card has no VFs and they may be made.
+    """Returns the indexes of all unused VFs; empty if the card has no VFs and they may be created.
 
     Args:
         count: number of ports.
 
-    Raises Unsupported if there are too few of either kind, or making them would take a network from the host.
+    Raises Unsupported if there are too few, or if creating VFs would interrupt a network of the host.
     """
     total = pci.total_vfs(root, pf.pci) or 0
     if count > total:
@@ -183,10 +183,7 @@ def _describe_use(pf: Card, state: str, count: int) -> str:
 
 
 def is_idle(root: Root, function: str) -> bool:
-    """Whether a VF can be taken: without a driver, given to VFIO but to no process, or with an interface that is down.
-
-    An interface in another network namespace is in use.
-    """
+    """Whether a VF is unused: without a driver, with VFIO but no process, or with an interface that is down here."""
     driver = pci.driver(root, function)
     if driver is None:
         return True
@@ -197,11 +194,11 @@ def is_idle(root: Root, function: str) -> bool:
 
 
 def _is_free(root: Root, group: str) -> bool:
-    """Whether no process has a VFIO group open: only one at a time can."""
+    """Whether no process has a VFIO group open, which only one process can have."""
     try:
         os.close(os.open(root.path(f"/dev/vfio/{group}"), os.O_RDWR | os.O_CLOEXEC))
     except PermissionError:
-        return True  # it is a plan, for a run with root
+        return True  # without root this is only a plan
     except OSError:
         return False
     return True
@@ -214,7 +211,7 @@ def _is_quiet(root: Root, name: str) -> bool:
 
 
 def vfio_devices(root: Root, function: str) -> list[Path]:
-    """Returns the device nodes that give a process a function: VFIO's container, and the function's group.
+    """Returns the device nodes of a function for VFIO: the container and the function's group.
 
     Raises ProvisionError if the group has other functions too.
     """
@@ -222,9 +219,9 @@ def vfio_devices(root: Root, function: str) -> list[Path]:
     others = [other for other in pci.group_members(root, group or "") if other != function]
     if group is None or others:
         raise ProvisionError(
-            f"the PCI function {function} has no IOMMU group of its own"
+            f"the PCI function {function} has no separate IOMMU group"
             + (f" but shares {group} with {', '.join(others)}" if others else "")
-            + ": the slot's bridge does not keep its functions apart (ACS), use another slot"
+            + ": the slot's bridge does not isolate its functions (ACS); use another slot"
         )
     return [_VFIO_CONTAINER, Path("/dev/vfio", group)]
 
@@ -241,13 +238,13 @@ class Sriov(Switch):
     default_cores = 0
     scalable = False
     learns = False
-    # The card knows its functions' addresses, and sends frames for other addresses out of its port.
+    # The card knows its functions' addresses and sends other frames to its port.
     broadcast = "all"
     unknown_unicast = "none"
     filters = True
     max_frame_bytes = MAX_FRAME_BYTES
     max_pairs = None
-    # Frames for an address that no function has leave by the card's port.
+    # Frames for unknown addresses leave by the card's port.
     uplinks = ("kernel",)
     segments = True
 
@@ -262,7 +259,7 @@ class Sriov(Switch):
 
     @classmethod
     def port_apis(cls, port: str) -> tuple[str, ...]:
-        """Returns the techniques of a port kind: a function has VFIO for DPDK, or the kernel's driver for others."""
+        """Returns DPDK for VFIO, and sockets and DPDK's drivers of interfaces for the kernel's driver."""
         return ("dpdk",) if port == VFIO else (*SOCKET_APIS, *NETDEV_APIS)
 
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
@@ -271,7 +268,7 @@ class Sriov(Switch):
         return SwitchFacts(version=ethtool.driver_version(card.interface) if session.root.live else None)
 
     def probe_api(self, session: HostSession, api: str) -> None:
-        """Raises Unsupported without an IOMMU and VFIO for DPDK, or without the VFs' driver for the others."""
+        """Raises Unsupported without IOMMU and VFIO for DPDK, or without the VFs' driver for other techniques."""
         if api == "dpdk":
             check_vfio(session.root)
         else:
@@ -286,7 +283,7 @@ class Sriov(Switch):
         return Needs()
 
     def devices(self, session: HostSession, spec: SwitchSpec, addresses: Sequence[Address]) -> Sequence[Sequence[Path]]:
-        """Makes a VF with its driver for each address; returns the device nodes of each one's group, for DPDK.
+        """Creates a VF with its driver for each address; returns the device nodes of their groups for DPDK.
 
         Raises ProvisionError.
         """
@@ -298,13 +295,13 @@ class Sriov(Switch):
             _check_uplink(spec.uplink, card.interface)
             existing = choose_vfs(root, card, len(addresses))
             self._driver = self._load_driver(changes, card.pci)
-        except Unsupported as error:  # the card has changed since the case was planned
+        except Unsupported as error:  # the card has changed since the plan
             raise ProvisionError(str(error)) from None
         vf.bring_up(changes, card.interface)
         self._raise_mtu(changes, spec.mtu)
         if not existing:
-            with suppress(Unsupported, ProvisionError):  # the kernel has no driver for them
-                # Also for DPDK: udev loads the VFs' driver as soon as there are VFs, though it may not bind them.
+            with suppress(Unsupported, ProvisionError):  # the kernel has no driver
+                # Also for DPDK, because udev loads the VFs' driver as soon as VFs exist.
                 modules.expect(changes, [find_vf_driver(root, card.pci)])
             pci.create_vfs(changes, card.pci, len(addresses))
         functions = pci.virtual_functions(root, card.pci)
@@ -312,10 +309,10 @@ class Sriov(Switch):
         names += [None] * (len(addresses) - len(names))  # ports of network functions
         try:
             self._indexes = assign_vfs(root, card, names, existing or range(len(functions)))
-        except Unsupported as error:  # VFs that were just made have names only now
+        except Unsupported as error:  # new VFs have names only now
             raise ProvisionError(str(error)) from None
         self._functions = [functions[index] for index in self._indexes]
-        # Without a carrier most cards' VFs have none either, whatever their switch could do.
+        # Without a carrier most cards' VFs have none either.
         carrier = vf.await_carrier(card.interface)
         taken = [
             self._set_up(changes, index, function, address, carrier)
@@ -343,7 +340,7 @@ class Sriov(Switch):
         return devices
 
     def _load_driver(self, changes: Changes, card: str) -> str:
-        """Loads what a port kind needs; returns the name of the VFs' driver."""
+        """Loads the modules for the port kind; returns the name of the VFs' driver."""
         if self._port == VFIO:
             check_vfio(changes.root)
             names = ["vfio_iommu_type1", "vfio-pci"]
@@ -353,7 +350,7 @@ class Sriov(Switch):
         return next(iter(modules.pci_drivers(changes.root, names[-1])), names[-1])
 
     def _raise_mtu(self, changes: Changes, mtu: int) -> None:
-        """Sets a larger MTU of the PF: many cards carry no larger frame for a VF. Raises ProvisionError."""
+        """Raises the PF's MTU, which limits the VFs' frames on many cards. Raises ProvisionError."""
         name = f"/sys/class/net/{self._interface}/mtu"
         before = changes.root.read_int(name) or 0
         if before >= mtu:
@@ -367,11 +364,11 @@ class Sriov(Switch):
             ) from None
 
     def _set_up(self, changes: Changes, index: int, function: str, address: Address, carrier: bool) -> vf.Settings:
-        """Gives a VF its settings, then its driver, which reads them once. Both are undone in the same order."""
-        for name in pci.interfaces(changes.root, function):  # an interface that was there before
+        """Configures a VF, then binds its driver, which reads the settings once."""
+        for name in pci.interfaces(changes.root, function):  # a previous interface
             vf.remember_interface(changes, function, name)
         pci.bind(changes, function, None)
-        # Replayed frames carry other source addresses, so there is no spoof check; promiscuous mode needs trust.
+        # Replayed frames have other source addresses, so the spoof check is off. Promiscuous mode needs trust.
         requested = vf.Settings(address.mac, False, True, None if carrier else vf.LINK_ENABLED)
         taken = vf.configure(changes, self._interface, index, requested)
         if not carrier and taken.link_state is None:
@@ -383,7 +380,7 @@ class Sriov(Switch):
         return taken
 
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
-        """Gives each node its VF: DPDK finds it by its address, an interface is moved into the node.
+        """Gives each node its VF: its address for DPDK, or its interface, which is moved into the node.
 
         Raises ProvisionError.
         """
@@ -412,13 +409,13 @@ class Sriov(Switch):
             except ProvisionError:
                 if not left or name in pci.interfaces(session.root, function):
                     raise
-                continue  # udev has renamed it meanwhile
+                continue  # udev has renamed it
             break
         links.set_mtu(attachment.interface, mtu, attachment.node.netns)
         links.set_up(attachment.interface, attachment.node.netns)
 
     def check(self) -> None:
-        """Raises ProvisionError if a VF has gone or has another driver."""
+        """Raises ProvisionError if a VF does not exist or has another driver."""
         assert self._changes is not None
         for function in self._functions:
             driver = pci.driver(self._changes.root, function)
@@ -430,7 +427,7 @@ class Sriov(Switch):
                 )
 
     def counters(self) -> list[PortCounters] | None:
-        """Returns the counters of the nodes' interfaces; for DPDK those of the PF's driver, None if that has none."""
+        """Returns the counters of the nodes' interfaces, for DPDK those of the PF's driver; None if it has none."""
         if self._port == VF:
             return kernel.endpoint_counters(self._attached)
         statistics = vf.statistics(self._interface)
@@ -440,7 +437,7 @@ class Sriov(Switch):
         return [kernel.port_counters(index, counted, at_endpoint=True) for index, counted in enumerate(vf_counters)]
 
     def stop(self) -> None:
-        """Gives the card back as it was. Raises ProvisionError with what could not be."""
+        """Restores the card. Raises ProvisionError with whatever could not be restored."""
         self._attached.clear()
         self._functions.clear()
         if self._changes is not None:
@@ -448,7 +445,7 @@ class Sriov(Switch):
 
 
 def _common_settings(settings: vf.Settings) -> dict[str, object]:
-    """Returns the settings of all VFs as a result keeps them."""
+    """Returns the common settings of all VFs for results."""
     return {key: value for key, value in asdict(settings).items() if key != "vlan"} | {"mac": "of each endpoint"}
 
 

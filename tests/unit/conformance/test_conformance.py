@@ -70,7 +70,7 @@ def shortened(found: Frames) -> None:
         (lambda found: found[1].clear(), "3 of 3 frames from endpoint 0 never arrived at endpoint 1, sent 4 times"),
     ],
 )
-def test_what_is_wrong_is_said(wrong: Callable[[Frames], None], said: str) -> None:
+def test_a_wrong_delivery_fails_with_its_kind(wrong: Callable[[Frames], None], said: str) -> None:
     with pytest.raises(AssertionError, match=said):
         send(wrong)
 
@@ -100,7 +100,7 @@ def test_a_frame_lost_once_is_sent_again() -> None:
     assert over(loses_first).deliver({0: [(frame, {1}) for frame in sent]})[1] == sent
 
 
-def test_order_within_a_flow() -> None:
+def test_a_swap_within_a_flow_fails() -> None:
     frames = t.flow_frames(A, B, (64, 1280), 10)
     assert [len(frame) + 4 for frame in frames] == [64, 1280] * 5
     assert len(set(frames)) == 10
@@ -109,7 +109,7 @@ def test_order_within_a_flow() -> None:
     def swaps(found: Frames) -> None:
         found[1][3], found[1][4] = found[1][4], found[1][3]
 
-    with pytest.raises(AssertionError, match="got frame 3 of a flow behind frame 4"):
+    with pytest.raises(AssertionError, match="got frame 3 of a flow after frame 4"):
         over(swaps).deliver_in_order({0: frames})
     with pytest.raises(AssertionError, match=r"endpoint 3 got a frame that was for \[1\]"):
         over(lambda found: found[3].append(found[1][0])).deliver_in_order({0: frames})
@@ -126,7 +126,7 @@ def test_endpoints_are_introduced_once() -> None:
     assert cable.exchanges == 2
 
 
-def test_reach() -> None:
+def test_frames_reach_all_the_peer_or_none() -> None:
     traffic = over()
     assert traffic.reached(2, "all") == {0, 1, 3}
     assert traffic.reached(2, "peer") == {3}

@@ -215,14 +215,14 @@ def txt(count: str) -> str:
 
 
 @pytest.mark.parametrize("answer", ["", "HTTP/1.1 400 Bad Request", A_RECORD[:-1] + "\x36", "\0\x08" + A_RECORD[2:]])
-def test_what_is_no_dnsmasq_is_told(answer: str) -> None:
+def test_another_server_than_dnsmasq_is_refused(answer: str) -> None:
     with pytest.raises(ProofFailed, match=r"at port 5300 answered the query for a.test with .*192.0.2.53"):
         application("dns").prepare(answers(answer))
     with pytest.raises(ProofFailed, match=r"answered the query for hits.bind with .*: it is not dnsmasq"):
         application("dns").count_served(answers(answer))
 
 
-def test_an_error_of_iperf3_is_told() -> None:
+def test_an_error_of_iperf3_is_in_the_message() -> None:
     with pytest.raises(ProofFailed, match="unable to connect to server"):
         application("iperf3").parse('{"end": {}, "error": "unable to connect to server: Connection refused"}', 0)
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
+from pytest_icbench.driver.node import docker
 from pytest_icbench.driver.node.container import Device
-from pytest_icbench.driver.node.engine import docker
-from pytest_icbench.driver.node.engine.engine_node import Engine, EngineNode, container_options
-from pytest_icbench.driver.node.engine.podman import PodmanNode
+from pytest_icbench.driver.node.engine_node import Engine, EngineNode, container_options
+from pytest_icbench.driver.node.podman import PodmanNode
 from pytest_icbench.driver.node.protocol import NodeSpec
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.root import Root
@@ -43,7 +43,7 @@ def test_a_container_has_its_cpus_no_network_and_no_capability_of_its_own() -> N
 
 def test_sockets_are_bound_for_writing_programs_for_reading_and_devices_given() -> None:
     device = Path("/dev/full")
-    words = options(NodeSpec("n", [0], sockets=[Path("/run/s")], devices=[device]), devices=[Device.at(device)])
+    words = options(NodeSpec("n", [0], sockets=[Path("/run/s")], devices=[device]), devices=[Device.read(device)])
     assert values(words, "--volume") == ["/usr:/usr:ro", "/run/s:/run/s:rw"]
     assert values(words, "--device") == ["/dev/full:/dev/full:rw"]
 
@@ -64,7 +64,7 @@ def test_a_complaint_is_one_line_without_the_options_of_the_call(tmp_path: Path)
 
 
 def test_a_call_that_hangs_is_ended_with_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pytest_icbench.driver.node.engine.engine_node.TIMEOUT_S", 0.3)
+    monkeypatch.setattr("pytest_icbench.driver.node.engine_node.TIMEOUT_S", 0.3)
     engine = Engine(program(tmp_path, "docker", "exec sleep 60"), ("--host", "x"))
     with pytest.raises(ProvisionError, match=r"docker start` has not ended within 0\.3 s and was killed$"):
         engine.call("start", "n")

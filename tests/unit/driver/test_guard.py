@@ -115,7 +115,7 @@ def test_errors_of_this_package_and_ctrl_c_are_the_driver_s_to_raise(error: Base
         *(("assignment", [1]), ("assignment", {"0": 1})),
     ],
 )
-def test_a_wrong_result_is_told(method: str, value: object) -> None:
+def test_a_wrong_result_is_an_error(method: str, value: object) -> None:
     with pytest.raises(DriverFault, match=rf"^switch 'foo': {method}\(\) returned .*: it has to be ") as caught:
         getattr(switch(**{method: returning(value)}), method)(None, None, ["a", "b"])
     assert str(caught.value).isprintable()
@@ -149,7 +149,7 @@ def test_other_attributes_are_the_driver_s() -> None:
     assert guarded_switch.daemon == 8
 
 
-def test_a_node(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_faulty_node_is_named_with_its_method(monkeypatch: pytest.MonkeyPatch) -> None:
     def box(**methods: Any) -> type[NetnsNode]:
         return type("Box", (NetnsNode,), {"kind": "box", **methods})
 
@@ -171,7 +171,7 @@ def test_a_node(monkeypatch: pytest.MonkeyPatch) -> None:
     "method",
     ["serve", "drive", "parse", "prepare", "count_served", "read_server_count", "read_relayed_count", "tolerance"],
 )
-def test_an_application(monkeypatch: pytest.MonkeyPatch, method: str) -> None:
+def test_a_faulty_application_is_named_with_its_method(monkeypatch: pytest.MonkeyPatch, method: str) -> None:
     def made(function: Any) -> Any:
         broken = type("Broken", (Redis,), {method: function})
         monkeypatch.setitem(application_registry._known, "redis", broken)

@@ -48,7 +48,7 @@ def test_sockets_are_bound_for_writing_and_programs_for_reading() -> None:
 
 def test_all_devices_are_barred_but_those_given() -> None:
     device = Path("/dev/full")
-    data = config(NodeSpec("n", [0], devices=[device]), devices=[Device.at(device)])
+    data = config(NodeSpec("n", [0], devices=[device]), devices=[Device.read(device)])
     rules = data["linux"]["resources"]["devices"]
     assert rules[0] == {"allow": False, "access": "rwm"}
     assert rules[-1] == {"allow": True, "type": "c", "major": 1, "minor": 7, "access": "rw"}

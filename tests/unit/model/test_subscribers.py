@@ -22,7 +22,7 @@ from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.subscribers import Subscribers
 from pytest_icbench.model.traffic import Traffic
 
-ENDS = Ends.of(1, Address.of(1, "a"), Address.of(1, "b"))
+ENDS = Ends.make(1, Address.of(1, "a"), Address.of(1, "b"))
 
 
 def expanded(**marker: object) -> list[Case]:
@@ -109,7 +109,7 @@ def test_every_subscriber_has_a_frame_of_each_kind_and_an_address_of_its_own() -
 
 
 def test_memory_is_that_of_all_of_them() -> None:
-    assert SubscribersFunction.memory_mib_of("subscribers1000") == SubscribersFunction.memory_mib + 1000
+    assert SubscribersFunction.required_memory_mib("subscribers1000") == SubscribersFunction.memory_mib + 1000
 
 
 def test_the_fairness_index_is_jains() -> None:

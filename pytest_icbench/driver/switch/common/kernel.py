@@ -301,12 +301,12 @@ class KernelPath(KernelSwitch):
         for attachment in attachments:
             self._attached.append(attachment)
             if self.veth_ports:
-                port = links.End(port_name(attachment), self.netns_of(attachment))
+                port = links.End(port_name(attachment), self.port_netns(attachment))
                 links.create_pair(session, self.node_end(attachment), port, mtu=spec.mtu)
         endpoints = self.join(spec, attachments)
         places = [(attachment.interface, attachment.node.netns) for attachment in attachments]
         if self.veth_ports:
-            places += [(port_name(attachment), self.netns_of(attachment)) for attachment in attachments]
+            places += [(port_name(attachment), self.port_netns(attachment)) for attachment in attachments]
         offloads.apply(session, places, settings)
         self._facts = SwitchFacts(version=kernel_release(), config=self.describe_config(spec, settings, attachments[0]))
         return endpoints
@@ -315,7 +315,7 @@ class KernelPath(KernelSwitch):
         """Makes the namespace of the path. Raises ProvisionError."""
         self._netns = links.create_netns(session, f"{spec.name}-path")
 
-    def netns_of(self, attachment: Attachment) -> str:
+    def port_netns(self, attachment: Attachment) -> str:
         """Returns the namespace of an attachment's port."""
         return self.netns
 
@@ -336,14 +336,14 @@ class KernelPath(KernelSwitch):
         """Returns the configuration for results: the mode, and the offloads in force."""
         in_force: dict[str, Any] = {"endpoint": offloads.read(first.interface, first.node.netns)}
         if self.veth_ports:
-            in_force["port"] = offloads.read(port_name(first), self.netns_of(first))
+            in_force["port"] = offloads.read(port_name(first), self.port_netns(first))
         rest = {key: settings[key] for key in (offloads.THREADED, offloads.RPS) if key in settings}
         return {"mode": spec.mode or "default", OFFLOADS: {**in_force, **rest}}
 
     def check(self) -> None:
         """Raises ProvisionError if a port is gone."""
         for attachment in self._attached if self.veth_ports else ():
-            if not links.exists(port_name(attachment), self.netns_of(attachment)):
+            if not links.exists(port_name(attachment), self.port_netns(attachment)):
                 raise ProvisionError(f"the port {port_name(attachment)} of {self.name} is gone: it was removed")
 
     @property
@@ -356,7 +356,7 @@ class KernelPath(KernelSwitch):
         if not self.counts_at_ports:
             return endpoint_counters(self._attached)
         return [
-            port_counters(item.index, links.statistics(port_name(item), self.netns_of(item)), at_endpoint=False)
+            port_counters(item.index, links.statistics(port_name(item), self.port_netns(item)), at_endpoint=False)
             for item in self._attached
         ]
 

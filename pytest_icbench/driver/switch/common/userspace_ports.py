@@ -115,7 +115,7 @@ def serving_device(port: str, attachment: Attachment, queues: int = 1) -> str:
     return f"net_vhost{attachment.index},iface={path},queues={queues}"
 
 
-def endpoint_of(port: str, attachment: Attachment) -> Endpoint:
+def make_endpoint(port: str, attachment: Attachment) -> Endpoint:
     """Returns the endpoint that connects to ``serving_device``."""
     path = str(socket_path(attachment))
     if port == MEMIF:

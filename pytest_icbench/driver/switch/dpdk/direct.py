@@ -18,7 +18,7 @@ from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.traffic import MAX_FRAME_BYTES
 
 
-class Direct(Switch):
+class DirectLink(Switch):
     """A socket between the endpoints of each pair; no switch runs."""
 
     name = "direct"

@@ -17,7 +17,7 @@ from pytest_icbench.driver.switch.common.userspace_ports import (
     MEMIF,
     VHOST_USER,
     VHOST_USER_PACKED,
-    endpoint_of,
+    make_endpoint,
     socket_path,
     wait_for_sockets,
 )
@@ -60,18 +60,24 @@ def find_binary(
 
 
 def query_version(
-    session: HostSession, name: str, binary: Path, argv: Sequence[str | Path], pattern: str
+    session: HostSession,
+    name: str,
+    binary: Path,
+    argv: Sequence[str | Path],
+    pattern: str,
+    env: Mapping[str, str] | None = None,
 ) -> re.Match[str]:
     """Runs a program and returns the match of a pattern in its output.
 
     Args:
         name: name of the program in ``--icbench-binary``.
         argv: its command line, which may have a wrapper before ``binary``.
+        env: additional environment variables.
 
     Raises Unsupported if it is another program, ProvisionError if it hangs or is killed.
     """
     try:
-        shown = session.spawner.run(argv, timeout_s=_PROBE_S, check=False)
+        shown = session.spawner.run(argv, timeout_s=_PROBE_S, check=False, env=env)
     except NotStarted as error:
         raise Unsupported(f"{binary} cannot be used as {name}: {error}") from None
     match = re.search(pattern, shown.stdout + shown.stderr, re.MULTILINE)
@@ -131,6 +137,9 @@ class DaemonOptions:
     wrapper: Sequence[str] = ()
 
 
+_DEFAULTS = DaemonOptions()
+
+
 def start_daemon(
     session: HostSession,
     spec: SwitchSpec,
@@ -180,7 +189,7 @@ class PortForwarder(DaemonSwitch):
         version = eal_version(session, Path(argv[0]), self.name)
         self._facts = SwitchFacts(version=version, config={"argv": list(argv[1:])})
         wait_for_sockets([socket_path(attachment) for attachment in attachments], self.daemon, timeout_s=START_S)
-        return [endpoint_of(spec.port, attachment) for attachment in attachments]
+        return [make_endpoint(spec.port, attachment) for attachment in attachments]
 
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
         """Returns the binary and its DPDK version. Raises Unsupported."""

@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from pytest_icbench.driver.switch.common.cores import check_cores, divide_ports
-from pytest_icbench.driver.switch.common.daemon import Daemon
+from pytest_icbench.driver.switch.common.daemon import Daemon, check_cores, divide_ports
 from pytest_icbench.driver.switch.common.userspace_ports import (
     MEMIF,
     serving_device,
@@ -69,7 +68,7 @@ class TestPmd(dpdk_process.PortForwarder):
         remedy = "install it (Debian's package dpdk)"
         return dpdk_process.find_binary(session, self.name, given, ["dpdk-testpmd"], remedy)
 
-    def needs_of_queues(self, pairs: int, cores: int, queues: int, *, jumbo: bool = False) -> Needs:
+    def needs_with_queues(self, pairs: int, cores: int, queues: int, *, jumbo: bool = False) -> Needs:
         check_cores(self.name, cores, pairs, queues, "streams")
         return Needs(hugepages_mib=_HUGEPAGES_MIB, pollers=cores)
 

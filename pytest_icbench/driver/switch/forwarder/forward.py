@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``forward``: the workload's own DPDK forwarder, which does to frames exactly what its mode says.
+"""``forward``: the workload's own DPDK forwarder, which changes frames exactly as its mode says.
 
-It is a known truth for checks of the tool and a network function for service chains, not a switch to compare.
+It is a reference for checks of the tool and a network function for service chains, not a switch to compare.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pytest_icbench.driver.switch.common.userspace_ports import (
     MEMIF,
     VHOST_USER,
     VHOST_USER_PACKED,
-    endpoint_of,
+    make_endpoint,
     serving_device,
 )
 from pytest_icbench.driver.switch.dpdk import dpdk_process
@@ -28,10 +28,10 @@ from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.traffic import MAX_FRAME_BYTES, carries_jumbo
 
-#: Huge pages in MiB: without ports, and for the buffers of a pair, which are in rings and in its delay lines.
+#: Huge pages in MiB: without ports, and for the buffers of a pair in rings and delay lines.
 _BASE_MIB = 32
 _PAIR_MIB = 112
-#: Frames that the delay line of a direction holds: 1.6 ms at 10 Mpps, and fewer if buffers hold jumbo frames.
+#: Frames in the delay line of a direction: 1.6 ms at 10 Mpps, fewer with jumbo frames.
 _DELAY_QUEUE = 16384
 _JUMBO_DELAY_QUEUE = 4096
 
@@ -56,7 +56,7 @@ class ForwarderSwitch(DaemonSwitch):
         return mode_options(mode) is not None
 
     def options(self, spec: SwitchSpec) -> list[str]:
-        """Returns the options for its mode, with room for its delay. Raises ProvisionError for an unknown mode."""
+        """Returns the options for its mode and its delay line. Raises ProvisionError for an unknown mode."""
         options = mode_options(spec.mode)
         if options is None:
             raise ProvisionError(f"{self.name} has no variant '{spec.mode}'; it takes {MODE_HELP}")
@@ -78,22 +78,22 @@ class ForwarderSwitch(DaemonSwitch):
         return self.forwarder
 
     def counters(self) -> list[PortCounters] | None:
-        """Returns its counters, with intended drops in ``rx_dropped``. Raises ProvisionError without an answer."""
+        """Returns its counters; intended drops are in ``rx_dropped``."""
         return self._live().port_counters(self._indexes)
 
     def busy(self) -> Busy | None:
-        """Returns the cycles of polls that moved frames, and of those that did not."""
+        """Returns the cycles of polls with and without frames."""
         return self._live().busy()
 
 
-class Forward(ForwarderSwitch):
+class ForwardSwitch(ForwarderSwitch):
     """One process on one core, for all pairs in both directions."""
 
     name = "forward"
     ports = (VHOST_USER, VHOST_USER_PACKED, MEMIF)
 
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
-        """Returns the versions of the workload and its DPDK. Raises Unsupported without either."""
+        """Returns the versions of the workload and its DPDK. Raises Unsupported if one is missing."""
         try:
             version = workload_version()
         except WorkloadError as error:
@@ -114,14 +114,14 @@ class Forward(ForwarderSwitch):
         argv = self._argv(spec, attachments)
         daemon = dpdk_process.start_daemon(session, spec, self.name, argv, dpdk_process.DaemonOptions(pipes=True))
         self.run(daemon, attachments)
-        return [endpoint_of(spec.port, attachment) for attachment in attachments]
+        return [make_endpoint(spec.port, attachment) for attachment in attachments]
 
     def _argv(self, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[str]:
         jumbo = carries_jumbo(spec.mtu)
         options = self.options(spec)
         if jumbo:
             options += ["--packet-size", str(MAX_FRAME_BYTES)]
-        # A frame lies in one memif buffer. The endpoint chooses its length, and this side checks it.
+        # A frame is in one memif buffer, whose length the endpoint chooses and this side checks.
         buffer_size = ",bsize=16384" if jumbo and spec.port == MEMIF else ""
         return [
             str(spec.binary or workload_path()),

@@ -19,16 +19,13 @@ from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
 from pytest_icbench.model.endpoint import Endpoint
 
 
-class ForwardRaw(ForwarderSwitch):
-    """A forwarder with raw sockets on the other ends of the nodes' veth links.
-
-    It has its own network namespace and polls on one core.
-    """
+class ForwardRawSwitch(ForwarderSwitch):
+    """A forwarder in its own network namespace, with raw sockets on the nodes' veth links. It polls on one core."""
 
     name = "forward-raw"
     family = "kernel"
     ports = (kernel.VETH,)
-    # A raw socket would get a train of datagrams in one piece, which no link carries.
+    # A raw socket would receive a train of datagrams in one piece, which no link carries.
     apis = (*(api for api in SOCKET_APIS if api != "udp-gso"), *NETDEV_APIS)
     default_apis = ("udp-mmsg",)
 

@@ -17,13 +17,13 @@ from pytest_icbench.driver.switch.common.daemon import Daemon
 from pytest_icbench.driver.switch.protocol import Busy, PortCounters
 from pytest_icbench.errors import ProvisionError
 
-#: How long its answer may take, in seconds. It looks for questions after each round of polls.
+#: Seconds within which it has to answer. It reads requests after each round of polls.
 ANSWER_S = 5.0
 _MICROSECONDS = {"us": 1, "ms": 1000}
 _PART = re.compile(r"(?P<word>delay|drop|dup|reorder|cost)(?P<number>[1-9]\d{0,8})(?P<unit>us|ms)?")
 _OPTIONS = {"drop": "--drop", "dup": "--duplicate", "reorder": "--reorder", "cost": "--cost"}
 _LONGEST_DELAY_US = 10_000_000
-#: Parts by which drops, copies and displacements are of one direction alone, and the port that its frames come to.
+#: Parts that restrict drop, dup and reorder to one direction, and the port at which its frames arrive.
 _ONLY: dict[str, str] = {"ab": "1", "ba": "2"}
 
 #: The parts of a mode, for messages.
@@ -36,13 +36,13 @@ MODE_HELP = (
 def mode_options(mode: str | None) -> list[str] | None:
     """Returns the forwarder's options for a mode: ``delay10us+drop100`` is ``--delay 10 --drop 100``.
 
-    ``delayNus`` (or ``ms``) keeps each frame that long, ``dropN`` drops, ``dupN`` doubles and ``reorderN`` sends behind
-    its successor each N-th frame of a direction, ``costN`` costs N TSC cycles a frame, ``swap`` swaps MAC addresses.
-    With ``ab`` or ``ba`` frames are dropped, doubled and displaced in that direction alone.
+    ``delayNus`` (or ``ms``) delays each frame. ``dropN`` drops each N-th frame of a direction, ``dupN`` sends it twice,
+    ``reorderN`` sends it after its successor. ``costN`` costs N TSC cycles per frame, ``swap`` swaps MAC addresses.
+    ``ab`` and ``ba`` restrict drop, dup and reorder to that direction.
 
     Returns:
-        None if it is no mode of the forwarder: a part is unknown or repeated, a number is out of range, or a direction
-        has nothing to be of.
+        None if it is not a mode: a part is unknown or repeated, a number is out of range, or a direction has no part to
+        which it applies.
     """
     options_by_part: dict[str, list[str]] = {}
     for part in mode.split("+") if mode is not None else ():
@@ -71,7 +71,7 @@ def _option(match: re.Match[str]) -> list[str] | None:
 
 @dataclass(frozen=True, slots=True)
 class ForwarderPort:
-    """The counters of a port since the start; docs/reference/workload.md says what each counts.
+    """The counters of a port since the start, see docs/reference/workload.md.
 
     ``rx + duplicated = dropped + overflow + kept`` of this port ``+ tx + refused`` of its peer.
     """
@@ -105,11 +105,7 @@ class ForwarderCounters:
 
 
 class Forwarder:
-    """A forwarder that was started ``--supervised`` with pipes. It ends when this process ends.
-
-    Args:
-        daemon: its process.
-    """
+    """A running forwarder, started ``--supervised`` with pipes. It ends when this process ends."""
 
     def __init__(self, daemon: Daemon) -> None:
         self.daemon = daemon
@@ -123,23 +119,20 @@ class Forwarder:
         return hello
 
     def counters(self) -> ForwarderCounters:
-        """Asks for its counters. Raises ProvisionError if it has ended, or is silent for ``ANSWER_S`` seconds."""
+        """Requests its counters. Raises ProvisionError if it has ended or does not answer in ``ANSWER_S`` seconds."""
         self.daemon.check()
         assert self.daemon.process.stdin is not None
         try:
             self.daemon.process.stdin.write(b"counters\n")
         except OSError:
-            self._line("counters", 0.5)  # says why: it has just ended
+            self._line("counters", 0.5)  # raises, because it has just ended
         line = self._line("counters", ANSWER_S)
         values = {name: line[name] for name in ForwarderCounters.__slots__ if name != "ports"}
         ports = tuple(ForwarderPort(**port) for port in line["ports"])
         return ForwarderCounters(**values, ports=ports)
 
     def port_counters(self, indexes: Sequence[int]) -> list[PortCounters]:
-        """Returns the counters of its ports as a switch's, under the indexes of their attachments.
-
-        Raises as ``counters``.
-        """
+        """Returns its counters as those of a switch's ports, by index of the attachments. Raises as ``counters``."""
         return [
             PortCounters(
                 index=index,
@@ -157,7 +150,7 @@ class Forwarder:
         return Busy(busy_cycles=counters.busy_cycles, idle_cycles=counters.idle_cycles)
 
     def _line(self, kind: str, timeout_s: float) -> dict[str, Any]:
-        """Returns its next line of that type and drops those before it. Raises ProvisionError if none comes."""
+        """Returns its next line of a type and skips others. Raises ProvisionError if there is none."""
         deadline = time.monotonic() + timeout_s
         while True:
             head, newline, rest = self._rest.partition(b"\n")
@@ -181,7 +174,7 @@ class Forwarder:
             return False
         data = os.read(pipe.fileno(), 65536)
         if not data:
-            # Its output ends a moment before it does.
+            # Its output ends shortly before the process.
             self.daemon.wait_until(lambda: False, failure="closed its output and did not end", timeout_s=1.0)
         self._rest += data
         return True

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``ipvlan``: a link of the kernel's ipvlan in each node, upon one lower link whose MAC address all of them have.
+"""``ipvlan``: an ipvlan link in each node, on one lower link whose MAC address all of them share.
 
-Frames find their way by IP addresses, in the natural mode ``l2`` as in ``l3``, which has no neighbours.
+Frames are forwarded by IP addresses, in the natural mode ``l2`` and in ``l3``, which has no neighbours.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _L3 = "l3"
 
 
 class Ipvlan(KernelPath):
-    """It knows the IP addresses of its links and passes IPv4 packets between them."""
+    """Forwards IPv4 packets between its links by their known IP addresses."""
 
     name = "ipvlan"
     broadcast = "all"

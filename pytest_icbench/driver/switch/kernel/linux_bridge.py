@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``linux-bridge``: a learning bridge of the kernel, in a network namespace of its own.
+"""``linux-bridge``: a learning bridge of the kernel in its own network namespace.
 
-The host's packet filters do not touch frames there, br_netfilter is off, and the bridge ends with its namespace.
+The host's packet filters and br_netfilter do not apply there. The bridge is removed with its namespace.
 """
 
 from __future__ import annotations
@@ -45,10 +45,7 @@ class LinuxBridge(kernel.KernelSwitch):
         return SwitchFacts(version=kernel.probe_links("veth", "bridge"))
 
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
-        """Makes the bridge with a veth port ``pN`` for each attachment. Raises ProvisionError.
-
-        Ports with network functions between them have a bridge for each set that see each other.
-        """
+        """Creates a bridge for each segment, with a veth port ``pN`` per attachment. Raises ProvisionError."""
         self.session, self.cpus, self._mtu = session, spec.endpoint_cpus, spec.mtu
         self._netns = netns = links.create_netns(session, f"{spec.name}-br")
         links.bypass_bridge_filters(netns)
@@ -103,7 +100,7 @@ class LinuxBridge(kernel.KernelSwitch):
         self._states()
 
     def fault(self) -> str | None:
-        """Returns that someone has set a port or the bridge down, or narrowed it; else None."""
+        """Returns a message if a port or the bridge is down or has a smaller MTU; None otherwise."""
         try:
             states = self._states()
         except ProvisionError as error:
@@ -114,7 +111,7 @@ class LinuxBridge(kernel.KernelSwitch):
                 if not states[name].up:
                     return f"the {kind} {name} of linux-bridge was set down: set it up"
                 if (mtu := states[name].mtu) < self._mtu:
-                    return f"the {kind} {name} of linux-bridge has an MTU of {mtu}, not {self._mtu} as it got"
+                    return f"the {kind} {name} of linux-bridge has an MTU of {mtu}, not the {self._mtu} of its start"
         return None
 
     def set_ageing(self, seconds: float) -> None:

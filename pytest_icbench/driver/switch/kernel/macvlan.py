@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``macvlan``: a link of the kernel's macvlan in each node, upon one lower link.
+"""``macvlan``: a macvlan link in each node, on one lower link.
 
-In the natural mode ``bridge`` a frame goes from link to link. In ``vepa`` it leaves the lower link, and a bridge at its
-far end sends it back (hairpin), as a switch outside of the host would.
+In the natural mode ``bridge`` a frame goes from link to link. In ``vepa`` it leaves by the lower link, and a bridge at
+the far end sends it back (hairpin), as an external switch would.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _VEPA = "vepa"
 
 
 class Macvlan(KernelPath):
-    """It knows the addresses of its links, so it learns none and floods none."""
+    """Knows the addresses of its links, so it neither learns nor floods."""
 
     name = "macvlan"
     # DPDK's net_af_xdp gets no socket on such a link.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``netkit``: one netkit pair for each pair of nodes and no switch, as ``veth`` has veth pairs."""
+"""``netkit``: one netkit pair for each pair of nodes, without a switch, like ``veth``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pytest_icbench.model.path import FramePath
 
 
 class Netkit(KernelPath):
-    """A cable of the kernel between the two nodes of each pair, which has no queue of its own."""
+    """A cable of the kernel between the two nodes of each pair, without a queue."""
 
     name = "netkit"
     segments = True

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``route``: a router of the kernel between the endpoints, each of which is alone in its subnet.
+"""``route``: a router of the kernel between the endpoints, each in its own subnet.
 
-A port has the MAC address of the endpoint's peer. So frames that a program makes by itself reach the router too, and
-arrive as they were sent, but for the TTL.
+A port has the MAC address of the endpoint's peer. So frames made by programs reach the router too, and arrive unchanged
+except for the TTL.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pytest_icbench.model.endpoint import Endpoint
 
 
 class Route(KernelPath):
-    """It forwards IPv4 packets by their addresses and nothing else."""
+    """Forwards only IPv4 packets, by their addresses."""
 
     name = "route"
     broadcast = "none"
@@ -27,7 +27,7 @@ class Route(KernelPath):
     hops = 1
 
     def node_end(self, attachment: Attachment) -> links.End:
-        """Returns the end in the node, with a subnet of its own."""
+        """Returns the end in the node, with its own subnet."""
         end = kernel.node_end(attachment)
         return replace(end, address=replace(attachment.address, prefix=32))
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``tc-redirect``: filters of traffic control that send each port's frames to the other port of its pair.
+"""``tc-redirect``: traffic control filters that redirect each port's frames to the other port of its pair.
 
-The natural mode is the action ``mirred``. ``peer`` is a BPF program with ``bpf_redirect_peer``, which puts a frame into
-the other node at once, without a second round through the kernel's queue.
+The natural mode uses the action ``mirred``. ``peer`` uses a BPF program with ``bpf_redirect_peer``, which moves a frame
+into the other node without a second pass through the kernel's queue.
 """
 
 from __future__ import annotations
@@ -69,5 +69,5 @@ class TcRedirect(KernelPath):
 
     @property
     def counts_at_ports(self) -> bool:
-        """Whether a frame leaves by its port: ``bpf_redirect_peer`` goes around it."""
+        """Whether frames leave by their port, which ``bpf_redirect_peer`` bypasses."""
         return self._facts.config.get("mode") != _PEER

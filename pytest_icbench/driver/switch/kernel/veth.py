@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``veth``: one veth pair for each pair of nodes and no switch. It is the reference link of kernel switches, too."""
+"""``veth``: one veth pair for each pair of nodes, without a switch. It is the reference link of kernel switches."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class VethLink(kernel.KernelSwitch):
 
     name = "veth"
     learns = False
-    # Between two hosts, the nodes have the NICs themselves, so there is one pair.
+    # Between two hosts the nodes have the NICs, so there is one pair.
     uplinks = ("kernel",)
     uplink_pairs = 1
 
@@ -49,13 +49,13 @@ class VethLink(kernel.KernelSwitch):
         return SwitchFacts(version=kernel.kernel_release())
 
     def counters(self) -> list[PortCounters] | None:
-        """Returns what each node's interface counted, as a port at its other end would count it."""
+        """Returns the counters of the nodes' interfaces as those of ports at their other ends."""
         if self._nic is not None:
             return [self._nic.counters()]
         return kernel.endpoint_counters(self._attached)
 
     def stop(self) -> None:
-        """Removes the links, or gives the NIC back."""
+        """Removes the links, or restores the NIC."""
         if self._nic is not None:
             self._nic.give_back()
         kernel.remove_ends(self._attached)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``vxlan``: the sides of all pairs are on two hosts, each a namespace with a bridge, joined by a VXLAN tunnel.
+"""``vxlan``: two emulated hosts for the sides of the pairs, each a namespace with a bridge, and a VXLAN tunnel.
 
-The tunnel runs over a veth pair. A mode names another path of the kernel for it.
+The tunnel runs over a veth pair, or over the kernel path that the mode names.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pytest_icbench.model.endpoint import Address, Endpoint
 from pytest_icbench.model.path import Side
 
 _BRIDGE, _TUNNEL = "br0", "vxlan0"
-#: The bytes that IPv4, UDP and VXLAN take of an underlay's MTU, with the frame's own Ethernet header.
+#: Bytes of IPv4, UDP, VXLAN and the inner Ethernet header in the underlay's MTU.
 _OVERHEAD = 50
 _NUMBER = 42
 _HOSTS: tuple[tuple[Side, Address], ...] = (
@@ -38,7 +38,7 @@ _UNDERLAYS: dict[str, type[Switch]] = {cls.name: cls for cls in (LinuxBridge, Ma
 
 @dataclass(frozen=True, slots=True)
 class _Host(NodeFacts):
-    """A namespace that an underlay's driver takes for a node."""
+    """A namespace that is a node for the underlay's driver."""
 
     path: str = ""
 
@@ -73,7 +73,7 @@ class Vxlan(KernelPath):
         self._underlay = VethLink() if spec.mode is None else _UNDERLAYS[spec.mode]()
         self._underlay.start(session, underlay_spec, attachments)
 
-    def netns_of(self, attachment: Attachment) -> str:
+    def port_netns(self, attachment: Attachment) -> str:
         return self._hosts[attachment.side]
 
     def join(self, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:

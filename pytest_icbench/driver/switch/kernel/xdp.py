@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``xdp``: a program on each port redirects its frames to the other port of its pair, by a map of devices.
+"""``xdp``: a program on each port redirects frames to the other port of its pair, by a map of devices.
 
-The natural mode is native: the program runs in veth's driver, before the kernel makes a buffer of the frame. ``skb`` is
-the generic mode, which every driver has. The program has six instructions, which bpf(2) loads as they are.
+The natural mode is native: the program runs in veth's driver, before the kernel allocates a buffer. ``skb`` is the
+generic mode of every driver. The program has six instructions, which bpf(2) loads directly.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Xdp(KernelPath):
     segments = True
     modes = (_SKB,)
     wire_modes = (_SKB,)
-    # Native XDP takes frames without their unfinished checksums, and a veth gives a redirected frame to its node only
-    # where the node's end polls (NAPI), which GRO makes it do.
+    # Native XDP does not complete checksums. A veth delivers a redirected frame only if the node's end polls (NAPI),
+    # which GRO enables.
     preset: ClassVar[Mapping[str, str]] = {"checksum": "false", "gro": "true"}
 
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
@@ -61,7 +61,7 @@ class Xdp(KernelPath):
         indexes = [links.index_of(port_name(attachment), self.netns) for attachment in attachments]
         path = FramePath.over(attachments)
         ports = {indexes[place]: indexes[path.across(place)] for place in path.endpoints}
-        # The map knows the links of the namespace in which it is made.
+        # The map resolves links of the namespace in which it is created.
         mode: Literal["native", "skb"] = "skb" if spec.mode == _SKB else "native"
         with (
             entered(self.netns),
@@ -73,7 +73,7 @@ class Xdp(KernelPath):
         return self.endpoints(spec, attachments)
 
     def fault(self) -> str | None:
-        """Returns a sentence if the endpoints leave checksums to a device that native XDP goes around."""
+        """Returns a message if the endpoints leave checksums to a device that native XDP bypasses."""
         config = self._facts.config
         if config.get("mode") == _SKB or not config.get(OFFLOADS, {}).get("endpoint", {}).get("checksum"):
             return None

@@ -45,9 +45,10 @@ _TOOL_S = 10
 
 
 def send_request(path: Path, command: str, *arguments: str, timeout_s: float) -> str:
-    """Returns the answer of the daemon that listens on a control socket (``--unixctl``), by its JSON-RPC.
+    """Sends a command to a control socket (``--unixctl``, JSON-RPC), as ``ovs-appctl`` does; returns the answer.
 
-    Raises ProvisionError if it refuses the command, with its reason, if it is gone, or if it takes longer than that.
+    No program is started, because it would take CPU time from an endpoint during a launch. Raises ProvisionError with
+    the daemon's reason if it refuses, if it does not run, or after ``timeout_s``.
     """
     with open_request(path, command, *arguments, timeout_s=timeout_s) as answer:
         return answer()
@@ -55,7 +56,7 @@ def send_request(path: Path, command: str, *arguments: str, timeout_s: float) ->
 
 @contextmanager
 def open_request(path: Path, command: str, *arguments: str, timeout_s: float) -> Iterator[Callable[[], str]]:
-    """Asks as ``ask`` does, and yields the call that waits for the answer. Errors are those of ``ask``."""
+    """Sends a command as ``send_request`` does, and yields the function that waits for the answer."""
     deadline = time.monotonic() + timeout_s
     request = json.dumps({"id": 0, "method": command, "params": list(arguments)}).encode()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
@@ -71,10 +72,10 @@ def open_request(path: Path, command: str, *arguments: str, timeout_s: float) ->
 
         def answer() -> str:
             with explained():
-                told = _read(connection, deadline)
-            if told.get("error") is not None:
-                raise ProvisionError(f"{path} refuses {command}: {str(told['error']).strip()}")
-            return str(told.get("result") or "")
+                reply = _read(connection, deadline)
+            if reply.get("error") is not None:
+                raise ProvisionError(f"{path} refuses {command}: {str(reply['error']).strip()}")
+            return str(reply.get("result") or "")
 
         with explained():
             connection.settimeout(timeout_s)
@@ -84,7 +85,7 @@ def open_request(path: Path, command: str, *arguments: str, timeout_s: float) ->
 
 
 def _read(connection: socket.socket, deadline: float) -> dict[str, object]:
-    """Reads one JSON object, whose end is known by its last brace only. Raises OSError."""
+    """Reads one JSON object, which ends with a brace. Raises OSError."""
     text = b""
     while True:
         connection.settimeout(max(deadline - time.monotonic(), 0.001))
@@ -96,7 +97,7 @@ def _read(connection: socket.socket, deadline: float) -> dict[str, object]:
             try:
                 answer = json.loads(text)
             except ValueError:
-                continue  # the brace was inside the object
+                continue  # the brace is inside the object
             return dict(answer)
 
 
@@ -178,10 +179,7 @@ def parse_polling_cores(text: str) -> dict[str, int]:
 
 
 def find_disabled_queue(text: str, queues: int = 1) -> bool:
-    """Whether one of so many queues a port is not yet enabled by its endpoint, or missing.
-
-    From ``ovs-appctl dpif-netdev/pmd-rxq-show``.
-    """
+    """Whether a port lacks one of its ``queues``, or its endpoint has not enabled it (``dpif-netdev/pmd-rxq-show``)."""
     enabled_by_port: dict[str, set[int]] = {}
     for port, queue, disabled in _QUEUE.findall(text):
         enabled_by_port.setdefault(port, set()).update(() if disabled else (int(queue),))
@@ -208,10 +206,9 @@ class Installation:
 
 
 def find_installation(session: HostSession, given: Path | None, *, needs_dpdk: bool = True) -> Installation:
-    """Returns the daemon with its tools, those of the same prefix first. Changes nothing.
+    """Returns the daemon with its tools, preferably of the same prefix.
 
-    Raises Unsupported with the remedy if something is missing, or if a daemon that needs DPDK was built without. Raises
-    ProvisionError if the daemon is killed, or hangs, while it tells its version.
+    Raises Unsupported with the remedy if a file or the needed DPDK is missing, ProvisionError if the daemon hangs.
     """
     daemon = dpdk_process.find_binary(session, "ovs", given, _DAEMONS, _REMEDY)
     shown = dpdk_process.query_version(session, "ovs", daemon, [daemon, "--version"], _VERSIONS)
@@ -245,7 +242,7 @@ def find_installation(session: HostSession, given: Path | None, *, needs_dpdk: b
 
 
 def _serves(path: Path) -> bool:
-    """Whether a process listens at a socket. The file exists before that, and on a busy host long before."""
+    """Whether a process listens at a socket, whose file exists earlier."""
     with socket.socket(socket.AF_UNIX) as client:
         try:
             client.connect(str(path))
@@ -263,7 +260,7 @@ class OvsDaemons:
 
     def __init__(self, session: HostSession, spec: SwitchSpec, installation: Installation, ports: int = 0) -> None:
         self.spec = spec
-        #: Seconds for an answer. The daemon needs half a second for each endpoint that comes, and meanwhile gives none.
+        #: Seconds for an answer. The daemon needs half a second for each new endpoint and does not answer meanwhile.
         self.patience_s = max(_TOOL_S, ports)
         self.installation = installation
         self._session = session
@@ -304,10 +301,10 @@ class OvsDaemons:
         self._database.wait_until(lambda: _serves(self._db), failure=f"has not opened {self._db}", timeout_s=_TOOL_S)
 
     def start_switch(self, cpus: Sequence[int] | None = None) -> None:
-        """Starts the daemon with the configuration that is in the database. Raises ProvisionError.
+        """Starts the daemon with the configuration in the database. Raises ProvisionError.
 
         Args:
-            cpus: where its threads run that poll no port of DPDK; None: on the service CPUs.
+            cpus: CPUs of the threads that poll no DPDK port; None: the service CPUs.
         """
         self._netns = links.create_netns(self._session, f"{self.spec.name}-ovs")
         argv: list[str | Path] = [
@@ -352,7 +349,7 @@ class OvsDaemons:
         return self._tool(argv, timeout_s)
 
     def check_ports(self, numbers: Mapping[str, int]) -> None:
-        """Raises ProvisionError if a port could not be made: ovs-vsctl succeeds all the same, the database shows it."""
+        """Raises ProvisionError if the database has an error for a port, although ovs-vsctl succeeded."""
         rows = parse_table(self.vsctl("--format=json", "--columns=name,ofport,error", "list", "Interface"))
         for row in rows:
             if row["name"] in numbers and (row["error"] or row["ofport"] != numbers[row["name"]]):
@@ -362,23 +359,21 @@ class OvsDaemons:
                 )
 
     def appctl(self, *arguments: str, timeout_s: float = 0.0) -> str:
-        """Returns the private daemon's answer, as to ``ovs-appctl``. Raises ProvisionError with the daemon's log."""
+        """Returns the daemon's answer to a command of ``ovs-appctl``. Raises ProvisionError with the daemon's log."""
         with self._explained():
             return send_request(self._ctl, *arguments, timeout_s=timeout_s or self.patience_s)
 
     def revalidate(self) -> None:
-        """Has the datapath's counts of running flows reach OpenFlow's now.
+        """Updates OpenFlow's counters from the datapath now. Raises ProvisionError with the daemon's log.
 
-        ``revalidator/wait`` alone takes the rest of the revalidators' half second. After a pause they begin anew.
-
-        Raises ProvisionError with the daemon's log.
+        ``revalidator/wait`` alone waits for the rest of the revalidators' half second. After a pause they start again.
         """
         with self._explained():
             send_request(self._ctl, "revalidator/pause", timeout_s=self.patience_s)
             resumed = False
             try:
                 with open_request(self._ctl, "revalidator/wait", timeout_s=self.patience_s) as answer:
-                    # Once only: the daemon hangs on a second resume.
+                    # Only once: the daemon hangs at a second resume.
                     resumed = True
                     send_request(self._ctl, "revalidator/resume", timeout_s=self.patience_s)
                     answer()
@@ -405,7 +400,7 @@ class OvsDaemons:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Adds the end of the daemon's log to an error. If a daemon has died or is stopped, that is the error."""
+        """Adds the end of the daemon's log to an error, or reports the daemon that has died or is stopped."""
         try:
             yield
         except ProvisionError as error:

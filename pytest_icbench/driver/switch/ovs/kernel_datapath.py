@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """``ovs-kernel``: Open vSwitch's datapath in the kernel (its type ``system``), as a learning switch.
 
-The daemon decides on the first frame of a flow. The others cross the kernel's module alone, in the endpoints' own time.
+The daemon decides on the first frame of a flow. The kernel's module forwards the rest, in the endpoints' CPU time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _START_S = 10
 
 
 def probe_datapath() -> None:
-    """Asks the kernel for the module, which loads it where there is one. Raises Unsupported with the remedy."""
+    """Loads the kernel's module. Raises Unsupported with the remedy if there is none."""
     from pyroute2.netlink import genlmsg
     from pyroute2.netlink.exceptions import NetlinkError
     from pyroute2.netlink.generic import GenericNetlinkSocket
@@ -38,7 +38,7 @@ def probe_datapath() -> None:
 
 
 class OvsKernel(KernelPath):
-    """A bridge in the kernel for each set of ports that see each other."""
+    """A bridge in the kernel for each set of ports that reach each other."""
 
     name = "ovs-kernel"
     segments = True

@@ -14,15 +14,14 @@ from types import MappingProxyType
 from typing import ClassVar
 
 from pytest_icbench.driver.switch.common import kernel, userspace_ports
-from pytest_icbench.driver.switch.common.cores import check_cores, share_queues
-from pytest_icbench.driver.switch.common.daemon import SAMPLE_S, DaemonSwitch
+from pytest_icbench.driver.switch.common.daemon import SAMPLE_S, DaemonSwitch, check_cores, share_queues
 from pytest_icbench.driver.switch.common.kernel import port_name, probe_netdev_api
 from pytest_icbench.driver.switch.common.nic_uplink import UPLINK, NicUplink
 from pytest_icbench.driver.switch.common.userspace_ports import (
     VHOST_USER,
     VHOST_USER_PACKED,
     check_socket_path,
-    endpoint_of,
+    make_endpoint,
     socket_path,
 )
 from pytest_icbench.driver.switch.dpdk.dpdk_process import START_S
@@ -48,13 +47,12 @@ from pytest_icbench.model.switch_traits import Kind
 from pytest_icbench.model.traffic import MTU_ETHERNET_FRAME_BYTES, carries_jumbo
 from pytest_icbench.model.uplink import Uplink
 
-#: Huge pages in MiB: without ports, for a port's buffers (some 20,000) of the usual size, and for jumbo frames.
-#: OVS is given the sum as its limit. A pool for all ports, its default, takes 700 MiB where nothing stops it, and a
-#: second when the first endpoint connects.
+#: Huge pages in MiB: without ports, for a port's buffers (about 20,000), and for those of jumbo frames. OVS gets the
+#: sum as its limit. Its default, one pool for all ports, takes up to 700 MiB, and a second at the first connection.
 _BASE_MIB = 64
 _PORT_MIB = 72
 _JUMBO_PORT_MIB = 264
-#: What each further queue pair takes of a port's memory: its rings have 2048 + 2048 of the buffers.
+#: Each further queue pair takes a fifth of a port's memory: its rings have 2048 + 2048 buffers.
 _QUEUE_PART = 5
 _AFXDP, _TAP = "afxdp", "tap"
 #: Open vSwitch's type of interface, by port kind.
@@ -62,25 +60,25 @@ _KERNEL_TYPES: Mapping[str, str] = MappingProxyType(
     {"afpacket": "system", _AFXDP: "afxdp", "afxdp-nonpmd": "afxdp-nonpmd", _TAP: "tap"}
 )
 _KERNEL_PORTS = tuple(_KERNEL_TYPES)
-#: Greatest frame in bytes with FCS: AF_XDP keeps a frame in one buffer of 2 KiB, and the MTU of a tap that has moved is
-#: unknown to the daemon, which cuts what is longer.
+#: Largest frame in bytes with FCS. AF_XDP keeps a frame in one buffer of 2 KiB. The daemon does not know the MTU of a
+#: moved tap, and truncates longer frames.
 _FRAME_BYTES: Mapping[str, int] = MappingProxyType(
     dict.fromkeys((_AFXDP, "afxdp-nonpmd", _TAP), MTU_ETHERNET_FRAME_BYTES)
 )
 _BRIDGE = "br0"
-#: OVS serves the socket: an endpoint that comes is accepted at once.
+#: Port type with a socket served by OVS, which accepts endpoints without delay.
 _SERVER = "dpdkvhostuser"
-#: The endpoint serves the socket: OVS looks for it once a second.
+#: Port type with a socket served by the endpoint. OVS looks for it once a second.
 _CLIENT = "dpdkvhostuserclient"
-#: Number of the uplink's port, beyond all attachments'.
+#: Port number of the uplink, larger than those of all attachments.
 _UPLINK_PORT = 1000
-#: Descriptors of the uplink: a burst of all local endpoints has room.
+#: Descriptors of the uplink, enough for a burst of all local endpoints.
 _UPLINK_RING = 2048
 _PACKETS = re.compile(r"n_packets=(\d+)")
 
 
 def memory_mib(ports: int, jumbo: bool, queues: int = 1) -> int:
-    """Returns the MiB for so many ports with so many queue pairs each."""
+    """Returns the huge pages in MiB for a number of ports and queue pairs per port."""
     port_mib = _JUMBO_PORT_MIB if jumbo else _PORT_MIB
     return _BASE_MIB + ports * (port_mib + (queues - 1) * port_mib // _QUEUE_PART)
 
@@ -124,14 +122,14 @@ class OpenVSwitch(DaemonSwitch):
     def probe_api(self, session: HostSession, api: str) -> None:
         probe_netdev_api(api)
 
-    def needs_of_queues(self, pairs: int, cores: int, queues: int, *, jumbo: bool = False) -> Needs:
+    def needs_with_queues(self, pairs: int, cores: int, queues: int, *, jumbo: bool = False) -> Needs:
         check_cores(self.name, cores, pairs, queues)
         return Needs(hugepages_mib=memory_mib(len(FramePath(pairs).endpoints), jumbo, queues), pollers=cores)
 
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
         """Starts database and daemon, then adds bridge and ports. Raises ProvisionError with the log's tail."""
         installation = find_installation(session, spec.binary)
-        check_socket_path(spec.work_dir / "vswitchd.ctl")  # the longest name of those that it makes
+        check_socket_path(spec.work_dir / "vswitchd.ctl")  # the longest of its paths
         to_kernel = spec.port in _KERNEL_PORTS
         self._polls = not to_kernel or spec.port == _AFXDP
         self._shows_links = spec.port != _TAP  # a tap's link is in its node
@@ -147,7 +145,7 @@ class OpenVSwitch(DaemonSwitch):
         config = {**config, **spec.config.get("other_config", {})}
         settings = [f"other_config:{key}={_quoted(value)}" for key, value in config.items()]
         daemons.vsctl("--no-wait", "init", "--", "set", "Open_vSwitch", ".", *settings)
-        # The main thread forwards what no PMD thread polls: as a worker.
+        # Without PMD threads the main thread forwards, on the worker CPUs.
         daemons.start_switch(None if self._polls else spec.worker_cpus)
         self.daemon = daemons.switch
         port_type = self._wait_for_types(daemons, spec.port, dpdk="dpdk-init" in config)
@@ -163,7 +161,7 @@ class OpenVSwitch(DaemonSwitch):
 
     @staticmethod
     def _wait_for_types(daemons: OvsDaemons, port: str, *, dpdk: bool) -> str:
-        """Waits until the daemon, with DPDK if ``dpdk``, knows its types of port; returns the type for a port kind."""
+        """Waits until the daemon, with DPDK if ``dpdk``, lists its port types; returns the type for a port kind."""
         types: list[str] = []
 
         def ready() -> bool:
@@ -173,7 +171,7 @@ class OpenVSwitch(DaemonSwitch):
             types = row["iface_types"]
             return (row["dpdk_initialized"] is True or not dpdk) and bool(types)
 
-        failure = "has not initialized DPDK" if dpdk else "has not told its types of port"
+        failure = "has not initialized DPDK" if dpdk else "has not listed its port types"
         daemons.switch.wait_until(ready, failure=failure, timeout_s=START_S)
         for port_type in (_KERNEL_TYPES[port],) if port in _KERNEL_TYPES else (_SERVER, _CLIENT):
             if port_type in types:
@@ -210,15 +208,15 @@ class OpenVSwitch(DaemonSwitch):
         numbers = {name: index + 1 for index, name in self._ports}
         if spec.uplink is not None:
             numbers[UPLINK] = _UPLINK_PORT
-            # The next worker in turn. A single worker has all ports.
+            # The next worker in turn.
             cpu = spec.worker_cpus[len(attachments) % len(spec.worker_cpus)]
             commands += _uplink_port(spec.uplink, spec.mtu, cpu)
         daemons.vsctl(*commands, timeout_s=int(START_S))
         daemons.check_ports(numbers)
         if port_type == _SERVER:
             userspace_ports.wake(daemons.switch.process.pid)
-        # They do the same as the one NORMAL flow of a bridge without a controller, but count by port: a vhost port that
-        # OVS serves has no counters. The datapath's flows match on the port anyway.
+        # They replace the one NORMAL flow of a bridge without a controller, to count by port: a vhost port served by
+        # OVS has no counters. The datapath's flows match on the port anyway.
         flows = [
             f"priority=1,in_port={attachment.index + 1},actions={_action(attachment, attachments)}"
             for attachment in attachments
@@ -233,10 +231,7 @@ class OpenVSwitch(DaemonSwitch):
         return endpoints
 
     def add_flows(self, flows: Sequence[str]) -> None:
-        """Adds flows of a network function, which take frames from the flows that count by port.
-
-        Raises ProvisionError with the words of ovs-ofctl.
-        """
+        """Adds flows of a network function, whose frames the port counters then miss. Raises ProvisionError."""
         self._has_user_flows = True
         self.daemons.ofctl("add-flows", _BRIDGE, "-", text="\n".join(flows))
 
@@ -245,7 +240,7 @@ class OpenVSwitch(DaemonSwitch):
         return self.daemons.ofctl(command, _BRIDGE, *arguments)
 
     def packets_by_cookie(self, cookie: str) -> int:
-        """Returns the packets of the flows with a cookie, up to date. Raises ProvisionError."""
+        """Returns the current packet count of the flows with a cookie. Raises ProvisionError."""
         self.daemons.revalidate()
         return sum(map(int, _PACKETS.findall(self.ofctl("dump-flows", f"cookie={cookie}/-1"))))
 
@@ -263,11 +258,9 @@ class OpenVSwitch(DaemonSwitch):
         self.daemons.vsctl("set", "Bridge", _BRIDGE, f"other-config:mac-aging-time={round(seconds)}")
 
     def prepare_traffic(self) -> None:
-        """Waits until OVS has taken over the queues of every endpoint: it drops frames for a port before that.
+        """Waits until OVS uses all queues of every endpoint, before which it drops frames.
 
-        A port's link is up before its queues are. A link that it does not see is not waited for.
-
-        Raises ProvisionError with the log's tail.
+        A port's link is up before its queues are. Raises ProvisionError with the log's tail.
         """
         if not self._shows_links:
             return
@@ -296,13 +289,10 @@ class OpenVSwitch(DaemonSwitch):
         self._cpus = {index: cores[name] for index, name in self._ports}
 
     def counters(self) -> list[PortCounters] | None:
-        """Returns the packets that OVS took from each port and those that it could not give to it, up to date.
-
-        OVS has no counter of what it gave to a port. That is what came for the port less what was dropped.
-        """
+        """Returns the packets received from each port and those dropped at it. OVS does not count sent ones."""
         daemons = self.daemons
         daemons.revalidate()
-        # The user's flows take frames from the counting flows, and may count them more than once.
+        # The user's flows bypass the counting flows, and may count a frame more than once.
         taken = {} if self._has_user_flows else parse_flows(daemons.ofctl("dump-flows", _BRIDGE))
         dropped = parse_drops(daemons.ofctl("dump-ports", _BRIDGE))
         return [
@@ -311,17 +301,17 @@ class OpenVSwitch(DaemonSwitch):
         ]
 
     def busy(self) -> Busy | None:
-        """Returns the cycles of the PMD threads; None without any, since the main thread sleeps when nothing comes."""
+        """Returns the cycles of the PMD threads; None without PMD threads, because the main thread sleeps when idle."""
         if not self._polls:
             return None
         return parse_cycles(self.daemons.appctl("dpif-netdev/pmd-stats-show", timeout_s=SAMPLE_S))
 
     def assignment(self) -> Mapping[int, int] | None:
-        """Returns the CPU that polls each port, as OVS showed it when the last launch was connected."""
+        """Returns the CPU that polled each port at the begin of the last launch."""
         return self._cpus or None
 
     def stop(self) -> None:
-        """Ends the daemons, gives the uplink back and removes their namespace."""
+        """Ends the daemons, restores the uplink and removes their namespace."""
         if self._daemons is not None:
             self._daemons.end()
         if self._uplink is not None:
@@ -331,7 +321,7 @@ class OpenVSwitch(DaemonSwitch):
 
 
 def _action(attachment: Attachment, attachments: Sequence[Attachment]) -> str:
-    """Returns what a port's frames are to do: the bridge's own action, or to leave by the others of its segment."""
+    """Returns the action of a port's flow: NORMAL, or output to the other ports of its segment."""
     if attachment.segment is None:
         return "NORMAL"
     others = (item for item in attachments if item.segment == attachment.segment and item.index != attachment.index)
@@ -350,7 +340,7 @@ def _vhost_endpoint(port: str, attachment: Attachment, *, served: bool) -> Endpo
     if served:
         path = str(socket_path(attachment))
         return VhostUser(attachment.address, path, serves=True, packed=port == VHOST_USER_PACKED)
-    return endpoint_of(port, attachment)
+    return make_endpoint(port, attachment)
 
 
 def _uplink_port(uplink: Uplink, mtu: int, cpu: int) -> list[str]:
@@ -370,11 +360,11 @@ def _other_config(
     entries = session.root.list("/sys/devices/system/node")
     nodes = max(1, sum(entry.startswith("node") and entry[4:].isdigit() for entry in entries))
     page_mib = session.hugepage_size_kib // 1024
-    limit_mib = -(-hugepages_mib // page_mib) * page_mib  # a limit within a page would let none be taken
+    limit_mib = -(-hugepages_mib // page_mib) * page_mib  # a limit must be whole pages
     pci = f"-a {spec.uplink.nic}" if spec.uplink is not None and spec.uplink.via == "vfio" else "--no-pci"
     config = {
         "dpdk-init": "true",
-        # The daemon's main lcore is on a CPU of its affinity: a service CPU.
+        # The daemon's main lcore is on a service CPU, by its affinity.
         "dpdk-extra": f"{pci} --in-memory --single-file-segments --no-telemetry",
         "dpdk-socket-limit": ",".join([str(limit_mib)] * nodes),
         "per-port-memory": "true",
@@ -383,7 +373,7 @@ def _other_config(
     sockets = attachments[0].socket_dir
     if sockets != spec.work_dir:
         if not sockets.is_relative_to(spec.work_dir):
-            raise ProvisionError(f"ovs makes its sockets below {spec.work_dir} only, and {sockets} is elsewhere")
+            raise ProvisionError(f"ovs creates sockets only below {spec.work_dir}, and {sockets} is elsewhere")
         config["vhost-sock-dir"] = str(sockets.relative_to(spec.work_dir))
     return config
 

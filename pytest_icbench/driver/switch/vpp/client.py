@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""VPP's binary API and statistics, by ``vpp-papi``. It is imported when it is used: only this switch needs it."""
+"""VPP's binary API and statistics, by ``vpp-papi``, which is imported on first use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 from pytest_icbench.errors import ProvisionError, Unsupported
 
-#: How long VPP may take for an answer, in seconds, where other pollers share few cores with it.
+#: Seconds within which VPP has to answer, also if other pollers share its cores.
 _ANSWER_S = 10
 
 
@@ -26,7 +26,7 @@ def check_installed() -> None:
 
 
 class VppClient:
-    """A connection to a VPP. Its messages are those that VPP itself lists.
+    """A connection to a VPP, which lists its messages itself.
 
     Args:
         api: socket of its binary API.
@@ -41,14 +41,14 @@ class VppClient:
         quiet = logging.getLogger("pytest_icbench.vpp_papi")
         quiet.setLevel(logging.CRITICAL)
         self._stats_socket = stats
-        with warnings.catch_warnings():  # papi calls functions that Python will drop
+        with warnings.catch_warnings():  # papi uses deprecated functions
             warnings.simplefilter("ignore", DeprecationWarning)
             self._client = VPPApiClient(
                 bootstrapapi=True, server_address=str(api), read_timeout=_ANSWER_S, async_thread=False, logger=quiet
             )
         try:
             self._client.connect("icbench")
-        except Exception as error:  # papi raises what its transport raises
+        except Exception as error:  # whatever papi's transport raises
             raise ProvisionError(f"vpp does not answer on {api}: {error}") from None
 
     def knows(self, message: str) -> bool:
@@ -69,7 +69,7 @@ class VppClient:
         return reply
 
     def command(self, line: str, timeout_s: float = _ANSWER_S) -> str:
-        """Returns what its command line prints. Raises ProvisionError with VPP's reason where it reports an error."""
+        """Runs a line of its command line; returns the output. Raises ProvisionError with VPP's reason."""
         try:
             reply = self._client.api.cli_inband(cmd=line, _timeout=timeout_s)
         except Exception as error:
@@ -95,16 +95,15 @@ class VppClient:
             stats.disconnect()
 
     def close(self) -> None:
-        """Closes the connection and ends its threads; a VPP that has died is no error."""
+        """Closes the connection and ends its threads, also if VPP has died."""
         try:
             self._client.disconnect()
         except Exception:
             logging.getLogger(__name__).debug("vpp did not say goodbye", exc_info=True)
-        # papi leaves the threads that feed its queues behind. They were born in the switch's control group, as its
-        # processes were, and would keep it.
+        # papi does not end the threads that feed its queues. They are in the switch's control group and would keep it.
         for waiting in (self._client.transport.q, self._client.transport.sque):
             with suppress(queue.Empty):
-                while True:  # a pipe that is full would hold its thread up
+                while True:  # a full pipe would block its thread
                     waiting.get_nowait()
             waiting.close()
             waiting.join_thread()

@@ -18,7 +18,7 @@ from pytest_icbench.driver.switch.common.userspace_ports import (
     MEMIF,
     VHOST_USER,
     VHOST_USER_PACKED,
-    endpoint_of,
+    make_endpoint,
     socket_path,
 )
 from pytest_icbench.driver.switch.protocol import Attachment, SwitchSpec
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pytest_icbench.driver.switch.vpp.client import VppClient
 
 AF_PACKET, _AF_XDP, TAP = "afpacket", "afxdp", "tap"
-#: Kinds of port that are links to containers of the kernel.
+#: Port kinds that are kernel interfaces of containers.
 KERNEL_PORTS = (AF_PACKET, _AF_XDP, TAP)
 #: VPP's plugin for each kind of port.
 PLUGINS: Mapping[str, str] = MappingProxyType(
@@ -45,13 +45,13 @@ PLUGINS: Mapping[str, str] = MappingProxyType(
         TAP: "tap_plugin.so",
     }
 )
-#: Greatest frame in bytes with FCS: AF_XDP keeps a frame in one buffer of 2 KiB.
+#: Largest frame in bytes with FCS: AF_XDP keeps a frame in one buffer of 2 KiB.
 FRAME_BYTES: Mapping[str, int] = MappingProxyType({_AF_XDP: MTU_ETHERNET_FRAME_BYTES})
 _ETHERNET = 1
 _QDISC_BYPASS = 1
 _XDP_RING = 2048
 _TAP_RING = 1024
-#: The next number that is free.
+#: Stands for the next free number.
 _ANY_TAP = 0xFFFFFFFF
 _POLLING = 1
 #: The devices with the kernel's module and option for each.
@@ -59,7 +59,7 @@ _DEVICES = (("/dev/net/tun", "tun", "CONFIG_TUN"), ("/dev/vhost-net", "vhost_net
 
 
 def create_port(client: VppClient, port: str, attachment: Attachment, *, queues: int, mtu: int) -> int:
-    """Makes a port; returns the index of its interface. Raises ProvisionError."""
+    """Creates a port; returns the index of its interface. Raises ProvisionError."""
     if port in KERNEL_PORTS:
         needed = f"port {port} takes: build it with the plugin, or choose another port (--icbench-port)"
         if port == TAP:
@@ -76,11 +76,11 @@ def create_port(client: VppClient, port: str, attachment: Attachment, *, queues:
 def create_memif(
     client: VppClient, path: str, number: int, *, queues: int = 1, serves: bool = True, mac: str | None = None
 ) -> int:
-    """Makes an end of a memif, whose socket it serves or connects to; returns its index. Raises ProvisionError.
+    """Creates a memif that serves its socket or connects to it; returns its index. Raises ProvisionError.
 
     Args:
-        number: of the socket, from 1; 0 is VPP's own.
-        mac: its MAC address; None for one of VPP's choice.
+        number: number of the socket, from 1; 0 is VPP's.
+        mac: its MAC address; None: VPP chooses.
     """
     client.call("memif_socket_filename_add_del_v2", is_add=True, socket_id=number, socket_filename=path)
     role = {"role": 0 if serves else 1, "mode": 0, "rx_queues": queues, "tx_queues": queues}
@@ -89,11 +89,11 @@ def create_memif(
 
 
 def create_kernel_interface(client: VppClient, name: str, plugin: str, needed: str, mac: str | None = None) -> int:
-    """Makes an interface of one of the kernel's; returns its index. Raises ProvisionError.
+    """Creates an interface on one of the kernel; returns its index. Raises ProvisionError.
 
     Args:
-        mac: its MAC address, with AF_PACKET; None for one of VPP's choice.
-        needed: who takes the plugin, with the remedy, if this VPP does not have it: ``the uplink takes: …``.
+        mac: its MAC address, with AF_PACKET; None: VPP chooses.
+        needed: what needs the plugin, with the remedy, for the message: ``the uplink takes: …``.
     """
     xdp = plugin == PLUGINS[_AF_XDP]
     message = "af_xdp_create_v3" if xdp else "af_packet_create_v3"
@@ -115,9 +115,9 @@ def create_kernel_interface(client: VppClient, name: str, plugin: str, needed: s
 
 
 def _create_tap(client: VppClient, name: str, needed: str, mtu: int) -> int:
-    """Makes a tap device in VPP's namespace; returns the index of its interface. Raises ProvisionError.
+    """Creates a tap device in VPP's namespace; returns the index of its interface. Raises ProvisionError.
 
-    Without flags VPP leaves no checksum and no segmentation to the device, and neither does the kernel.
+    Without flags neither VPP nor the kernel leaves checksums or segmentation to the device.
     """
     message = "tap_create_v3"
     _check_plugin(client, message, PLUGINS[TAP], needed)
@@ -147,18 +147,18 @@ def port_endpoint(port: str, attachment: Attachment, mtu: int) -> Endpoint:
     """Returns the endpoint at a port."""
     if port in KERNEL_PORTS:
         return kernel.veth_endpoint(attachment, port_name(attachment), mtu)
-    return endpoint_of(port, attachment)
+    return make_endpoint(port, attachment)
 
 
 def place_queues(
     client: VppClient, interface: int, workers: Sequence[int], deadline: float, interface_name: str
 ) -> None:
-    """Makes workers poll an interface's queues, once it has as many. Raises ProvisionError at the deadline.
+    """Assigns an interface's queues to workers, once all exist. Raises ProvisionError at the deadline.
 
     Args:
         interface: index of the interface.
         workers: number of the worker of each queue.
-        deadline: by ``time.monotonic``, in seconds.
+        deadline: in seconds of ``time.monotonic``.
         interface_name: for messages.
     """
     while len(queues := client.call("sw_interface_rx_placement_dump", sw_if_index=interface)) < len(workers):
@@ -180,21 +180,20 @@ def place_queues(
 
 
 def probe_taps() -> None:
-    """Raises Unsupported with the kernel's option if this kernel does not have what VPP's taps take."""
+    """Raises Unsupported with the kernel's option if the kernel lacks a device for VPP's taps."""
     for path, module, option in _DEVICES:
         kernel.probe_device(path, "port tap of vpp", module, option)
 
 
 def move_taps(session: HostSession, pid: int, spec: SwitchSpec, netns: str, attachments: Sequence[Attachment]) -> None:
-    """Moves the taps that VPP has made into the nodes, and the threads that copy to the service CPUs.
+    """Moves VPP's taps into the nodes, and their vhost threads to the service CPUs. Raises ProvisionError.
 
-    The threads would all have the one CPU of VPP's main thread, or any.
+    VPP shares rings with the kernel's vhost-net, whose threads copy each frame to and from the device. A tap has one
+    for each thread of VPP. By default they run on the CPU of VPP's main thread, or on any.
 
     Args:
         pid: VPP's process.
         netns: path of VPP's network namespace.
-
-    Raises ProvisionError.
     """
     kernel.move_ports(session, netns, attachments)
     ends = [(attachment.interface, attachment.node.netns) for attachment in attachments]
@@ -206,7 +205,7 @@ def move_taps(session: HostSession, pid: int, spec: SwitchSpec, netns: str, atta
 
 
 def _vhost_threads(pid: int) -> Iterator[int]:
-    """Returns the vhost threads of a process: its own since Linux 6.4, before and on request threads of the kernel."""
+    """Yields the vhost threads of a process: its own since Linux 6.4, threads of the kernel before."""
     for task in (*Path(f"/proc/{pid}/task").glob("[0-9]*"), *Path("/proc").glob("[0-9]*")):
         with suppress(OSError):
             if (task / "comm").read_text(encoding="utf-8").strip() == f"vhost-{pid}":
@@ -234,7 +233,7 @@ class VppUplink:
         self._nic.take(promiscuous=True)
 
     def create(self, client: VppClient) -> int:
-        """Makes the interface; returns its index. Raises ProvisionError, also if this VPP has no such plugin."""
+        """Creates the interface; returns its index. Raises ProvisionError, also without the plugin."""
         other = "without +af_xdp" if self._xdp else "for AF_XDP (NIC+af_xdp)"
         remedy = f"build it with the plugin, or name the NIC {other}"
         index = create_kernel_interface(client, UPLINK, self.plugin, f"the uplink takes: {remedy}")
@@ -242,5 +241,5 @@ class VppUplink:
         return index
 
     def give_back(self) -> None:
-        """Gives the NIC back after VPP has ended. Idempotent. Raises ProvisionError with what is not as before."""
+        """Restores the NIC after VPP has ended. Idempotent. Raises ProvisionError if that fails."""
         self._nic.give_back()

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""X"""
+"""The load of VPP's workers, which VPP does not report, from the output of ``show runtime``.
+
+A worker runs in a loop all the time, and the frames of a round say little about its duration. But a round without
+frames always takes about the same time, which is measured without traffic. VPP counts all rounds and those with frames.
+So the idle time is known, and the rest of a worker's running time was work.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +16,7 @@ from pathlib import Path
 
 from pytest_icbench.driver.switch.protocol import Batches
 
-#: Share of the rounds: a worker counts as idle if fewer brought frames.
+#: A worker is idle if less than this share of its rounds had frames.
 _IDLE_SHARE = 0.01
 _LIBRARY = re.compile(rb"libvlib\.so\.(\d+\.\d+(?:\.\d+)?)")
 _NODE = re.compile(r"^(\S+)\s+(active|polling|any wait|event wait|done|interrupt wait)\s+(\d+)\s+(\d+)\s+\d+\s", re.M)
@@ -24,7 +29,7 @@ class Rounds:
 
     Attributes:
         loops: rounds.
-        dispatches: calls of the node behind its ports: in each round one for each port that brought frames.
+        dispatches: calls of the node after its ports: in each round one per port with frames.
     """
 
     loops: int
@@ -36,9 +41,9 @@ class Sample:
     """The counters of all workers at a moment, by the names of their threads.
 
     Attributes:
-        at_ns: when it was taken, CLOCK_MONOTONIC.
-        run_ns: time on a CPU since their start, as of the kernel's last tick.
-        ports: number of ports that bring frames.
+        at_ns: its time, CLOCK_MONOTONIC.
+        run_ns: time on a CPU since the start, up to the kernel's last tick.
+        ports: number of ports with frames.
     """
 
     at_ns: int
@@ -48,7 +53,7 @@ class Sample:
 
 
 class Load:
-    """The busy time of the workers, added up from sample to sample."""
+    """The busy time of the workers, summed over samples."""
 
     def __init__(self) -> None:
         self._round_ns: float | None = None
@@ -56,9 +61,9 @@ class Load:
         self._busy_ns = 0.0
 
     def calibrate(self, first: Sample, then: Sample) -> None:
-        """Measures a round without frames, by two samples between which there were none.
+        """Measures a round without frames from two samples without traffic between them.
 
-        The shortest one counts: a worker that lost its CPU meanwhile took longer.
+        The shortest counts, because a worker that lost its CPU took longer.
         """
         passed = then.at_ns - first.at_ns
         for name, after in then.rounds.items():
@@ -89,7 +94,7 @@ class Load:
 
 
 def filled_rounds(loops: int, dispatches: int, ports: int) -> float:
-    """Returns how many rounds brought frames, if ports bring them independently of each other."""
+    """Returns the number of rounds with frames, if the ports are independent of each other."""
     if loops <= 0:
         return 0.0
     ports = max(ports, 1)
@@ -98,7 +103,7 @@ def filled_rounds(loops: int, dispatches: int, ports: int) -> float:
 
 
 def read_run_times(pid: int) -> dict[str, int]:
-    """Returns the time of each thread of a process on a CPU, by name; empty where the kernel does not keep it."""
+    """Returns the CPU time of each thread of a process, by name; empty if the kernel does not keep it."""
     run_ns = {}
     for task in Path(f"/proc/{pid}/task").glob("*"):
         try:
@@ -110,16 +115,16 @@ def read_run_times(pid: int) -> dict[str, int]:
 
 
 def linked_version(program: bytes) -> str | None:
-    """Returns the version of the VPP libraries that a program is linked with, such as ``26.06``; None if it is no VPP.
+    """Returns the version of the VPP libraries of a program, such as ``26.06``; None if it is not VPP.
 
-    The program is not asked: before 26.02, ``vpp --version`` starts a VPP.
+    The program is not executed, because ``vpp --version`` starts a VPP before 26.02.
     """
     match = _LIBRARY.search(program)
     return match.group(1).decode() if match else None
 
 
 def parse_batches(text: str, node: str) -> Batches:
-    """Returns the calls of a node and the frames in them, of all threads together, from ``show runtime``."""
+    """Returns the calls of a node and their frames, over all threads."""
     calls = frames = 0
     for name, _, called, handled in _NODE.findall(text):
         if name == node:
@@ -128,7 +133,7 @@ def parse_batches(text: str, node: str) -> Batches:
 
 
 def parse_frames(text: str, node: str) -> dict[str, int]:
-    """Returns the frames that each thread handled in a node, by the thread's name, from ``show runtime``."""
+    """Returns the frames of a node by the name of the thread."""
     parts = _THREAD.split(text)[1:]
     return {
         thread: sum(int(handled) for name, _, _, handled in _NODE.findall(part) if name == node)
@@ -137,10 +142,7 @@ def parse_frames(text: str, node: str) -> dict[str, int]:
 
 
 def parse_rounds(text: str, node: str) -> dict[str, Rounds]:
-    """Returns the rounds of each polling thread, by its name, with its calls of the node, from ``show runtime``.
-
-    A polling node is called once a round.
-    """
+    """Returns the rounds of each polling thread by its name. A polling node is called once per round."""
     rounds = {}
     parts = _THREAD.split(text)[1:]
     for thread, part in zip(parts[::2], parts[1::2], strict=True):

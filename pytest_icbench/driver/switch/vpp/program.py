@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
 from pytest_icbench.driver.switch.common.userspace_ports import check_socket_path
 from pytest_icbench.driver.switch.dpdk import dpdk_process
@@ -15,7 +13,7 @@ from pytest_icbench.driver.switch.vpp.load import linked_version
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.session import HostSession
 
-#: Buffers of a NUMA node: for full rings on all ports of four pairs, and for frames under way.
+#: Buffers per NUMA node, for full rings on all ports of four pairs and for frames in transit.
 BUFFERS = 32768
 #: Bytes of a buffer's data; a longer frame takes several.
 BUFFER_BYTES = 2048
@@ -23,41 +21,27 @@ BUFFER_BYTES = 2048
 _BUFFER_OVERHEAD_BYTES = 512
 _REMEDY = "build it from its source (docs/reference/switches.md says how) or install FD.io's packages"
 _PACKAGES = "/usr/bin/vpp"
-#: The first release whose vhost-user is a plugin and which has all the messages used here.
+#: The first release with vhost-user as a plugin and with all messages used here.
 _OLDEST = (24, 10)
 
 
 def hugepages_mib() -> int:
-    """Returns the huge pages of its buffers in MiB; no other memory of VPP is in huge pages."""
+    """Returns the huge pages of its buffers in MiB. Its other memory is not in huge pages."""
     return -(-BUFFERS * (BUFFER_BYTES + _BUFFER_OVERHEAD_BYTES) // 2**20) + 4
 
 
-@dataclass(frozen=True, slots=True)
 class VppFiles:
-    """The sockets and files of a VPP, all in one private directory."""
+    """The sockets and files of a VPP, all in one private directory, which is created.
 
-    directory: Path
+    Raises ProvisionError if a socket's path is too long for an address.
+    """
 
-    @classmethod
-    def prepare(cls, directory: Path) -> Self:
-        """Creates the directory. Raises ProvisionError if a socket's path is too long for an address."""
-        files = cls(directory)
-        for path in (files.api, files.stats, files.cli):
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.api, self.stats, self.cli = (directory / f"{name}.sock" for name in ("api", "stats", "cli"))
+        for path in (self.api, self.stats, self.cli):
             check_socket_path(path)
         directory.mkdir()
-        return files
-
-    @property
-    def api(self) -> Path:
-        return self.directory / "api.sock"
-
-    @property
-    def stats(self) -> Path:
-        return self.directory / "stats.sock"
-
-    @property
-    def cli(self) -> Path:
-        return self.directory / "cli.sock"
 
     def write_config(self, text: str) -> str:
         """Writes ``startup.conf``; returns its path."""
@@ -99,15 +83,12 @@ plugins {{ plugin default {{ disable }} {enabled} }}
 
 
 def find_program(session: HostSession, given: Path | None = None) -> Path:
-    """Returns the user's binary, else that on PATH or of FD.io's packages. Raises Unsupported with the remedy."""
+    """Returns the user's binary, or the one on PATH or of FD.io's packages. Raises Unsupported with the remedy."""
     return dpdk_process.find_binary(session, "vpp", given, ["vpp", _PACKAGES], _REMEDY)
 
 
 def read_version(binary: Path) -> str:
-    """Returns the version of the libraries that it is linked with.
-
-    Raises Unsupported if it is no VPP or too old, and without the Python binding.
-    """
+    """Returns the version of its libraries. Raises Unsupported if it is not VPP or too old, or without ``vpp-papi``."""
     try:
         linked = linked_version(binary.read_bytes())
     except OSError as error:

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from pytest_icbench.driver.switch.common import kernel
-from pytest_icbench.driver.switch.common.cores import check_cores, share_queues
-from pytest_icbench.driver.switch.common.daemon import SAMPLE_S, DaemonSwitch
+from pytest_icbench.driver.switch.common.daemon import SAMPLE_S, DaemonSwitch, check_cores, share_queues
 from pytest_icbench.driver.switch.common.userspace_ports import (
     MEMIF,
     VHOST_USER,
@@ -53,26 +52,26 @@ from pytest_icbench.wording import counted
 
 _START_S = 20.0
 _CONNECT_S = 2.0
-#: After this time at the latest a process that was killed is known to be dead, in seconds.
+#: Seconds after which the end of a killed process is known.
 _DEATH_S = 0.2
 _BRIDGE_DOMAIN = 1
 _XCONNECT = "xconnect"
-#: The node that every frame passes, in the batch in which it was taken from its port.
+#: The node that every frame passes, in the batch in which it was received.
 _ENTRANCE = "ethernet-input"
-#: Share of the frames of the busiest port: fewer from a port are stray ones.
+#: A port has only stray frames if it has less than this share of the busiest port's frames.
 _STRAY_SHARE = 0.01
 _RUNTIME = "show runtime"
 #: Name of a worker's thread.
 _WORKER = "vpp_wk_{}"
-#: How long its workers are watched while there are no frames, in seconds.
+#: Seconds for which its workers are observed without frames.
 _IDLE_S = 0.02
 _ADMIN_UP = 1
-#: Gives it a private /dev/shm: VPP puts its API's shared memory there, and leaves it when it is killed.
+#: Gives it a private /dev/shm for its API's shared memory, which VPP leaves when it is killed.
 _NAMESPACE = 'set -e; mount -t tmpfs none /dev/shm; exec "$@"'
 
 
 class Vpp(DaemonSwitch):
-    """A bridge domain over all ports; the mode ``xconnect`` joins the two ports of each pair."""
+    """A bridge domain over all ports; the mode ``xconnect`` connects the two ports of each pair."""
 
     name = "vpp"
     ports = (VHOST_USER, VHOST_USER_PACKED, MEMIF, *interfaces.KERNEL_PORTS)
@@ -118,21 +117,21 @@ class Vpp(DaemonSwitch):
         kernel.probe_netdev_api(api)
 
     def probe_port(self, session: HostSession, port: str) -> None:
-        """Raises Unsupported if the kernel lacks a device that ``port`` takes."""
+        """Raises Unsupported if the kernel lacks a device for ``port``."""
         if port == interfaces.TAP:
             interfaces.probe_taps()
 
-    def needs_of_queues(self, pairs: int, cores: int, queues: int, *, jumbo: bool = False) -> Needs:
+    def needs_with_queues(self, pairs: int, cores: int, queues: int, *, jumbo: bool = False) -> Needs:
         check_cores(self.name, cores, pairs, queues)
         return Needs(hugepages_mib=hugepages_mib(), pollers=cores)
 
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
-        """Starts it, makes the ports and joins them. Raises ProvisionError with the log's tail."""
+        """Starts it, creates the ports and connects them. Raises ProvisionError with the log's tail."""
         binary = program.find_program(session, spec.binary)
         main_cpu = _main_cpu(spec)
         to_kernel = spec.port in interfaces.KERNEL_PORTS
         paths = [] if to_kernel else [socket_path(attachment) for attachment in attachments]
-        files = VppFiles.prepare(spec.work_dir / "vpp")
+        files = VppFiles(spec.work_dir / "vpp")
         self._session = session
         self._prepare_network(session, spec, attachments)
         config = startup_config(
@@ -232,7 +231,7 @@ class Vpp(DaemonSwitch):
         return [*self._interfaces.values(), *([] if uplink is None else [uplink])]
 
     def prepare_traffic(self) -> None:
-        """Puts the queues, which come with the endpoints, on their workers, to be polled. Raises ProvisionError."""
+        """Assigns the endpoints' queues to workers and measures an idle round. Raises ProvisionError."""
         with self._naming_death():
             client = self._live()
             self._place_queues(client)
@@ -242,7 +241,7 @@ class Vpp(DaemonSwitch):
 
     @contextmanager
     def _naming_death(self) -> Iterator[None]:
-        """Makes VPP's death the error instead of the lost connection. Otherwise adds the end of its log to an error."""
+        """Reports VPP's end instead of a lost connection, or adds the end of its log to an error."""
         try:
             yield
         except ProvisionError as error:
@@ -264,7 +263,7 @@ class Vpp(DaemonSwitch):
             interfaces.place_queues(client, self._uplink_interface, (worker,), deadline, "the uplink")
 
     def assignment(self) -> Mapping[int, int] | None:
-        """Returns the CPU that polls each port, by index, in the last launch: queues come and go with endpoints."""
+        """Returns the CPU that polled each port in the last launch, by index."""
         return self._assigned or None
 
     def _live(self) -> vpp_client.VppClient:
@@ -274,10 +273,10 @@ class Vpp(DaemonSwitch):
         return self._client
 
     def counters(self) -> list[PortCounters] | None:
-        """Returns its interfaces' counters, from its shared statistics.
+        """Returns its interfaces' counters from its shared statistics.
 
-        ``/if/tx`` counts the frames handed to a port, and the port's node those that did not fit into the ring.
-        ``/if/drops`` also counts frames that came from the port and had no way out.
+        ``/if/tx`` counts frames for a port, the port's node those that did not fit into the ring. ``/if/drops`` also
+        counts frames from the port without a destination.
         """
         with self._naming_death():
             return self._counted(self._live())
@@ -300,7 +299,7 @@ class Vpp(DaemonSwitch):
             return counted
 
     def busy(self) -> Busy | None:
-        """Returns the time of its workers without the rounds that brought no frames: see ``vpp.load``."""
+        """Returns the time of its workers without empty rounds: see ``vpp.load``."""
         with self._naming_death():
             busy_ns = self._load.busy_ns(self._sample(self._live()))
         handled = parse_frames(self._runtime, _ENTRANCE)
@@ -309,7 +308,7 @@ class Vpp(DaemonSwitch):
 
     def _sample(self, client: vpp_client.VppClient) -> Sample:
         assert self.daemon is not None
-        # Kept for `batches`, which is called next: VPP stops its workers while it answers.
+        # Kept for `batches`, which follows, because VPP stops its workers while it answers.
         self._runtime = client.command(_RUNTIME, SAMPLE_S)
         rounds = parse_rounds(self._runtime, _ENTRANCE)
         return Sample(
@@ -317,7 +316,7 @@ class Vpp(DaemonSwitch):
         )
 
     def _ports_with_frames(self, client: vpp_client.VppClient) -> dict[str, int]:
-        """Returns how many queues each worker has of ports that brought more than stray frames since the last call."""
+        """Returns the number of each worker's queues of ports with more than stray frames since the last call."""
         with client.statistics() as stats:
             counted = stats["/if/rx"]
             counts = {index: counted[:, interface].sum_packets() for index, interface in self._interfaces.items()}
@@ -332,13 +331,13 @@ class Vpp(DaemonSwitch):
         return ports_by_worker
 
     def batches(self) -> Batches | None:
-        """Returns the frames and calls of its entrance node: their quotient is the vectors per call."""
+        """Returns frames and calls of its entrance node, whose quotient is the vector size."""
         with self._naming_death():
             text, self._runtime = self._runtime or self._live().command(_RUNTIME, SAMPLE_S), ""
         return parse_batches(text, _ENTRANCE)
 
     def stop(self) -> None:
-        """Ends VPP, and with it its shared memory. Gives the uplink back, removes its links and their namespace."""
+        """Ends VPP, restores the uplink and removes the links and their namespace."""
         client, self._client = self._client, None
         super().stop()
         if client is not None:
@@ -354,12 +353,12 @@ class Vpp(DaemonSwitch):
 
 
 def _main_cpu(spec: SwitchSpec) -> int:
-    """Returns the CPU of the main thread. Raises Unsupported if workers have all: VPP gives each thread its own."""
+    """Returns the CPU of the main thread. Raises Unsupported if workers have all service CPUs."""
     for cpu in spec.service_cpus:
         if cpu not in spec.worker_cpus:
             return cpu
     workers = len(spec.worker_cpus)
     raise Unsupported(
-        f"vpp's main thread takes a CPU that no worker has: {counted(workers, 'worker')} take {workers + 1} CPUs; ask"
-        " for fewer switch cores"
+        f"vpp's main thread needs a CPU without a worker: {counted(workers, 'worker')} need {workers + 1} CPUs; choose"
+        " fewer switch cores"
     )

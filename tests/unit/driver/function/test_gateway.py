@@ -16,7 +16,7 @@ from pytest_icbench.driver.function.protocol import Ends
 from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported
 from pytest_icbench.model.endpoint import Address
 
-ENDS = Ends.of(1, Address.of(1, "a"), Address.of(1, "b"))
+ENDS = Ends.make(1, Address.of(1, "a"), Address.of(1, "b"))
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ ENDS = Ends.of(1, Address.of(1, "a"), Address.of(1, "b"))
         ("nat+acl10", "linux"),
     ],
 )
-def test_it_is_what_has_parts_of_both(function: str, component: str) -> None:
+def test_parts_of_both_select_the_gateway(function: str, component: str) -> None:
     assert registry.component_for(function, "veth", "veth").name == component
 
 
@@ -50,7 +50,7 @@ def test_its_proof_is_the_routers_and_frames_of_both_sides_that_the_inspection_d
         assert len(set(numbers)) == len(numbers), "so that a message names the right one"
     assert GatewayFunction.visible_addresses("nat+inspect", ENDS) == LinuxFunction.visible_addresses("nat", ENDS)
     assert GatewayFunction.only_answers("nat+inspect")
-    assert GatewayFunction.set_rate("police20k+inspect", 64) == LinuxFunction.set_rate("police20k", 64)
+    assert GatewayFunction.rate_limit("police20k+inspect", 64) == LinuxFunction.rate_limit("police20k", 64)
 
 
 def tools(**known: bool) -> Any:

@@ -18,7 +18,7 @@ from pytest_icbench.driver.function.protocol import Ends, FunctionSpec
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.model.endpoint import Address, VhostUser
 
-ENDS = Ends.of(3, Address.of(3, "a"), Address.of(3, "b"))
+ENDS = Ends.make(3, Address.of(3, "a"), Address.of(3, "b"))
 ANY: Any = object()
 SPEC = FunctionSpec(
     *("nat", 3, ENDS, VhostUser(ENDS.inner, "/run/a"), VhostUser(ENDS.outer, "/run/b"), ANY, None, ANY),
@@ -145,7 +145,7 @@ def test_a_policer_counts_the_bytes_of_ip_packets(pps: int, frame_bytes: int, ra
     assert lines == [
         f"pipeline P table 0 meter profile 0 add trtcm cir {rate} pir {rate} cbs {burst} pbs {burst}",
     ]
-    limit = IpPipelineFunction.set_rate(f"police{pps}", frame_bytes)
+    limit = IpPipelineFunction.rate_limit(f"police{pps}", frame_bytes)
     assert limit is not None
     assert (limit.pps, limit.burst) == (pps, burst // (frame_bytes - 18))
 

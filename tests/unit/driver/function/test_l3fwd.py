@@ -19,7 +19,7 @@ from pytest_icbench.driver.function.protocol import Ends, FunctionSpec
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.model.endpoint import Address, Pci, VhostUser
 
-ENDS = Ends.of(3, Address.of(3, "a"), Address.of(3, "b"))
+ENDS = Ends.make(3, Address.of(3, "a"), Address.of(3, "b"))
 
 
 def test_each_port_leads_to_its_side() -> None:

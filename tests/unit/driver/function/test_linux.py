@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_icbench.driver.function import proof
-from pytest_icbench.driver.function.grammar import FIRST_PORT, Parts, pool_of
+from pytest_icbench.driver.function.grammar import FIRST_PORT, Parts, nat_address
 from pytest_icbench.driver.function.linux import LinuxFunction, ruleset, shaper_commands
 from pytest_icbench.driver.function.ovs import OvsFunction
 from pytest_icbench.driver.function.protocol import Ends
 from pytest_icbench.model.endpoint import Address
 
-ENDS = Ends.of(3, Address.of(3, "a"), Address.of(3, "b"))
+ENDS = Ends.make(3, Address.of(3, "a"), Address.of(3, "b"))
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_the_share_of_denied_ports_is_the_one_asked_for(rules: int, percent: int
 
 
 def test_rules_are_one_after_the_other_or_one_set() -> None:
-    rules = ruleset(Parts(nat=True, rules=4, deny_percent=50), pool_of(ENDS), "eth0", "eth1")
+    rules = ruleset(Parts(nat=True, rules=4, deny_percent=50), nat_address(ENDS), "eth0", "eth1")
     assert [line.strip() for line in rules.splitlines() if "dport" in line] == [
         f"udp dport {FIRST_PORT} accept",
         f"udp dport {FIRST_PORT + 1} goto refused",
@@ -71,15 +71,15 @@ def test_rules_are_one_after_the_other_or_one_set() -> None:
     assert 'oifname "eth1" snat to 198.18.3.16' in rules
     assert "ip saddr 100.64.0.0/10 udp sport < 1024 snat to 198.18.3.16:1024-65535" in rules
     assert 'iifname "eth1" ct state new,invalid counter name denied drop' in ruleset(
-        Parts(firewall=True), pool_of(ENDS), "eth0", "eth1"
+        Parts(firewall=True), nat_address(ENDS), "eth0", "eth1"
     )
     assert "udp dport vmap { 10000 : goto refused, 10001 : goto refused }" in ruleset(
-        Parts(elements=2), pool_of(ENDS), "eth0", "eth1"
+        Parts(elements=2), nat_address(ENDS), "eth0", "eth1"
     )
     assert "limit rate over 20000/second burst 100 packets counter name denied drop" in ruleset(
-        Parts(police_pps=20_000), pool_of(ENDS), "eth0", "eth1"
+        Parts(police_pps=20_000), nat_address(ENDS), "eth0", "eth1"
     )
-    assert ruleset(Parts(), pool_of(ENDS), "eth0", "eth1") == ""
+    assert ruleset(Parts(), nat_address(ENDS), "eth0", "eth1") == ""
     assert (len(shaper_commands(Parts(shape_bits=10**7), "eth1")), shaper_commands(Parts(), "eth1")) == (3, [])
 
 
@@ -104,12 +104,12 @@ def test_the_last_rule_is_in_the_proof_and_the_denied_share_is_seen() -> None:
 
 
 def test_set_rates_are_in_frames_as_the_kernel_counts_them() -> None:
-    shaped, policed = LinuxFunction.set_rate("shape10Mbit", 64), LinuxFunction.set_rate("police2M", 64)
+    shaped, policed = LinuxFunction.rate_limit("shape10Mbit", 64), LinuxFunction.rate_limit("police2M", 64)
     assert shaped is not None
     assert round(shaped.pps) == 20833
     assert policed is not None
     assert policed.pps == 2e6
-    assert LinuxFunction.set_rate("nat", 64) is None
+    assert LinuxFunction.rate_limit("nat", 64) is None
 
 
 def test_functions_of_ovs_are_a_bump_in_the_wire() -> None:
@@ -131,7 +131,7 @@ def test_what_is_denied_in_launches_is_what_the_rules_deny() -> None:
     denial = LinuxFunction.denial("nat+acl1000+deny30")
     assert denial is not None
     assert denial.label == "30:1000:10000"
-    rules = ruleset(Parts.parse("acl1000+deny30") or Parts(), pool_of(ENDS), "a", "b")
+    rules = ruleset(Parts.parse("acl1000+deny30") or Parts(), nat_address(ENDS), "a", "b")
     refused = [line for line in rules.splitlines() if "goto" in line]
     assert len(refused) == denial.of_flows(1000)
     assert f"udp dport {10000 + 3} goto refused" in refused[0]
@@ -143,6 +143,6 @@ def test_a_firewall_counts_announcements_apart_where_launches_account_for_denied
     denial = LinuxFunction.denial("firewall+deny30")
     assert denial is not None
     assert (denial.label, denial.ways) == ("30:100:5000", ("ba",))
-    rules = ruleset(Parts.parse("firewall+deny30") or Parts(), pool_of(ENDS), "a", "b")
+    rules = ruleset(Parts.parse("firewall+deny30") or Parts(), nat_address(ENDS), "a", "b")
     assert rules.index('iifname "b" ct state new,invalid udp dport 9 drop') < rules.index("counter name denied drop")
-    assert "dport 9" not in ruleset(Parts.parse("firewall") or Parts(), pool_of(ENDS), "a", "b")
+    assert "dport 9" not in ruleset(Parts.parse("firewall") or Parts(), nat_address(ENDS), "a", "b")

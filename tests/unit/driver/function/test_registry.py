@@ -29,7 +29,7 @@ from pytest_icbench.model.toml import TomlFile
 from pytest_icbench.plugin.functions import check_functions
 
 SWITCHES = builtin_switches()
-ENDS = Ends.of(1, Address.of(1, "a"), Address.of(1, "b"))
+ENDS = Ends.make(1, Address.of(1, "a"), Address.of(1, "b"))
 
 
 @pytest.fixture
@@ -80,10 +80,10 @@ def test_a_chain_of_no_function_or_of_too_many_is_refused(chain: int) -> None:
 
 def test_functions_of_a_chain_see_their_neighbours() -> None:
     a, b = Address.of(1, "a"), Address.of(1, "b")
-    row = [Ends.of(1, a, b, hop) for hop in (1, 2, 3)]
+    row = [Ends.make(1, a, b, hop) for hop in (1, 2, 3)]
     assert len({address.mac for ends in row for address in (ends.inner, ends.outer)}) == 6
-    assert Ends.of_chain("wire", ForwarderFunction, row) == row
-    routers = Ends.of_chain("route", LinuxFunction, row)
+    assert Ends.make_chain("wire", ForwarderFunction, row) == row
+    routers = Ends.make_chain("route", LinuxFunction, row)
     assert [(ends.leader.ip, ends.follower.ip) for ends in routers] == [(a.ip, b.ip)] * 3
     assert [ends.leader.mac for ends in routers] == [a.mac, row[0].outer.mac, row[1].outer.mac]
     assert [ends.follower.mac for ends in routers] == [row[1].inner.mac, row[2].inner.mac, b.mac]

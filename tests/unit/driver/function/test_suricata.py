@@ -20,7 +20,7 @@ from pytest_icbench.driver.workload.eal import eal_arguments
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.model.endpoint import Address, VhostUser
 
-ENDS = Ends.of(1, Address.of(1, "a"), Address.of(1, "b"))
+ENDS = Ends.make(1, Address.of(1, "a"), Address.of(1, "b"))
 
 
 def executable(path: Path) -> Path:
@@ -113,14 +113,14 @@ def test_over_ports_in_user_space_it_is_the_same_function() -> None:
 
 def test_a_tree_of_another_release_runs_by_its_own_loader_and_is_seen_in_the_node(tmp_path: Path) -> None:
     binary = executable(tmp_path / "usr/bin/suricata")
-    assert Program.at(binary).argv == [str(binary)]
+    assert Program.locate(binary).argv == [str(binary)]
     loader = executable(tmp_path / "usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2")
-    program = Program.at(binary)
+    program = Program.locate(binary)
     assert program.argv == [str(loader), "--library-path", str(loader.parent), str(binary)]
     assert program.directories == (tmp_path / "usr",)
     assert SuricataFunction.directories(session(binary)) == (tmp_path / "usr",)
-    assert Program.at(Path("/usr/bin/suricata")).directories == (Path("/usr"),)
-    assert Program.at(Path("/usr/bin/suricata")).loader is None
+    assert Program.locate(Path("/usr/bin/suricata")).directories == (Path("/usr"),)
+    assert Program.locate(Path("/usr/bin/suricata")).loader is None
     assert NodeSpec("x", [0]).directories == ()
 
 

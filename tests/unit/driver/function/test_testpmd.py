@@ -16,7 +16,7 @@ from pytest_icbench.driver.function.testpmd_function import TestpmdFunction, _op
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.model.endpoint import Address, VhostUser
 
-ENDS = Ends.of(3, Address.of(3, "a"), Address.of(3, "b"))
+ENDS = Ends.make(3, Address.of(3, "a"), Address.of(3, "b"))
 ANY: Any = object()
 SPEC = FunctionSpec(
     *("tupleswap", 3, ENDS, VhostUser(ENDS.inner, "/run/a"), VhostUser(ENDS.outer, "/run/b"), ANY, None, ANY),
@@ -52,7 +52,7 @@ def test_frames_pass_as_the_mode_says(function: str, change: Any) -> None:
     forth, back = TestpmdFunction.proof(function, ENDS)
     assert (len(forth), len(back)) == (20, 20)
     assert all(probe.expected == change(probe.frame) for probe in (*forth, *back))
-    assert TestpmdFunction.readdresses(function, 1) is (change is not bytes)
+    assert TestpmdFunction.changes_addresses(function, 1) is (change is not bytes)
 
 
 @pytest.mark.parametrize(

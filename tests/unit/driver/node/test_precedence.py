@@ -107,9 +107,9 @@ def test_a_switch_that_runs_already_is_left_alone_and_told(tmp_path: Path) -> No
     told = treatment.precedence(session, Case("attach"))
     assert told == "cpu.weight 10000, but the switch, which runs already"
     assert treatment.precedence(session, Case("ovs")) == "cpu.weight 10000"
-    SessionGroup.of(session).place("a", "icbabc123/a")
+    SessionGroup.get(session).place("a", "icbabc123/a")
     assert treatment.precedence(session, Case("ovs")) == "cpu.weight 10000"
-    SessionGroup.of(session).place("a", "system.slice/docker-1.scope")
+    SessionGroup.get(session).place("a", "system.slice/docker-1.scope")
     told = treatment.precedence(session, Case("ovs"))
     assert told == "cpu.weight 10000, but the containers, which systemd has placed"
 
@@ -131,7 +131,7 @@ def test_a_switch_of_v1_is_in_the_nodes_group_or_weighs_as_much_as_their_contrac
 
 
 def test_without_precedence_a_switch_stays_where_its_starter_is(tmp_path: Path) -> None:
-    groups = SessionGroup.of(Held(host(tmp_path, V1_TOP)))
+    groups = SessionGroup.get(Held(host(tmp_path, V1_TOP)))
     assert groups.switch_cpu("r1.switch", apart=False) is None
 
 

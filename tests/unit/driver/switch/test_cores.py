@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pytest_icbench.driver.switch.common.cores import divide_ports, share_queues
+from pytest_icbench.driver.switch.common.daemon import divide_ports, share_queues
 from tests.unit.recording_host import attachments_of
 
 
@@ -27,7 +27,7 @@ def test_the_queues_of_a_port_go_to_one_worker_after_the_other() -> None:
     assert share_queues(places, 1, 3) == dict.fromkeys(range(4), (0, 0, 0))
 
 
-def test_blocks_of_neighbouring_ports() -> None:
+def test_neighbouring_ports_share_a_core() -> None:
     assert divide_ports(4, 1) == [0, 0, 0, 0]
     assert divide_ports(8, 4) == [0, 0, 1, 1, 2, 2, 3, 3]
     assert divide_ports(4, 3) == [0, 1, 2, 2]

@@ -12,7 +12,7 @@ import pytest
 
 from pytest_icbench.driver.switch.dpdk import dpdk_process
 from pytest_icbench.driver.switch.dpdk.basicfwd import BasicFwd
-from pytest_icbench.driver.switch.dpdk.direct import Direct
+from pytest_icbench.driver.switch.dpdk.direct import DirectLink
 from pytest_icbench.driver.switch.dpdk.testpmd import TestPmd
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.model.endpoint import Address, Memif, VhostUser
@@ -114,7 +114,7 @@ def test_testpmd_of_jumbo_frames_has_buffers_for_them(session: Any) -> None:
     assert size >= 9198 + 18 + 128
 
 
-def test_ports_of_other_kinds(session: Any) -> None:
+def test_a_memif_is_served_by_the_switch(session: Any) -> None:
     spec = spec_of(session.dir, port="memif")
     endpoints = TestPmd().start(session, spec, attachments_of(session.dir))
     path = session.dir / "s" / "p0"
@@ -179,7 +179,7 @@ def test_a_start_that_someone_has_stopped_says_so_first(session: Any, monkeypatc
 
 
 @pytest.mark.parametrize("driver", [TestPmd, BasicFwd])
-def test_life_and_death(session: Any, driver: Any) -> None:
+def test_a_pause_stops_the_process_and_its_end_is_an_error(session: Any, driver: Any) -> None:
     switch = driver()
     switch.start(session, spec_of(session.dir), attachments_of(session.dir))
     (process,) = session.spawner.processes
@@ -210,7 +210,7 @@ def test_stopping_a_paused_switch_wakes_it_first(session: Any) -> None:
     assert session.spawner.processes[0].signals == [signal.SIGSTOP, signal.SIGCONT]
 
 
-@pytest.mark.parametrize("driver", [TestPmd, BasicFwd, Direct])
+@pytest.mark.parametrize("driver", [TestPmd, BasicFwd, DirectLink])
 def test_a_switch_that_was_never_started_can_be_stopped(driver: Any) -> None:
     switch = driver()
     switch.pause()
@@ -222,9 +222,9 @@ def test_testpmd_refuses_cores_without_streams() -> None:
     assert TestPmd().needs(2, 4).pollers == 4
     with pytest.raises(Unsupported, match="at most 2 switch cores"):
         TestPmd().needs(1, 3)
-    assert TestPmd().needs_of_queues(1, 4, 2).pollers == 4
+    assert TestPmd().needs_with_queues(1, 4, 2).pollers == 4
     with pytest.raises(Unsupported, match=r"^testpmd cannot use 5 cores for 1 pair of 2 queues, which are 4 streams"):
-        TestPmd().needs_of_queues(1, 5, 2)
+        TestPmd().needs_with_queues(1, 5, 2)
 
 
 def test_a_socket_path_too_long_is_refused(session: Any, tmp_path: Path) -> None:

@@ -21,8 +21,8 @@ from pytest_icbench.driver.switch.common import kernel
 from pytest_icbench.driver.switch.common.daemon import Daemon
 from pytest_icbench.driver.switch.forwarder import forward, forward_raw
 from pytest_icbench.driver.switch.forwarder import forwarder_process as forwarder
-from pytest_icbench.driver.switch.forwarder.forward import Forward
-from pytest_icbench.driver.switch.forwarder.forward_raw import ForwardRaw
+from pytest_icbench.driver.switch.forwarder.forward import ForwardSwitch
+from pytest_icbench.driver.switch.forwarder.forward_raw import ForwardRawSwitch
 from pytest_icbench.driver.switch.forwarder.forwarder_process import Forwarder, mode_options
 from pytest_icbench.driver.workload.version import WorkloadVersion
 from pytest_icbench.errors import ProvisionError, Unsupported, WorkloadError
@@ -51,10 +51,10 @@ from tests.unit.recording_host import RecordingSession, attachments_of, spec_of
         ("drop7+swap+delay1us", ["--drop", "7", "--swap", "--delay", "1"]),
     ],
 )
-def test_modes(mode: str | None, options: list[str]) -> None:
+def test_a_mode_has_its_options(mode: str | None, options: list[str]) -> None:
     assert mode_options(mode) == options
     if mode is not None:
-        assert Forward.has_mode(mode)
+        assert ForwardSwitch.has_mode(mode)
         assert Case("forward", mode=mode).id == f"forward:{mode}-64B-b32-1vs1-Rmax"
 
 
@@ -77,9 +77,9 @@ def test_modes(mode: str | None, options: list[str]) -> None:
         ),
     ],
 )
-def test_what_is_no_mode(mode: str) -> None:
+def test_an_invalid_mode_has_no_options(mode: str) -> None:
     assert mode_options(mode) is None
-    assert not Forward.has_mode(mode)
+    assert not ForwardSwitch.has_mode(mode)
 
 
 @given(st.text("delaydropupswcost0123456789us+m", max_size=20))
@@ -154,7 +154,7 @@ def started_words(session: Any) -> tuple[list[str], list[str]]:
 
 
 def test_it_serves_the_ports_of_all_pairs(session: Any) -> None:
-    switch = Forward()
+    switch = ForwardSwitch()
     spec = spec_of(session.dir, mode="drop100+swap")
     endpoints = switch.start(session, spec, attachments_of(session.dir, pairs=2))
     words, eal = started_words(session)
@@ -173,7 +173,7 @@ def test_it_serves_the_ports_of_all_pairs(session: Any) -> None:
 
 def test_delays_have_room_and_jumbo_frames_too(session: Any) -> None:
     spec = spec_of(session.dir, mode="delay10us", mtu=9198, port="memif")
-    endpoints = Forward().start(session, spec, attachments_of(session.dir))
+    endpoints = ForwardSwitch().start(session, spec, attachments_of(session.dir))
     words, eal = started_words(session)
     assert words == ["--delay", "10", "--delay-queue", "4096", "--packet-size", "9216"]
     assert all(word.endswith(",bsize=16384") for word in eal if word.startswith("--vdev"))
@@ -187,7 +187,7 @@ def test_the_raw_one_polls_in_a_namespace_of_its_own(session: Any, monkeypatch: 
     monkeypatch.setattr(links, "create_pair", lambda _, a, b, *, mtu: made.append((a.netns, b.name, b.netns)))
     monkeypatch.setattr(links, "delete_netns", lambda _, path: made.append((path,)))
     monkeypatch.setattr(kernel, "remove_ends", lambda ends: made.append(tuple(str(end.index) for end in ends)))
-    switch = ForwardRaw()
+    switch = ForwardRawSwitch()
     places = attachments_of(session.dir)
     spec = spec_of(session.dir, port="veth", mode="delay1ms")
     endpoints = switch.start(session, spec, places)
@@ -211,11 +211,11 @@ def test_the_raw_one_polls_in_a_namespace_of_its_own(session: Any, monkeypatch: 
     switch.stop()
     switch.stop()
     assert made == [("0", "1"), ("/run/netns/r1-fw",), ()]
-    assert (ForwardRaw().needs(4, 1).pollers, ForwardRaw().needs(4, 1).hugepages_mib) == (1, 0)
+    assert (ForwardRawSwitch().needs(4, 1).pollers, ForwardRawSwitch().needs(4, 1).hugepages_mib) == (1, 0)
 
 
 def test_counters_and_busy_share_are_its_own(session: Any) -> None:
-    switch = Forward()
+    switch = ForwardSwitch()
     switch.start(session, spec_of(session.dir), attachments_of(session.dir))
     first, second = switch.counters() or []
     assert (first.index, first.rx_packets, first.tx_packets, first.rx_dropped, first.tx_dropped) == (0, 100, 7, 6, 0)
@@ -237,7 +237,7 @@ def test_counters_and_busy_share_are_its_own(session: Any) -> None:
 def test_no_answer_is_an_error(session: Any, monkeypatch: pytest.MonkeyPatch, reaction: str, complaint: str) -> None:
     monkeypatch.setattr(forwarder, "ANSWER_S", 0.2)
     session.program = _ANSWERING.format(reaction)
-    switch = Forward()
+    switch = ForwardSwitch()
     switch.start(session, spec_of(session.dir), attachments_of(session.dir))
     if "exit" in reaction or "close" in reaction:
         monkeypatch.setattr(forwarder, "ANSWER_S", 5.0)
@@ -248,7 +248,7 @@ def test_no_answer_is_an_error(session: Any, monkeypatch: pytest.MonkeyPatch, re
 def test_one_that_someone_has_stopped_is_told_where_its_answer_lacks(
     session: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    switch = Forward()
+    switch = ForwardSwitch()
     switch.start(session, spec_of(session.dir), attachments_of(session.dir))
     pid = switch.live().process.pid
     os.kill(pid, signal.SIGSTOP)
@@ -282,32 +282,32 @@ def test_an_answer_in_pieces_and_lines_of_others() -> None:
 def test_death_at_start_is_told_with_the_log(session: Any) -> None:
     session.program = "import sys; sys.exit('EAL found no port')"
     with pytest.raises(ProvisionError, match=r"(?s)forward ended with exit code 1; .*EAL found no port"):
-        Forward().start(session, spec_of(session.dir), attachments_of(session.dir))
+        ForwardSwitch().start(session, spec_of(session.dir), attachments_of(session.dir))
 
 
 def test_a_wrong_mode_starts_nothing(session: Any) -> None:
     with pytest.raises(ProvisionError, match=r"forward has no variant 'drop'; it takes parts joined by \+"):
-        Forward().start(session, spec_of(session.dir, mode="drop"), attachments_of(session.dir))
+        ForwardSwitch().start(session, spec_of(session.dir, mode="drop"), attachments_of(session.dir))
     assert session.spawner.started == []
 
 
-def test_probe(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_workload_without_dpdk_is_refused(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forward, "workload_version", lambda: WorkloadVersion("0.1.0", "22.11.11"))
-    assert Forward().probe(session, None).version == "0.1.0, DPDK 22.11.11"
+    assert ForwardSwitch().probe(session, None).version == "0.1.0, DPDK 22.11.11"
     monkeypatch.setattr(forward, "workload_version", lambda: WorkloadVersion("0.1.0", None))
     with pytest.raises(Unsupported, match="built without it: install libdpdk-dev"):
-        Forward().probe(session, None)
+        ForwardSwitch().probe(session, None)
 
     def missing() -> WorkloadVersion:
         raise WorkloadError("the executable is missing")
 
     monkeypatch.setattr(forward, "workload_version", missing)
     with pytest.raises(Unsupported, match="executable is missing"):
-        Forward().probe(session, None)
+        ForwardSwitch().probe(session, None)
 
 
 def test_a_switch_that_was_never_started() -> None:
-    switch = Forward()
+    switch = ForwardSwitch()
     switch.pause()
     switch.resume()
     switch.stop()

@@ -158,7 +158,7 @@ def test_the_bridge_lives_in_a_namespace_of_its_own(links: RecordingLinks, tmp_p
         links.there = whole | {name: LinkState(False, 1500)}
         assert switch.fault() == f"the {kind} {name} of linux-bridge was set down: set it up"
         links.there = whole | {name: LinkState(True, 68)}
-        assert switch.fault() == f"the {kind} {name} of linux-bridge has an MTU of 68, not 1500 as it got"
+        assert switch.fault() == f"the {kind} {name} of linux-bridge has an MTU of 68, not the 1500 of its start"
         switch.check()
     links.there = None
     with pytest.raises(ProvisionError, match="the network namespace of linux-bridge is gone: it was removed"):
@@ -256,7 +256,7 @@ def test_every_driver_tells_what_collection_needs(name: str) -> None:
     assert (needs.hugepages_mib > 0) == (needs.pollers > 0 and driver.family == "dpdk")
 
 
-def test_groups() -> None:
+def test_groups_have_the_switches_of_their_family() -> None:
     switches = builtin_switches()
     expected = {
         "all": tuple(name for name, driver in switches.items() if not driver.by_name_only),

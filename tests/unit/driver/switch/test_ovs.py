@@ -20,7 +20,7 @@ from tests.unit.recording_host import attachments_of, spec_of
 __all__ = ["host", "session"]  # fixtures
 
 
-def test_everything_is_private(session: Any) -> None:
+def test_database_and_sockets_are_private(session: Any) -> None:
     start(session)
     database, daemon = session.spawner.started
     directory = str(session.dir)
@@ -87,7 +87,7 @@ def test_each_port_has_its_normal_flow(session: Any) -> None:
     assert session.spawner.inputs[-1] == "priority=1,in_port=1,actions=NORMAL\npriority=1,in_port=2,actions=NORMAL"
 
 
-def test_endpoints_connect(session: Any) -> None:
+def test_endpoints_connect_to_sockets_of_the_daemon(session: Any) -> None:
     switch, endpoints = start(session, port="vhost-user-packed", worker_cpus=(2, 65))
     assert [(each.socket, each.serves, each.packed) for each in endpoints] == [
         (str(session.dir / "s" / f"p{index}"), False, True) for index in (0, 1)
@@ -109,12 +109,12 @@ def test_queues_are_shared_out_to_the_workers(session: Any) -> None:
     switch, _ = start(session, worker_cpus=(2, 5), queues=3)
     text = " ".join(commands(session, "ovs-vsctl")[2])
     assert re.findall(r'pmd-rxq-affinity="([^"]+)"', text) == ["0:2,1:5,2:2", "0:5,1:2,2:5"]
-    assert OpenVSwitch().needs_of_queues(1, 6, 3).pollers == 6
-    assert OpenVSwitch().needs_of_queues(1, 1, 3).hugepages_mib > OpenVSwitch().needs(1, 1).hugepages_mib
+    assert OpenVSwitch().needs_with_queues(1, 6, 3).pollers == 6
+    assert OpenVSwitch().needs_with_queues(1, 1, 3).hugepages_mib > OpenVSwitch().needs(1, 1).hugepages_mib
     with pytest.raises(
         Unsupported, match=r"^ovs cannot use 7 cores for 1 pair of 3 queues, which are 6 receive queues"
     ):
-        OpenVSwitch().needs_of_queues(1, 7, 3)
+        OpenVSwitch().needs_with_queues(1, 7, 3)
     switch.stop()
 
 
@@ -229,7 +229,7 @@ def test_a_path_too_long_is_refused_before_anything_starts(session: Any, tmp_pat
     assert session.spawner.started == []
 
 
-def test_counters_and_busy(session: Any) -> None:
+def test_counters_are_read_after_the_revalidators(session: Any) -> None:
     switch, _ = start(session)
     first, second = switch.counters() or []
     assert (first.rx_packets, first.tx_packets, first.tx_dropped) == (3190915, None, 0)
@@ -275,5 +275,5 @@ def test_cores_without_queues_are_refused() -> None:
 
 
 def test_sockets_elsewhere_are_refused(session: Any, tmp_path: Path) -> None:
-    with pytest.raises(ProvisionError, match="makes its sockets below"):
+    with pytest.raises(ProvisionError, match="ovs creates sockets only below"):
         OpenVSwitch().start(session, spec_of(session.dir), attachments_of(tmp_path))

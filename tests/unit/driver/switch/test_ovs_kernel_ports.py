@@ -121,7 +121,7 @@ def test_frames_longer_than_a_port_carries_are_refused(port: str) -> None:
 
 @pytest.mark.parametrize(
     ("port", "words"),
-    [("tap", "has not told its types of port within"), ("vhost-user", "has not initialized DPDK within")],
+    [("tap", "has not listed its port types within"), ("vhost-user", "has not initialized DPDK within")],
 )
 def test_a_daemon_that_never_gets_ready_is_told_by_what_it_was_to_do(
     session: Any, host: Host, links: Links, monkeypatch: pytest.MonkeyPatch, port: str, words: str

@@ -18,7 +18,7 @@ from pytest_icbench.driver.switch.protocol import Busy
 from tests.unit.driver.switch.ovs_host import CYCLES, FLOWS, PORTS
 
 
-def test_flows_and_drops() -> None:
+def test_flows_and_drops_are_read_by_port() -> None:
     assert parse_flows(FLOWS) == {1: 3190915, 2: 1}
     assert parse_drops(PORTS) == {1: 0, 2: 1195}
     assert (parse_flows(""), parse_drops("")) == ({}, {})

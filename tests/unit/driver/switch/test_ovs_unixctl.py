@@ -44,14 +44,14 @@ def daemon(path: Path, pieces: Sequence[bytes], *, silent: bool = False) -> Iter
             thread.join(5)
 
 
-def test_an_answer_in_pieces(tmp_path: Path) -> None:
+def test_an_answer_in_pieces_is_put_together(tmp_path: Path) -> None:
     answer = json.dumps({"id": 0, "error": None, "result": "idle: {12}\n"}).encode()
     with daemon(tmp_path / "s", [answer[:5], answer[5:-4], answer[-4:]]) as questions:
         assert send_request(tmp_path / "s", "pmd-stats-show", "-x", timeout_s=5) == "idle: {12}\n"
     assert questions == [{"id": 0, "method": "pmd-stats-show", "params": ["-x"]}]
 
 
-def test_no_words_are_an_answer_too(tmp_path: Path) -> None:
+def test_an_answer_without_a_result_is_empty(tmp_path: Path) -> None:
     with daemon(tmp_path / "s", [b'{"id":0,"result":null,"error":null}']):
         assert send_request(tmp_path / "s", "revalidator/wait", timeout_s=5) == ""
 
@@ -77,11 +77,13 @@ def test_an_answer_is_waited_for_later(tmp_path: Path) -> None:
         ([b'{"id":0}'[:-1]], True, "has not answered x within 0.2 s"),
     ],
 )
-def test_what_is_no_answer(tmp_path: Path, pieces: list[bytes], silent: bool, told: str) -> None:
+def test_a_refusal_a_lost_connection_and_silence_are_errors(
+    tmp_path: Path, pieces: list[bytes], silent: bool, told: str
+) -> None:
     with daemon(tmp_path / "s", pieces, silent=silent), pytest.raises(ProvisionError, match=told):
         send_request(tmp_path / "s", "x", timeout_s=0.2 if silent else 5)
 
 
-def test_nobody_listens(tmp_path: Path) -> None:
+def test_a_missing_socket_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ProvisionError, match="does not take x: No such file"):
         send_request(tmp_path / "s", "x", timeout_s=1)

@@ -103,13 +103,13 @@ def test_vpp_without_the_plugin_says_so(session: Any, log: list[tuple[Any, ...]]
         start(session, uplink=XDP)
 
 
-def test_a_wire_has_two_ends(session: Any, log: list[tuple[Any, ...]]) -> None:
+def test_a_wire_with_an_uplink_refuses_a_second_port(session: Any, log: list[tuple[Any, ...]]) -> None:
     with pytest.raises(ProvisionError, match="vpp:xconnect joins one port with an uplink: take one pair"):
         start(session, uplink=KERNEL, mode="xconnect")
 
 
 def test_a_nic_that_is_the_endpoint_is_one(tmp_path: Path) -> None:
-    for driver in (direct.Direct(), veth.VethLink()):
+    for driver in (direct.DirectLink(), veth.VethLink()):
         with pytest.raises(ProvisionError, match=r"over a NIC joins one pair, not 2: lower --icbench-pairs"):
             driver.start(None, spec_of(tmp_path, uplink=KERNEL), attachments_of(tmp_path))  # type: ignore[arg-type]
 
@@ -134,7 +134,7 @@ def test_who_can_have_an_uplink() -> None:
     }
 
 
-def test_queues_of_what_is_no_nic() -> None:
+def test_a_missing_nic_has_no_queues_and_refuses_any() -> None:
     assert ethtool.channels("nonic9") is None
     assert ethtool.lro("nonic9") is None
     with pytest.raises(ProvisionError, match=r"nonic9 refuses \[0, 0, 0, 1\] queues"):

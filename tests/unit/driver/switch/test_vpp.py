@@ -20,7 +20,7 @@ from tests.unit.recording_host import attachments_of, spec_of
 __all__ = ["client", "session"]  # fixtures
 
 
-def test_everything_is_private(session: Any) -> None:
+def test_sockets_and_shared_memory_are_private(session: Any) -> None:
     start(session)
     (started,) = session.spawner.started
     directory = session.dir / "vpp"
@@ -34,15 +34,15 @@ def test_everything_is_private(session: Any) -> None:
     assert "/run/vpp" not in text
 
 
-def test_start_up_text() -> None:
-    sockets = VppFiles(Path("/r"))
-    text = startup_config(sockets, main_cpu=0, worker_cpus=(2, 5), plugins={"memif_plugin.so"}, fragment="l2fib { x }")
+def test_the_configuration_has_cpus_plugins_and_the_users_sections(tmp_path: Path) -> None:
+    files = VppFiles(tmp_path / "vpp")
+    text = startup_config(files, main_cpu=0, worker_cpus=(2, 5), plugins={"memif_plugin.so"}, fragment="l2fib { x }")
     assert "cpu { main-core 0 corelist-workers 2,5 }" in text
     assert "plugins { plugin default { disable } plugin memif_plugin.so { enable } }" in text
     assert "page-size default-hugepage }" in text
     assert text.endswith("l2fib { x }")
     assert text.count("{") == text.count("}")
-    alone = startup_config(sockets, main_cpu=3, worker_cpus=(), plugins=(), hugepages=False)
+    alone = startup_config(files, main_cpu=3, worker_cpus=(), plugins=(), hugepages=False)
     assert "cpu { main-core 3 }" in alone
     assert "buffers-per-numa 32768 default data-size 2048 page-size default }" in alone
 
@@ -50,11 +50,11 @@ def test_start_up_text() -> None:
 def test_the_main_thread_has_a_cpu_that_no_worker_has(session: Any) -> None:
     start(session, worker_cpus=(0, 2), service_cpus=(0, 3))
     assert "cpu { main-core 3 corelist-workers 0,2 }" in (session.dir / "vpp" / "startup.conf").read_text()
-    with pytest.raises(Unsupported, match="2 workers take 3 CPUs; ask for fewer switch cores"):
+    with pytest.raises(Unsupported, match="2 workers need 3 CPUs"):
         start(session, worker_cpus=(0, 1), service_cpus=(0,))
 
 
-def test_a_bridge_domain_that_learns(session: Any, client: Client) -> None:
+def test_all_ports_join_a_learning_bridge_domain(session: Any, client: Client) -> None:
     switch, endpoints = start(session, pairs=2)
     paths = [str(session.dir / "s" / f"p{index}") for index in range(4)]
     ports = client.sent("create_vhost_user_if_v2")
@@ -116,7 +116,9 @@ def test_a_vpp_that_lives_and_does_not_answer_is_told_with_its_log(session: Any,
             question()
 
 
-def test_death_at_start_and_later(session: Any, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_end_of_the_process_is_an_error_with_its_log(
+    session: Any, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     switch, _ = start(session)
     (process,) = session.spawner.processes
     switch.check()
@@ -162,7 +164,7 @@ def test_what_is_no_vpp_or_too_old_is_refused(session: Any, content: bytes, told
     assert session.spawner.started == []
 
 
-def test_probe(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_or_unknown_program_is_refused_with_the_remedy(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     found = Vpp().probe(session, None)
     assert (found.version, found.program) == ("26.06", str(session.binaries["vpp"]))
     monkeypatch.setattr("shutil.which", lambda name: None)

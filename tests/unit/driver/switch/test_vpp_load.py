@@ -62,7 +62,9 @@ def test_the_busy_time_is_what_empty_rounds_leave() -> None:
     ("loops", "dispatches", "ports", "filled"),
     [(100, 30, 1, 30), (100, 200, 2, 100), (100, 100, 2, 75), (100, 300, 2, 100), (0, 5, 1, 0), (100, 0, 0, 0)],
 )
-def test_rounds_with_frames(loops: int, dispatches: int, ports: int, filled: float) -> None:
+def test_filled_rounds_are_estimated_from_calls_and_ports(
+    loops: int, dispatches: int, ports: int, filled: float
+) -> None:
     assert filled_rounds(loops, dispatches, ports) == pytest.approx(filled)
 
 

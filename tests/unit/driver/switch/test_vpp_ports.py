@@ -186,7 +186,7 @@ def test_ports_to_the_kernel_are_chosen_by_name_and_take_the_kernel_s_techniques
     assert Vpp.port_apis("memif") == ("dpdk",)
 
 
-def test_packed_rings_and_memif(session: Any, client: Client) -> None:
+def test_packed_rings_are_enabled_for_their_port_kind(session: Any, client: Client) -> None:
     _, endpoints = start(session, port="vhost-user-packed")
     assert all(port["enable_packed"] for port in client.sent("create_vhost_user_if_v2"))
     assert [endpoint.packed for endpoint in endpoints] == [True, True]

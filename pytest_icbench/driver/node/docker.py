@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 from pytest_icbench.driver.node.container import Skeleton, check_host, probe_finding, reap_container
-from pytest_icbench.driver.node.engine.engine_node import Engine, EngineNode
+from pytest_icbench.driver.node.engine_node import Engine, EngineNode
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import entry_checks
 from pytest_icbench.host.cgroup_layout import Layout
