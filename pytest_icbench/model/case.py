@@ -13,7 +13,7 @@ from pytest_icbench.model.codec import DamagedData, check_fields
 from pytest_icbench.model.contract import CpuContract, percents, side_by_side
 from pytest_icbench.model.denial import names_share
 from pytest_icbench.model.flows import NEW
-from pytest_icbench.model.load import LABELLED, NO_FRAMES, Frames, Load, Startup
+from pytest_icbench.model.load import LABELLED, NO_FRAMES, Frames, Load
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
@@ -260,7 +260,7 @@ class Case:
             self.traffic.jumbo,
             self.traffic.queues,
             self.api in NETDEV_APIS,
-            self.load if isinstance(self.load, Startup) else None,
+            self.load.rig,
         )
 
     @property
@@ -285,10 +285,11 @@ class Case:
         data: dict[str, Any] = {}
         for field in fields(self):
             if field.name == "load":
-                data |= self.traffic.to_axes() | {"burst": self.burst, "rate": self.rate.to_json()}
-                data |= {self.load.KEY: self.load.label} if not isinstance(self.load, Frames) else {}
+                data |= self.traffic.to_axes() | {"burst": self.burst, "pairs": self.pairs, "rate": self.rate.to_json()}
             else:
                 data[_KEYS.get(field.name, field.name)] = getattr(self, field.name)
+        if not isinstance(self.load, Frames):
+            data[self.load.KEY] = self.load.label
         for name in _RARE:  # most cases have none, and say so by leaving it out
             if data[name] is None:
                 del data[name]

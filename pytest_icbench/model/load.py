@@ -57,6 +57,11 @@ class Frames:
         return self.burst
 
     @property
+    def rig(self) -> str:
+        """What its rig has to be made for; empty for a load that every rig can have."""
+        return ""
+
+    @property
     def comparable(self) -> str:
         """What results have to share to be compared, in words; empty where the frames say it."""
         return ""
@@ -96,6 +101,11 @@ class _Labelled:
         return 0
 
     @property
+    def rig(self) -> str:
+        """What its rig has to be made for; empty for a load that every rig can have."""
+        return ""
+
+    @property
     def comparable(self) -> str:
         """What results have to share to be compared, in words."""
         return self.label
@@ -132,6 +142,10 @@ class Startup(_Labelled):
     def crowd(self) -> Crowd | None:
         """The containers; None for a label that only a later version knows."""
         return Crowd.of(self.label)
+
+    @property
+    def rig(self) -> str:
+        return self.label
 
     @property
     def comparable(self) -> str:

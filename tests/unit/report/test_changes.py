@@ -143,8 +143,7 @@ def test_a_far_change_has_a_logarithmic_axis_and_many_rows_are_cut() -> None:
 CASES = st.builds(
     Case,
     st.sampled_from(["ovs", "linux-bridge", "b32"]),
-    st.builds(Traffic, st.integers(64, 9000)),
-    st.integers(1, 64),
+    st.builds(Frames, st.builds(Traffic, st.integers(64, 9000)), st.integers(1, 64)),
     st.integers(1, 4),
 )
 

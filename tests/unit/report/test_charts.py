@@ -280,7 +280,7 @@ def test_round_trips_stand_against_the_length_of_a_chain_with_their_99th_percent
     times = {1: 40e3, 2: 70e3, 50: 1900e3}
     results = [
         result(
-            chained(length, 1000, dimension="latency", burst=1),
+            chained(length, 1000, dimension="latency").sending(burst=1),
             rtt_p50_ns=Estimate(p50, p50 * 0.9, p50 * 1.1),
             rtt_p99_ns=Estimate(p50 * 4),
         )

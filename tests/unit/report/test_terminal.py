@@ -123,10 +123,13 @@ def test_repeated_launches_are_told() -> None:
 cases = st.builds(
     Case,
     switch=st.sampled_from(["ovs", "linux-bridge", "a-switch-with-a-very-long-name-from-somewhere-else-indeed"]),
-    traffic=st.builds(Traffic, st.integers(64, 9216)),
-    burst=st.integers(1, 1024),
     pairs=st.integers(1, 254),
-    rate=st.builds(Rate, st.none() | st.integers(1, 10**9)),
+    load=st.builds(
+        Frames,
+        traffic=st.builds(Traffic, st.integers(64, 9216)),
+        burst=st.integers(1, 1024),
+        rate=st.builds(Rate, st.none() | st.integers(1, 10**9)),
+    ),
     dimension=st.sampled_from(["throughput", "latency"]),
     port=st.none() | st.just("vhost-user-packed"),
     api=st.none() | st.sampled_from(APIS),
