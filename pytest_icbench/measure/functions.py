@@ -45,7 +45,7 @@ class FunctionTrack:
     def police(self, settings: Settings, executable: Path | None) -> None:
         """Proves the bursts of policers by a launch of its own, once. Raises Invalid, and as ``run_launch``."""
         case = self._case
-        if self._policed or case.function is None or case.dimension != "throughput" or case.directions > 1:
+        if self._policed or case.function is None or not case.one_way or case.directions > 1:
             return
         self._policed = True
         trains = burst_settings(settings, self._rig.terms)
@@ -69,7 +69,7 @@ class FunctionTrack:
         self.work = tuple(FunctionWork.between(*readings, active) for readings in zip(self._before, after, strict=True))
         terms = self._rig.terms
         fault = too_cheap(terms, self.work)
-        if fault is None and self._case.dimension == "throughput":
+        if fault is None and self._case.one_way:
             fault = wrong_rate(terms, self._case, launches)
         if fault is not None:
             raise Invalid("function", fault)

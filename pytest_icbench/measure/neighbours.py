@@ -45,7 +45,7 @@ def effect(
     pairs = list(zip(launches, alone, strict=False))
     if case.neighbour is None or not pairs:
         return None
-    of_rate = case.dimension == "throughput"
+    of_rate = case.one_way
     confidence = 1 - ERROR_RATE / (1 if of_rate else len(_OF_ROUND_TRIPS))
 
     def ratio(figure: Callable[[Launch], float | None]) -> Estimate | None:

@@ -182,9 +182,19 @@ class Case:
         return FramePath(self.pairs, 0 if self.function is None else self.chain)
 
     @property
+    def one_way(self) -> bool:
+        """Whether its frames go from senders to receivers, and none is answered."""
+        return self.dimension == "throughput"
+
+    @property
+    def round_trips(self) -> bool:
+        """Whether its frames are requests, each of which is answered."""
+        return self.dimension == "latency"
+
+    @property
     def directions(self) -> int:
         """How many ends of each pair send: two where both do at once. Round trips are one client's."""
-        return 2 if self.traffic.both and self.dimension == "throughput" else 1
+        return 2 if self.traffic.both and self.one_way else 1
 
     @property
     def senders(self) -> int:
@@ -206,12 +216,12 @@ class Case:
     @property
     def beside_alone(self) -> bool:
         """Whether its reference is one of its functions, or subscribers, alone: round trips beside many."""
-        return self.dimension == "latency" and (self.mixed or (self.function or "").startswith("subscribers"))
+        return self.round_trips and (self.mixed or (self.function or "").startswith("subscribers"))
 
     @property
     def measured(self) -> range:
         """The numbers of the pairs that are measured: beside pings, others only keep their functions busy."""
-        return self.path.numbers[:1] if self.mixed and self.dimension == "latency" else self.path.numbers
+        return self.path.numbers[:1] if self.mixed and self.round_trips else self.path.numbers
 
     @property
     def one_cpu(self) -> bool:
@@ -232,7 +242,7 @@ class Case:
     @property
     def denies_flows(self) -> bool:
         """Whether a share of its flows is for functions in its path to deny, as their name says."""
-        several = (self.traffic.flows is not None or self.traffic.both) and self.dimension == "throughput"
+        several = (self.traffic.flows is not None or self.traffic.both) and self.one_way
         return several and self.function is not None and names_share(self.function)
 
     @property

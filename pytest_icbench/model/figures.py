@@ -84,6 +84,10 @@ class Figures:
         """Returns the main figure of one launch; None where it has none."""
         return launch.throughput_pps
 
+    def has_control(self, metric: str) -> bool:  # noqa: ARG002
+        """Whether the reference link's main figure tells how fast the host was: not at a load that every link carries."""
+        return False
+
     def at_level(self, main: Estimate, gbps_per_pps: float) -> Self:  # noqa: ARG002
         """Returns the figures of a state of the host of which only the main figure is known.
 
@@ -168,6 +172,9 @@ class FrameFigures(Figures):
     per_pair: tuple[PairResult, ...] = ()
     per_direction: tuple[DirectionResult, ...] = ()
     chains: tuple[ChainAccount, ...] | None = None
+
+    def has_control(self, metric: str) -> bool:
+        return metric == "frmol"
 
     def at_level(self, main: Estimate, gbps_per_pps: float) -> Self:
         return replace(self, throughput_pps=main, throughput_gbps=kept(main, gbps_per_pps))

@@ -7,67 +7,20 @@ The case comes first in every report and is not among them, since each report ab
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from enum import Flag, auto
-from functools import partial
-from typing import NamedTuple
 
+from pytest_icbench.display.axes import main_figure, main_unit, number, short
+from pytest_icbench.display.table import Column, In
+from pytest_icbench.kinds.registry import KINDS
 from pytest_icbench.model import disturbed
-from pytest_icbench.model.figures import Application, Figures, Latency, Search, Startup, Throughput
+from pytest_icbench.model.figures import Application, Figures, Latency, Search, Throughput
 from pytest_icbench.model.measurement import CYCLES
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.report import born, longruns, remarks
-from pytest_icbench.report.axes import main_figure, main_unit, number, short
+from pytest_icbench.report import longruns, remarks
 from pytest_icbench.report.changes import Change, change_of
 from pytest_icbench.report.overview import figure_text
 from pytest_icbench.report.plain import plain_ratio
 from pytest_icbench.wording import percent, printable, signed_percent
-
-
-class In(Flag):
-    """The reports that show a column: three tables and (LINE) a finished case's line of the terminal, and others."""
-
-    THROUGHPUT = auto()
-    LATENCY = auto()
-    VARIATION = auto()
-    MARKDOWN = auto()
-    PAGE = auto()
-    LINE = auto()
-    APPLICATION = auto()
-    BIRTH = auto()
-    NOWHERE = 0
-
-
-class Column(NamedTuple):
-    """A column of reports.
-
-    Attributes:
-        name: the head in tables. ``{metric}`` is the group's, since a rate is never shown without it. ``{or_base}``
-            is for Markdown, whose results may be compared with the version side by side.
-        unit: the unit after the name; the text is without it.
-        text: returns a result's text; empty where it has none. The terminal leaves out a column without any text.
-        shown: the reports that show it.
-        always: the tables that keep it without any text.
-        phrase: the text on the page and in lines, which have no heads.
-        number: whether it is aligned to the right.
-    """
-
-    name: str
-    unit: str
-    text: Callable[[Result], str]
-    shown: In
-    always: In = In.NOWHERE
-    phrase: str = "{text}"
-    number: bool = True
-
-    def head(self, **facts: str) -> str:
-        """Returns the head in tables; ``facts`` are the words for the name's placeholders."""
-        return f"{self.name} {self.unit}".rstrip().format(**facts)
-
-    def say(self, result: Result) -> str:
-        """Returns the phrase; empty where the result has no text."""
-        text = self.text(result)
-        return text and self.phrase.format(text=text)
 
 
 def columns(where: In) -> list[Column]:
@@ -239,7 +192,7 @@ _MAIN_FIGURE: Mapping[type[Figures], Callable[[Result], str]] = {
     Search: _rate_and_metric,
     Latency: lambda result: f"{microseconds(result, result.round_trips.rtt_p50_ns)} µs RTT p50",
     Application: lambda result: f"{operations(result)} {result.metric}",
-    Startup: lambda result: f"{born.each(result)} ms to create a container",
+    **{kind.figures: kind.value for kind in KINDS},
 }
 
 
@@ -334,13 +287,12 @@ def _disturbed(result: Result) -> str:
 
 
 _BOTH = In.THROUGHPUT | In.LATENCY
-_ALL = _BOTH | In.APPLICATION | In.BIRTH
+_ALL = _BOTH | In.APPLICATION | In.STARTUP
 
 #: All columns in their order.
 COLUMNS = (
     Column("rate", "", _line_rate, In.LINE),
-    Column("each", "ms", born.each, In.LINE, phrase="{text} ms each"),
-    Column("growth", "", born.growth, In.LINE, phrase="the last tenth {text} times the first"),
+    *(column for kind in KINDS for column in kind.columns),
     Column("mean frame", "", mean_frame, In.LINE, phrase="frames of {text} B on average"),
     Column("train", "", train, In.LINE, phrase="{text} frames back to back"),
     Column(
@@ -365,17 +317,6 @@ COLUMNS = (
     Column("p99", "µs", _p99, In.APPLICATION),
     Column("client", "", lambda result: cost(result, "client"), In.APPLICATION),
     Column("server", "", lambda result: cost(result, "server"), In.APPLICATION),
-    Column("each", "", born.each, In.BIRTH, always=In.BIRTH),
-    *(
-        Column(name, "", partial(born.phase, place=phase), In.BIRTH)
-        for name, phase in (("prepare", 0), ("process", 1), ("network", 2), ("answer", 3))
-    ),
-    Column("growth", "", born.growth, In.BIRTH),
-    Column("first", "", lambda result: born.first_trip(result, 0.5), In.BIRTH),
-    Column("p90", "", lambda result: born.first_trip(result, 0.9), In.BIRTH),
-    Column("remove", "", born.removal, In.BIRTH),
-    Column("idle", "MB", born.memory, In.BIRTH | In.PAGE, phrase="{text} MB each"),
-    Column("CPU", "", born.cpu, In.PAGE, phrase="idle {text} % of a CPU each"),
     Column("Mpps {metric}", "", rate, _BOTH, always=In.THROUGHPUT),
     Column("mean frame", "B", mean_frame, _BOTH),
     Column("interval", "", interval, In.THROUGHPUT),

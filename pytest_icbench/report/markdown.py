@@ -6,12 +6,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from pytest_icbench.display.table import In
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE, ORDER, Verdict
 from pytest_icbench.report import remarks
 from pytest_icbench.report.between_sessions import with_sessions
 from pytest_icbench.report.changes import Comparison, changed
-from pytest_icbench.report.columns import In, columns, judged, shown_verdict
+from pytest_icbench.report.columns import columns, judged, shown_verdict
 from pytest_icbench.report.headline import warnings
 from pytest_icbench.report.plain import with_plain
 from pytest_icbench.report.power import power

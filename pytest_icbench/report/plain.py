@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
+from pytest_icbench.display.axes import MAXIMA, main_figure, number
 from pytest_icbench.model.figures import Throughput
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import MAXIMA, main_figure, number
 from pytest_icbench.stats.quantiles import Estimate
 
 

@@ -22,9 +22,9 @@ from pytest_icbench.host.net import links
 from pytest_icbench.host.recover import recover
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import RUN_DIR, HostSession
+from pytest_icbench.kinds.startup.run import bear, maker_of
 from pytest_icbench.model.birth import FORK, Crowd
 from pytest_icbench.testbed import arrivals, births
-from pytest_icbench.testbed.births import bear, maker_of
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.host import snapshot
 from tests.host.node_tools import CPU, clean, kind, session, tidy_snapshot
@@ -35,7 +35,7 @@ __all__ = ["clean", "kind", "session"]  # fixtures
 HARNESS = """
 import itertools, sys
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.testbed.births import maker_of
+from pytest_icbench.kinds.startup.run import maker_of
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 maker = maker_of(HostSession(UNDO_KINDS), sys.argv[1], [int(sys.argv[2])])
 for number in itertools.count(1):

@@ -108,14 +108,14 @@ class Run:
         """Prepares a launch, which ends early once ``enough`` returns True for the output so far."""
         self.rig = rig
         self.case = case
-        self.settings = settings if case.dimension == "throughput" else settings.for_histograms
+        self.settings = settings if case.one_way else settings.for_histograms
         self.on_rate = on_rate
         self.ended_early_s: float | None = None
         self.commands = commands(rig, case, self.settings, next(_LAUNCHES))
         self.launch_output = LaunchOutput(self.commands)
         self.settling: Settling | None = None
         if enough is None and self.settings.settles:
-            rates = case.dimension == "throughput"
+            rates = case.one_way
             self.settling = (
                 Settling(self.settings) if rates else SettlingTimes(self.settings, self.launch_output, self._restart)
             )
@@ -131,7 +131,7 @@ class Run:
         self.counts = enough is None
         #: Those of the functions in a chain, likewise. What a server answers comes back by another way.
         self.hops: list[hops.Counters] = []
-        self.counts_hops = self.counts and case.counts_hops and case.dimension == "throughput"
+        self.counts_hops = self.counts and case.counts_hops and case.one_way
         self.interference: Interference | None = None
         self.freezing = Freezing(rig, case, self.settings)
         self.moments = Moments()
@@ -261,7 +261,7 @@ class Run:
                 self.ended_early_s = time.monotonic()
                 self.launch_output.stop_early()
                 # A server has to answer the requests under way; it is stopped after its client has ended.
-                self._tell("stop\n", leaders_only=self.case.dimension == "latency")
+                self._tell("stop\n", leaders_only=self.case.round_trips)
             if self.launch_output.leaders_over and stop_at is None:
                 stop_at = now + self._grace
                 self.freezing.end()
@@ -288,7 +288,7 @@ class Run:
     @property
     def _backlog_s(self) -> float:
         """How long a client that is behind its schedule goes on after its last window."""
-        return CLIENT_BACKLOG_S if self.case.dimension == "latency" else 0.0
+        return CLIENT_BACKLOG_S if self.case.round_trips else 0.0
 
     @property
     def _grace(self) -> float:
@@ -298,7 +298,7 @@ class Run:
     @property
     def _pings(self) -> bool:
         """Whether all frames are answered."""
-        return self.case.dimension == "latency" and not self.case.mixed
+        return self.case.round_trips and not self.case.mixed
 
     def _restart(self) -> None:
         """Makes clients begin their histograms anew."""

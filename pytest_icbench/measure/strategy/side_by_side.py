@@ -152,7 +152,7 @@ class PairStrategy(Strategy):
 
     def _cycles_known(self) -> bool:
         """Whether every launch of both sides has the switch's cycles a frame, and they can stand for the rate."""
-        if self.case.dimension != "throughput":
+        if not self.case.one_way:
             return False
         return all(launch.cycles_per_packet for launch in (*self.gathered.launches, *self.gathered.reference))
 
@@ -174,7 +174,7 @@ class PairStrategy(Strategy):
 
     def _at_least(self) -> bool:
         """Whether the rates are lower bounds."""
-        if self.case.dimension != "throughput":
+        if not self.case.one_way:
             return False
         return any(
             summarize(self.case, self.settings, Gathered(launches=list(launches)), self._around(rig)).lower_bound

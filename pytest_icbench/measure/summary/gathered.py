@@ -46,7 +46,7 @@ def main_figure(case: Case, launch: Launch) -> float:
     """Returns the figure by which launches of a case are compared: frames per second, or the median round trip."""
     if launch.application is not None:
         return launch.application.operations_per_second
-    if case.dimension == "throughput":
+    if case.one_way:
         return launch.throughput_pps
     median_ns = launch.rtt.percentile(PERCENTILES["p50"]) if launch.rtt else None
     return float(median_ns) if median_ns is not None else float("nan")

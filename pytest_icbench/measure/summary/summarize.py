@@ -139,7 +139,7 @@ def figures_of(case: Case, gathered: Gathered) -> AnyFigures:
     if isinstance(case.load, Application):
         return application_figures(launches)
     frames = frame_figures(case, launches)
-    if case.dimension == "latency":
+    if case.round_trips:
         return latency_figures(frames, launches, gathered.reference)
     return as_kind(Search, frames) if case.rate.is_search else as_kind(Throughput, frames)
 
@@ -151,7 +151,7 @@ def generator_bound(case: Case, launches: Sequence[Launch]) -> tuple[str, str] |
     does not decide. A received rate, as in a sweep or at the maximum, is a fact about the case all the same.
     """
     rate_pps = case.rate.pps
-    if case.dimension != "latency" or rate_pps is None or not launches:
+    if not case.round_trips or rate_pps is None or not launches:
         return None
     bound = sum(launch.generator_bound for launch in launches)
     if 2 * bound <= len(launches):
@@ -166,8 +166,8 @@ def generator_bound(case: Case, launches: Sequence[Launch]) -> tuple[str, str] |
 def ratio_to_reference(case: Case, gathered: Gathered) -> Estimate | None:
     """Returns throughput over throughput at maximum load, or reference p50 over p50; None at fixed rates."""
     pairs = list(zip(gathered.launches, gathered.reference, strict=False))
-    higher = case.dimension != "latency"
-    if gathered.reference_evidence or (case.dimension == "throughput" and not case.rate.is_max):
+    higher = not case.round_trips
+    if gathered.reference_evidence or (case.one_way and not case.rate.is_max):
         return None
     pairs = [pair for pair in pairs if all(main_figure(case, launch) > 0 for launch in pair)]
     if not pairs:

@@ -6,11 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pytest_icbench.model.case import Dimension
-from pytest_icbench.model.figures import Application, Latency
-from pytest_icbench.model.result import Result
-from pytest_icbench.report.answer import first_traffics, three
-from pytest_icbench.report.axes import (
+from pytest_icbench.display import theme
+from pytest_icbench.display.axes import (
     Traffic,
     grouped,
     main_figure,
@@ -19,8 +16,11 @@ from pytest_icbench.report.axes import (
     path_of,
     traffic,
 )
-from pytest_icbench.report.figure import theme
-from pytest_icbench.report.figure.figure import CASE, CROSS, HAS_INTERVAL, MEASURED, SERIES, SOURCE, Column, Figure
+from pytest_icbench.display.chart import CASE, CROSS, HAS_INTERVAL, MEASURED, SERIES, SOURCE, Column, Figure
+from pytest_icbench.model.case import Dimension
+from pytest_icbench.model.figures import Application, Latency
+from pytest_icbench.model.result import Result
+from pytest_icbench.report.answer import first_traffics, three
 from pytest_icbench.report.figure.figures import scaled
 from pytest_icbench.report.overview import REFERENCES, contestants, is_ranked
 

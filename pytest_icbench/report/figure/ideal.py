@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pytest_icbench.report.axes import grouped, short
-from pytest_icbench.report.figure import theme
-from pytest_icbench.report.figure.figure import Column
+from pytest_icbench.display import theme
+from pytest_icbench.display.axes import grouped, short
+from pytest_icbench.display.chart import Column
 
 #: The sentences about the lines in a chart's text; the second where they are those of ``benchmark_lines``.
 IDEAL = "Dotted: what it would be if each added as much as the first."

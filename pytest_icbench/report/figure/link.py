@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from pytest_icbench.display import theme
+from pytest_icbench.display.axes import gbps_per_pps, short
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import gbps_per_pps, short
-from pytest_icbench.report.figure import theme
 
 
 def link_pps(result: Result) -> float | None:

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pytest_icbench.report.axes import short
-from pytest_icbench.report.figure import theme
-from pytest_icbench.report.figure.figure import CROSS, HAS_INTERVAL, MEASURED, Column, interval_columns, y_axis
+from pytest_icbench.display import theme
+from pytest_icbench.display.axes import short
+from pytest_icbench.display.chart import CROSS, HAS_INTERVAL, MEASURED, Column, interval_columns, y_axis
 
 #: Height of a row in pixels.
 STEP = 36

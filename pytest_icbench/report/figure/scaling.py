@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pytest_icbench.display.axes import METRIC_NAMES, Traffic, gbps_per_pps, grouped, maxima, path_of, short, traffic
+from pytest_icbench.display.chart import Column, Figure, with_own
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import METRIC_NAMES, Traffic, gbps_per_pps, grouped, maxima, path_of, short, traffic
-from pytest_icbench.report.figure.figure import Column, Figure, with_own
 from pytest_icbench.report.figure.figures import PAIRS, SIZE, published_rows, rate_chart, row
 from pytest_icbench.report.figure.ideal import (
     BENCHMARK,

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pytest_icbench.display.axes import METRIC_NAMES, Traffic, grouped, maxima, number, of_kind, path_of, traffic
+from pytest_icbench.display.chart import Column, Figure
 from pytest_icbench.model.figures import Latency
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import METRIC_NAMES, Traffic, grouped, maxima, number, of_kind, path_of, traffic
 from pytest_icbench.report.figure.delay import covered
-from pytest_icbench.report.figure.figure import Column, Figure
 from pytest_icbench.report.figure.figures import OFFERED, SIZE, best_text, finding, published_rows, row, scaled
 from pytest_icbench.report.figure.ranked import STEP, dot_columns, dot_rows, dot_spec
 

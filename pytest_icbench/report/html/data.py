@@ -7,14 +7,14 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pytest_icbench.display import theme
+from pytest_icbench.display.axes import hosts_apart, main_figure, main_unit, path_of
+from pytest_icbench.display.chart import LOG_RATIO, MEASURED, Figure
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE, Verdict
 from pytest_icbench.report import remarks
-from pytest_icbench.report.axes import hosts_apart, main_figure, main_unit, path_of
 from pytest_icbench.report.columns import shown_verdict
 from pytest_icbench.report.deciding import deciding
-from pytest_icbench.report.figure import theme
-from pytest_icbench.report.figure.figure import LOG_RATIO, MEASURED, Figure
 from pytest_icbench.report.figure.figures import scaled
 from pytest_icbench.report.figure.registry import Content, case_charts, section_charts
 from pytest_icbench.report.figure.series import Windows, for_page

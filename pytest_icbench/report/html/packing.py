@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from pytest_icbench.report.figure.figure import Figure
+from pytest_icbench.display.chart import Figure
 
 #: What a column holds: its values, or ``{"runs": [value, number, value, number, ...]}``.
 Packed = list[Any] | dict[str, list[Any]]

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from pytest_icbench.display.chart import Figure
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.report.figure import vega
-from pytest_icbench.report.figure.figure import Figure
 from pytest_icbench.report.html.data import Charts, chart_settings
 from pytest_icbench.report.html.parts import resource, text
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pytest_icbench.measure.summary.births import summarize_births
+from pytest_icbench.display.axes import path_of
+from pytest_icbench.display.table import In
+from pytest_icbench.display.theme import series_scales
+from pytest_icbench.kinds.startup.chart import MOST_POINTS, birth_figures
+from pytest_icbench.kinds.startup.summary import summarize_startup
 from pytest_icbench.measure.summary.summarize import Surroundings
 from pytest_icbench.model.birth import Births, Idle, Retirement
 from pytest_icbench.model.case import Case
@@ -15,12 +19,9 @@ from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.report import openmetrics
 from pytest_icbench.report.answer import answer
-from pytest_icbench.report.axes import path_of
-from pytest_icbench.report.columns import In, columns
+from pytest_icbench.report.columns import columns
 from pytest_icbench.report.figure import published
-from pytest_icbench.report.figure.births import MOST_POINTS, birth_figures
 from pytest_icbench.report.figure.figures import all_series
-from pytest_icbench.report.figure.theme import series_scales
 from pytest_icbench.report.headline import question
 from pytest_icbench.report.overview import rankings
 from pytest_icbench.report.terminal import WIDTH, table
@@ -42,7 +43,7 @@ def result(kind: str, count: int, each_ms: float, failure: str | None = None) ->
     case = Case("veth", Startup(f"{kind}:{count}"), dimension="birth")
     around = Surroundings(placement="cooperative", endpoints=())
     return Result.of(
-        summarize_births(case, Settings(), births, around, failure=failure, started_at=0.0, duration_s=1.0)
+        summarize_startup(case, Settings(), births, around, failure=failure, started_at=0.0, duration_s=1.0)
     )
 
 

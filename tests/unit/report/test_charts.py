@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from pytest_icbench.display.chart import Figure
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.function_facts import FunctionWork
 from pytest_icbench.model.load import Frames
@@ -18,7 +19,6 @@ from pytest_icbench.model.result import Result
 from pytest_icbench.model.trace import Followed
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.report.figure.cdf import cdf_figures
-from pytest_icbench.report.figure.figure import Figure
 from pytest_icbench.report.figure.ideal import MOST as HIGHEST
 from pytest_icbench.report.figure.registry import Content, section_charts
 from pytest_icbench.stats.quantiles import Estimate, Histogram

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_icbench.display.table import In
 from pytest_icbench.model.case import APIS, Case
 from pytest_icbench.model.figures import FIGURES, types_of
 from pytest_icbench.model.load import Frames
@@ -19,7 +20,7 @@ from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.plugin.plan import Planned, plan_lines
 from pytest_icbench.report import terminal
-from pytest_icbench.report.columns import In, columns
+from pytest_icbench.report.columns import columns
 from pytest_icbench.report.properties import properties
 from pytest_icbench.report.terminal import WIDTH, table
 from pytest_icbench.report.versions import overall

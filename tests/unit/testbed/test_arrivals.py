@@ -13,9 +13,9 @@ import pytest
 
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.net.echo import answered
+from pytest_icbench.kinds.startup.on_demand import Clients, Gate, packet, serve
 from pytest_icbench.model.birth import Retirement
 from pytest_icbench.testbed import arrivals
-from pytest_icbench.testbed.arrivals import Clients, Gate, packet, serve
 
 
 def clients(count: int = 3) -> Clients:

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pytest_icbench.measure.launch.validity import RULES
 from pytest_icbench.measure.summary.summarize import Surroundings
 from pytest_icbench.model.birth import Births
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.codec import DamagedData
 from pytest_icbench.model.figures import Startup
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
@@ -29,7 +31,7 @@ def growth(times: Sequence[int]) -> float | None:
     return None if len(times) < FEWEST_FOR_GROWTH else median(times[-tenth:]) / median(times[:tenth])
 
 
-def summarize_births(
+def summarize_startup(
     case: Case,
     settings: Settings,
     births: Births,
@@ -82,3 +84,20 @@ def summarize_births(
         conditions=dict(around.conditions),
         software=around.software,
     )
+
+
+def recompute_startup(whole: Measurement, case: Case, settings: Settings, around: Surroundings) -> Measurement:
+    """Returns a recorded measurement computed from the time of each container. Raises DamagedData without them."""
+    births = whole.startup.births
+    if births is None:
+        raise DamagedData(f"{whole.case}: the result has no containers")
+    measurement = summarize_startup(
+        case,
+        settings,
+        births,
+        around,
+        failure="" if whole.verdict == Verdict.INVALID else None,
+        started_at=whole.started_at,
+        duration_s=whole.duration_s,
+    )
+    return measurement if measurement.evidence is None else replace(measurement, evidence=whole.evidence)

@@ -190,6 +190,11 @@ def path_of(result: Result) -> str:
     return printable("-".join(parts) + (f" ({of})" if of else ""))
 
 
+def in_order(results: Iterable[Result], order: Sequence[str]) -> list[Result]:
+    """Returns the results in the order of their series."""
+    return sorted(results, key=lambda result: order.index(path_of(result)))
+
+
 def gbps_per_pps(result: Result) -> float:
     """Returns the Gbit/s of one frame per second, from the frames that were received."""
     mean_bytes = result.frames.mean_frame_bytes
