@@ -206,6 +206,12 @@ def number(result: Result, value: T | None) -> T | None:
     return value if result.is_number else None
 
 
+def microseconds(result: Result, time_ns: float | None) -> str:
+    """Formats a time of a result in microseconds; empty without one."""
+    time_ns = number(result, time_ns)
+    return "" if time_ns is None else f"{time_ns / 1000:.1f}"
+
+
 def of_kind(results: Iterable[Result], kind: type[Figures]) -> list[Result]:
     """Returns the results of a kind."""
     return [result for result in results if isinstance(result.figures, kind)]

@@ -8,9 +8,30 @@ from dataclasses import dataclass
 
 from pytest_icbench.display.chart import Figure
 from pytest_icbench.display.table import Column, In
-from pytest_icbench.kinds.startup import chart, columns
-from pytest_icbench.model.figures import Figures, Startup
+from pytest_icbench.kinds.application import columns as application
+from pytest_icbench.kinds.latency import columns as latency
+from pytest_icbench.kinds.startup import columns as startup
+from pytest_icbench.kinds.startup.chart import startup_charts
+from pytest_icbench.model.figures import Application, Figures, Latency, Startup
 from pytest_icbench.model.result import Result
+
+
+def _nothing(_result: Result) -> str:
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Charts:
+    """The charts of a kind.
+
+    Attributes:
+        section, heading: their anchor and their heading on a page.
+        draw: returns the charts of all results of a page, and all its series.
+    """
+
+    section: str
+    heading: str
+    draw: Callable[[Sequence[Result], Sequence[str]], list[Figure]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,40 +42,51 @@ class Kind:
         figures: the type of its figures.
         columns: its own columns.
         value: returns the main value of a result with its unit.
+        shown: the columns of its tables in the terminal.
+        titles: the titles of its tables; ``{kind}`` is the table's name, ``{metric}`` the metric.
+        table: returns the name of a result's table.
         sentence: returns what a result says; empty if nothing.
-        question: the question that a report answers in which nothing else was measured; ``{paths}`` are the paths.
-        tables: the titles of its tables in the terminal, by table.
-        table: returns the table of a result.
-        shown: the columns of its tables.
-        section, heading, charts: anchor and heading of its charts, and what makes them of all results and all series.
+        question: the question of a report in which nothing else was measured; ``{paths}`` are the paths. None: reports
+            ask by what they compare.
+        charts: None where reports draw its charts.
     """
 
     figures: type[Figures]
     columns: Sequence[Column]
     value: Callable[[Result], str]
-    sentence: Callable[[Result], str]
-    question: str
-    tables: Mapping[str, str]
-    table: Callable[[Result], str]
     shown: In
-    section: str
-    heading: str
-    charts: Callable[[Sequence[Result], Sequence[str]], list[Figure]]
+    titles: Mapping[str, str]
+    table: Callable[[Result], str] = lambda result: result.dimension
+    sentence: Callable[[Result], str] = _nothing
+    question: str | None = None
+    charts: Charts | None = None
 
 
 KINDS = (
     Kind(
+        figures=Latency,
+        columns=latency.COLUMNS,
+        value=latency.value,
+        shown=In.LATENCY,
+        titles={"latency": "{kind}"},
+    ),
+    Kind(
+        figures=Application,
+        columns=application.COLUMNS,
+        value=application.value,
+        shown=In.APPLICATION,
+        titles={"application": "{kind} ({metric})"},
+    ),
+    Kind(
         figures=Startup,
-        columns=columns.COLUMNS,
-        value=columns.value,
-        sentence=columns.sentence,
-        question="How fast does one container more appear? {paths}",
-        tables=columns.TITLES,
-        table=columns.table_of,
+        columns=startup.COLUMNS,
+        value=startup.value,
         shown=In.STARTUP,
-        section="births",
-        heading="Creation of containers",
-        charts=chart.startup_charts,
+        titles=startup.TITLES,
+        table=startup.table_of,
+        sentence=startup.sentence,
+        question="How fast does one container more appear? {paths}",
+        charts=Charts("births", "Creation of containers", startup_charts),
     ),
 )
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from pytest_icbench.display.axes import main_figure, main_unit, number, short
+from pytest_icbench.display.axes import main_figure, main_unit, microseconds, number, short
 from pytest_icbench.display.table import Column, In
+from pytest_icbench.kinds.application.columns import operations, operations_interval
 from pytest_icbench.kinds.registry import KINDS
 from pytest_icbench.model import disturbed
-from pytest_icbench.model.figures import Application, Figures, Latency, Search, Throughput
+from pytest_icbench.model.figures import Figures, Latency, Search, Throughput
 from pytest_icbench.model.measurement import CYCLES
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import Verdict
@@ -26,17 +27,6 @@ from pytest_icbench.wording import percent, printable, signed_percent
 def columns(where: In) -> list[Column]:
     """Returns the columns of a report in their order."""
     return [column for column in COLUMNS if where in column.shown]
-
-
-def microseconds(result: Result, time_ns: float | None) -> str:
-    """Formats a time of a result in microseconds; empty without one."""
-    time_ns = number(result, time_ns)
-    return "" if time_ns is None else f"{time_ns / 1000:.1f}"
-
-
-def first(result: Result) -> str:
-    """Returns the median of frames that were first in their burst; empty where a burst has one frame only."""
-    return "" if result.point.burst == 1 else microseconds(result, result.round_trips.rtt_first_p50_ns)
 
 
 def rate(result: Result) -> str:
@@ -53,34 +43,6 @@ def interval(result: Result) -> str:
     if remarks.is_search(result) or pps is None or pps.low is None or pps.high is None:
         return ""
     return f"{remarks.mpps(pps.low)}..{remarks.mpps(pps.high)}"
-
-
-def operations(result: Result) -> str:
-    """Returns an application's rate with its unit; empty for frames."""
-    main = number(result, result.application.operations_per_second)
-    return "" if main is None else f"{short(main * main_unit(result)[1])} {main_unit(result)[0]}"
-
-
-def operations_interval(result: Result, to: str = "..") -> str:
-    """Returns the interval of an application's rate, in the same unit."""
-    main, factor = number(result, result.application.operations_per_second), main_unit(result)[1]
-    if main is None or main.low is None or main.high is None:
-        return ""
-    return f"{short(main.low * factor)}{to}{short(main.high * factor)}"
-
-
-def _requests(result: Result) -> str:
-    return "" if result.application.goodput_gbps is not None else operations(result).partition(" ")[0]
-
-
-def _stream(result: Result) -> str:
-    return "" if result.application.goodput_gbps is None else operations(result).partition(" ")[0]
-
-
-def cost(result: Result, side: str) -> str:
-    """Returns the CPU time of the clients or the servers for one operation, in microseconds."""
-    time_ns = number(result, result.estimate(f"{side}_cpu_ns_per_operation"))
-    return "" if time_ns is None else short(time_ns / 1000)
 
 
 def _p99(result: Result) -> str:
@@ -190,8 +152,6 @@ def _rate_and_metric(result: Result) -> str:
 _MAIN_FIGURE: Mapping[type[Figures], Callable[[Result], str]] = {
     Throughput: _rate_and_metric,
     Search: _rate_and_metric,
-    Latency: lambda result: f"{microseconds(result, result.round_trips.rtt_p50_ns)} µs RTT p50",
-    Application: lambda result: f"{operations(result)} {result.metric}",
     **{kind.figures: kind.value for kind in KINDS},
 }
 
@@ -301,22 +261,6 @@ COLUMNS = (
     Column("interval", "", _line_interval, In.LINE),
     Column("p99", "µs", _p99, In.LINE, phrase="p99 {text} µs"),
     Column("loss", "", _line_loss, In.LINE),
-    Column("p50", "µs", lambda result: microseconds(result, result.round_trips.rtt_p50_ns), In.LATENCY),
-    Column("p99", "µs", lambda result: microseconds(result, result.round_trips.rtt_p99_ns), In.LATENCY),
-    Column("floor p99", "µs", lambda result: microseconds(result, result.round_trips.floor_p99_ns), In.LATENCY),
-    Column("first", "µs", first, In.LATENCY),
-    Column("floor", "µs", lambda result: microseconds(result, result.round_trips.floor_p50_ns), In.LATENCY),
-    Column("p50", "µs", lambda result: microseconds(result, result.round_trips.pdv_p50_ns), In.VARIATION),
-    Column("p90", "µs", lambda result: microseconds(result, result.round_trips.pdv_p90_ns), In.VARIATION),
-    Column("p99", "µs", lambda result: microseconds(result, result.round_trips.pdv_p99_ns), In.VARIATION),
-    Column("p99.9", "µs", lambda result: microseconds(result, result.round_trips.pdv_p99_9_ns), In.VARIATION),
-    Column("max", "µs", lambda result: microseconds(result, result.round_trips.pdv_max_ns), In.VARIATION),
-    Column("operations/s", "", _requests, In.APPLICATION),
-    Column("Gbit/s", "", _stream, In.APPLICATION),
-    Column("interval", "", operations_interval, In.APPLICATION),
-    Column("p99", "µs", _p99, In.APPLICATION),
-    Column("client", "", lambda result: cost(result, "client"), In.APPLICATION),
-    Column("server", "", lambda result: cost(result, "server"), In.APPLICATION),
     Column("Mpps {metric}", "", rate, _BOTH, always=In.THROUGHPUT),
     Column("mean frame", "B", mean_frame, _BOTH),
     Column("interval", "", interval, In.THROUGHPUT),

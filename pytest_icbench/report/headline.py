@@ -63,7 +63,7 @@ def question(results: Sequence[Result]) -> str:
         return f"What differs between {', '.join(runs[:-1])} and {runs[-1]}?"
     paths = _several(map(path_of, results))
     kinds = {kind_of(result) for result in results}
-    if len(kinds) == 1 and (kind := kinds.pop()) is not None:
+    if len(kinds) == 1 and (kind := kinds.pop()) is not None and kind.question is not None:
         return kind.question.format(paths=", ".join(paths))
     loads = _loads(results)
     if len(paths) == 1:

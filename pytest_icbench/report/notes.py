@@ -8,13 +8,14 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from pytest_icbench.display.axes import number, of_kind
+from pytest_icbench.kinds.latency.columns import first
 from pytest_icbench.model.case import GSO
 from pytest_icbench.model.figures import Application
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE
 from pytest_icbench.report import chains, following, longruns, neighbours, remarks, states
 from pytest_icbench.report.between_sessions import sessions_of
-from pytest_icbench.report.columns import bounds, first, rate, ratio, to_plain, train
+from pytest_icbench.report.columns import bounds, rate, ratio, to_plain, train
 from pytest_icbench.report.labels import label, shared
 from pytest_icbench.wording import counted, show
 

@@ -23,10 +23,7 @@ _LEAST_NAME, _INDENT = 24, 2
 #: The table of each dimension, and the tables of kinds.
 _TABLES = {"latency": In.LATENCY, "application": In.APPLICATION, "birth": In.STARTUP, "just in time": In.STARTUP}
 #: The title of a dimension's table, which says what its columns mean.
-_TITLES = {
-    "application": "{kind} ({metric})",
-    **{table: title for kind in KINDS for table, title in kind.tables.items()},
-}
+_TITLES = {table: title for kind in KINDS for table, title in kind.titles.items()}
 
 
 def table(results: Sequence[Result]) -> list[str]:

@@ -163,8 +163,8 @@ SECTIONS = (
     Section("neighbours", "Neighbours", lambda page: neighbour_figures(page.results, page.order)),
     Section("followed", "Loads that change", lambda page: following_figures(page.results, page.order)),
     *(
-        Section(kind.section, kind.heading, lambda page, charts=kind.charts: charts(page.results, page.order), "first")
-        for kind in KINDS
+        Section(own.section, own.heading, lambda page, own=own: own.draw(page.results, page.order), "first")
+        for own in [kind.charts for kind in KINDS if kind.charts is not None]
     ),
     Section("losses", "Losses of long runs", lambda page: losses.loss_figures(page.results, page.order)),
     Section("launches", "Launches", lambda page: launches.launch_figures(page.results, page.order)),
