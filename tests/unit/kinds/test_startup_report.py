@@ -8,7 +8,7 @@ from dataclasses import replace
 from pytest_icbench.display.axes import path_of
 from pytest_icbench.display.table import In
 from pytest_icbench.display.theme import series_scales
-from pytest_icbench.kinds.startup.chart import MOST_POINTS, birth_figures
+from pytest_icbench.kinds.startup.chart import MOST_POINTS, startup_charts
 from pytest_icbench.kinds.startup.summary import summarize_startup
 from pytest_icbench.measure.summary.summarize import Surroundings
 from pytest_icbench.model.birth import Births, Idle, Retirement
@@ -66,7 +66,7 @@ def test_the_line_of_a_case_says_how_long_each_takes() -> None:
 
 def test_a_chart_has_a_line_for_each_kind_with_few_points() -> None:
     results = [result("netns", 1000, 8.0), result("lxc", 300, 20.0)]
-    times, memory = birth_figures(results, all_series(results))
+    times, memory = startup_charts(results, all_series(results))
     assert {row[1] for row in times.rows} == {"netns", "lxc"} == set(map(path_of, results))
     netns = [row for row in times.rows if row[1] == "netns"]
     assert (len(netns), netns[0][2], netns[-1][2]) == (MOST_POINTS, 10, 1000)
@@ -78,7 +78,7 @@ def test_a_chart_has_a_line_for_each_kind_with_few_points() -> None:
 def test_the_chart_keeps_what_was_there_before_a_failure() -> None:
     failed = result("netns", 73, 8.0, failure="no further process is allowed")
     assert failed.verdict == Verdict.INVALID
-    times, _ = birth_figures([failed], all_series([failed]))
+    times, _ = startup_charts([failed], all_series([failed]))
     assert times.rows[-1][2] == 73
     assert "unborn" in "\n".join(table([failed]))
 
@@ -103,7 +103,7 @@ def test_first_round_trips_are_drawn_as_a_distribution() -> None:
     births = replace(plain.startup.births, first_trip_ns=(*(number * 1_000_000 for number in range(1, 100)), 0))
     arriving = replace(plain, axes={**plain.axes, "birth": "netns:100:25ms"}).with_figures(births=births)
     assert path_of(arriving) == "netns every 25 ms"
-    *_, trips = birth_figures([arriving], all_series([arriving]))
+    *_, trips = startup_charts([arriving], all_series([arriving]))
     assert trips.rows[49][2:] == (50.0, 50.0)
     assert trips.rows[-1][2:] == (99.0, 99.0), "one had no answer"
     assert trips.text == "netns every 25 ms: half within 50 ms."
