@@ -7,16 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
-from pytest_icbench.model.figures import Figures
+from pytest_icbench.model.figures import MAXIMA, Figures
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import l2_gbps
 from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.wording import printable
 
 T = TypeVar("T")
-
-#: Metrics of a path's capability, as opposed to its behaviour under a given load.
-MAXIMA = ("frmol", "mfr", "ndr", "pdr")
 
 METRIC_NAMES = {
     "frmol": "forwarding rate at maximum offered load",

@@ -101,7 +101,7 @@ class Case:
     @property
     def frames(self) -> Frames:
         """Its frames; the default ones for a case without frames of the workload."""
-        return self.load if isinstance(self.load, Frames) else NO_FRAMES
+        return self.load.frames
 
     @property
     def traffic(self) -> Traffic:
@@ -120,10 +120,7 @@ class Case:
 
     def sending(self, *, traffic: Traffic | None = None, burst: int | None = None, rate: Rate | None = None) -> Self:
         """Returns the case with other frames; unchanged without frames of the workload. None: as before."""
-        if not isinstance(self.load, Frames):
-            return self
-        load = self.load
-        return replace(self, load=Frames(traffic or load.traffic, burst or load.burst, rate or load.rate))
+        return replace(self, load=self.load.sending(traffic=traffic, burst=burst, rate=rate))
 
     @property
     def id(self) -> str:
@@ -180,6 +177,11 @@ class Case:
     def path(self) -> FramePath:
         """The path of its frames, which knows the peers and the leaders among the endpoints."""
         return FramePath(self.pairs, 0 if self.function is None else self.chain)
+
+    @property
+    def kind(self) -> str:
+        """The kind of its measurements: ``throughput search latency application startup``."""
+        return self.load.kind(self.dimension)
 
     @property
     def one_way(self) -> bool:
@@ -298,8 +300,7 @@ class Case:
                 data |= self.traffic.to_axes() | {"burst": self.burst, "pairs": self.pairs, "rate": self.rate.to_json()}
             else:
                 data[_KEYS.get(field.name, field.name)] = getattr(self, field.name)
-        if not isinstance(self.load, Frames):
-            data[self.load.KEY] = self.load.label
+        data |= self.load.axes
         for name in _RARE:  # most cases have none, and say so by leaving it out
             if data[name] is None:
                 del data[name]

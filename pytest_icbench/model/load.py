@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from pytest_icbench.model.birth import Crowd
 from pytest_icbench.model.rate import MAXIMUM, Rate
@@ -40,6 +40,24 @@ class Frames:
     traffic: Traffic = SHORTEST
     burst: int = 32
     rate: Rate = MAXIMUM
+
+    @property
+    def frames(self) -> Frames:
+        """Its frames; the default ones for a load without frames of the workload."""
+        return self
+
+    @property
+    def axes(self) -> dict[str, str]:
+        """The axes that only it has."""
+        return {}
+
+    def kind(self, dimension: str) -> str:
+        """Returns the kind of its measurements, as their figures in files name it."""
+        return "latency" if dimension == "latency" else "search" if self.rate.is_search else "throughput"
+
+    def sending(self, *, traffic: Traffic | None = None, burst: int | None = None, rate: Rate | None = None) -> Frames:
+        """Returns it with other frames; a load without frames unchanged. None: as before."""
+        return Frames(traffic or self.traffic, burst or self.burst, rate or self.rate)
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -88,7 +106,28 @@ class _Labelled:
     #: The key of the label among the axes, and the word before it in an id.
     KEY: ClassVar[str]
 
+    #: The kind of its measurements, as their figures in files name it.
+    KIND: ClassVar[str]
+
     label: str
+
+    @property
+    def frames(self) -> Frames:
+        """Its frames; the default ones for a load without frames of the workload."""
+        return NO_FRAMES
+
+    @property
+    def axes(self) -> dict[str, str]:
+        """The axes that only it has."""
+        return {self.KEY: self.label}
+
+    def kind(self, _dimension: str) -> str:
+        """Returns the kind of its measurements, as their figures in files name it."""
+        return self.KIND
+
+    def sending(self, **_changes: object) -> Self:
+        """Returns it with other frames; a load without frames unchanged. None: as before."""
+        return self
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -125,6 +164,7 @@ class Application(_Labelled):
     """The load of an application, as ``model.application`` has it: ``redis:set:c16``. Its traffic is its own."""
 
     KEY = "app"
+    KIND = "application"
     NAMED = "an application (app=)"
     ON_ONE_HOST = "applications"
 
@@ -134,6 +174,7 @@ class Startup(_Labelled):
     """Containers that are created one after the other: ``netns:1000``. No traffic of the workload passes."""
 
     KEY = "birth"
+    KIND = "startup"
     NAMED = "containers to create (birth=)"
     PAIRED = False
     MEASURED_BY = "birth"

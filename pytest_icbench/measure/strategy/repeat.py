@@ -27,7 +27,6 @@ from pytest_icbench.measure.summary.states import fullest, in_state, split_by_st
 from pytest_icbench.measure.summary.summarize import Surroundings
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
-from pytest_icbench.model.load import NO_FRAMES, Frames
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.stats.states import same_state
@@ -444,7 +443,7 @@ class Strategy:
 
 def _of_frames(case: Case) -> Case:
     """Returns the case with frames of the workload instead of an application."""
-    return case if isinstance(case.load, Frames) else replace(case, dimension="throughput", load=NO_FRAMES)
+    return case if case.load is case.frames else replace(case, dimension="throughput", load=case.frames)
 
 
 def _with_fault(rig: MeasuredRig, reason: str, evidence: str) -> str:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,9 +22,8 @@ from pytest_icbench.measure.summary.rounds import by_round, over
 from pytest_icbench.measure.summary.states import state_fields
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Endpoint, Veth
-from pytest_icbench.model.figures import AnyFigures, Search, Throughput, kept
+from pytest_icbench.model.figures import AnyFigures, Latency, Search, Throughput, kept
 from pytest_icbench.model.launch import Launch
-from pytest_icbench.model.load import Application
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.old_version import OldVersion
 from pytest_icbench.model.settings import Settings
@@ -88,7 +87,7 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
     return Measurement(
         case=case.id,
         dimension=case.dimension,
-        metric=application_metric(around.open_loop) if isinstance(case.load, Application) else case.rate.metric,
+        metric=METRICS.get(case.kind, lambda case, _: case.rate.metric)(case, around),
         switch=case.switch,
         port=case.port,
         variant=case.variant_label,
@@ -135,13 +134,32 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
 
 def figures_of(case: Case, gathered: Gathered) -> AnyFigures:
     """Returns the figures of the launches, by the case's kind."""
-    launches = gathered.launches
-    if isinstance(case.load, Application):
-        return application_figures(launches)
-    frames = frame_figures(case, launches)
-    if case.round_trips:
-        return latency_figures(frames, launches, gathered.reference)
-    return as_kind(Search, frames) if case.rate.is_search else as_kind(Throughput, frames)
+    return SUMMARIES[case.kind](case, gathered)
+
+
+def _throughput(case: Case, gathered: Gathered) -> Throughput:
+    return as_kind(Throughput, frame_figures(case, gathered.launches))
+
+
+def _search(case: Case, gathered: Gathered) -> Search:
+    return as_kind(Search, frame_figures(case, gathered.launches))
+
+
+def _latency(case: Case, gathered: Gathered) -> Latency:
+    return latency_figures(frame_figures(case, gathered.launches), gathered.launches, gathered.reference)
+
+
+#: The figures of launches by the case's kind. Kinds without launches have a summary of their own.
+SUMMARIES: Mapping[str, Callable[[Case, Gathered], AnyFigures]] = {
+    "throughput": _throughput,
+    "search": _search,
+    "latency": _latency,
+    "application": lambda _case, gathered: application_figures(gathered.launches),
+}
+#: What a rate is, by the case's kind; of other kinds its rate says it.
+METRICS: Mapping[str, Callable[[Case, Surroundings], str]] = {
+    "application": lambda _case, around: application_metric(around.open_loop),
+}
 
 
 def generator_bound(case: Case, launches: Sequence[Launch]) -> tuple[str, str] | None:

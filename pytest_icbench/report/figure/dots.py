@@ -22,7 +22,7 @@ from pytest_icbench.model.figures import Application, Latency
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.answer import first_traffics, three
 from pytest_icbench.report.figure.figures import scaled
-from pytest_icbench.report.overview import REFERENCES, contestants, is_ranked
+from pytest_icbench.report.overview import REFERENCES, contestants
 
 #: Width of a row and of the column of values, in pixels.
 ROW_PX, VALUES_PX = 22, 172
@@ -47,7 +47,9 @@ def dot_charts(results: Sequence[Result], order: Sequence[str], dimension: Dimen
     shown = [
         result
         for result in contestants(results)
-        if result.dimension == dimension and is_ranked(result) and main_figure(result) is not None
+        if result.dimension == dimension
+        and result.figures.is_capability(result.metric)
+        and main_figure(result) is not None
     ]
     groups = grouped(shown, lambda result: (result.metric, result.placement, traffic(result)))
     keys = first_traffics(shown)
