@@ -132,31 +132,27 @@ class Case:
         that are created ``veth-birth:netns:1000-1vs1-Rmax``.
         A case on two hosts has ``-remote`` at its end. It consists of ``\\w : + - .`` alone.
         """
-        head = self.switch
-        if self.port is not None:
-            head += f"+{self.port}"
-        if self.variant_label is not None:
-            head += f":{self.variant_label}"
-        parts = [head]
-        if self.switch_cores is not None:
-            parts.append(f"c{self.switch_cores}")
-        if self.function is not None:
-            parts.append(f"via:{self.function}")
-        if self.chain > 1:
-            parts.append(f"x{self.chain}")
-        parts += [f"{name}{text}" for name, text in (("share", self.share), ("cap", self.cap)) if text is not None]
-        parts += [f"beside:{self.neighbour}"] if self.neighbour is not None else []
-        parts += [self.isolation] if self.isolation is not None else []
-        if self.api is not None:
-            parts.append(self.api)
-        if self.blocking:
-            parts.append("blocking")
-        if self.touch:
-            parts.append("touch")
+        parts = [self._path_part]
+        for prefix, value in (
+            ("c", self.switch_cores),
+            ("via:", self.function),
+            ("x", self.chain if self.chain > 1 else None),
+            ("share", self.share),
+            ("cap", self.cap),
+            ("beside:", self.neighbour),
+            ("", self.isolation),
+            ("", self.api),
+        ):
+            parts += [f"{prefix}{value}"] if value is not None else []
+        parts += [flag for flag, on in (("blocking", self.blocking), ("touch", self.touch)) if on]
         parts += [*self.load.parts, f"{self.pairs}vs{self.pairs}", f"R{self.rate}"]
-        if self.remote:
-            parts.append("remote")
-        return "-".join(parts)
+        return "-".join([*parts, "remote"] if self.remote else parts)
+
+    @property
+    def _path_part(self) -> str:
+        """The switch in the id: ``switch[+port][:mode][:candidate]``."""
+        port = "" if self.port is None else f"+{self.port}"
+        return f"{self.switch}{port}" + ("" if self.variant_label is None else f":{self.variant_label}")
 
     @property
     def variant_label(self) -> str | None:

@@ -61,6 +61,10 @@ def question(results: Sequence[Result]) -> str:
     runs = _several(result.run for result in results if result.run)
     if len(runs) > 1:
         return f"What differs between {', '.join(runs[:-1])} and {runs[-1]}?"
+    return _question_of_paths(results)
+
+
+def _question_of_paths(results: Sequence[Result]) -> str:
     paths = _several(map(path_of, results))
     kinds = {kind_of(result) for result in results}
     if len(kinds) == 1 and (kind := kinds.pop()) is not None and kind.question is not None:

@@ -48,30 +48,36 @@ def summary(results: Sequence[Result], skipped: Sequence[tuple[str, str]], faile
         lines += [f"**{escape(candidate.sentence)}**", ""]
     for sentence in (*error_rates(results), *power(results)):
         lines += [escape(sentence), ""]
-    notable = [result for result in results if result.verdict in NOTABLE]
-    sentences = [f"* **{escape(judged(result))}** {_reason(result)}" for result in _ordered(notable)]
-    # A test that failed by its verdict is listed with the result.
-    sentences += [
-        f"* **failed** {code(test, escape)}: {escape(text)}" for test, text in failed if not _listed(test, notable)
-    ]
+    sentences = _sentences(results, failed)
     lines += _limited(sentences) + ([""] if sentences else [])
     if told := answer(results, escape):
         lines += [*_limited(told), ""]
     or_base = " or the version side by side" if candidates(results) else ""
     passed = [result for result in results if result.verdict == Verdict.PASS]
     lines += _table([result for result in _ordered(results) if result.verdict != Verdict.PASS], or_base)
-    if passed:
-        lines += [f"<details><summary>{len(passed)} {Verdict.PASS}</summary>", ""]
-        lines += [*_table(passed, or_base), "</details>", ""]
+    lines += _folded(f"{len(passed)} {Verdict.PASS}", _table(passed, or_base)) if passed else []
     lines += _hindrances(results)
     changes = sorted({change for result in results for change in _changes(result)})
     if changes:
         lines += ["Changed since the baseline:", "", *_limited(changes), ""]
-    if skipped:
-        lines += [f"<details><summary>{len(skipped)} skipped</summary>", ""]
-        lines += skip_lines(skipped, escape)
-        lines += ["", "</details>", ""]
+    lines += _folded(f"{len(skipped)} skipped", [*skip_lines(skipped, escape), ""]) if skipped else []
     return "\n".join(lines)
+
+
+def _folded(title: str, lines: Sequence[str]) -> list[str]:
+    """Returns lines that a reader unfolds."""
+    return [f"<details><summary>{title}</summary>", "", *lines, "</details>", ""]
+
+
+def _sentences(results: Sequence[Result], failed: Sequence[tuple[str, str]]) -> list[str]:
+    """Returns a sentence for each notable result and each failed test."""
+    notable = [result for result in results if result.verdict in NOTABLE]
+    sentences = [f"* **{escape(judged(result))}** {_reason(result)}" for result in _ordered(notable)]
+    # A test that failed by its verdict is listed with the result.
+    sentences += [
+        f"* **failed** {code(test, escape)}: {escape(text)}" for test, text in failed if not _listed(test, notable)
+    ]
+    return sentences
 
 
 def compare_markdown(comparison: Comparison) -> str:

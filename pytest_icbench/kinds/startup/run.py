@@ -30,7 +30,7 @@ from pytest_icbench.host.resource.memory import memory_kib
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.host.signals import shielded
 from pytest_icbench.kinds.startup.on_demand import Clients, Gate, serve
-from pytest_icbench.kinds.startup.summary import summarize_startup
+from pytest_icbench.kinds.startup.summary import Course, summarize_startup
 from pytest_icbench.measure.estimate import IDLE_S, IDLE_SAMPLES
 from pytest_icbench.measure.progress import OnProgress, Progress
 from pytest_icbench.measure.summary.summarize import Surroundings
@@ -234,9 +234,7 @@ def measure_startup(
         settings,
         births,
         replace(around, treatment={**around.treatment, **_of_kind(crowd.kind), "node": crowd.kind}),
-        failure=failure,
-        started_at=started_at,
-        duration_s=time.monotonic() - began,
+        Course(started_at, time.monotonic() - began, failure),
     )
 
 

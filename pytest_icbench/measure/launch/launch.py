@@ -196,12 +196,7 @@ class Run:
             raise WorkloadError(str(error)) from None
         for index, _ in polled.lines:
             self.last_line_at[index] = now
-        failed = self.launch_output.failed()
-        if failed is not None:
-            tail = self.rig.log_tail(self.id, failed.index)
-            if failed.exit_code == NO_INVARIANT_CLOCK:
-                raise Invalid("clock", f"{failed.name} {exit_meaning(failed.exit_code)}: {CLOCK_REMEDY}")
-            raise workload_error(str(failed.failure()), tail, crashed=failed.crashed)
+        self._check_processes()
         if windows:
             self._tell_rate()
             if self.stream is not None:
@@ -209,6 +204,16 @@ class Run:
             if self.settings.debug:
                 for line in windows:
                     log.info("%s", line)
+
+    def _check_processes(self) -> None:
+        """Raises Invalid or WorkloadError if a process has failed."""
+        failed = self.launch_output.failed()
+        if failed is None:
+            return
+        if failed.exit_code == NO_INVARIANT_CLOCK:
+            raise Invalid("clock", f"{failed.name} {exit_meaning(failed.exit_code)}: {CLOCK_REMEDY}")
+        tail = self.rig.log_tail(self.id, failed.index)
+        raise workload_error(str(failed.failure()), tail, crashed=failed.crashed)
 
     def _tell_rate(self) -> None:
         if self.on_rate is None:

@@ -9,7 +9,7 @@ from pytest_icbench.display.axes import path_of
 from pytest_icbench.display.table import In
 from pytest_icbench.display.theme import series_scales
 from pytest_icbench.kinds.startup.chart import MOST_POINTS, startup_charts
-from pytest_icbench.kinds.startup.summary import summarize_startup
+from pytest_icbench.kinds.startup.summary import Course, summarize_startup
 from pytest_icbench.measure.summary.summarize import Surroundings
 from pytest_icbench.model.birth import Births, Idle, Retirement
 from pytest_icbench.model.case import Case
@@ -42,9 +42,7 @@ def result(kind: str, count: int, each_ms: float, failure: str | None = None) ->
     )
     case = Case("veth", Startup(f"{kind}:{count}"), dimension="birth")
     around = Surroundings(placement="cooperative", endpoints=())
-    return Result.of(
-        summarize_startup(case, Settings(), births, around, failure=failure, started_at=0.0, duration_s=1.0)
-    )
+    return Result.of(summarize_startup(case, Settings(), births, around, Course(0.0, 1.0, failure)))
 
 
 def test_the_table_has_phases_growth_and_memory_in_its_width() -> None:
