@@ -34,7 +34,7 @@ class Charts:
     draw: Callable[[Sequence[Result], Sequence[str]], list[Figure]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Kind:
     """What reports show of a kind of measurement.
 

@@ -177,7 +177,7 @@ class Case:
     @property
     def kind(self) -> str:
         """The kind of its measurements: ``throughput search latency application startup``."""
-        return self.load.kind(self.dimension)
+        return self.load.measured_as(self.dimension)
 
     @property
     def one_way(self) -> bool:

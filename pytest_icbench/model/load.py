@@ -7,9 +7,9 @@ A new kind of load is one more type: its part of the id, its key among the axes,
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import ClassVar, Self
+from typing import ClassVar, Literal, Self
 
 from pytest_icbench.model.birth import Crowd
 from pytest_icbench.model.rate import MAXIMUM, Rate
@@ -40,6 +40,8 @@ class Frames:
     traffic: Traffic = SHORTEST
     burst: int = 32
     rate: Rate = MAXIMUM
+    #: The name of the type where a case is written whole.
+    kind: Literal["frames"] = field(default="frames", repr=False)
 
     @property
     def frames(self) -> Frames:
@@ -51,7 +53,7 @@ class Frames:
         """The axes that only it has."""
         return {}
 
-    def kind(self, dimension: str) -> str:
+    def measured_as(self, dimension: str) -> str:
         """Returns the kind of its measurements, as their figures in files name it."""
         return "latency" if dimension == "latency" else "search" if self.rate.is_search else "throughput"
 
@@ -121,7 +123,7 @@ class _Labelled:
         """The axes that only it has."""
         return {self.KEY: self.label}
 
-    def kind(self, _dimension: str) -> str:
+    def measured_as(self, _dimension: str) -> str:
         """Returns the kind of its measurements, as their figures in files name it."""
         return self.KIND
 
@@ -168,6 +170,8 @@ class Application(_Labelled):
     NAMED = "an application (app=)"
     ON_ONE_HOST = "applications"
 
+    kind: Literal["application"] = field(default="application", repr=False)
+
 
 @dataclass(frozen=True, slots=True)
 class Startup(_Labelled):
@@ -178,6 +182,8 @@ class Startup(_Labelled):
     NAMED = "containers to create (birth=)"
     PAIRED = False
     MEASURED_BY = "birth"
+
+    kind: Literal["startup"] = field(default="startup", repr=False)
 
     @property
     def crowd(self) -> Crowd | None:

@@ -87,7 +87,7 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
     return Measurement(
         case=case.id,
         dimension=case.dimension,
-        metric=METRICS.get(case.kind, lambda case, _: case.rate.metric)(case, around),
+        metric=application_metric(around.open_loop) if case.kind in METRICS_OF_CLIENTS else case.rate.metric,
         switch=case.switch,
         port=case.port,
         variant=case.variant_label,
@@ -156,10 +156,8 @@ SUMMARIES: Mapping[str, Callable[[Case, Gathered], AnyFigures]] = {
     "latency": _latency,
     "application": lambda _case, gathered: application_figures(gathered.launches),
 }
-#: What a rate is, by the case's kind; of other kinds its rate says it.
-METRICS: Mapping[str, Callable[[Case, Surroundings], str]] = {
-    "application": lambda _case, around: application_metric(around.open_loop),
-}
+#: Kinds whose rate is that of a client, which says what it is.
+METRICS_OF_CLIENTS = ("application",)
 
 
 def generator_bound(case: Case, launches: Sequence[Launch]) -> tuple[str, str] | None:
