@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from pytest_icbench.display import theme
@@ -20,10 +21,28 @@ from pytest_icbench.report.figure.registry import Content, case_charts, section_
 from pytest_icbench.report.figure.series import Windows, for_page
 from pytest_icbench.report.figure.windows import WINDOWS
 from pytest_icbench.report.html.facts import facts_of
-from pytest_icbench.report.html.packing import packed, packed_rows
 from pytest_icbench.report.html.page import Page, line
 from pytest_icbench.report.plain import with_plain
 from pytest_icbench.wording import printable
+
+#: What a column holds: its values, or ``{"runs": [value, number, value, number, ...]}``.
+Packed = list[Any] | dict[str, list[Any]]
+
+
+def packed(values: Sequence[Any]) -> Packed:
+    """Returns the values, or the runs of equal ones if there are few; ``unpacked`` of ``charts.js`` is the inverse.
+
+    Most columns of a chart repeat: the case and the path of a percentile curve, the source, "at least".
+    """
+    # 1, 1.0 and True are equal, but no two of them are the same text.
+    runs = [(value, len(list(run))) for (_, value), run in groupby(values, lambda value: (type(value), value))]
+    return {"runs": [part for run in runs for part in run]} if 2 * len(runs) < len(values) else list(values)
+
+
+def packed_rows(chart: Figure) -> list[Packed]:
+    """Returns the rows of a chart as its columns; without rows every column is empty."""
+    return [packed([row[place] for row in chart.rows]) for place in range(len(chart.columns))]
+
 
 #: The greatest number of cases on a page that have charts of their own, a kilobyte each.
 MOST_DRAWN = 500

@@ -19,8 +19,8 @@ from pytest_icbench.model.result import Result
 from pytest_icbench.model.trace import Followed
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.report.figure.cdf import cdf_figures
-from pytest_icbench.report.figure.ideal import MOST as HIGHEST
 from pytest_icbench.report.figure.registry import Content, section_charts
+from pytest_icbench.report.figure.scaling import MOST as HIGHEST
 from pytest_icbench.stats.quantiles import Estimate, Histogram
 from tests.charts import compiled, values
 from tests.measurements import launch, result
