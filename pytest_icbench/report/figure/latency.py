@@ -155,7 +155,7 @@ def by_percentile(results: Sequence[Result], order: Sequence[str], curves: Mappi
     """Returns charts of all percentiles; ``curves`` has the percentile curves by a result's index."""
     groups: dict[Traffic, list[tuple[int, Result]]] = {}
     for place, result in enumerate(results):
-        if isinstance(result.figures, Latency):
+        if place in curves:
             groups.setdefault(traffic(result), []).append((place, result))
     figures = []
     for index, (key, group) in enumerate(groups.items()):
