@@ -72,6 +72,11 @@ class Frames:
         return None
 
     @property
+    def crowd(self) -> Crowd | None:
+        """The containers that are created; None without any."""
+        return None
+
+    @property
     def largest_burst(self) -> int:
         """The most frames that are handed over at once; 0 where nobody hands over frames."""
         return self.burst
@@ -135,6 +140,11 @@ class _Labelled:
     def parts(self) -> tuple[str, ...]:
         """The parts of a case's id."""
         return (f"{self.KEY}:{self.label}",)
+
+    @property
+    def crowd(self) -> Crowd | None:
+        """The containers that are created; None without any."""
+        return None
 
     @property
     def largest_burst(self) -> int:

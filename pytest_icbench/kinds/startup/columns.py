@@ -7,7 +7,6 @@ from functools import partial
 
 from pytest_icbench.display.axes import number, short
 from pytest_icbench.display.table import Column, In
-from pytest_icbench.model.load import Startup
 from pytest_icbench.model.result import Result
 from pytest_icbench.stats.quantiles import median
 
@@ -18,8 +17,7 @@ def _ms(time_ns: float | None) -> str:
 
 def just_in_time(result: Result) -> bool:
     """Whether clients call for the containers of a result."""
-    load = result.point.load
-    crowd = load.crowd if isinstance(load, Startup) else None
+    crowd = result.point.load.crowd
     return crowd is not None and crowd.every_ms is not None
 
 

@@ -37,7 +37,6 @@ from pytest_icbench.measure.summary.summarize import Surroundings
 from pytest_icbench.model.birth import FORK, Births, Crowd, Idle, Retirement
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Address
-from pytest_icbench.model.load import Startup
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.settings import Settings
@@ -214,7 +213,7 @@ def measure_startup(
         ProvisionError: not all of them could be removed.
     """
     case = rig.case
-    crowd = case.load.crowd if isinstance(case.load, Startup) else None
+    crowd = case.load.crowd
     assert crowd is not None  # the case was made of one
     started_at, began = time.time(), time.monotonic()
 
