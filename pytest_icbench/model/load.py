@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What puts load on the path of a case: frames of the workload, an application, or containers that start. Frozen, pure.
 
-A new kind of load is one more type: its part of the id, its key among the axes, and its words in messages.
+A new kind of load is one more type: its part of the id, its axes, and its words in messages.
 """
 
 from __future__ import annotations
@@ -17,106 +17,19 @@ from pytest_icbench.model.traffic import SHORTEST, Traffic
 
 
 @dataclass(frozen=True, slots=True)
-class Frames:
-    """Frames of the workload.
-
-    Attributes:
-        traffic: the frames that are sent.
-        burst: frames handed over at once, 1 to 1024.
-        rate: how much is offered, or which rate is searched for.
-    """
+class _Load:
+    """What loads say unless they say it otherwise: one that sends no frames of the workload."""
 
     #: What a case with it has, as messages name it; None where messages need not.
     NAMED: ClassVar[str | None] = None
     #: What can only run on one host, as messages name it; None for a load that can run over two.
     ON_ONE_HOST: ClassVar[str | None] = None
     #: Whether endpoints send and receive by the API technique of the case.
-    USES_API: ClassVar[bool] = True
+    USES_API: ClassVar[bool] = False
     #: Whether each pair has a load of its own.
     PAIRED: ClassVar[bool] = True
     #: The method of ``icbench`` that measures nothing else; None where several can.
     MEASURED_BY: ClassVar[str | None] = None
-
-    traffic: Traffic = SHORTEST
-    burst: int = 32
-    rate: Rate = MAXIMUM
-    #: The name of the type where a case is written whole.
-    kind: Literal["frames"] = field(default="frames", repr=False)
-
-    @property
-    def frames(self) -> Frames:
-        """Its frames; the default ones for a load without frames of the workload."""
-        return self
-
-    @property
-    def axes(self) -> dict[str, str]:
-        """The axes that only it has."""
-        return {}
-
-    def measured_as(self, dimension: str) -> str:
-        """Returns the kind of its measurements, as their figures in files name it."""
-        return "latency" if dimension == "latency" else "search" if self.rate.is_search else "throughput"
-
-    def sending(self, *, traffic: Traffic | None = None, burst: int | None = None, rate: Rate | None = None) -> Frames:
-        """Returns it with other frames; a load without frames unchanged. None: as before."""
-        return Frames(traffic or self.traffic, burst or self.burst, rate or self.rate)
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """The parts of a case's id."""
-        return self.traffic.label, f"b{self.burst}"
-
-    @property
-    def label(self) -> str | None:
-        """The text that says the whole load; None for one of several choices."""
-        return None
-
-    @property
-    def crowd(self) -> Crowd | None:
-        """The containers that are created; None without any."""
-        return None
-
-    @property
-    def largest_burst(self) -> int:
-        """The most frames that are handed over at once; 0 where nobody hands over frames."""
-        return self.burst
-
-    @property
-    def rig(self) -> str:
-        """What its rig has to be made for; empty for a load that every rig can have."""
-        return ""
-
-    @property
-    def comparable(self) -> str:
-        """What results have to share to be compared, in words; empty where the frames say it."""
-        return ""
-
-    @property
-    def row(self) -> str | None:
-        """The name of a result among others of its table; None where that is the case's id."""
-        return None
-
-    def path(self, switch: str) -> str:
-        """Returns the beginning of a path's name."""
-        return switch
-
-
-@dataclass(frozen=True, slots=True)
-class _Labelled:
-    """A load that one text says."""
-
-    NAMED: ClassVar[str | None]
-    ON_ONE_HOST: ClassVar[str | None] = None
-    USES_API: ClassVar[bool] = False
-    PAIRED: ClassVar[bool] = True
-    MEASURED_BY: ClassVar[str | None] = None
-    #: The key of the label among the axes, and the word before it in an id.
-    KEY: ClassVar[str]
-
-    #: The kind of its measurements, as their figures in files name it.
-    KIND: ClassVar[str]
-
-    label: str
 
     @property
     def frames(self) -> Frames:
@@ -124,26 +37,8 @@ class _Labelled:
         return NO_FRAMES
 
     @property
-    def axes(self) -> dict[str, str]:
-        """The axes that only it has."""
-        return {self.KEY: self.label}
-
-    def measured_as(self, _dimension: str) -> str:
-        """Returns the kind of its measurements, as their figures in files name it."""
-        return self.KIND
-
-    def sending(self, **_changes: object) -> Self:
-        """Returns it with other frames; a load without frames unchanged. None: as before."""
-        return self
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """The parts of a case's id."""
-        return (f"{self.KEY}:{self.label}",)
-
-    @property
     def crowd(self) -> Crowd | None:
-        """The containers that are created; None without any."""
+        """The containers that are created; None without any, and for a label that only a later version knows."""
         return None
 
     @property
@@ -157,11 +52,6 @@ class _Labelled:
         return ""
 
     @property
-    def comparable(self) -> str:
-        """What results have to share to be compared, in words."""
-        return self.label
-
-    @property
     def row(self) -> str | None:
         """The name of a result among others of its table; None where that is the case's id."""
         return None
@@ -169,6 +59,96 @@ class _Labelled:
     def path(self, switch: str) -> str:
         """Returns the beginning of a path's name."""
         return switch
+
+
+@dataclass(frozen=True, slots=True)
+class Frames(_Load):
+    """Frames of the workload.
+
+    Attributes:
+        traffic: the frames that are sent.
+        burst: frames handed over at once, 1 to 1024.
+        rate: how much is offered, or which rate is searched for.
+        kind: the name of the type where a case is written whole.
+    """
+
+    USES_API = True
+
+    traffic: Traffic = SHORTEST
+    burst: int = 32
+    rate: Rate = MAXIMUM
+    kind: Literal["frames"] = field(default="frames", repr=False)
+
+    @property
+    def frames(self) -> Frames:
+        return self
+
+    @property
+    def largest_burst(self) -> int:
+        return self.burst
+
+    @property
+    def label(self) -> str | None:
+        """The text that says the whole load; None for one of several choices."""
+        return None
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The parts of a case's id."""
+        return self.traffic.label, f"b{self.burst}"
+
+    @property
+    def axes(self) -> dict[str, str]:
+        """The axes that only it has."""
+        return {}
+
+    @property
+    def comparable(self) -> str:
+        """What results have to share to be compared, in words; empty where the frames say it."""
+        return ""
+
+    def measured_as(self, dimension: str) -> str:
+        """Returns the kind of its measurements, as their figures in files name it."""
+        return "latency" if dimension == "latency" else "search" if self.rate.is_search else "throughput"
+
+    def sending(self, *, traffic: Traffic | None = None, burst: int | None = None, rate: Rate | None = None) -> Frames:
+        """Returns it with other frames; a load without frames unchanged. None: as before."""
+        return Frames(traffic or self.traffic, burst or self.burst, rate or self.rate)
+
+
+@dataclass(frozen=True, slots=True)
+class _Labelled(_Load):
+    """A load that one text says."""
+
+    #: The key of the label among the axes, and the word before it in an id.
+    KEY: ClassVar[str]
+    #: The kind of its measurements, as their figures in files name it.
+    KIND: ClassVar[str]
+
+    label: str
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The parts of a case's id."""
+        return (f"{self.KEY}:{self.label}",)
+
+    @property
+    def axes(self) -> dict[str, str]:
+        """The axes that only it has."""
+        return {self.KEY: self.label}
+
+    @property
+    def comparable(self) -> str:
+        """What results have to share to be compared, in words."""
+        return self.label
+
+    def measured_as(self, _dimension: str) -> str:
+        """Returns the kind of its measurements, as their figures in files name it."""
+        return self.KIND
+
+    def sending(self, **_changes: object) -> Self:
+        """Returns it with other frames; a load without frames unchanged."""
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +177,6 @@ class Startup(_Labelled):
 
     @property
     def crowd(self) -> Crowd | None:
-        """The containers; None for a label that only a later version knows."""
         return Crowd.of(self.label)
 
     @property
@@ -205,12 +184,12 @@ class Startup(_Labelled):
         return self.label
 
     @property
-    def comparable(self) -> str:
-        return "containers created one after the other"
-
-    @property
     def row(self) -> str | None:
         return self.label
+
+    @property
+    def comparable(self) -> str:
+        return "containers created one after the other"
 
     def path(self, switch: str) -> str:  # noqa: ARG002
         """Returns the kind of containers that are created: ``netns``, ``netns every 25 ms``."""

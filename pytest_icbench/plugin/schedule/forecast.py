@@ -13,11 +13,11 @@ from pytest_icbench.measure.estimate import (
     RIG_OVERHEAD_S,
     SOAK_S,
     TRAINS_S,
-    birth_estimate_s,
     comparison_estimate_s,
     estimate_s,
     launch_estimate_s,
     soak_estimate_s,
+    startup_estimate_s,
 )
 from pytest_icbench.measure.stopping import fewest_launches
 from pytest_icbench.model.case import Case
@@ -76,7 +76,7 @@ def _without_search_s(
     settings, rate, request = benchmark.settings, benchmark.case.rate, benchmark.request
     launches = settings.min_launches + 1 if budgeted else None
     if (crowd := benchmark.case.load.crowd) is not None:
-        return birth_estimate_s(crowd.label)
+        return startup_estimate_s(crowd)
     if request.measure == "soak":
         return soak_estimate_s(settings, soak_s or request.soak_duration or SOAK_S, build=build)
     if request.measure == "back_to_back":
