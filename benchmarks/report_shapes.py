@@ -12,11 +12,11 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1]))
 
+from pytest_icbench.display.chart import Figure
 from pytest_icbench.report.figure import vega
-from pytest_icbench.report.figure.figure import Figure
 from pytest_icbench.report.figure.registry import Content, section_charts
+from pytest_icbench.report.html.compare import PlainSection, plain_page
 from pytest_icbench.report.html.parts import text
-from pytest_icbench.report.html.plain import PlainSection, plain_page
 from tests.shapes import SHAPES, Shape
 
 #: Sections that the publications have no chart of.

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.report.figure.figure import Figure
+from pytest_icbench.display.chart import Figure
 
 
 def values(figure: Figure) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.against import Comparer
 from pytest_icbench.gate.judge import rejudged
-from pytest_icbench.measure.recompute import differences, recomputed
+from pytest_icbench.kinds.recompute import differences, recomputed
 from pytest_icbench.model.codec import DamagedData
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.result import Result

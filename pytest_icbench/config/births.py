@@ -51,6 +51,6 @@ def check_kinds(cases: Iterable[Case], kinds: Iterable[str]) -> None:
     """Raises UsageError for containers of a kind that is not among ``kinds``."""
     known = (*kinds, FORK)
     for case in cases:
-        crowd = case.load.crowd if isinstance(case.load, Startup) else None
+        crowd = case.load.crowd
         if crowd is not None and crowd.kind not in known:
             raise UsageError(f"birth: there is no kind of node '{crowd.kind}'{suggestion(crowd.kind, known)}")

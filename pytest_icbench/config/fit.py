@@ -39,7 +39,7 @@ def unsupported_reason(case: Case, cls: type[SwitchTraits], ring: int) -> str | 
     if case.rate.trace is not None and len(case.rate.trace.columns) not in (0, 1, case.pairs):
         columns = len(case.rate.trace.columns)
         return f"trace {case.rate.trace.label} has rates for {columns} pairs, not for {case.pairs}: set --icbench-pairs"
-    lone = case.function is None or case.pairs < 2 or case.chain > 1 or case.dimension != "throughput"
+    lone = case.function is None or case.pairs < 2 or case.chain > 1 or not case.one_way
     if lone and case.rate.trace is not None and case.rate.trace.freezes:
         return (
             f"rate {case.rate} freezes half of the functions side by side while frames are sent: take functions,"

@@ -50,7 +50,7 @@ def flows_misfit(case: Case, api: str) -> str | None:
     """Returns why endpoints with this API cannot have the flows of a case, or None."""
     if case.traffic.flows is not None and api.startswith("udp"):
         return "a UDP socket has one flow; take --icbench-api raw or raw-mmsg, or leave --icbench-flows out"
-    if case.dimension == "latency" and differ_by_port(case.traffic.flows):
+    if case.round_trips and differ_by_port(case.traffic.flows):
         return "answers come back to one port, so flows cannot differ by ports, as new ones do; take addresses or macs"
     return None
 
@@ -89,7 +89,7 @@ def direction_misfit(case: Case) -> str | None:
     if not case.traffic.both:
         return None
     remedy = "leave --icbench-direction out"
-    if case.dimension == "latency":
+    if case.round_trips:
         return f"round trips go both ways already, and a server sends nothing of its own: {remedy}"
     if case.rate.trace is not None:
         return f"a trace says how fast sides a send, and nothing of sides b: {remedy}"

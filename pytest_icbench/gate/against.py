@@ -195,7 +195,7 @@ def _deciding(now: Entry, before: Entry, findings: list[Finding], find_cycles: C
     """
     known = all(CYCLES in entry.figures for entry in (now, before))
     bound = findings[0].reason == "bound"
-    if now.dimension != "throughput" or not known or not (bound or now.metric == "fixed"):
+    if not known or not (bound or now.metric == "fixed"):
         return findings
     cycles = find_cycles()
     if cycles.verdict != Verdict.INCONCLUSIVE:

@@ -235,12 +235,11 @@ def _control(measurement: Measurement) -> Figure | None:
             measurement.searched.search.calibrated_on == "reference" and measurement.searched.search.greatest_pps
         )
         return Figure(calibrated, launches=(calibrated,)) if calibrated else None
-    rate = measurement.dimension == "throughput"
-    if measurement.metric != "frmol" if rate else measurement.dimension != "latency":
+    figures = measurement.figures
+    if not figures.has_control(measurement.metric):
         return None
-    name = "throughput_pps" if rate else "rtt_p50_ns"
     launches = [launch for launch in measurement.per_reference_launch if launch.invalid is None]
-    values = [float(value) for launch in launches if (value := _of_launch(launch, name)) is not None]
+    values = [float(value) for launch in launches if (value := figures.of_launch(launch)) is not None]
     if not values or len(values) < len(launches):
         return None
     return Figure(median(values), launches=tuple(values))

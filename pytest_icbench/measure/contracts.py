@@ -34,7 +34,7 @@ def by_contract(
     for work, function, contract in zip(works, case.functions, contracts, strict=True):
         cpu_share = work.cpu_ns / cpu_ns if work.cpu_ns is not None and cpu_ns else None
         work = replace(work, cpu_share=cpu_share, share=contract.share, cap=contract.cap)
-        if case.dimension == "throughput":
+        if case.one_way:
             work = _with_goodput(work, contract, launches, alone if function == case.functions[0] else ())
         judged.append(work)
     return tuple(judged)

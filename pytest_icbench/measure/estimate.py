@@ -95,10 +95,8 @@ def soak_estimate_s(settings: Settings, duration_s: float, *, build: bool = True
     return settings.warmup_s + duration_s + LAUNCH_OVERHEAD_S + (RIG_OVERHEAD_S if build else 0.0)
 
 
-def birth_estimate_s(label: str) -> float:
+def startup_estimate_s(crowd: Crowd) -> float:
     """Returns the seconds of a case that creates containers, and removes them again."""
-    crowd = Crowd.of(label)
-    assert crowd is not None  # the case was made of one
     one_s = FORK_S if crowd.kind == FORK else max(CONTAINER_S, (crowd.every_ms or 0) / 1e3)
     return crowd.count * one_s + IDLE_SAMPLES * IDLE_S + RIG_OVERHEAD_S
 

@@ -155,7 +155,7 @@ def strategy_of(case: Case) -> type[Strategy]:
             f"beside a neighbour and without it launches have the same load, not rate {case.rate.typed}; give max,"
             " frames per second, or a part of a rate (pdr:0.5%*0.9)"
         )
-    if case.dimension == "latency" and (case.rate.is_search or case.rate.is_sweep):
+    if case.round_trips and (case.rate.is_search or case.rate.is_sweep):
         raise UsageError(
             f"round-trip times are measured at a load, not at rate {case.rate.typed}; give max or frames per second"
         )

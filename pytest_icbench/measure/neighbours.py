@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from pytest_icbench.measure.summary.figures import PERCENTILES
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.figures import Latency, kept
+from pytest_icbench.model.figures import kept
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.neighbour import NeighbourEffect, NeighbourUse
@@ -45,7 +45,7 @@ def effect(
     pairs = list(zip(launches, alone, strict=False))
     if case.neighbour is None or not pairs:
         return None
-    of_rate = case.dimension == "throughput"
+    of_rate = case.one_way
     confidence = 1 - ERROR_RATE / (1 if of_rate else len(_OF_ROUND_TRIPS))
 
     def ratio(figure: Callable[[Launch], float | None]) -> Estimate | None:
@@ -74,8 +74,5 @@ def with_effect(measurement: Measurement, case: Case, alone: Sequence[Launch], u
     if case.neighbour is None:
         return measurement
     launches = [launch for launch in measurement.per_launch if launch.invalid is None]
-    changed = replace(measurement, ratio_to_reference=None).with_figures(neighbour=effect(case, launches, alone, use))
-    if not isinstance(changed.figures, Latency):
-        return changed
-    floorless = replace(changed.figures, floor_p50_ns=None, floor_p90_ns=None, floor_p99_ns=None, floor_samples=0)
-    return replace(changed, figures=floorless)
+    changed = measurement.with_figures(neighbour=effect(case, launches, alone, use))
+    return replace(changed, ratio_to_reference=None, figures=changed.figures.without_floor())

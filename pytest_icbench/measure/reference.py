@@ -31,14 +31,14 @@ def reference_case(case: Case, port: str | None, *, family: str) -> Case | None:
         return replace(case.undisturbed, candidate=None)
     if case.switch in REFERENCES and case.function is None:
         return None
-    if case.contracts and case.dimension == "throughput" and not (case.rate.is_search or case.rate.is_sweep):
+    if case.contracts and case.one_way and not (case.rate.is_search or case.rate.is_sweep):
         # In a group of its own, too, so that others on the host take no more from it than from the case's functions.
         return replace(case, function=case.functions[0], pairs=1, share="100", cap=None, candidate=None)
-    if case.mixed and case.dimension == "latency":
+    if case.mixed and case.round_trips:
         return replace(case, function=case.functions[0], pairs=1, share=None, cap=None, candidate=None)
-    if case.dimension == "latency" and (one := alone(case)) is not None:
+    if case.round_trips and (one := alone(case)) is not None:
         return one
-    if case.dimension == "throughput" and (case.rate.pps is not None or case.rate.loads or case.rate.trace):
+    if case.one_way and (case.rate.pps is not None or case.rate.loads or case.rate.trace):
         return None
     if case.function is not None:
         return replace(case, function=None, chain=1, share=None, cap=None, candidate=None)

@@ -13,7 +13,7 @@ from pytest_icbench.model.codec import DamagedData, check_fields
 from pytest_icbench.model.contract import CpuContract, percents, side_by_side
 from pytest_icbench.model.denial import names_share
 from pytest_icbench.model.flows import NEW
-from pytest_icbench.model.load import LABELLED, NO_FRAMES, Frames, Load, Startup
+from pytest_icbench.model.load import LABELLED, NO_FRAMES, Frames, Load
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
@@ -101,7 +101,7 @@ class Case:
     @property
     def frames(self) -> Frames:
         """Its frames; the default ones for a case without frames of the workload."""
-        return self.load if isinstance(self.load, Frames) else NO_FRAMES
+        return self.load.frames
 
     @property
     def traffic(self) -> Traffic:
@@ -120,10 +120,7 @@ class Case:
 
     def sending(self, *, traffic: Traffic | None = None, burst: int | None = None, rate: Rate | None = None) -> Self:
         """Returns the case with other frames; unchanged without frames of the workload. None: as before."""
-        if not isinstance(self.load, Frames):
-            return self
-        load = self.load
-        return replace(self, load=Frames(traffic or load.traffic, burst or load.burst, rate or load.rate))
+        return replace(self, load=self.load.sending(traffic=traffic, burst=burst, rate=rate))
 
     @property
     def id(self) -> str:
@@ -135,31 +132,27 @@ class Case:
         that are created ``veth-birth:netns:1000-1vs1-Rmax``.
         A case on two hosts has ``-remote`` at its end. It consists of ``\\w : + - .`` alone.
         """
-        head = self.switch
-        if self.port is not None:
-            head += f"+{self.port}"
-        if self.variant_label is not None:
-            head += f":{self.variant_label}"
-        parts = [head]
-        if self.switch_cores is not None:
-            parts.append(f"c{self.switch_cores}")
-        if self.function is not None:
-            parts.append(f"via:{self.function}")
-        if self.chain > 1:
-            parts.append(f"x{self.chain}")
-        parts += [f"{name}{text}" for name, text in (("share", self.share), ("cap", self.cap)) if text is not None]
-        parts += [f"beside:{self.neighbour}"] if self.neighbour is not None else []
-        parts += [self.isolation] if self.isolation is not None else []
-        if self.api is not None:
-            parts.append(self.api)
-        if self.blocking:
-            parts.append("blocking")
-        if self.touch:
-            parts.append("touch")
+        parts = [self._path_part]
+        for prefix, value in (
+            ("c", self.switch_cores),
+            ("via:", self.function),
+            ("x", self.chain if self.chain > 1 else None),
+            ("share", self.share),
+            ("cap", self.cap),
+            ("beside:", self.neighbour),
+            ("", self.isolation),
+            ("", self.api),
+        ):
+            parts += [f"{prefix}{value}"] if value is not None else []
+        parts += [flag for flag, on in (("blocking", self.blocking), ("touch", self.touch)) if on]
         parts += [*self.load.parts, f"{self.pairs}vs{self.pairs}", f"R{self.rate}"]
-        if self.remote:
-            parts.append("remote")
-        return "-".join(parts)
+        return "-".join([*parts, "remote"] if self.remote else parts)
+
+    @property
+    def _path_part(self) -> str:
+        """The switch in the id: ``switch[+port][:mode][:candidate]``."""
+        port = "" if self.port is None else f"+{self.port}"
+        return f"{self.switch}{port}" + ("" if self.variant_label is None else f":{self.variant_label}")
 
     @property
     def variant_label(self) -> str | None:
@@ -182,9 +175,24 @@ class Case:
         return FramePath(self.pairs, 0 if self.function is None else self.chain)
 
     @property
+    def kind(self) -> str:
+        """The kind of its measurements: ``throughput search latency application startup``."""
+        return self.load.measured_as(self.dimension)
+
+    @property
+    def one_way(self) -> bool:
+        """Whether its frames go from senders to receivers, and none is answered."""
+        return self.dimension == "throughput"
+
+    @property
+    def round_trips(self) -> bool:
+        """Whether its frames are requests, each of which is answered."""
+        return self.dimension == "latency"
+
+    @property
     def directions(self) -> int:
         """How many ends of each pair send: two where both do at once. Round trips are one client's."""
-        return 2 if self.traffic.both and self.dimension == "throughput" else 1
+        return 2 if self.traffic.both and self.one_way else 1
 
     @property
     def senders(self) -> int:
@@ -206,12 +214,12 @@ class Case:
     @property
     def beside_alone(self) -> bool:
         """Whether its reference is one of its functions, or subscribers, alone: round trips beside many."""
-        return self.dimension == "latency" and (self.mixed or (self.function or "").startswith("subscribers"))
+        return self.round_trips and (self.mixed or (self.function or "").startswith("subscribers"))
 
     @property
     def measured(self) -> range:
         """The numbers of the pairs that are measured: beside pings, others only keep their functions busy."""
-        return self.path.numbers[:1] if self.mixed and self.dimension == "latency" else self.path.numbers
+        return self.path.numbers[:1] if self.mixed and self.round_trips else self.path.numbers
 
     @property
     def one_cpu(self) -> bool:
@@ -232,7 +240,7 @@ class Case:
     @property
     def denies_flows(self) -> bool:
         """Whether a share of its flows is for functions in its path to deny, as their name says."""
-        several = (self.traffic.flows is not None or self.traffic.both) and self.dimension == "throughput"
+        several = (self.traffic.flows is not None or self.traffic.both) and self.one_way
         return several and self.function is not None and names_share(self.function)
 
     @property
@@ -260,7 +268,7 @@ class Case:
             self.traffic.jumbo,
             self.traffic.queues,
             self.api in NETDEV_APIS,
-            self.load if isinstance(self.load, Startup) else None,
+            self.load.rig,
         )
 
     @property
@@ -285,10 +293,10 @@ class Case:
         data: dict[str, Any] = {}
         for field in fields(self):
             if field.name == "load":
-                data |= self.traffic.to_axes() | {"burst": self.burst, "rate": self.rate.to_json()}
-                data |= {self.load.KEY: self.load.label} if not isinstance(self.load, Frames) else {}
+                data |= self.traffic.to_axes() | {"burst": self.burst, "pairs": self.pairs, "rate": self.rate.to_json()}
             else:
                 data[_KEYS.get(field.name, field.name)] = getattr(self, field.name)
+        data |= self.load.axes
         for name in _RARE:  # most cases have none, and say so by leaving it out
             if data[name] is None:
                 del data[name]

@@ -37,6 +37,16 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 #: Types of data that nothing can be wrong with.
 _ALWAYS_PLAIN = frozenset({str, bool, type(None)})
+#: The types of data that a scalar takes, and what it is in messages.
+_SCALARS: Mapping[Any, tuple[type | types.UnionType, str]] = types.MappingProxyType(
+    {
+        type(None): (type(None), "null"),
+        bool: (bool, "true or false"),
+        str: (str, "a string"),
+        int: (int, "an integer"),
+        float: (int | float, "a number"),
+    }
+)
 _PAIRS = (tuple[int, int], ...)
 
 
@@ -219,23 +229,14 @@ def _decode_scalar(kind: Any, data: Any, where: str) -> Any:
     if kind is Any:
         _check_plain(data, where)
         return data
-    if kind is type(None):
-        if data is None:
-            return None
-        raise _wrong(where, "null", data)
-    if kind is bool or kind is str:
-        if isinstance(data, kind):
-            return data
-        raise _wrong(where, "true or false" if kind is bool else "a string", data)
-    if kind is int:
-        if isinstance(data, int) and not isinstance(data, bool) and _is_number(data):
-            return data
-        raise _wrong(where, "an integer", data)
-    if kind is float:
-        if isinstance(data, int | float) and not isinstance(data, bool) and _is_number(data):
-            return float(data)
-        raise _wrong(where, "a number", data)
-    raise TypeError(f"codec does not know {kind}")
+    if kind not in _SCALARS:
+        raise TypeError(f"codec does not know {kind}")
+    accepted, expected = _SCALARS[kind]
+    # A truth value is an integer to Python, and none to JSON.
+    right = isinstance(data, accepted) and (kind is bool or not isinstance(data, bool))
+    if not right or (isinstance(data, int | float) and not _is_number(data)):
+        raise _wrong(where, expected, data)
+    return float(data) if kind is float else data
 
 
 def _decode_union(kind: Any, data: Any, where: str) -> Any:

@@ -24,6 +24,8 @@ from pytest_icbench.stats.quantiles import Estimate
 F = TypeVar("F", bound="Figures")
 #: The keys of an estimate in a flat record: ``x``, ``x_low`` and ``x_high``.
 ENDS = ("", "_low", "_high")
+#: Metrics of a path's capability, as opposed to its behaviour under a given load.
+MAXIMA = ("frmol", "mfr", "ndr", "pdr")
 
 
 def kept(estimate: Estimate | None, factor: float = 1.0) -> Estimate | None:
@@ -83,6 +85,18 @@ class Figures:
     def of_launch(cls, launch: Launch) -> float | None:
         """Returns the main figure of one launch; None where it has none."""
         return launch.throughput_pps
+
+    def is_capability(self, metric: str) -> bool:  # noqa: ARG002
+        """Whether the main figure is a capability of the path, and not only what it did with a load that was given."""
+        return True
+
+    def without_floor(self) -> Self:
+        """Returns the figures without those of the reference link."""
+        return self
+
+    def has_control(self, metric: str) -> bool:  # noqa: ARG002
+        """Whether the reference link's main figure says how fast the host was. At a given load it does not."""
+        return False
 
     def at_level(self, main: Estimate, gbps_per_pps: float) -> Self:  # noqa: ARG002
         """Returns the figures of a state of the host of which only the main figure is known.
@@ -169,6 +183,12 @@ class FrameFigures(Figures):
     per_direction: tuple[DirectionResult, ...] = ()
     chains: tuple[ChainAccount, ...] | None = None
 
+    def is_capability(self, metric: str) -> bool:
+        return metric in MAXIMA
+
+    def has_control(self, metric: str) -> bool:
+        return metric == "frmol"
+
     def at_level(self, main: Estimate, gbps_per_pps: float) -> Self:
         return replace(self, throughput_pps=main, throughput_gbps=kept(main, gbps_per_pps))
 
@@ -185,6 +205,9 @@ class Throughput(FrameFigures):
     kind: Literal["throughput"] = "throughput"
     back_to_back: BackToBack | None = None
     sweep: tuple[SweepPoint, ...] = ()
+
+    def is_capability(self, metric: str) -> bool:
+        return metric in MAXIMA and self.back_to_back is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +285,15 @@ class Latency(FrameFigures):
     @classmethod
     def of_launch(cls, launch: Launch) -> float | None:
         return None if launch.rtt is None else launch.rtt.percentile(0.5)
+
+    def is_capability(self, metric: str) -> bool:  # noqa: ARG002
+        return True
+
+    def without_floor(self) -> Self:
+        return replace(self, floor_p50_ns=None, floor_p90_ns=None, floor_p99_ns=None, floor_samples=0)
+
+    def has_control(self, metric: str) -> bool:  # noqa: ARG002
+        return True
 
     def at_level(self, main: Estimate, gbps_per_pps: float) -> Self:  # noqa: ARG002
         return replace(self, rtt_p50_ns=main, rtt_p99_ns=None, throughput_gbps=None)
@@ -346,26 +378,15 @@ class Startup(Figures):
     birth_first_p50_ns: Estimate | None = None
     births: Births | None = None
 
+    def is_capability(self, metric: str) -> bool:  # noqa: ARG002
+        return False
+
     @property
     def main_unit(self) -> tuple[str, float]:
         return "ms", 1e-6
 
 
-#: The figures of a measurement; files tell the types apart by ``kind``.
-AnyFigures = Throughput | Search | Latency | Application | Startup
-#: All types of figures.
-KINDS: tuple[type[Figures], ...] = get_args(AnyFigures)
-#: The figure by which results of each dimension are compared.
-MAIN_FIGURES: Mapping[str, str] = types.MappingProxyType({kind.DIMENSION: kind.MAIN for kind in KINDS})
-
-
 _NONE: dict[type[Figures], Figures] = {}
-
-
-def types_of(kind: type) -> Mapping[str, Any]:
-    """Returns the types of a record's fields by name."""
-    hints = get_type_hints(kind)
-    return types.MappingProxyType({item.name: hints[item.name] for item in fields(kind)})
 
 
 def none_of(kind: type[F]) -> F:
@@ -373,6 +394,22 @@ def none_of(kind: type[F]) -> F:
     if kind not in _NONE:
         _NONE[kind] = kind()
     return _NONE[kind]  # type: ignore[return-value]
+
+
+#: The figures of a measurement; files tell the types apart by ``kind``.
+AnyFigures = Throughput | Search | Latency | Application | Startup
+#: All types of figures.
+KINDS: tuple[type[Figures], ...] = get_args(AnyFigures)
+#: The types by their name in files.
+BY_KIND: Mapping[str, type[Figures]] = types.MappingProxyType({none_of(kind).kind: kind for kind in KINDS})
+#: The figure by which results of each dimension are compared.
+MAIN_FIGURES: Mapping[str, str] = types.MappingProxyType({kind.DIMENSION: kind.MAIN for kind in KINDS})
+
+
+def types_of(kind: type) -> Mapping[str, Any]:
+    """Returns the types of a record's fields by name."""
+    hints = get_type_hints(kind)
+    return types.MappingProxyType({item.name: hints[item.name] for item in fields(kind)})
 
 
 #: Figures of all kinds by name, with their types.

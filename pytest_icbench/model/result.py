@@ -32,7 +32,7 @@ class Result(Measurement):
     @property
     def at_least(self) -> bool:
         """Whether the rate is a lower bound: something else than the path was the limit. A round trip is none."""
-        return self.lower_bound and self.dimension != "latency"
+        return self.lower_bound and not self.figures.LESS_IS_BETTER
 
     @classmethod
     def of(cls, measurement: Measurement, run: str | None = None) -> Result:

@@ -82,6 +82,9 @@ class Settings:
                 raise UsageError(f"{name} is {getattr(self, name)}; give 0 or more")
         if self.min_launches < 1 or (self.repeats is not None and self.repeats < 1):
             raise UsageError("the number of launches is below 1; give 1 or more")
+        self._check_windows()
+
+    def _check_windows(self) -> None:
         if self.keep_s is not None and self.keep_s <= 0:
             raise UsageError(f"keep_s is {self.keep_s}; give a number above 0, or leave it out to keep the rest")
         if self.window_s > self.duration_s:

@@ -27,7 +27,6 @@ from pytest_icbench.config.switch_config import SwitchConfig
 from pytest_icbench.config.switch_names import is_named, resolve_switches
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.load import Startup
 from pytest_icbench.plugin.brought import brought_classes
 from pytest_icbench.plugin.drivers import catalogue
 from pytest_icbench.plugin.functions import bring_functions, check_functions
@@ -90,7 +89,7 @@ ORDER_SEED = pytest.StashKey[int | None]()
 
 def _check_births(cases: Iterable[Case]) -> None:
     """Raises UsageError for containers of an unknown kind."""
-    births = [case for case in cases if isinstance(case.load, Startup)]
+    births = [case for case in cases if case.load.crowd is not None]
     if births:
         from pytest_icbench.driver.node.registry import node_kinds
 

@@ -8,12 +8,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from pytest_icbench.display.axes import Traffic, grouped, main_figure, main_unit, path_of, traffic
 from pytest_icbench.gate.margins import COMPARED, MAIN
+from pytest_icbench.kinds.registry import kind_of
 from pytest_icbench.model.figures import KINDS
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.report import born, few_cpus, rules, versions
-from pytest_icbench.report.axes import Traffic, grouped, main_figure, main_unit, path_of, traffic
+from pytest_icbench.report import few_cpus, rules, versions
 from pytest_icbench.report.changes import change_of, comparisons, in_units
 from pytest_icbench.report.overview import Ranking, rankings, verdict_named
 from pytest_icbench.report.plain import plain_ratio, with_plain
@@ -64,7 +65,11 @@ def answer(results: Sequence[Result]) -> list[Sentence]:
             for sentence in _fastest(of_kind, of_kind[0].paths[0].figures.LEAD + of_run)
         ),
         *(Sentence("Rules:", sentence) for sentence in rules.sentences(results)),
-        *(Sentence(f"{path_of(result)}:", sentence) for result in results if (sentence := born.sentence(result))),
+        *(
+            Sentence(f"{path_of(result)}:", sentence)
+            for result in results
+            if (kind := kind_of(result)) and (sentence := kind.sentence(result))
+        ),
         *(Sentence("What this host shows:", sentence) for sentence in few_cpus.sentences(results)),
     ]
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from pytest_icbench.display.axes import grouped, path_of, traffic
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import grouped, path_of, traffic
 
 
 def told_apart(results: Sequence[Result]) -> list[Result]:

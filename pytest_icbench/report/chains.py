@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from pytest_icbench.display.axes import short
 from pytest_icbench.model.function_facts import FunctionWork
 from pytest_icbench.model.result import Result
 from pytest_icbench.report import remarks
-from pytest_icbench.report.axes import short
 from pytest_icbench.wording import counted
 
 #: The most hops that are named, and the most functions with a part of a CPU that are.

@@ -12,13 +12,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pytest_icbench.display.axes import grouped, short
 from pytest_icbench.gate.margins import COMPARED, MAIN
 from pytest_icbench.model.case import CANDIDATE_KEY
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import ORDER, Verdict
-from pytest_icbench.report.axes import grouped, short
 from pytest_icbench.stats.decision import Allowance
 from pytest_icbench.wording import counted, printable, signed_percent
 

@@ -7,83 +7,26 @@ The case comes first in every report and is not among them, since each report ab
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from enum import Flag, auto
-from functools import partial
-from typing import NamedTuple
 
+from pytest_icbench.display.axes import main_figure, main_unit, microseconds, number, short
+from pytest_icbench.display.table import Column, In
+from pytest_icbench.kinds.application.columns import operations, operations_interval
+from pytest_icbench.kinds.registry import KINDS
 from pytest_icbench.model import disturbed
-from pytest_icbench.model.figures import Application, Figures, Latency, Search, Startup, Throughput
+from pytest_icbench.model.figures import Figures, Latency, Search, Throughput
 from pytest_icbench.model.measurement import CYCLES
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.report import born, longruns, remarks
-from pytest_icbench.report.axes import main_figure, main_unit, number, short
+from pytest_icbench.report import longruns, remarks
 from pytest_icbench.report.changes import Change, change_of
 from pytest_icbench.report.overview import figure_text
 from pytest_icbench.report.plain import plain_ratio
 from pytest_icbench.wording import percent, printable, signed_percent
 
 
-class In(Flag):
-    """The reports that show a column: three tables and (LINE) a finished case's line of the terminal, and others."""
-
-    THROUGHPUT = auto()
-    LATENCY = auto()
-    VARIATION = auto()
-    MARKDOWN = auto()
-    PAGE = auto()
-    LINE = auto()
-    APPLICATION = auto()
-    BIRTH = auto()
-    NOWHERE = 0
-
-
-class Column(NamedTuple):
-    """A column of reports.
-
-    Attributes:
-        name: the head in tables. ``{metric}`` is the group's, since a rate is never shown without it. ``{or_base}``
-            is for Markdown, whose results may be compared with the version side by side.
-        unit: the unit after the name; the text is without it.
-        text: returns a result's text; empty where it has none. The terminal leaves out a column without any text.
-        shown: the reports that show it.
-        always: the tables that keep it without any text.
-        phrase: the text on the page and in lines, which have no heads.
-        number: whether it is aligned to the right.
-    """
-
-    name: str
-    unit: str
-    text: Callable[[Result], str]
-    shown: In
-    always: In = In.NOWHERE
-    phrase: str = "{text}"
-    number: bool = True
-
-    def head(self, **facts: str) -> str:
-        """Returns the head in tables; ``facts`` are the words for the name's placeholders."""
-        return f"{self.name} {self.unit}".rstrip().format(**facts)
-
-    def say(self, result: Result) -> str:
-        """Returns the phrase; empty where the result has no text."""
-        text = self.text(result)
-        return text and self.phrase.format(text=text)
-
-
 def columns(where: In) -> list[Column]:
     """Returns the columns of a report in their order."""
     return [column for column in COLUMNS if where in column.shown]
-
-
-def microseconds(result: Result, time_ns: float | None) -> str:
-    """Formats a time of a result in microseconds; empty without one."""
-    time_ns = number(result, time_ns)
-    return "" if time_ns is None else f"{time_ns / 1000:.1f}"
-
-
-def first(result: Result) -> str:
-    """Returns the median of frames that were first in their burst; empty where a burst has one frame only."""
-    return "" if result.point.burst == 1 else microseconds(result, result.round_trips.rtt_first_p50_ns)
 
 
 def rate(result: Result) -> str:
@@ -100,34 +43,6 @@ def interval(result: Result) -> str:
     if remarks.is_search(result) or pps is None or pps.low is None or pps.high is None:
         return ""
     return f"{remarks.mpps(pps.low)}..{remarks.mpps(pps.high)}"
-
-
-def operations(result: Result) -> str:
-    """Returns an application's rate with its unit; empty for frames."""
-    main = number(result, result.application.operations_per_second)
-    return "" if main is None else f"{short(main * main_unit(result)[1])} {main_unit(result)[0]}"
-
-
-def operations_interval(result: Result, to: str = "..") -> str:
-    """Returns the interval of an application's rate, in the same unit."""
-    main, factor = number(result, result.application.operations_per_second), main_unit(result)[1]
-    if main is None or main.low is None or main.high is None:
-        return ""
-    return f"{short(main.low * factor)}{to}{short(main.high * factor)}"
-
-
-def _requests(result: Result) -> str:
-    return "" if result.application.goodput_gbps is not None else operations(result).partition(" ")[0]
-
-
-def _stream(result: Result) -> str:
-    return "" if result.application.goodput_gbps is None else operations(result).partition(" ")[0]
-
-
-def cost(result: Result, side: str) -> str:
-    """Returns the CPU time of the clients or the servers for one operation, in microseconds."""
-    time_ns = number(result, result.estimate(f"{side}_cpu_ns_per_operation"))
-    return "" if time_ns is None else short(time_ns / 1000)
 
 
 def _p99(result: Result) -> str:
@@ -237,9 +152,7 @@ def _rate_and_metric(result: Result) -> str:
 _MAIN_FIGURE: Mapping[type[Figures], Callable[[Result], str]] = {
     Throughput: _rate_and_metric,
     Search: _rate_and_metric,
-    Latency: lambda result: f"{microseconds(result, result.round_trips.rtt_p50_ns)} µs RTT p50",
-    Application: lambda result: f"{operations(result)} {result.metric}",
-    Startup: lambda result: f"{born.each(result)} ms to create a container",
+    **{kind.figures: kind.value for kind in KINDS},
 }
 
 
@@ -334,13 +247,12 @@ def _disturbed(result: Result) -> str:
 
 
 _BOTH = In.THROUGHPUT | In.LATENCY
-_ALL = _BOTH | In.APPLICATION | In.BIRTH
+_ALL = _BOTH | In.APPLICATION | In.STARTUP
 
 #: All columns in their order.
 COLUMNS = (
     Column("rate", "", _line_rate, In.LINE),
-    Column("each", "ms", born.each, In.LINE, phrase="{text} ms each"),
-    Column("growth", "", born.growth, In.LINE, phrase="the last tenth {text} times the first"),
+    *(column for kind in KINDS for column in kind.columns),
     Column("mean frame", "", mean_frame, In.LINE, phrase="frames of {text} B on average"),
     Column("train", "", train, In.LINE, phrase="{text} frames back to back"),
     Column(
@@ -349,33 +261,6 @@ COLUMNS = (
     Column("interval", "", _line_interval, In.LINE),
     Column("p99", "µs", _p99, In.LINE, phrase="p99 {text} µs"),
     Column("loss", "", _line_loss, In.LINE),
-    Column("p50", "µs", lambda result: microseconds(result, result.round_trips.rtt_p50_ns), In.LATENCY),
-    Column("p99", "µs", lambda result: microseconds(result, result.round_trips.rtt_p99_ns), In.LATENCY),
-    Column("floor p99", "µs", lambda result: microseconds(result, result.round_trips.floor_p99_ns), In.LATENCY),
-    Column("first", "µs", first, In.LATENCY),
-    Column("floor", "µs", lambda result: microseconds(result, result.round_trips.floor_p50_ns), In.LATENCY),
-    Column("p50", "µs", lambda result: microseconds(result, result.round_trips.pdv_p50_ns), In.VARIATION),
-    Column("p90", "µs", lambda result: microseconds(result, result.round_trips.pdv_p90_ns), In.VARIATION),
-    Column("p99", "µs", lambda result: microseconds(result, result.round_trips.pdv_p99_ns), In.VARIATION),
-    Column("p99.9", "µs", lambda result: microseconds(result, result.round_trips.pdv_p99_9_ns), In.VARIATION),
-    Column("max", "µs", lambda result: microseconds(result, result.round_trips.pdv_max_ns), In.VARIATION),
-    Column("operations/s", "", _requests, In.APPLICATION),
-    Column("Gbit/s", "", _stream, In.APPLICATION),
-    Column("interval", "", operations_interval, In.APPLICATION),
-    Column("p99", "µs", _p99, In.APPLICATION),
-    Column("client", "", lambda result: cost(result, "client"), In.APPLICATION),
-    Column("server", "", lambda result: cost(result, "server"), In.APPLICATION),
-    Column("each", "", born.each, In.BIRTH, always=In.BIRTH),
-    *(
-        Column(name, "", partial(born.phase, place=phase), In.BIRTH)
-        for name, phase in (("prepare", 0), ("process", 1), ("network", 2), ("answer", 3))
-    ),
-    Column("growth", "", born.growth, In.BIRTH),
-    Column("first", "", lambda result: born.first_trip(result, 0.5), In.BIRTH),
-    Column("p90", "", lambda result: born.first_trip(result, 0.9), In.BIRTH),
-    Column("remove", "", born.removal, In.BIRTH),
-    Column("idle", "MB", born.memory, In.BIRTH | In.PAGE, phrase="{text} MB each"),
-    Column("CPU", "", born.cpu, In.PAGE, phrase="idle {text} % of a CPU each"),
     Column("Mpps {metric}", "", rate, _BOTH, always=In.THROUGHPUT),
     Column("mean frame", "B", mean_frame, _BOTH),
     Column("interval", "", interval, In.THROUGHPUT),

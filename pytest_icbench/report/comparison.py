@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
+from pytest_icbench.display.axes import short
 from pytest_icbench.gate.against import BaselineComparison, Comparer
 from pytest_icbench.gate.entry import Baseline, Entry
 from pytest_icbench.gate.margins import MAIN
@@ -15,7 +16,6 @@ from pytest_icbench.gate.thresholds import Thresholds
 from pytest_icbench.model import circumstances
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.verdict import ORDER, Verdict
-from pytest_icbench.report.axes import short
 from pytest_icbench.report.changes import Change, Comparison, changed, compared, in_units, of_finding
 from pytest_icbench.wording import printable, signed_percent
 

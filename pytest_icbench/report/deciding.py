@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pytest_icbench.display.axes import gbps_per_pps
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import gbps_per_pps
 from pytest_icbench.stats.quantiles import Estimate
 
 

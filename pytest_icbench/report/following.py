@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from statistics import median
 
+from pytest_icbench.display.axes import short
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import short
 from pytest_icbench.wording import counted
 
 #: The most changes that were not followed of which a sentence says where they are.

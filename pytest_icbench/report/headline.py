@@ -10,11 +10,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from pytest_icbench.model.figures import Application, FrameFigures, Startup
+from pytest_icbench.display.axes import of_kind, path_of
+from pytest_icbench.kinds.registry import kind_of
+from pytest_icbench.model.figures import Application, FrameFigures
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import ORDER, Verdict
 from pytest_icbench.report import overview, remarks
-from pytest_icbench.report.axes import of_kind, path_of
 from pytest_icbench.report.columns import shown_verdict
 from pytest_icbench.wording import alternatives, clock, counted, printable
 
@@ -60,9 +61,14 @@ def question(results: Sequence[Result]) -> str:
     runs = _several(result.run for result in results if result.run)
     if len(runs) > 1:
         return f"What differs between {', '.join(runs[:-1])} and {runs[-1]}?"
+    return _question_of_paths(results)
+
+
+def _question_of_paths(results: Sequence[Result]) -> str:
     paths = _several(map(path_of, results))
-    if len(of_kind(results, Startup)) == len(results):
-        return f"How fast does one container more appear? {', '.join(paths)}"
+    kinds = {kind_of(result) for result in results}
+    if len(kinds) == 1 and (kind := kinds.pop()) is not None and kind.question is not None:
+        return kind.question.format(paths=", ".join(paths))
     loads = _loads(results)
     if len(paths) == 1:
         return f"How fast is {paths[0]}? {loads[0].upper()}{loads[1:]}"

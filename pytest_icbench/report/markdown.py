@@ -4,20 +4,82 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from pytest_icbench.display.table import In
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE, ORDER, Verdict
 from pytest_icbench.report import remarks
 from pytest_icbench.report.between_sessions import with_sessions
 from pytest_icbench.report.changes import Comparison, changed
-from pytest_icbench.report.columns import In, columns, judged, shown_verdict
+from pytest_icbench.report.columns import columns, judged, shown_verdict
 from pytest_icbench.report.headline import warnings
+from pytest_icbench.report.overview import rankings
 from pytest_icbench.report.plain import with_plain
 from pytest_icbench.report.power import power
-from pytest_icbench.report.summary_parts import answer, code, host_line, skip_lines
 from pytest_icbench.report.versions import candidates, error_rates
 from pytest_icbench.wording import counted, printable
+
+#: Ids of cases and tests that may stand in a code span as they are.
+_PLAIN = re.compile(r"[\w:+.,/\[\]-]+", re.ASCII)
+#: Reasons of skips, and tests of a reason, that are listed.
+MOST_REASONS, MOST_TESTS = 50, 5
+
+Escape = Callable[[str], str]
+
+
+def code(name: str, escape: Escape) -> str:
+    """Returns an id as a code span; a text that could end the span is escaped instead."""
+    return f"`{name}`" if _PLAIN.fullmatch(name) else escape(name)
+
+
+def host_line(results: Sequence[Result], escape: Escape) -> str:
+    """Returns a line about the machine and the versions on it; several machines are counted."""
+    if not results:
+        return ""
+    machines = {str(result.identity.get("machine")) for result in results}
+    if len(machines) > 1:
+        return f"{len(machines)} machines: results of different ones are not comparable"
+    identity, treatment = results[0].identity, results[0].treatment
+    parts = [str(identity.get("cpu_model") or ""), f"{identity['cpus']} CPUs" if identity.get("cpus") else ""]
+    names = {"kernel": "Linux", "dpdk": "DPDK", "pytest_icbench": "pytest-icbench"}
+    parts += [f"{name} {treatment[key]}" for key, name in names.items() if treatment.get(key)]
+    switches: dict[str, str] = {}
+    for result in results:
+        switch = result.treatment.get("switch")
+        version = switch.get("version") if isinstance(switch, dict) else None
+        # A path of the kernel has the kernel's version, and an example of DPDK has DPDK's.
+        if version and version not in (treatment.get("kernel"), treatment.get("dpdk")):
+            switches.setdefault(result.switch, str(version))
+    parts += [f"{name} {version}" for name, version in switches.items()]
+    parts += sorted({f"{result.placement} placement" for result in results if result.placement})
+    return escape(printable(", ".join(filter(None, parts))))
+
+
+def answer(results: Sequence[Result], escape: Escape) -> list[str]:
+    """Returns a line for each traffic: the fastest path and its lead, or that it is undecided and why."""
+    lines = []
+    for ranking in rankings(results):
+        if len(ranking.ranks) < 2:
+            continue
+        text = ", ".join(filter(None, (ranking.winner, ranking.lead)))
+        lines.append(f"* {escape(ranking.question)}: **{escape(text)}** ({escape('; '.join(ranking.ranks))})")
+    return lines
+
+
+def skip_lines(skipped: Sequence[tuple[str, str]], escape: Escape) -> list[str]:
+    """Returns a line for each reason, with the number of its tests and the first of them."""
+    lines = []
+    reasons: dict[str, list[str]] = {}
+    for test, reason in skipped:
+        reasons.setdefault(reason, []).append(test)
+    for reason, tests in list(reasons.items())[:MOST_REASONS]:
+        named = ", ".join(code(test, escape) for test in tests[:MOST_TESTS])
+        more = f" and {len(tests) - MOST_TESTS} more" if len(tests) > MOST_TESTS else ""
+        lines.append(f"* {counted(len(tests), 'test')}: {escape(reason)} ({named}{more})")
+    rest = len(reasons) - MOST_REASONS
+    return [*lines, f"* {rest} more reasons, not shown here"] if rest > 0 else lines
+
 
 #: Greatest number of rows: a GitLab comment holds a million characters, a GitHub comment 65,536.
 MOST_ROWS = 200
@@ -47,30 +109,36 @@ def summary(results: Sequence[Result], skipped: Sequence[tuple[str, str]], faile
         lines += [f"**{escape(candidate.sentence)}**", ""]
     for sentence in (*error_rates(results), *power(results)):
         lines += [escape(sentence), ""]
-    notable = [result for result in results if result.verdict in NOTABLE]
-    sentences = [f"* **{escape(judged(result))}** {_reason(result)}" for result in _ordered(notable)]
-    # A test that failed by its verdict is listed with the result.
-    sentences += [
-        f"* **failed** {code(test, escape)}: {escape(text)}" for test, text in failed if not _listed(test, notable)
-    ]
+    sentences = _sentences(results, failed)
     lines += _limited(sentences) + ([""] if sentences else [])
     if told := answer(results, escape):
         lines += [*_limited(told), ""]
     or_base = " or the version side by side" if candidates(results) else ""
     passed = [result for result in results if result.verdict == Verdict.PASS]
     lines += _table([result for result in _ordered(results) if result.verdict != Verdict.PASS], or_base)
-    if passed:
-        lines += [f"<details><summary>{len(passed)} {Verdict.PASS}</summary>", ""]
-        lines += [*_table(passed, or_base), "</details>", ""]
+    lines += _folded(f"{len(passed)} {Verdict.PASS}", _table(passed, or_base)) if passed else []
     lines += _hindrances(results)
     changes = sorted({change for result in results for change in _changes(result)})
     if changes:
         lines += ["Changed since the baseline:", "", *_limited(changes), ""]
-    if skipped:
-        lines += [f"<details><summary>{len(skipped)} skipped</summary>", ""]
-        lines += skip_lines(skipped, escape)
-        lines += ["", "</details>", ""]
+    lines += _folded(f"{len(skipped)} skipped", [*skip_lines(skipped, escape), ""]) if skipped else []
     return "\n".join(lines)
+
+
+def _folded(title: str, lines: Sequence[str]) -> list[str]:
+    """Returns lines that a reader unfolds."""
+    return [f"<details><summary>{title}</summary>", "", *lines, "</details>", ""]
+
+
+def _sentences(results: Sequence[Result], failed: Sequence[tuple[str, str]]) -> list[str]:
+    """Returns a sentence for each notable result and each failed test."""
+    notable = [result for result in results if result.verdict in NOTABLE]
+    sentences = [f"* **{escape(judged(result))}** {_reason(result)}" for result in _ordered(notable)]
+    # A test that failed by its verdict is listed with the result.
+    sentences += [
+        f"* **failed** {code(test, escape)}: {escape(text)}" for test, text in failed if not _listed(test, notable)
+    ]
+    return sentences
 
 
 def compare_markdown(comparison: Comparison) -> str:

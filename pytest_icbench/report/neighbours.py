@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
+from pytest_icbench.display.axes import short
 from pytest_icbench.model.neighbour import excludes_one
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import short
 from pytest_icbench.wording import counted
 
 

@@ -3,18 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
+from pytest_icbench.display.axes import number, of_kind
+from pytest_icbench.kinds.latency.columns import first
 from pytest_icbench.model.case import GSO
 from pytest_icbench.model.figures import Application
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE
 from pytest_icbench.report import chains, following, longruns, neighbours, remarks, states
-from pytest_icbench.report.axes import number, of_kind
 from pytest_icbench.report.between_sessions import sessions_of
-from pytest_icbench.report.columns import bounds, first, rate, ratio, to_plain, train
+from pytest_icbench.report.columns import bounds, rate, ratio, to_plain, train
 from pytest_icbench.report.labels import label, shared
 from pytest_icbench.wording import counted, show
 
@@ -50,42 +51,55 @@ def notes(results: Sequence[Result]) -> list[str]:
     return [*_legend(results), *remarks_on(results)]
 
 
+#: What columns and marks mean, with the results that have them.
+_LEGEND: tuple[tuple[Callable[[Result], object], str], ...] = (
+    (ratio, "ratio: to the same applications on the same CPUs with no switch between (latency: p50 over p50)"),
+    (to_plain, "of plain: to the same path without its function (latency: p50 over p50)"),
+    (
+        lambda result: result.side_by_side,
+        "change: against its base, over pairs of launches in one state of the host; the values are of all launches",
+    ),
+    (
+        lambda result: result.point.directions > 1,
+        "both: both ends of a pair send at once; rate and loss are the sum of both directions (RFC 2544)",
+    ),
+    (first, "first: p50 of frames that were the first of their burst"),
+    (
+        lambda result: number(result, result.round_trips.floor_p50_ns) is not None,
+        "floor, floor p99: p50 and p99 with no switch between: the time of tool and machine alone",
+    ),
+    (train, "train: frames of the longest train at the maximum rate that lost nothing (RFC 9004)"),
+)
+_LEGEND_AFTER_INTERVALS: tuple[tuple[Callable[[Result], object], str], ...] = (
+    (
+        lambda result: of_kind([result], Application),
+        "client, server: CPU time of their processes in µs an operation",
+    ),
+    (bounds, "bounds: relevant lower and upper bound, offered loads in Mpps (RFC 9971)"),
+    (
+        lambda result: result.point.api == GSO,
+        (
+            "udp-gso: the kernel moves up to 64 datagrams as one buffer, so compare it with no other API:"
+            " what A1 and the like measure is a walk through the stack for each frame"
+        ),
+    ),
+    (
+        lambda result: rate(result).startswith("≥"),
+        "≥: at least this, since the switch had idle share or the endpoints could do no more",
+    ),
+)
+
+
 def _legend(results: Sequence[Result]) -> list[str]:
     metrics = {result.metric for result in results}
     lines = [text for metric, text in _METRICS.items() if metric in metrics]
-    if any(ratio(result) for result in results):
-        lines.append("ratio: to the same applications on the same CPUs with no switch between (latency: p50 over p50)")
-    if any(to_plain(result) for result in results):
-        lines.append("of plain: to the same path without its function (latency: p50 over p50)")
-    if any(result.side_by_side for result in results):
-        lines.append(
-            "change: against its base, over pairs of launches in one state of the host; the values are of all launches"
-        )
-    if any(result.point.directions > 1 for result in results):
-        lines.append("both: both ends of a pair send at once; rate and loss are the sum of both directions (RFC 2544)")
-    if any(first(result) for result in results):
-        lines.append("first: p50 of frames that were the first of their burst")
-    if any(number(result, result.round_trips.floor_p50_ns) is not None for result in results):
-        lines.append("floor, floor p99: p50 and p99 with no switch between: the time of tool and machine alone")
-    if any(train(result) for result in results):
-        lines.append("train: frames of the longest train at the maximum rate that lost nothing (RFC 9004)")
+    lines += [text for has, text in _LEGEND if any(map(has, results))]
     spread = [text for text in dict.fromkeys(map(remarks.rounds, results)) if text]
     if spread:
         lines.append(f"interval: of launches {' or '.join(spread)} of all cases, one after the other")
     if sessions := [text for text in dict.fromkeys(map(sessions_of, results)) if text]:
         lines.append(f"interval: with what {' or '.join(sessions)} differ by")
-    if of_kind(results, Application):
-        lines.append("client, server: CPU time of their processes in µs an operation")
-    if any(bounds(result) for result in results):
-        lines.append("bounds: relevant lower and upper bound, offered loads in Mpps (RFC 9971)")
-    if any(result.point.api == GSO for result in results):
-        lines.append(
-            "udp-gso: the kernel moves up to 64 datagrams as one buffer, so compare it with no other API:"
-            " what A1 and the like measure is a walk through the stack for each frame"
-        )
-    if any(rate(result).startswith("≥") for result in results):
-        lines.append("≥: at least this, since the switch had idle share or the endpoints could do no more")
-    return lines
+    return lines + [text for has, text in _LEGEND_AFTER_INTERVALS if any(map(has, results))]
 
 
 def remarks_on(results: Sequence[Result]) -> list[str]:
@@ -118,11 +132,21 @@ def _name(result: Result, left_out: Sequence[str]) -> str:
 
 def _of(result: Result) -> Iterator[Note]:
     """Yields the remarks on a result."""
+    yield from _on_the_verdict(result)
+    yield from _on_the_host(result)
+    yield from _on_the_load(result)
+    yield from _on_the_launches(result)
+
+
+def _on_the_verdict(result: Result) -> Iterator[Note]:
     if not result.is_number and result.evidence:
         yield Note(result.evidence.splitlines()[0])
     if result.is_number and result.verdict in NOTABLE and result.reason:
         # The sentence names its case; without it equal sentences are one note.
         yield Note(f"{result.verdict}: {result.reason.removeprefix(f'{result.case}: ')}", alone=_reason(result))
+
+
+def _on_the_host(result: Result) -> Iterator[Note]:
     if disturbed := remarks.disturbance(result):
         yield Note("disturbed", f"({disturbed.removeprefix('disturbed: ')})", disturbed)
     if stepped := remarks.clock_step(result):
@@ -138,22 +162,27 @@ def _of(result: Result) -> Iterator[Note]:
         yield Note("launches depend on those before them", widened, dependence)
     if drift := remarks.drift(result):
         yield Note("drifted while measured", remarks.drifted(result.drift or 0.0), drift)
-    missing = remarks.unanswered(result) if result.is_number else ""
-    losses = longruns.losses(result, longruns.FEW_EVENTS)
-    of_functions = (chains.crowding(result), chains.losses(result), chains.side_by_side(result))
+
+
+def _on_the_load(result: Result) -> Iterator[Note]:
     for text in (
-        *of_functions,
+        chains.crowding(result),
+        chains.losses(result),
+        chains.side_by_side(result),
         neighbours.effect(result),
         following.sentence(result),
         longruns.back_to_back(result),
-        missing,
-        losses,
+        remarks.unanswered(result) if result.is_number else "",
+        longruns.losses(result, longruns.FEW_EVENTS),
     ):
         if text:
             yield Note(text)
     if result.generator_bound and result.metric == "fixed" and result.is_number:
         asked, fell_short = _shortfall(result)
         yield Note(f"the sender fell short of {asked}", fell_short)
+
+
+def _on_the_launches(result: Result) -> Iterator[Note]:
     if unsettled := result.unsettled_launches:
         subject = result.figures.NOUN
         launches = f"{unsettled} of {counted(result.launches, 'launch')}"

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from pytest_icbench.display.axes import number
 from pytest_icbench.model.case import CANDIDATE_KEY
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import number
 from pytest_icbench.report.between_sessions import with_sessions
 from pytest_icbench.report.remarks import round_trips
 from pytest_icbench.report.versions import candidates

@@ -7,12 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pytest_icbench.model.case import REFERENCE_LINKS
-from pytest_icbench.model.figures import Search, Startup, Throughput
-from pytest_icbench.model.result import Result
-from pytest_icbench.model.verdict import ORDER, Verdict
-from pytest_icbench.report.axes import (
-    MAXIMA,
+from pytest_icbench.display.axes import (
     METRIC_NAMES,
     Traffic,
     grouped,
@@ -24,6 +19,9 @@ from pytest_icbench.report.axes import (
     short,
     traffic,
 )
+from pytest_icbench.model.case import REFERENCE_LINKS
+from pytest_icbench.model.result import Result
+from pytest_icbench.model.verdict import ORDER, Verdict
 from pytest_icbench.report.remarks import bounds, is_search
 from pytest_icbench.report.states import in_one_state, ratio_of
 from pytest_icbench.stats.quantiles import Estimate
@@ -181,13 +179,7 @@ def _key(result: Result) -> tuple[str, str, str, Traffic]:
 
 
 def _value(result: Result) -> float | None:
-    return main_figure(result) if is_ranked(result) else None
-
-
-def is_ranked(result: Result) -> bool:
-    """Whether paths are ranked by the result: a rate that was given says nothing, and a train is none."""
-    rate = result.metric in MAXIMA and not result.rates.back_to_back
-    return rate if isinstance(result.figures, Throughput | Search) else not isinstance(result.figures, Startup)
+    return main_figure(result) if result.figures.is_capability(result.metric) else None
 
 
 def _interval(result: Result) -> tuple[float, float] | None:

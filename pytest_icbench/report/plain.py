@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
-from pytest_icbench.model.figures import Throughput
+from pytest_icbench.display.axes import main_figure, number
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import MAXIMA, main_figure, number
 from pytest_icbench.stats.quantiles import Estimate
 
 
@@ -40,7 +39,7 @@ def _with(result: Result, plain: Result | None) -> Result:
 
 def _has_reference(result: Result) -> bool:
     """Whether the value is the path's own, and not that of a load which was given."""
-    return not isinstance(result.figures, Throughput) or result.metric in MAXIMA
+    return result.figures.is_capability(result.metric)
 
 
 def _over(above: Estimate, below: Estimate) -> Estimate:

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pytest_icbench.display.axes import number, short
 from pytest_icbench.model import disturbed
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.path import DIRECTION_NAMES
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE
-from pytest_icbench.report.axes import number, short
 from pytest_icbench.stats.quantiles import SAMPLES_BEYOND, Estimate
 from pytest_icbench.wording import counted, percent, span
 

@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from pytest_icbench.display.axes import grouped, number, path_of, short, traffic
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import grouped, number, path_of, short, traffic
 
 _LIST = re.compile(r"\b(?P<kind>acl|set)(?P<rules>[1-9]\d*)\b", re.ASCII)
 _KINDS = {"acl": "rule", "set": "element of a set"}

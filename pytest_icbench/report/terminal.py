@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pytest_icbench.display.axes import host_legend, hosts_apart, number
+from pytest_icbench.display.table import In
+from pytest_icbench.kinds.registry import KINDS, kind_of
 from pytest_icbench.model.result import Result
-from pytest_icbench.report import born
-from pytest_icbench.report.axes import host_legend, hosts_apart, number
 from pytest_icbench.report.between_sessions import with_sessions
-from pytest_icbench.report.columns import In, columns
+from pytest_icbench.report.columns import columns
 from pytest_icbench.report.labels import label, shared
 from pytest_icbench.report.notes import notes as all_notes
 from pytest_icbench.report.plain import with_plain
@@ -19,27 +20,23 @@ from pytest_icbench.wording import printable, wrapped
 WIDTH = 100
 #: Least room for the names of rows beside their values; with less each name has a line of its own.
 _LEAST_NAME, _INDENT = 24, 2
-#: The table of each dimension; containers that clients call for have one of their own.
-_TABLES = {"latency": In.LATENCY, "application": In.APPLICATION, "birth": In.BIRTH, "just in time": In.BIRTH}
+#: The table of each dimension, and the tables of kinds.
+_TABLES = {"latency": In.LATENCY, "application": In.APPLICATION, "birth": In.STARTUP, "just in time": In.STARTUP}
 #: The title of a dimension's table, which says what its columns mean.
-_TITLES = {
-    "application": "{kind} ({metric})",
-    "birth": "birth: time to create a container in ms, median; growth: last tenth over first",
-    "just in time": "birth, just in time: ms to create a container, median; first, p90: first round trips of clients",
-}
+_TITLES = {table: title for kind in KINDS for table, title in kind.titles.items()}
 
 
 def table(results: Sequence[Result]) -> list[str]:
     """Returns a table for each dimension and metric, one host after the other, then notes on their results.
 
-    Containers for which clients call have a table of their own.
+    A kind can have several tables.
     """
     apart = with_plain(with_sessions(hosts_apart(results)))
     hosts = list(dict.fromkeys(result.host for result in apart))
     groups: dict[tuple[str, str, str | None], list[Result]] = {}
     for result in sorted(apart, key=lambda result: hosts.index(result.host)):
-        kind = "just in time" if born.just_in_time(result) else result.dimension
-        key = kind, result.metric, result.host
+        own = kind_of(result)
+        key = own.table(result) if own else result.dimension, result.metric, result.host
         groups.setdefault(key, []).append(result)
     lines: list[str] = []
     for (kind, metric, host), group in groups.items():
@@ -57,7 +54,7 @@ def table(results: Sequence[Result]) -> list[str]:
 
 
 def _group(name: str, metric: str, group: Sequence[Result], where: In) -> list[str]:
-    common = () if where is In.BIRTH else _common(group)
+    common = () if where is In.STARTUP else _common(group)
     title = name + (f", all with {' '.join(common)}" if common else "")
     kept = [("case", [_name(result, common) for result in group], False)]
     for column in columns(where):

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -122,15 +122,21 @@ class Feasibility:
         self._probe(case)
         if case.switch == ATTACH and self._user_topology is not None:
             _refuse(why_not_attached(case, self.catalogue[ATTACH], self._user_topology, self.session))
-        if isinstance(case.load, Application):
-            _refuse(self._application_reason(case.load.label))
-        if isinstance(case.load, Startup):
-            _refuse(why_no_crowd(case.load.label, self.session))
+        if (reason := self._load_reasons.get(type(case.load))) is not None:
+            _refuse(reason(case.load.label or ""))
         _refuse(self._pairs_reason(case.switch, case.path.wires_count))
         placement = self._place(case, self._resolve_policy([case]) if self._by_case else self.policy)
         _refuse(why_not_isolated(case, placement, self.session.root))
         _refuse(self._room.shortage(self._memory(case, placement)))
         return placement
+
+    @property
+    def _load_reasons(self) -> Mapping[type, Callable[[str], str | None]]:
+        """Why this host cannot have a load, by its label, for the types of load that need something of their own."""
+        return {
+            Application: self._application_reason,
+            Startup: lambda label: why_no_crowd(label, self.session),
+        }
 
     def _memory(self, case: Case, placement: Placement) -> RigMemory:
         """Returns what a case's rig takes of this host's memory."""

@@ -53,7 +53,7 @@ def _misfits(component: type[Function], function: str, case: Case, api: str) -> 
         )
     if case.traffic.both:
         yield from _both_ways(component, function, case)
-    if case.dimension == "throughput":
+    if case.one_way:
         yield from _idle_limits(component, function, case)
         yield from _nothing_denied(component, function, case, number)
 

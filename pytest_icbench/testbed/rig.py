@@ -162,3 +162,19 @@ class ExclusiveRig(Rig):
         """Makes it anew; a preflight is due. Raises ProvisionError."""
         if self._part is None:
             self.build()
+
+
+class EmptyRig(Rig):
+    """A rig without a switch and nodes: those of its case exist only while they are measured."""
+
+    def build(self) -> None:
+        """Does nothing."""
+
+    def check(self) -> None:
+        """Does nothing: nothing can be dead."""
+
+    def pause(self) -> None:
+        """Does nothing."""
+
+    def resume(self) -> None:
+        """Does nothing."""

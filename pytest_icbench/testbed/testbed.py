@@ -22,7 +22,6 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.candidate import WORKLOAD, candidate_key
 from pytest_icbench.model.case import CANDIDATE_KEY, Case
 from pytest_icbench.model.function_facts import function_key
-from pytest_icbench.model.load import Startup
 from pytest_icbench.testbed.application_probe import with_application
 from pytest_icbench.testbed.candidates import Candidates
 from pytest_icbench.testbed.feasibility import Feasibility
@@ -202,7 +201,7 @@ class Testbed:
 
     def _crosses_alone(self, case: Case) -> bool:
         """Whether a case's frames change CPUs at its maximum, and those of the link without its switch would not."""
-        if case.dimension != "throughput" or not case.rate.is_max or case.function is not None:
+        if not case.one_way or not case.rate.is_max or case.function is not None:
             return False
         with suppress(IcbenchError):  # why it cannot run is said when it shall
             placement = self.placement(case)
@@ -252,12 +251,12 @@ class Testbed:
 
     def make_rig(self, request: RigRequest) -> Rig:
         """Returns a rig, not yet built."""
-        from pytest_icbench.testbed.births import BirthRig
-        from pytest_icbench.testbed.rig import ExclusiveRig, Rig
+        from pytest_icbench.kinds.runs import RUNS
+        from pytest_icbench.testbed.rig import EmptyRig, ExclusiveRig, Rig
 
         case, replaced = self.candidates.built(request.case), self.candidates.replaced(request.case)
         endpoint_specs = None if self.user_topology is None else self.user_topology.endpoint_specs_of(case)
-        kind = BirthRig if isinstance(case.load, Startup) else ExclusiveRig if case.remote else Rig
+        kind = EmptyRig if type(case.load) in RUNS else ExclusiveRig if case.remote else Rig
         return kind(
             case,
             request.placement,
@@ -298,12 +297,12 @@ class Testbed:
         Args:
             part: the round that this is; the measurement is that of all rounds so far.
         """
-        from pytest_icbench.testbed.births import measure_births
+        from pytest_icbench.kinds.runs import RUNS
         from pytest_icbench.testbed.neighbour import beside
 
         rig, reference_rig = rigs
-        if isinstance(case.load, Startup):
-            return measure_births(rig, settings, self._around(rig), on_progress)
+        if (run := RUNS.get(type(case.load))) is not None:
+            return run(rig, settings, self._around(rig), on_progress)
         if case.neighbour is not None:
             reference = case.undisturbed
         with beside(rig, reference_rig, case, self.options.node) as seen:

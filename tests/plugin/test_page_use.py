@@ -17,8 +17,8 @@ from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.report.figure.registry import Content, section_charts
+from pytest_icbench.report.html.compare import PlainSection, plain_page
 from pytest_icbench.report.html.page import Page
-from pytest_icbench.report.html.plain import PlainSection, plain_page
 from pytest_icbench.store.run import TestRecord
 from tests.measurements import launch
 from tests.plugin.test_browser import CHROMIUM, Opened, add, browser

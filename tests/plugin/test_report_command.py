@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.cli.main import main
-from pytest_icbench.measure.recompute import recounted
+from pytest_icbench.kinds.recompute import recounted
 from pytest_icbench.measure.summary.gathered import Gathered
 from pytest_icbench.measure.summary.summarize import Surroundings, summarize
 from pytest_icbench.measure.versions import with_comparison

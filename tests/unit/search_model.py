@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from pytest_icbench.kinds.recompute import recomputed
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.progress import Progress
-from pytest_icbench.measure.recompute import recomputed
 from pytest_icbench.measure.strategy import repeat, search
 from pytest_icbench.measure.summary.summarize import Surroundings
 from pytest_icbench.model.case import Case

@@ -12,6 +12,7 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NoReturn
 
@@ -23,8 +24,6 @@ from pytest_icbench.measure.launch.commands import commands, launch_plan
 from pytest_icbench.measure.launch.cpu_states import beside_cpu_states
 from pytest_icbench.measure.launch.culprit import switch_first
 from pytest_icbench.measure.launch.disturbance import why_disturbed
-from pytest_icbench.measure.launch.freezing import Freezing
-from pytest_icbench.measure.launch.moments import Moments
 from pytest_icbench.measure.launch.processes import LaunchOutput, both_ways, workload_error
 from pytest_icbench.measure.launch.stationarity import Settling, SettlingTimes
 from pytest_icbench.measure.launch.steal import StealTrack
@@ -34,8 +33,99 @@ from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import DamagedData
 from pytest_icbench.model.interference import Interference
-from pytest_icbench.model.launch import Launch
+from pytest_icbench.model.launch import Launch, Window
 from pytest_icbench.model.settings import Settings
+
+
+class Freezing:
+    """The schedule of one launch; nothing happens for a load that freezes no function.
+
+    Attributes:
+        due: when the next change is due, by ``time.monotonic``; inf if none is.
+    """
+
+    def __init__(self, rig: MeasuredRig, case: Case, settings: Settings) -> None:
+        trace = case.rate.trace
+        self._trace = trace if trace is not None and trace.freezes else None
+        self._rig, self._pairs, self._window_s = rig, case.pairs, settings.window_s
+        self._first_window = self.due = math.inf
+        self._second = 0
+
+    def begin(self) -> None:
+        """Freezes those of the first second, for the warm-up too."""
+        self._freeze(0)
+
+    def follow(self, first_window: float) -> None:
+        """Takes note of when the first second begins, by ``time.monotonic``."""
+        if self._trace is not None:
+            self._first_window, self.due = first_window, first_window + 1
+
+    def step(self, now: float) -> float:
+        """Does what is due; returns the seconds that it took."""
+        if self._trace is None or now < self.due:
+            return 0.0
+        self._second += 1
+        self.due = self._first_window + self._second + 1 if self._second + 1 < self._trace.seconds else math.inf
+        self._freeze(self._second)
+        return time.monotonic() - now
+
+    def end(self) -> None:
+        """Lets all run. Idempotent."""
+        if self._trace is not None:
+            self.due = math.inf
+            self._rig.freeze(())
+
+    def awaits(self, window: Window) -> bool:
+        """Whether the function of a window's pair ran, so that its frames should arrive."""
+        second = int((window.number - 1) * self._window_s + 1e-9)
+        return self._trace is None or window.pair not in self._trace.frozen(second, self._pairs)
+
+    def _freeze(self, second: int) -> None:
+        if self._trace is not None:
+            self._rig.freeze(self._trace.frozen(second, self._pairs))
+
+
+#: The switch's cycles are read this long before the first window, and before the senders end, while they all send.
+BUSY_MARGIN_S = 0.03
+#: The rest ends this long after the last frame is due, in seconds: its answer is on the way.
+REST_S = 0.005
+
+
+@dataclass(slots=True)
+class Moments:
+    """Moments of a launch at which the harness does something, in seconds of CLOCK_MONOTONIC.
+
+    Between them it rests, since it may share an endpoint's CPU. Lines wait in the pipes meanwhile, and only the end of
+    a process wakes it early.
+
+    Attributes:
+        first_window, senders_end: begin of the first window, and end of the last one.
+        rests_until: until then no line is read; -inf if each is read when it comes.
+        samples: when the switch's work is read.
+    """
+
+    first_window: float = math.inf
+    senders_end: float = math.inf
+    rests_until: float = -math.inf
+    samples: list[float] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, begin: float, settings: Settings, *, watched: bool, pings: bool) -> Moments:
+        """Returns the moments of a launch that begins at ``begin``.
+
+        Args:
+            watched: whether each line is awaited, because any may be the one after which the launch ends.
+            pings: whether all frames are answered. The switch is then asked after the last one: it might do that on a
+                CPU of the path.
+        """
+        first_window = begin + settings.warmup_s
+        senders_end = first_window + settings.sending_s
+        fewest_s = settings.duration_s if settings.settles else settings.sending_s
+        rests_until = -math.inf if watched or settings.debug else first_window + fewest_s + REST_S
+        last = senders_end + REST_S if pings else senders_end - BUSY_MARGIN_S
+        first = first_window - min(BUSY_MARGIN_S, settings.warmup_s / 2)
+        return cls(first_window, senders_end, rests_until, [first, last])
+
 
 log = logging.getLogger(__name__)
 
@@ -108,14 +198,14 @@ class Run:
         """Prepares a launch, which ends early once ``enough`` returns True for the output so far."""
         self.rig = rig
         self.case = case
-        self.settings = settings if case.dimension == "throughput" else settings.for_histograms
+        self.settings = settings if case.one_way else settings.for_histograms
         self.on_rate = on_rate
         self.ended_early_s: float | None = None
         self.commands = commands(rig, case, self.settings, next(_LAUNCHES))
         self.launch_output = LaunchOutput(self.commands)
         self.settling: Settling | None = None
         if enough is None and self.settings.settles:
-            rates = case.dimension == "throughput"
+            rates = case.one_way
             self.settling = (
                 Settling(self.settings) if rates else SettlingTimes(self.settings, self.launch_output, self._restart)
             )
@@ -131,7 +221,7 @@ class Run:
         self.counts = enough is None
         #: Those of the functions in a chain, likewise. What a server answers comes back by another way.
         self.hops: list[hops.Counters] = []
-        self.counts_hops = self.counts and case.counts_hops and case.dimension == "throughput"
+        self.counts_hops = self.counts and case.counts_hops and case.one_way
         self.interference: Interference | None = None
         self.freezing = Freezing(rig, case, self.settings)
         self.moments = Moments()
@@ -196,12 +286,7 @@ class Run:
             raise WorkloadError(str(error)) from None
         for index, _ in polled.lines:
             self.last_line_at[index] = now
-        failed = self.launch_output.failed()
-        if failed is not None:
-            tail = self.rig.log_tail(self.id, failed.index)
-            if failed.exit_code == NO_INVARIANT_CLOCK:
-                raise Invalid("clock", f"{failed.name} {exit_meaning(failed.exit_code)}: {CLOCK_REMEDY}")
-            raise workload_error(str(failed.failure()), tail, crashed=failed.crashed)
+        self._check_processes()
         if windows:
             self._tell_rate()
             if self.stream is not None:
@@ -209,6 +294,16 @@ class Run:
             if self.settings.debug:
                 for line in windows:
                     log.info("%s", line)
+
+    def _check_processes(self) -> None:
+        """Raises Invalid or WorkloadError if a process has failed."""
+        failed = self.launch_output.failed()
+        if failed is None:
+            return
+        if failed.exit_code == NO_INVARIANT_CLOCK:
+            raise Invalid("clock", f"{failed.name} {exit_meaning(failed.exit_code)}: {CLOCK_REMEDY}")
+        tail = self.rig.log_tail(self.id, failed.index)
+        raise workload_error(str(failed.failure()), tail, crashed=failed.crashed)
 
     def _tell_rate(self) -> None:
         if self.on_rate is None:
@@ -261,7 +356,7 @@ class Run:
                 self.ended_early_s = time.monotonic()
                 self.launch_output.stop_early()
                 # A server has to answer the requests under way; it is stopped after its client has ended.
-                self._tell("stop\n", leaders_only=self.case.dimension == "latency")
+                self._tell("stop\n", leaders_only=self.case.round_trips)
             if self.launch_output.leaders_over and stop_at is None:
                 stop_at = now + self._grace
                 self.freezing.end()
@@ -288,7 +383,7 @@ class Run:
     @property
     def _backlog_s(self) -> float:
         """How long a client that is behind its schedule goes on after its last window."""
-        return CLIENT_BACKLOG_S if self.case.dimension == "latency" else 0.0
+        return CLIENT_BACKLOG_S if self.case.round_trips else 0.0
 
     @property
     def _grace(self) -> float:
@@ -298,7 +393,7 @@ class Run:
     @property
     def _pings(self) -> bool:
         """Whether all frames are answered."""
-        return self.case.dimension == "latency" and not self.case.mixed
+        return self.case.round_trips and not self.case.mixed
 
     def _restart(self) -> None:
         """Makes clients begin their histograms anew."""

@@ -209,7 +209,7 @@ def generator_bound(case: Case, windows: Sequence[Window]) -> bool:
     due = sum(rate_pps * window.duration_ns / 1e9 for window in kept) - case.burst * pairs
     scheduled = sum(window.scheduled for window in kept)
     short = scheduled < OFFERED_SHARE * due
-    if case.dimension != "latency":
+    if not case.round_trips:
         return short
     if 2 * sum(window.tx_full > 0 for window in kept) > len(kept) and 2 * scheduled > due:
         return False

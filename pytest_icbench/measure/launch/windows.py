@@ -132,7 +132,7 @@ def by_one_clock(windows: Iterable[Window], case: Case, away: Collection[int]) -
 
     A client has its own frames back, so its times are its sender's. Lengths and counts need no common clock.
     """
-    if case.dimension == "latency":
+    if case.round_trips:
         return list(windows)
     path = case.path
     split = {path.pair(index) for index in away if path.peer(index) not in away}

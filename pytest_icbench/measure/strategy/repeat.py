@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from pytest_icbench.driver.application.protocol import Application
 from pytest_icbench.errors import ConnectionLost, Invalid, ProvisionError, WorkloadError
@@ -27,10 +28,11 @@ from pytest_icbench.measure.summary.states import fullest, in_state, split_by_st
 from pytest_icbench.measure.summary.summarize import Surroundings
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
-from pytest_icbench.model.load import NO_FRAMES, Frames
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.stats.states import same_state
+
+T = TypeVar("T")
 
 #: The most faults of the harness that a case survives.
 MOST_FAULTS = 2
@@ -283,46 +285,66 @@ class Strategy:
     def _valid_launch(self, rig: MeasuredRig, case: Case, phase: Phase) -> Launch:
         """Returns a valid launch, repeated while the harness is at fault or others disturb it. Raises Invalid."""
         self._turn_to(rig)
+        self._make_ready(rig, case)
+        collected = self.gathered.launches if phase == "case" else self.gathered.reference
+
+        def launch_once() -> Launch:
+            return (self.launcher or run_launch)(
+                rig,
+                case,
+                self.settings,
+                index=len(collected),
+                on_rate=lambda pps: self._tell(phase, pps),
+                executable=self.executable,
+            )
+
+        while True:
+            self._tell(phase, None)
+            began = time.monotonic()
+            attempt = self._try(rig, launch_once)
+            if attempt is None:
+                continue
+            (launch,) = attempt
+            if launch.invalid is not None:
+                self._check_fault(rig, launch, launch.invalid, phase)
+                continue
+            launch = replace(launch, round=self.round)
+            if not self._repeats_disturbed(launch, phase, time.monotonic() - began):
+                return launch
+
+    def _make_ready(self, rig: MeasuredRig, case: Case) -> None:
+        """Builds the rig anew if every launch has a fresh one. Raises Invalid if frames do not pass it."""
         if self.settings.fresh and id(rig) in self.used:
             rig.close()
             rig.build()
             self.seen.discard(id(rig))
         self.used.add(id(rig))
         self._preflight(rig, case)
-        collected = self.gathered.launches if phase == "case" else self.gathered.reference
-        while True:
-            self._tell(phase, None)
-            began = time.monotonic()
-            try:
-                launch = (self.launcher or run_launch)(
-                    rig,
-                    case,
-                    self.settings,
-                    index=len(collected),
-                    on_rate=lambda pps: self._tell(phase, pps),
-                    executable=self.executable,
-                )
-            except ConnectionLost:
-                raise  # no fault of the switch
-            except ProvisionError as error:
-                raise _end_of(rig, error) from None
-            except WorkloadError as error:
-                if not self._is_tried_again(rig, error):
-                    raise
-                continue
-            if launch.invalid is None:
-                launch = replace(launch, round=self.round)
-                if self._repeats_disturbed(launch, phase, time.monotonic() - began):
-                    continue
-                return launch
-            evidence = _with_fault(rig, launch.invalid, launch.evidence or "")
-            # An endpoint that others keep from its CPU takes no frames, as if none arrived.
-            kept_off = launch.invalid in PATH_REASONS and launch.disturbed is not None
-            evidence += f"; {launch.disturbed}" if kept_off else ""
-            if not (kept_off or launch.invalid in HARNESS_REASONS) or not self._another_try(launch.invalid, evidence):
-                if phase == "case":
-                    self.gathered.rejected.append(launch)
-                raise Invalid(launch.invalid, evidence)
+
+    def _try(self, rig: MeasuredRig, run: Callable[[], T]) -> tuple[T] | None:
+        """Returns what was run; None if the harness was at fault, and it has to run again. Raises Invalid."""
+        try:
+            return (run(),)
+        except ConnectionLost:
+            raise  # no fault of the switch
+        except ProvisionError as error:
+            raise _end_of(rig, error) from None
+        except WorkloadError as error:
+            if not self._is_tried_again(rig, error):
+                raise
+        return None
+
+    def _check_fault(self, rig: MeasuredRig, launch: Launch, fault: str, phase: Phase) -> None:
+        """Raises Invalid for an invalid launch, unless the harness or others are at fault and it is repeated."""
+        evidence = _with_fault(rig, fault, launch.evidence or "")
+        # An endpoint that others keep from its CPU takes no frames, as if none arrived.
+        kept_off = fault in PATH_REASONS and launch.disturbed is not None
+        evidence += f"; {launch.disturbed}" if kept_off else ""
+        if (kept_off or fault in HARNESS_REASONS) and self._another_try(fault, evidence):
+            return
+        if phase == "case":
+            self.gathered.rejected.append(launch)
+        raise Invalid(fault, evidence)
 
     def _preflight(self, rig: MeasuredRig, case: Case) -> None:
         """Raises Invalid if frames do not pass undamaged, after as many tries as a fault of the harness has."""
@@ -330,16 +352,12 @@ class Strategy:
             self._asked(self.functions.begin)
         while not rig.preflighted:
             self._tell("preflight", None)
-            try:
-                fault = preflight(rig, _of_frames(case), self.settings, executable=self.executable)
-            except ConnectionLost:
-                raise
-            except ProvisionError as error:
-                raise _end_of(rig, error) from None
-            except WorkloadError as error:
-                if not self._is_tried_again(rig, error):
-                    raise
+            attempt = self._try(
+                rig, lambda: preflight(rig, _of_frames(case), self.settings, executable=self.executable)
+            )
+            if attempt is None:
                 continue
+            (fault,) = attempt
             if fault is None:
                 rig.preflighted = True
                 self.seen.add(id(rig))
@@ -444,7 +462,7 @@ class Strategy:
 
 def _of_frames(case: Case) -> Case:
     """Returns the case with frames of the workload instead of an application."""
-    return case if isinstance(case.load, Frames) else replace(case, dimension="throughput", load=NO_FRAMES)
+    return case if case.load is case.frames else replace(case, dimension="throughput", load=case.frames)
 
 
 def _with_fault(rig: MeasuredRig, reason: str, evidence: str) -> str:

@@ -26,7 +26,7 @@ from pytest_icbench.measure.summary.gathered import Gathered, main_figure
 from pytest_icbench.measure.summary.summarize import Surroundings, summarize
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.comparison import SideBySide
-from pytest_icbench.model.figures import MAIN_FIGURES
+from pytest_icbench.model.figures import BY_KIND
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import CYCLES
 from pytest_icbench.model.settings import Settings
@@ -140,7 +140,7 @@ class PairStrategy(Strategy):
 
     @property
     def _main(self) -> str:
-        return MAIN_FIGURES[self.case.dimension]
+        return BY_KIND[self.case.kind].MAIN
 
     def _figures(self) -> list[str]:
         """Returns the figures that may decide, the main figure first."""
@@ -152,7 +152,7 @@ class PairStrategy(Strategy):
 
     def _cycles_known(self) -> bool:
         """Whether every launch of both sides has the switch's cycles a frame, and they can stand for the rate."""
-        if self.case.dimension != "throughput":
+        if not self.case.one_way:
             return False
         return all(launch.cycles_per_packet for launch in (*self.gathered.launches, *self.gathered.reference))
 
@@ -174,7 +174,7 @@ class PairStrategy(Strategy):
 
     def _at_least(self) -> bool:
         """Whether the rates are lower bounds."""
-        if self.case.dimension != "throughput":
+        if not self.case.one_way:
             return False
         return any(
             summarize(self.case, self.settings, Gathered(launches=list(launches)), self._around(rig)).lower_bound

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from pytest_icbench.measure.summary.figures import PERCENTILES
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.figures import BY_KIND
 from pytest_icbench.model.launch import Launch
 
 
@@ -44,9 +44,5 @@ class Gathered:
 
 def main_figure(case: Case, launch: Launch) -> float:
     """Returns the figure by which launches of a case are compared: frames per second, or the median round trip."""
-    if launch.application is not None:
-        return launch.application.operations_per_second
-    if case.dimension == "throughput":
-        return launch.throughput_pps
-    median_ns = launch.rtt.percentile(PERCENTILES["p50"]) if launch.rtt else None
-    return float(median_ns) if median_ns is not None else float("nan")
+    figure = BY_KIND[case.kind].of_launch(launch)
+    return float("nan") if figure is None else float(figure)

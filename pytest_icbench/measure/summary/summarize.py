@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,9 +22,8 @@ from pytest_icbench.measure.summary.rounds import by_round, over
 from pytest_icbench.measure.summary.states import state_fields
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Endpoint, Veth
-from pytest_icbench.model.figures import AnyFigures, Search, Throughput, kept
+from pytest_icbench.model.figures import AnyFigures, Latency, Search, Throughput, kept
 from pytest_icbench.model.launch import Launch
-from pytest_icbench.model.load import Application
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.old_version import OldVersion
 from pytest_icbench.model.settings import Settings
@@ -88,7 +87,7 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
     return Measurement(
         case=case.id,
         dimension=case.dimension,
-        metric=application_metric(around.open_loop) if isinstance(case.load, Application) else case.rate.metric,
+        metric=application_metric(around.open_loop) if case.kind in METRICS_OF_CLIENTS else case.rate.metric,
         switch=case.switch,
         port=case.port,
         variant=case.variant_label,
@@ -135,13 +134,30 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
 
 def figures_of(case: Case, gathered: Gathered) -> AnyFigures:
     """Returns the figures of the launches, by the case's kind."""
-    launches = gathered.launches
-    if isinstance(case.load, Application):
-        return application_figures(launches)
-    frames = frame_figures(case, launches)
-    if case.dimension == "latency":
-        return latency_figures(frames, launches, gathered.reference)
-    return as_kind(Search, frames) if case.rate.is_search else as_kind(Throughput, frames)
+    return SUMMARIES[case.kind](case, gathered)
+
+
+def _throughput(case: Case, gathered: Gathered) -> Throughput:
+    return as_kind(Throughput, frame_figures(case, gathered.launches))
+
+
+def _search(case: Case, gathered: Gathered) -> Search:
+    return as_kind(Search, frame_figures(case, gathered.launches))
+
+
+def _latency(case: Case, gathered: Gathered) -> Latency:
+    return latency_figures(frame_figures(case, gathered.launches), gathered.launches, gathered.reference)
+
+
+#: The figures of launches by the case's kind. Kinds without launches have a summary of their own.
+SUMMARIES: Mapping[str, Callable[[Case, Gathered], AnyFigures]] = {
+    "throughput": _throughput,
+    "search": _search,
+    "latency": _latency,
+    "application": lambda _case, gathered: application_figures(gathered.launches),
+}
+#: Kinds whose rate is that of a client, which says what it is.
+METRICS_OF_CLIENTS = ("application",)
 
 
 def generator_bound(case: Case, launches: Sequence[Launch]) -> tuple[str, str] | None:
@@ -151,7 +167,7 @@ def generator_bound(case: Case, launches: Sequence[Launch]) -> tuple[str, str] |
     does not decide. A received rate, as in a sweep or at the maximum, is a fact about the case all the same.
     """
     rate_pps = case.rate.pps
-    if case.dimension != "latency" or rate_pps is None or not launches:
+    if not case.round_trips or rate_pps is None or not launches:
         return None
     bound = sum(launch.generator_bound for launch in launches)
     if 2 * bound <= len(launches):
@@ -166,8 +182,8 @@ def generator_bound(case: Case, launches: Sequence[Launch]) -> tuple[str, str] |
 def ratio_to_reference(case: Case, gathered: Gathered) -> Estimate | None:
     """Returns throughput over throughput at maximum load, or reference p50 over p50; None at fixed rates."""
     pairs = list(zip(gathered.launches, gathered.reference, strict=False))
-    higher = case.dimension != "latency"
-    if gathered.reference_evidence or (case.dimension == "throughput" and not case.rate.is_max):
+    higher = not case.round_trips
+    if gathered.reference_evidence or (case.one_way and not case.rate.is_max):
         return None
     pairs = [pair for pair in pairs if all(main_figure(case, launch) > 0 for launch in pair)]
     if not pairs:

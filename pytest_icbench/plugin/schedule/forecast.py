@@ -13,15 +13,14 @@ from pytest_icbench.measure.estimate import (
     RIG_OVERHEAD_S,
     SOAK_S,
     TRAINS_S,
-    birth_estimate_s,
     comparison_estimate_s,
     estimate_s,
     launch_estimate_s,
     soak_estimate_s,
+    startup_estimate_s,
 )
 from pytest_icbench.measure.stopping import fewest_launches
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.load import Startup
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.plugin.items import Benchmark
 
@@ -76,8 +75,8 @@ def _without_search_s(
     """Returns the seconds without the search for a rate that the load is a share of."""
     settings, rate, request = benchmark.settings, benchmark.case.rate, benchmark.request
     launches = settings.min_launches + 1 if budgeted else None
-    if isinstance(benchmark.case.load, Startup):
-        return birth_estimate_s(benchmark.case.load.label)
+    if (crowd := benchmark.case.load.crowd) is not None:
+        return startup_estimate_s(crowd)
     if request.measure == "soak":
         return soak_estimate_s(settings, soak_s or request.soak_duration or SOAK_S, build=build)
     if request.measure == "back_to_back":

@@ -6,12 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pytest_icbench.display import theme
+from pytest_icbench.display.axes import grouped, in_order, of_kind, path_of, short, traffic
+from pytest_icbench.display.chart import CASE, SERIES, Column, Figure, tooltips
 from pytest_icbench.model.figures import Latency
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import grouped, of_kind, path_of, short, traffic
-from pytest_icbench.report.figure import theme
-from pytest_icbench.report.figure.figure import CASE, SERIES, Column, Figure, tooltips
-from pytest_icbench.report.figure.figures import in_order
 from pytest_icbench.stats.quantiles import merge
 
 #: Percentiles of a curve: a hundredth of the requests each at the ends, five hundredths between.

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from pytest_icbench.display.axes import grouped, path_of, traffic
+from pytest_icbench.display.chart import Column, Figure, with_own
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import grouped, path_of, traffic
-from pytest_icbench.report.figure.figure import Column, Figure, with_own
 from pytest_icbench.report.figure.figures import rate_chart, row
 
 LENGTH = Column("chain", "functions in a row")

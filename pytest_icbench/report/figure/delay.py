@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pytest_icbench.model.figures import Latency
+from pytest_icbench.display import theme
+from pytest_icbench.display.axes import Traffic, grouped, number, of_kind, path_of, short, traffic
+from pytest_icbench.display.chart import CASE, HAS_INTERVAL, SERIES, Column, Figure, tooltips, y_axis
+from pytest_icbench.model.figures import MAXIMA, Latency
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import MAXIMA, Traffic, grouped, number, of_kind, path_of, short, traffic
-from pytest_icbench.report.figure import theme
-from pytest_icbench.report.figure.figure import CASE, HAS_INTERVAL, SERIES, Column, Figure, tooltips, y_axis
 from pytest_icbench.report.figure.figures import scaled
 
 _COLUMNS = (

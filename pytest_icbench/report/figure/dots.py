@@ -3,14 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pytest_icbench.model.case import Dimension
-from pytest_icbench.model.figures import Application, Latency
-from pytest_icbench.model.result import Result
-from pytest_icbench.report.answer import first_traffics, three
-from pytest_icbench.report.axes import (
+from pytest_icbench.display import theme
+from pytest_icbench.display.axes import (
     Traffic,
     grouped,
     main_figure,
@@ -19,10 +16,13 @@ from pytest_icbench.report.axes import (
     path_of,
     traffic,
 )
-from pytest_icbench.report.figure import theme
-from pytest_icbench.report.figure.figure import CASE, CROSS, HAS_INTERVAL, MEASURED, SERIES, SOURCE, Column, Figure
+from pytest_icbench.display.chart import CASE, CROSS, HAS_INTERVAL, MEASURED, SERIES, SOURCE, Column, Figure
+from pytest_icbench.model.case import Dimension
+from pytest_icbench.model.figures import Application, Figures, Latency
+from pytest_icbench.model.result import Result
+from pytest_icbench.report.answer import first_traffics, three
 from pytest_icbench.report.figure.figures import scaled
-from pytest_icbench.report.overview import REFERENCES, contestants, is_ranked
+from pytest_icbench.report.overview import REFERENCES, contestants
 
 #: Width of a row and of the column of values, in pixels.
 ROW_PX, VALUES_PX = 22, 172
@@ -47,7 +47,9 @@ def dot_charts(results: Sequence[Result], order: Sequence[str], dimension: Dimen
     shown = [
         result
         for result in contestants(results)
-        if result.dimension == dimension and is_ranked(result) and main_figure(result) is not None
+        if result.dimension == dimension
+        and result.figures.is_capability(result.metric)
+        and main_figure(result) is not None
     ]
     groups = grouped(shown, lambda result: (result.metric, result.placement, traffic(result)))
     keys = first_traffics(shown)
@@ -112,16 +114,34 @@ def _row(result: Result, factor: float) -> tuple[Any, ...]:
     label = f"{'≥ ' if least else ''}{three(main * factor)}"
     low, high = (scaled(end, factor) for end in (main.low, main.high))
     row: tuple[Any, ...] = (result.case, path_of(result), scaled(main, factor), low, high, drawn)
-    if isinstance(result.figures, Latency):
-        p99 = number(result, result.round_trips.rtt_p99_ns)
-        tail = scaled(p99, factor)
-        return (*row, label + ("" if tail is None else f" / {three(tail)}") + " µs", MEASURED, tail)
-    if isinstance(result.figures, Application):
-        p99 = number(result, result.application.response_p99_ns)
-        tail_text = "" if p99 is None else f" · p99 {three(p99 / 1e3)} µs"
-        return (*row, f"{label}{'/s' if result.application.goodput_gbps is None else ' Gbit/s'}{tail_text}", MEASURED)
+    text, *tail = _MARKS.get(type(result.figures), _rate_mark)(result, label)
+    return (*row, text, MEASURED, *tail)
+
+
+def _rate_mark(result: Result, label: str) -> tuple[Any, ...]:
+    """Returns the text beside a rate."""
     gbps = number(result, result.frames.throughput_gbps)
-    return (*row, label + " Mpps" + ("" if gbps is None else f" · {three(gbps)} Gbit/s"), MEASURED)
+    return (label + " Mpps" + ("" if gbps is None else f" · {three(gbps)} Gbit/s"),)
+
+
+def _round_trip_mark(result: Result, label: str) -> tuple[Any, ...]:
+    """Returns the text beside a round trip, and its 99th percentile."""
+    tail = scaled(number(result, result.round_trips.rtt_p99_ns), main_unit(result)[1])
+    return label + ("" if tail is None else f" / {three(tail)}") + " µs", tail
+
+
+def _operations_mark(result: Result, label: str) -> tuple[Any, ...]:
+    """Returns the text beside the rate of an application."""
+    p99 = number(result, result.application.response_p99_ns)
+    tail = "" if p99 is None else f" · p99 {three(p99 / 1e3)} µs"
+    return (f"{label}{'/s' if result.application.goodput_gbps is None else ' Gbit/s'}{tail}",)
+
+
+#: What stands beside a mark, by kind; of others a rate's.
+_MARKS: Mapping[type[Figures], Callable[[Result, str], tuple[Any, ...]]] = {
+    Latency: _round_trip_mark,
+    Application: _operations_mark,
+}
 
 
 def _spec(paths: Sequence[str], order: Sequence[str], title: str, *, latency: bool) -> dict[str, Any]:

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from pytest_icbench.display.axes import grouped, number, path_of, short, traffic
+from pytest_icbench.display.chart import MEASURED, Column, Figure, interval_columns, interval_spec
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.trials import SweepPoint
-from pytest_icbench.report.axes import grouped, number, path_of, short, traffic
-from pytest_icbench.report.figure.figure import MEASURED, Column, Figure, interval_columns, interval_spec
 from pytest_icbench.report.figure.published import stated
 from pytest_icbench.stats.quantiles import Estimate
 
@@ -48,11 +48,6 @@ def row(
         result.at_least if least is None else least,
         MEASURED,
     )
-
-
-def in_order(results: Iterable[Result], order: Sequence[str]) -> list[Result]:
-    """Returns the results in the order of their series."""
-    return sorted(results, key=lambda result: order.index(path_of(result)))
 
 
 def scaled(value: float | None, factor: float) -> float | None:

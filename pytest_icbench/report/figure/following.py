@@ -8,13 +8,12 @@ from itertools import pairwise
 from math import inf
 from typing import Any
 
+from pytest_icbench.display import theme
+from pytest_icbench.display.axes import grouped, in_order, path_of, traffic
+from pytest_icbench.display.chart import CASE, Column, Figure, tooltips
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.trace import Followed
 from pytest_icbench.report import following
-from pytest_icbench.report.axes import grouped, path_of, traffic
-from pytest_icbench.report.figure import theme
-from pytest_icbench.report.figure.figure import CASE, Column, Figure, tooltips
-from pytest_icbench.report.figure.figures import in_order
 
 _COLUMNS = (
     CASE,

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pytest_icbench.display import theme
+from pytest_icbench.display.axes import grouped, main_figure, main_unit, path_of, short, traffic
+from pytest_icbench.display.chart import CASE, SERIES, Column, Figure
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import grouped, main_figure, main_unit, path_of, short, traffic
-from pytest_icbench.report.figure import theme
-from pytest_icbench.report.figure.figure import CASE, SERIES, Column, Figure
 
 #: The fewest sizes and the fewest bursts of a chart: lines show less than that better.
 FEWEST_SIZES, FEWEST_BURSTS = 2, 3

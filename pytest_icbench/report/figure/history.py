@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pytest_icbench.report.figure import theme
-from pytest_icbench.report.figure.figure import CASE, HAS_INTERVAL, Column, Figure, tooltips, y_axis
+from pytest_icbench.display import theme
+from pytest_icbench.display.chart import CASE, HAS_INTERVAL, Column, Figure, tooltips, y_axis
 from pytest_icbench.report.trends import Change, Trend, trends
 from pytest_icbench.store.history import read
 from pytest_icbench.wording import counted, printable, show

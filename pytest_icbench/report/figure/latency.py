@@ -7,12 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_icbench.model.figures import Latency
-from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import Traffic, grouped, number, of_kind, path_of, short, traffic
-from pytest_icbench.report.figure import theme
-from pytest_icbench.report.figure.chains import LENGTH, without_length
-from pytest_icbench.report.figure.figure import (
+from pytest_icbench.display import theme
+from pytest_icbench.display.axes import Traffic, grouped, number, of_kind, path_of, short, traffic
+from pytest_icbench.display.chart import (
     CASE,
     HAS_INTERVAL,
     SERIES,
@@ -23,6 +20,9 @@ from pytest_icbench.report.figure.figure import (
     offsets,
     with_own,
 )
+from pytest_icbench.model.figures import Latency
+from pytest_icbench.model.result import Result
+from pytest_icbench.report.figure.chains import LENGTH, without_length
 from pytest_icbench.report.figure.figures import SIZE, best_text, finding, row, scaled
 from pytest_icbench.report.remarks import round_trips
 
@@ -155,7 +155,7 @@ def by_percentile(results: Sequence[Result], order: Sequence[str], curves: Mappi
     """Returns charts of all percentiles; ``curves`` has the percentile curves by a result's index."""
     groups: dict[Traffic, list[tuple[int, Result]]] = {}
     for place, result in enumerate(results):
-        if isinstance(result.figures, Latency):
+        if place in curves:
             groups.setdefault(traffic(result), []).append((place, result))
     figures = []
     for index, (key, group) in enumerate(groups.items()):

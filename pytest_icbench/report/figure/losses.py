@@ -6,12 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pytest_icbench.display import theme
+from pytest_icbench.display.axes import grouped, in_order, path_of, traffic
+from pytest_icbench.display.chart import CASE, SERIES, Column, Figure, tooltips
 from pytest_icbench.model.long_run import LossEvent
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import grouped, path_of, traffic
-from pytest_icbench.report.figure import theme
-from pytest_icbench.report.figure.figure import CASE, SERIES, Column, Figure, tooltips
-from pytest_icbench.report.figure.figures import in_order
 from pytest_icbench.wording import counted
 
 _STEP = 44

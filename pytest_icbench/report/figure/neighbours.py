@@ -6,12 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pytest_icbench.display import theme
+from pytest_icbench.display.axes import grouped, in_order, path_of, short, traffic
+from pytest_icbench.display.chart import CASE, HAS_INTERVAL, SERIES, Column, Figure, tooltips
 from pytest_icbench.model.neighbour import excludes_one
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import grouped, path_of, short, traffic
-from pytest_icbench.report.figure import theme
-from pytest_icbench.report.figure.figure import CASE, HAS_INTERVAL, SERIES, Column, Figure, tooltips
-from pytest_icbench.report.figure.figures import in_order
 
 #: Height of a row: a line of text, and the interval below it.
 _STEP = 36

@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pytest_icbench.display import theme
+from pytest_icbench.display.axes import main_figure, main_unit, number, short
+from pytest_icbench.display.chart import CASE, Column, Figure
 from pytest_icbench.model.figures import Application, Latency
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import main_figure, main_unit, number, short
-from pytest_icbench.report.figure import theme
-from pytest_icbench.report.figure.figure import CASE, Column, Figure
 from pytest_icbench.report.overview import REFERENCES
 from pytest_icbench.report.remarks import each_way, mpps, shares_cpus
 

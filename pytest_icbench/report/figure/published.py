@@ -14,7 +14,6 @@ from importlib.resources import files
 from typing import Any
 
 from pytest_icbench.model.case import CANDIDATE_KEY, MODE_KEY
-from pytest_icbench.model.figures import Search, Throughput
 from pytest_icbench.model.result import Result
 
 #: Shown with every published value.
@@ -80,7 +79,7 @@ def stated(result: Result) -> list[Stated]:
     published = []
     for entry in _data()["figures"]:
         axes = {**_DEFAULTS, **entry["at"]}
-        if result.metric != entry["metric"] or not isinstance(result.figures, Throughput | Search):
+        if result.metric != entry["metric"] or not result.figures.SAYS_METRIC:
             continue
         if all(_axis(result, name) == value for name, value in axes.items()):
             source = entry["row"][0]

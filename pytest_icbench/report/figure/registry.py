@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
 
+from pytest_icbench.display.axes import hosts_apart, of_kind
+from pytest_icbench.display.chart import Figure
+from pytest_icbench.kinds.registry import KINDS, Charts
 from pytest_icbench.model.figures import Latency, Search, Throughput
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.apart import told_apart
-from pytest_icbench.report.axes import hosts_apart, of_kind
 from pytest_icbench.report.changes import comparisons
 from pytest_icbench.report.figure import (
-    births,
     cdf,
     chains,
     delay,
@@ -33,7 +34,6 @@ from pytest_icbench.report.figure import (
     shares,
     single,
 )
-from pytest_icbench.report.figure.figure import Figure
 from pytest_icbench.report.figure.following import following_figures
 from pytest_icbench.report.figure.forest import forest_figures
 from pytest_icbench.report.figure.neighbours import neighbour_figures
@@ -107,6 +107,10 @@ class CaseChart(NamedTuple):
     chart: Callable[[Result], Figure | None]
 
 
+def _of_kind(charts: Charts) -> Section:
+    return Section(charts.section, charts.heading, lambda page: charts.draw(page.results, page.order), "first")
+
+
 #: All sections in their order.
 SECTIONS = (
     Section("change", "Before and after", lambda page: forest_figures(comparisons(page.results)), "first"),
@@ -162,7 +166,7 @@ SECTIONS = (
     ),
     Section("neighbours", "Neighbours", lambda page: neighbour_figures(page.results, page.order)),
     Section("followed", "Loads that change", lambda page: following_figures(page.results, page.order)),
-    Section("births", "Creation of containers", lambda page: births.birth_figures(page.results, page.order), "first"),
+    *(_of_kind(kind.charts) for kind in KINDS if kind.charts is not None),
     Section("losses", "Losses of long runs", lambda page: losses.loss_figures(page.results, page.order)),
     Section("launches", "Launches", lambda page: launches.launch_figures(page.results, page.order)),
     Section("history", "History", lambda page: page.history),

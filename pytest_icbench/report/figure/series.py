@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_icbench.model.figures import Latency
 from pytest_icbench.model.launch import Launch, Window
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.result import Result
@@ -126,7 +125,7 @@ def curve_of(result: Result) -> list[tuple[float, float]]:
 
     At least ten requests lie beyond a percentile, and lost requests count as slower than any answered one.
     """
-    if not isinstance(result.figures, Latency) or not result.is_number:
+    if not result.is_number:
         return []
     merged = merge([launch.rtt for launch in result.per_launch if launch.rtt is not None])
     if merged is None or not merged.count:

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import Traffic, grouped, path_of, rate_text, short, traffic
-from pytest_icbench.report.figure import theme
-from pytest_icbench.report.figure.figure import (
+from pytest_icbench.display import theme
+from pytest_icbench.display.axes import Traffic, grouped, path_of, rate_text, short, traffic
+from pytest_icbench.display.chart import (
     AT_LEAST,
     HAS_INTERVAL,
     MEASURED,
@@ -21,6 +20,7 @@ from pytest_icbench.report.figure.figure import (
     tooltips,
     with_own,
 )
+from pytest_icbench.model.result import Result
 from pytest_icbench.report.figure.figures import rate_chart, row, scaled
 
 _NUMBER = Column("functions", "functions on one CPU")

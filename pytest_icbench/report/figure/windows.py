@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pytest_icbench.report.figure import theme
-from pytest_icbench.report.figure.figure import CASE, HAS_INTERVAL, Column, Figure
+from pytest_icbench.display import theme
+from pytest_icbench.display.chart import CASE, HAS_INTERVAL, Column, Figure
 
 _X = {"field": "seconds", "type": "quantitative", "axis": {"title": "seconds from the first launch", "tickCount": 8}}
 _Y = {"field": "value", "type": "quantitative", "scale": {"zero": False, "nice": True}, "axis": {"title": "@unit"}}

@@ -3,12 +3,71 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
+from pytest_icbench.display.chart import Figure
+from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.report.changes import Comparison
+from pytest_icbench.report.figure import vega
 from pytest_icbench.report.figure.forest import forest_figures
-from pytest_icbench.report.html.parts import table, text
-from pytest_icbench.report.html.plain import PlainSection, plain_page
+from pytest_icbench.report.html.data import Charts, chart_settings
+from pytest_icbench.report.html.parts import resource, table, text
+
+_SCRIPT = """
+const page = JSON.parse(document.getElementById("ic-data").textContent);
+icCharts.start(page);
+for (const section of page.sections) {
+  document.getElementById(`ic-place-${section.name}`).append(icCharts.addSection(section, section.charts.length));
+}
+icCharts.drawRest().then(() => { document.documentElement.dataset.icReady = "yes"; });
+window.addEventListener("beforeprint", icCharts.drawRest);
+"""
+
+
+class PlainSection(NamedTuple):
+    """A section of a page: its anchor, its heading, markup below it, and its charts."""
+
+    anchor: str
+    heading: str
+    markup: str
+    charts: Sequence[Figure]
+
+
+def plain_page(title: str, lead: str, sections: Sequence[PlainSection]) -> str:
+    """Returns a page.
+
+    Args:
+        title: its heading, as text.
+        lead: markup below the heading.
+    """
+    charts, data, parts = Charts(), [], []
+    for section in sections:
+        name = section.anchor
+        drawn = [replace(chart, id=f"{name}-{chart.id}") for chart in section.charts]
+        heading = f'<h2 id="{name}-head">{text(section.heading)}</h2>{section.markup}'
+        parts.append(
+            f'<section id="{name}" aria-labelledby="{name}-head">{heading}<div id="ic-place-{name}"></div></section>'
+        )
+        if drawn:
+            facts = {"name": name, "heading": "", "place": "charts"}
+            data.append({**facts, "charts": list(map(charts.add, drawn))})
+    page = {**chart_settings(()), "sections": data, "specs": charts.specs}
+    json_data = json.dumps(page, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    verdicts = "".join(f".ic-{verdict} {{ color: var(--ic-{verdict.colour}); }}" for verdict in Verdict)
+    missing = "" if vega.available() else f'<p role="note">{text(vega.MISSING)}</p>'
+    return (
+        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{text(title)}</title>'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<style>{resource('page.css')}{verdicts} main {{ overflow-wrap: anywhere; }}"
+        " main td, main th { overflow-wrap: break-word; }</style></head>"
+        f"<body><main><h1>{text(title)}</h1>{missing}{lead}{''.join(parts)}</main>"
+        f'<script type="application/json" id="ic-data">{json_data}</script><script>{vega.script()}</script>'
+        f"<script>{resource('charts.js')}</script><script>{_SCRIPT}</script></body></html>\n"
+    )
+
 
 #: Number of rows of the table above which the rest is folded.
 MOST_ROWS = 200

@@ -5,25 +5,44 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
+from pytest_icbench.display import theme
+from pytest_icbench.display.axes import hosts_apart, main_figure, main_unit, path_of
+from pytest_icbench.display.chart import LOG_RATIO, MEASURED, Figure
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE, Verdict
 from pytest_icbench.report import remarks
-from pytest_icbench.report.axes import hosts_apart, main_figure, main_unit, path_of
 from pytest_icbench.report.columns import shown_verdict
 from pytest_icbench.report.deciding import deciding
-from pytest_icbench.report.figure import theme
-from pytest_icbench.report.figure.figure import LOG_RATIO, MEASURED, Figure
 from pytest_icbench.report.figure.figures import scaled
 from pytest_icbench.report.figure.registry import Content, case_charts, section_charts
 from pytest_icbench.report.figure.series import Windows, for_page
 from pytest_icbench.report.figure.windows import WINDOWS
 from pytest_icbench.report.html.facts import facts_of
-from pytest_icbench.report.html.packing import packed, packed_rows
 from pytest_icbench.report.html.page import Page, line
 from pytest_icbench.report.plain import with_plain
 from pytest_icbench.wording import printable
+
+#: What a column holds: its values, or ``{"runs": [value, number, value, number, ...]}``.
+Packed = list[Any] | dict[str, list[Any]]
+
+
+def packed(values: Sequence[Any]) -> Packed:
+    """Returns the values, or the runs of equal ones if there are few; ``unpacked`` of ``charts.js`` is the inverse.
+
+    Most columns of a chart repeat: the case and the path of a percentile curve, the source, "at least".
+    """
+    # 1, 1.0 and True are equal, but no two of them are the same text.
+    runs = [(value, len(list(run))) for (_, value), run in groupby(values, lambda value: (type(value), value))]
+    return {"runs": [part for run in runs for part in run]} if 2 * len(runs) < len(values) else list(values)
+
+
+def packed_rows(chart: Figure) -> list[Packed]:
+    """Returns the rows of a chart as its columns; without rows every column is empty."""
+    return [packed([row[place] for row in chart.rows]) for place in range(len(chart.columns))]
+
 
 #: The greatest number of cases on a page that have charts of their own, a kilobyte each.
 MOST_DRAWN = 500

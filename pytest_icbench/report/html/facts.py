@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pytest_icbench.kinds.application.columns import cost
 from pytest_icbench.model.result import Result
 from pytest_icbench.report import chains, following, longruns, neighbours, remarks, states
 from pytest_icbench.report.between_sessions import sessions_of
-from pytest_icbench.report.columns import cost, of_plain
+from pytest_icbench.report.columns import of_plain
 from pytest_icbench.report.overview import figure_text
 
 

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pytest_icbench.display.chart import Figure
+from pytest_icbench.display.table import In
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.between_sessions import with_sessions
-from pytest_icbench.report.columns import In, columns
-from pytest_icbench.report.figure.figure import Figure
+from pytest_icbench.report.columns import columns
 from pytest_icbench.report.figure.series import Windows
 from pytest_icbench.report.headline import question
 from pytest_icbench.wording import printable

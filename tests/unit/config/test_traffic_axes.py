@@ -86,18 +86,21 @@ def test_directions_are_an_axis_of_their_own() -> None:
         parse_marker((), {"direction": ""}, "t")
 
 
+BOTH_WAYS = Traffic(both=True)
+
+
 @pytest.mark.parametrize(
     ("axes", "reason"),
     [
         ({}, None),
         ({"dimension": "latency"}, "round trips go both ways already"),
-        ({"rate": Rate(trace=Trace("steps:30k"))}, "a trace says how fast sides a send"),
+        ({"load": Frames(BOTH_WAYS, rate=Rate(trace=Trace("steps:30k")))}, "a trace says how fast sides a send"),
         ({"blocking": True}, "an end that sends and receives at once polls"),
         ({"function": "nat"}, None),
     ],
 )
 def test_what_cannot_go_both_ways_at_once(axes: dict[str, Any], reason: str | None) -> None:
-    case = Case("bridge", Frames(Traffic(both=True)), api="raw", **axes)
+    case = Case("bridge", **{"load": Frames(BOTH_WAYS), "api": "raw", **axes})
     found = unsupported_reason(case, SWITCHES["bridge"], 256)
     assert found is None if reason is None else found is not None and found.startswith(reason)
     assert unsupported_reason(case.sending(traffic=Traffic()), SWITCHES["bridge"], 256) is None

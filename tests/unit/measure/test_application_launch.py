@@ -12,8 +12,7 @@ from pytest_icbench.driver.application.redis import Redis
 from pytest_icbench.driver.application.registry import application
 from pytest_icbench.errors import WorkloadError
 from pytest_icbench.measure.launch import application as launch_module
-from pytest_icbench.measure.launch.application import run_application
-from pytest_icbench.measure.launch.application_proof import why_wrong
+from pytest_icbench.measure.launch.application import run_application, why_wrong
 from pytest_icbench.measure.summary.gathered import Gathered
 from pytest_icbench.measure.summary.summarize import Surroundings, summarize
 from pytest_icbench.model.application import ApplicationLoad, ApplicationRun, ClientFigures

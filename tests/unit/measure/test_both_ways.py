@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from pytest_icbench.kinds.recompute import recounted
 from pytest_icbench.measure.launch.commands import commands, pair_of
 from pytest_icbench.measure.launch.validity import generator_bound
-from pytest_icbench.measure.recompute import recounted
 from pytest_icbench.measure.strategy.soak import loss_events
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_icbench.kinds.recompute import recomputed
 from pytest_icbench.measure.launch.disturbance import LEAST_S, why_disturbed
-from pytest_icbench.measure.recompute import recomputed
 from pytest_icbench.measure.strategy import repeat
 from pytest_icbench.measure.strategy.repeat import MOST_DISTURBED
 from pytest_icbench.model.disturbed import too_disturbed

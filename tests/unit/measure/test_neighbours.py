@@ -15,9 +15,9 @@ from pytest_icbench.config.neighbours import parse_isolations, parse_neighbours
 from pytest_icbench.config.options import Options
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import Invalid, UsageError
+from pytest_icbench.kinds.recompute import differences, recomputed
 from pytest_icbench.measure.measure import measure, strategy_of
 from pytest_icbench.measure.neighbours import ERROR_RATE, FEWEST_PAIRS, effect
-from pytest_icbench.measure.recompute import differences, recomputed
 from pytest_icbench.measure.reference import reference_case
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames

@@ -8,9 +8,9 @@ import math
 
 import pytest
 
+from pytest_icbench.kinds.recompute import recomputed
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.part import Part, parts
-from pytest_icbench.measure.recompute import recomputed
 from pytest_icbench.measure.summary.gathered import Gathered
 from pytest_icbench.measure.summary.rounds import by_round
 from pytest_icbench.measure.summary.summarize import Surroundings

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_icbench.kinds.recompute import recomputed
 from pytest_icbench.measure import stopping
-from pytest_icbench.measure.recompute import recomputed
 from pytest_icbench.measure.summary.gathered import Gathered
 from pytest_icbench.measure.summary.states import fullest, in_state, split_by_state, state_fields, states_of
 from pytest_icbench.measure.summary.summarize import Surroundings, summarize

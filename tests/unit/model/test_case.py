@@ -20,10 +20,13 @@ names = st.sampled_from(["ovs", "linux-bridge", "veth", "basicfwd"])
 cases = st.builds(
     Case,
     switch=names,
-    traffic=st.builds(Traffic, st.integers(64, 9216)),
-    burst=st.integers(1, 1024),
     pairs=st.integers(1, 254),
-    rate=st.builds(Rate, st.none() | st.integers(1, 10**9)),
+    load=st.builds(
+        Frames,
+        traffic=st.builds(Traffic, st.integers(64, 9216)),
+        burst=st.integers(1, 1024),
+        rate=st.builds(Rate, st.none() | st.integers(1, 10**9)),
+    ),
     dimension=st.sampled_from(["throughput", "latency"]),
     port=st.none() | st.sampled_from(["memif", "vhost-user-packed"]),
     mode=st.none() | st.sampled_from(["old", "new"]),

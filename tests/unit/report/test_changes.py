@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_icbench.cli.main import main
+from pytest_icbench.display.table import In
 from pytest_icbench.gate.against import Comparer
 from pytest_icbench.gate.entry import Baseline
 from pytest_icbench.gate.margins import Margins
@@ -25,7 +26,7 @@ from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.report import headline, overview
 from pytest_icbench.report.answer import answer
 from pytest_icbench.report.changes import change_of, changed, comparisons
-from pytest_icbench.report.columns import In, columns
+from pytest_icbench.report.columns import columns
 from pytest_icbench.report.comparison import compare_sides
 from pytest_icbench.report.figure.dots import dot_charts
 from pytest_icbench.report.figure.forest import MOST, forest_figures, without_common
@@ -143,8 +144,7 @@ def test_a_far_change_has_a_logarithmic_axis_and_many_rows_are_cut() -> None:
 CASES = st.builds(
     Case,
     st.sampled_from(["ovs", "linux-bridge", "b32"]),
-    st.builds(Traffic, st.integers(64, 9000)),
-    st.integers(1, 64),
+    st.builds(Frames, st.builds(Traffic, st.integers(64, 9000)), st.integers(1, 64)),
     st.integers(1, 4),
 )
 

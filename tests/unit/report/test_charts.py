@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from pytest_icbench.display.chart import Figure
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.function_facts import FunctionWork
 from pytest_icbench.model.load import Frames
@@ -18,9 +19,8 @@ from pytest_icbench.model.result import Result
 from pytest_icbench.model.trace import Followed
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.report.figure.cdf import cdf_figures
-from pytest_icbench.report.figure.figure import Figure
-from pytest_icbench.report.figure.ideal import MOST as HIGHEST
 from pytest_icbench.report.figure.registry import Content, section_charts
+from pytest_icbench.report.figure.scaling import MOST as HIGHEST
 from pytest_icbench.stats.quantiles import Estimate, Histogram
 from tests.charts import compiled, values
 from tests.measurements import launch, result
@@ -280,7 +280,7 @@ def test_round_trips_stand_against_the_length_of_a_chain_with_their_99th_percent
     times = {1: 40e3, 2: 70e3, 50: 1900e3}
     results = [
         result(
-            chained(length, 1000, dimension="latency", burst=1),
+            chained(length, 1000, dimension="latency").sending(burst=1),
             rtt_p50_ns=Estimate(p50, p50 * 0.9, p50 * 1.1),
             rtt_p99_ns=Estimate(p50 * 4),
         )

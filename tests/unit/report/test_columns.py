@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import pytest
 
+from pytest_icbench.display.table import Column, In
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.report import columns, markdown
-from pytest_icbench.report.columns import COLUMNS, Column, In
+from pytest_icbench.report.columns import COLUMNS
 from pytest_icbench.report.html import page as html
 from pytest_icbench.report.terminal import table
 from tests.measurements import result

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from pytest_icbench.display.axes import host_legend, hosts_apart
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import encode
 from pytest_icbench.model.result import Result
 from pytest_icbench.report import overview
-from pytest_icbench.report.axes import host_legend, hosts_apart
 from pytest_icbench.report.figure.registry import Content, section_charts
 from pytest_icbench.report.html import page as html
 from pytest_icbench.report.html.body import body, summary

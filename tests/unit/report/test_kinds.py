@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
+from pytest_icbench.display.table import In
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Application, Frames
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.report.answer import answer
-from pytest_icbench.report.columns import In, columns
+from pytest_icbench.report.columns import columns
 from pytest_icbench.report.figure import published
 from pytest_icbench.report.figure.registry import Content, section_charts
 from pytest_icbench.report.headline import question

@@ -8,7 +8,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.report.html.packing import Packed, packed
+from pytest_icbench.report.html.data import Packed, packed
 
 VALUES = st.lists(st.one_of(st.none(), st.booleans(), st.sampled_from([0, 1, 0.0, 1.0, "a", ""])), max_size=40)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from pytest_icbench.display.chart import Figure
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.long_run import BackToBack, LossEvent
@@ -21,7 +22,6 @@ from pytest_icbench.model.trials import SearchLog
 from pytest_icbench.plugin.repeat import repeat_command
 from pytest_icbench.report import overview
 from pytest_icbench.report.figure import published, registry, vega
-from pytest_icbench.report.figure.figure import Figure
 from pytest_icbench.report.figure.history import history_figures
 from pytest_icbench.report.figure.registry import SECTIONS, CaseChart, Content, case_charts, section_charts
 from pytest_icbench.report.figure.series import MOST_POINTS, Windows, curve_of, thinned, windows_of

@@ -75,9 +75,11 @@ def test_a_given_load_has_no_ratio() -> None:
 
 
 def test_of_round_trips_the_ratio_is_the_other_way_about() -> None:
-    load: dict[str, Any] = {"dimension": "latency", "rate": Rate(1000)}
     cases = [
-        result(Case("ovs", function=name, **load), rtt_p50_ns=Estimate(value, value, value))
+        result(
+            Case("ovs", Frames(rate=Rate(1000)), dimension="latency", function=name),
+            rtt_p50_ns=Estimate(value, value, value),
+        )
         for name, value in ((None, 20e3), ("nat", 40e3))
     ]
     assert ratio_in(cases) == 0.5

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.answer import answer
@@ -34,7 +35,13 @@ def test_the_slope_over_lists_of_several_lengths_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    "axes", [{"pairs": 2}, {"chain": 2}, {"rate": Rate(1000)}, {"dimension": "latency", "rate": Rate(1000)}]
+    "axes",
+    [
+        {"pairs": 2},
+        {"chain": 2},
+        {"load": Frames(rate=Rate(1000))},
+        {"dimension": "latency", "load": Frames(rate=Rate(1000))},
+    ],
 )
 def test_only_one_function_flat_out_shows_what_a_rule_costs(axes: dict[str, object]) -> None:
     assert sentences([through("acl10", 5000, **axes), through("acl1000", 9000, **axes)]) == []

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.report_shapes import charts_of, page
-from pytest_icbench.report.figure.theme import series_scales
+from pytest_icbench.display.theme import series_scales
 from tests.charts import compiled
 from tests.shapes import PATHS, SHAPES, SIZES
 

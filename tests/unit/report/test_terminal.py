@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_icbench.display.table import In
 from pytest_icbench.model.case import APIS, Case
 from pytest_icbench.model.figures import FIGURES, types_of
 from pytest_icbench.model.load import Frames
@@ -19,7 +20,7 @@ from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.plugin.plan import Planned, plan_lines
 from pytest_icbench.report import terminal
-from pytest_icbench.report.columns import In, columns
+from pytest_icbench.report.columns import columns
 from pytest_icbench.report.properties import properties
 from pytest_icbench.report.terminal import WIDTH, table
 from pytest_icbench.report.versions import overall
@@ -123,10 +124,13 @@ def test_repeated_launches_are_told() -> None:
 cases = st.builds(
     Case,
     switch=st.sampled_from(["ovs", "linux-bridge", "a-switch-with-a-very-long-name-from-somewhere-else-indeed"]),
-    traffic=st.builds(Traffic, st.integers(64, 9216)),
-    burst=st.integers(1, 1024),
     pairs=st.integers(1, 254),
-    rate=st.builds(Rate, st.none() | st.integers(1, 10**9)),
+    load=st.builds(
+        Frames,
+        traffic=st.builds(Traffic, st.integers(64, 9216)),
+        burst=st.integers(1, 1024),
+        rate=st.builds(Rate, st.none() | st.integers(1, 10**9)),
+    ),
     dimension=st.sampled_from(["throughput", "latency"]),
     port=st.none() | st.just("vhost-user-packed"),
     api=st.none() | st.sampled_from(APIS),

@@ -9,7 +9,7 @@ from itertools import permutations
 
 import pytest
 
-from pytest_icbench.report.figure.theme import COLOURS, LIGHT, series_scales
+from pytest_icbench.display.theme import COLOURS, LIGHT, series_scales
 
 SWITCHES = [
     "veth",

@@ -7,25 +7,25 @@ own counters, give the figures. The limits that were in force give the verdict: 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from pytest_icbench.kinds.startup.summary import recompute_startup
 from pytest_icbench.measure.launch.windows import count_windows, kept_s
 from pytest_icbench.measure.mlrsearch import Bounds, OutOfTime, Tried, find_bounds
 from pytest_icbench.measure.neighbours import with_effect
 from pytest_icbench.measure.strategy import trains
 from pytest_icbench.measure.strategy.soak import with_losses
 from pytest_icbench.measure.summary.application import OPEN_LOOP
-from pytest_icbench.measure.summary.births import summarize_births
 from pytest_icbench.measure.summary.gathered import Gathered
 from pytest_icbench.measure.summary.search import SearchOutcome, with_search
 from pytest_icbench.measure.summary.summarize import Surroundings, summarize
 from pytest_icbench.measure.summary.sweep import with_sweep
 from pytest_icbench.measure.versions import with_comparison
-from pytest_icbench.model.birth import Births
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import DamagedData, decode
 from pytest_icbench.model.endpoint import Address, Endpoint, Pci, Veth
+from pytest_icbench.model.figures import Figures, Startup
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.neighbour import NeighbourEffect, NeighbourUse
@@ -35,6 +35,11 @@ from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.trials import SearchLog, Trial
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.quantiles import FEWEST_LAUNCHES
+
+#: Computes measurements of kinds that make their own nodes anew, by the type of their figures.
+_OF_OWN_RUNS: Mapping[type[Figures], Callable[[Measurement, Case, Settings, Surroundings], Measurement]] = {
+    Startup: recompute_startup,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +107,8 @@ def recomputed(whole: Measurement) -> Measurement:
     if whole.dependence is None and whole.precision and whole.launches >= FEWEST_LAUNCHES:
         raise DamagedData(f"{whole.case}: its intervals are of an earlier version, which took launches as independent")
     parts = _Parts.of(whole)
-    if whole.startup.births is not None:
-        measurement = _births(parts, whole.startup.births)
+    if (recompute := _OF_OWN_RUNS.get(type(whole.figures))) is not None:
+        measurement = recompute(whole, parts.case, parts.settings, parts.around)
     elif whole.searched.search is not None:
         measurement = _search(parts, whole.searched.search)
     elif whole.rates.sweep or parts.case.rate.is_sweep:
@@ -124,21 +129,6 @@ def _use(recorded: NeighbourEffect | None) -> NeighbourUse | None:
     if recorded is None or recorded.busy is None:
         return None
     return NeighbourUse(recorded.busy, recorded.cache_bytes)
-
-
-def _births(parts: _Parts, births: Births) -> Measurement:
-    """Returns the result of containers that were created, from the time of each."""
-    whole = parts.whole
-    measurement = summarize_births(
-        parts.case,
-        parts.settings,
-        births,
-        parts.around,
-        failure="" if whole.verdict == Verdict.INVALID else None,
-        started_at=whole.started_at,
-        duration_s=whole.duration_s,
-    )
-    return measurement if measurement.evidence is None else replace(measurement, evidence=whole.evidence)
 
 
 def recounted(launch: Launch) -> Launch:

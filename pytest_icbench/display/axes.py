@@ -7,16 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
-from pytest_icbench.model.figures import Figures
+from pytest_icbench.model.figures import MAXIMA, Figures
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import l2_gbps
 from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.wording import printable
 
 T = TypeVar("T")
-
-#: Metrics of a path's capability, as opposed to its behaviour under a given load.
-MAXIMA = ("frmol", "mfr", "ndr", "pdr")
 
 METRIC_NAMES = {
     "frmol": "forwarding rate at maximum offered load",
@@ -190,6 +187,11 @@ def path_of(result: Result) -> str:
     return printable("-".join(parts) + (f" ({of})" if of else ""))
 
 
+def in_order(results: Iterable[Result], order: Sequence[str]) -> list[Result]:
+    """Returns the results in the order of their series."""
+    return sorted(results, key=lambda result: order.index(path_of(result)))
+
+
 def gbps_per_pps(result: Result) -> float:
     """Returns the Gbit/s of one frame per second, from the frames that were received."""
     mean_bytes = result.frames.mean_frame_bytes
@@ -199,6 +201,12 @@ def gbps_per_pps(result: Result) -> float:
 def number(result: Result, value: T | None) -> T | None:
     """Returns a value of the result; None for a measurement that is no number."""
     return value if result.is_number else None
+
+
+def microseconds(result: Result, time_ns: float | None) -> str:
+    """Formats a time of a result in microseconds; empty without one."""
+    time_ns = number(result, time_ns)
+    return "" if time_ns is None else f"{time_ns / 1000:.1f}"
 
 
 def of_kind(results: Iterable[Result], kind: type[Figures]) -> list[Result]:

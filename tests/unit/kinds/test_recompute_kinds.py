@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.measure.recompute import differences, recomputed
-from pytest_icbench.measure.summary.births import summarize_births
+from pytest_icbench.kinds.recompute import differences, recomputed
+from pytest_icbench.kinds.startup.summary import Course, summarize_startup
 from pytest_icbench.measure.summary.summarize import Surroundings
 from pytest_icbench.model.birth import Births, Idle
 from pytest_icbench.model.case import Case
@@ -39,7 +39,7 @@ def born(failure: str | None) -> Measurement:
     )
     around = Surroundings(placement="cooperative", endpoints=(), treatment={**NOBODY, "node": "netns"})
     case = Case("veth", Startup("netns:4"), dimension="birth")
-    return summarize_births(case, Settings(), births, around, failure=failure, started_at=5.0, duration_s=1.0)
+    return summarize_startup(case, Settings(), births, around, Course(5.0, 1.0, failure))
 
 
 @pytest.mark.parametrize("failure", [None, "no memory is left"])

@@ -29,17 +29,17 @@ from pytest_icbench.host.process import Process, cpu_clock_ns
 from pytest_icbench.host.resource.memory import memory_kib
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.host.signals import shielded
+from pytest_icbench.kinds.startup.on_demand import Clients, Gate, serve
+from pytest_icbench.kinds.startup.summary import Course, summarize_startup
 from pytest_icbench.measure.estimate import IDLE_S, IDLE_SAMPLES
 from pytest_icbench.measure.progress import OnProgress, Progress
-from pytest_icbench.measure.summary.births import summarize_births
 from pytest_icbench.measure.summary.summarize import Surroundings
 from pytest_icbench.model.birth import FORK, Births, Crowd, Idle, Retirement
+from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Address
-from pytest_icbench.model.load import Startup
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.testbed.arrivals import Clients, Gate, serve
-from pytest_icbench.testbed.rig import Rig
 
 #: The share of the memory below which no further container is created.
 LEAST_MEMORY = 0.05
@@ -192,24 +192,19 @@ def addresses(number: int) -> tuple[Address, Address]:
     return here, there
 
 
-class BirthRig(Rig):
-    """A rig without a switch and nodes: those of its case exist only while they are measured."""
+class Place(Protocol):
+    """The part of a rig that start-up uses: its case, and where its containers run."""
 
-    def build(self) -> None:
-        """Does nothing."""
-
-    def check(self) -> None:
-        """Does nothing: nothing can be dead."""
-
-    def pause(self) -> None:
-        """Does nothing."""
-
-    def resume(self) -> None:
-        """Does nothing."""
+    @property
+    def case(self) -> Case: ...
+    @property
+    def session(self) -> HostSession: ...
+    @property
+    def placement(self) -> Placement: ...
 
 
-def measure_births(
-    rig: Rig, settings: Settings, around: Surroundings, on_progress: OnProgress | None = None
+def measure_startup(
+    rig: Place, settings: Settings, around: Surroundings, on_progress: OnProgress | None = None
 ) -> Measurement:
     """Creates the containers of a case, looks at them idle, and removes them.
 
@@ -218,7 +213,7 @@ def measure_births(
         ProvisionError: not all of them could be removed.
     """
     case = rig.case
-    crowd = case.load.crowd if isinstance(case.load, Startup) else None
+    crowd = case.load.crowd
     assert crowd is not None  # the case was made of one
     started_at, began = time.time(), time.monotonic()
 
@@ -233,14 +228,12 @@ def measure_births(
         births, failure = bear(
             crowd, lambda: maker_of(rig.session, crowd.kind, rig.placement.endpoints), rig.session, show
         )
-    return summarize_births(
+    return summarize_startup(
         case,
         settings,
         births,
         replace(around, treatment={**around.treatment, **_of_kind(crowd.kind), "node": crowd.kind}),
-        failure=failure,
-        started_at=started_at,
-        duration_s=time.monotonic() - began,
+        Course(started_at, time.monotonic() - began, failure),
     )
 
 

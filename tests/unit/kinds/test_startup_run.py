@@ -17,10 +17,10 @@ from pytest_icbench.host.net.echo import echo_request
 from pytest_icbench.host.process_ends import refused_process
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.kinds.startup import run
+from pytest_icbench.kinds.startup.run import Birth, addresses, bear, one_line, open_files
 from pytest_icbench.measure.estimate import IDLE_SAMPLES
 from pytest_icbench.model.birth import MOST_CONTAINERS, Crowd
-from pytest_icbench.testbed import births
-from pytest_icbench.testbed.births import Birth, addresses, bear, one_line, open_files
 
 
 class Scripted:
@@ -53,7 +53,7 @@ class Scripted:
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(births, "IDLE_S", 0.0)
+    monkeypatch.setattr(run, "IDLE_S", 0.0)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_icbench.gate.limits import LIMITABLE
-from pytest_icbench.measure.summary.births import growth, summarize_births
+from pytest_icbench.kinds.startup.summary import Course, growth, summarize_startup
 from pytest_icbench.measure.summary.summarize import Surroundings
 from pytest_icbench.model.birth import Births, Idle
 from pytest_icbench.model.case import Case
@@ -21,7 +21,7 @@ def measured(times: tuple[int, ...], *, asked: int, failure: str | None = None) 
     births = Births("netns", asked, times, process_ns=times, idle=idle)
     around = Surroundings(placement="cooperative", endpoints=())
     case = Case("veth", Startup(f"netns:{asked}"), dimension="birth")
-    return summarize_births(case, Settings(), births, around, failure=failure, started_at=1.0, duration_s=2.0)
+    return summarize_startup(case, Settings(), births, around, Course(1.0, 2.0, failure))
 
 
 def test_figures_are_of_one_container() -> None:

@@ -6,11 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pytest_icbench.display import theme
+from pytest_icbench.display.axes import grouped, in_order, path_of, short
+from pytest_icbench.display.chart import CASE, SERIES, Column, Figure, tooltips, y_axis
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import grouped, path_of, short
-from pytest_icbench.report.figure import theme
-from pytest_icbench.report.figure.figure import CASE, SERIES, Column, Figure, tooltips, y_axis
-from pytest_icbench.report.figure.figures import in_order
 from pytest_icbench.stats.quantiles import median
 
 #: The greatest number of points of a line; neighbours share one, their median.
@@ -22,7 +21,7 @@ _TRIPS = (CASE, SERIES, Column("trip", "first round trip, ms"), Column("share", 
 _MEMORY = (CASE, SERIES, _NUMBER, Column("each", "memory of all, MB"), Column("cpu", "CPU time of all, %"))
 
 
-def birth_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
+def startup_charts(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
     """Returns the charts of times, of memory, and of clients' first round trips; none without such results.
 
     A case in which a container did not come up has its points all the same: those before it were measured.

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The figures of containers that were created, as texts. Pure."""
+"""The figures of start-up as texts and as columns of reports. Pure."""
 
 from __future__ import annotations
 
-from pytest_icbench.model.load import Startup
+from functools import partial
+
+from pytest_icbench.display.axes import number, short
+from pytest_icbench.display.table import Column, In
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.axes import number, short
 from pytest_icbench.stats.quantiles import median
 
 
@@ -15,8 +17,7 @@ def _ms(time_ns: float | None) -> str:
 
 def just_in_time(result: Result) -> bool:
     """Whether clients call for the containers of a result."""
-    load = result.point.load
-    crowd = load.crowd if isinstance(load, Startup) else None
+    crowd = result.point.load.crowd
     return crowd is not None and crowd.every_ms is not None
 
 
@@ -82,3 +83,37 @@ def cpu(result: Result) -> str:
     """Returns the CPU time of an idle container in percent of a CPU."""
     share = number(result, result.startup.birth_cpu_share)
     return "" if share is None else f"{share * 100:.3f}"
+
+
+def value(result: Result) -> str:
+    """Returns the main value with its unit."""
+    return f"{each(result)} ms to create a container"
+
+
+#: The titles of the tables, which say what their columns mean, by the kind of table.
+TITLES = {
+    "birth": "birth: time to create a container in ms, median; growth: last tenth over first",
+    "just in time": "birth, just in time: ms to create a container, median; first, p90: first round trips of clients",
+}
+
+
+def table_of(result: Result) -> str:
+    """Returns the key of a result's table in ``TITLES``."""
+    return "just in time" if just_in_time(result) else "birth"
+
+
+COLUMNS = (
+    Column("each", "ms", each, In.LINE, phrase="{text} ms each"),
+    Column("growth", "", growth, In.LINE, phrase="the last tenth {text} times the first"),
+    Column("each", "", each, In.STARTUP, always=In.STARTUP),
+    *(
+        Column(name, "", partial(phase, place=place), In.STARTUP)
+        for place, name in enumerate(("prepare", "process", "network", "answer"))
+    ),
+    Column("growth", "", growth, In.STARTUP),
+    Column("first", "", partial(first_trip, share=0.5), In.STARTUP),
+    Column("p90", "", partial(first_trip, share=0.9), In.STARTUP),
+    Column("remove", "", removal, In.STARTUP),
+    Column("idle", "MB", memory, In.STARTUP | In.PAGE, phrase="{text} MB each"),
+    Column("CPU", "", cpu, In.PAGE, phrase="idle {text} % of a CPU each"),
+)

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from pytest_icbench.measure.launch.validity import RULES
 from pytest_icbench.measure.summary.summarize import Surroundings
 from pytest_icbench.model.birth import Births
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.codec import DamagedData
 from pytest_icbench.model.figures import Startup
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
@@ -29,22 +31,30 @@ def growth(times: Sequence[int]) -> float | None:
     return None if len(times) < FEWEST_FOR_GROWTH else median(times[-tenth:]) / median(times[:tenth])
 
 
-def summarize_births(
+@dataclass(frozen=True, slots=True)
+class Course:
+    """When containers were created.
+
+    Attributes:
+        started_at: seconds since the epoch.
+        duration_s: how long the case took.
+        failure: why the next one did not come up; None if all did.
+    """
+
+    started_at: float
+    duration_s: float
+    failure: str | None = None
+
+
+def summarize_startup(
     case: Case,
     settings: Settings,
     births: Births,
     around: Surroundings,
-    *,
-    failure: str | None,
-    started_at: float,
-    duration_s: float,
+    course: Course,
 ) -> Measurement:
-    """Returns the measurement of the containers; INVALID if one did not come up, with those before it.
-
-    Args:
-        failure: why the next one did not come up; None if all did.
-        started_at: seconds since the epoch.
-    """
+    """Returns the measurement of the containers; INVALID if one did not come up, with those before it."""
+    failure = course.failure
     times, last = births.total_ns, births.idle[-1] if births.idle else None
     half_ns = births.first_trip_quantile_ns(0.5)
     evidence = None
@@ -73,8 +83,8 @@ def summarize_births(
         ),
         launches=1,
         rules=RULES,
-        started_at=started_at,
-        duration_s=duration_s,
+        started_at=course.started_at,
+        duration_s=course.duration_s,
         axes=case.to_dict(),
         settings=settings.to_dict(),
         identity=dict(around.identity),
@@ -82,3 +92,18 @@ def summarize_births(
         conditions=dict(around.conditions),
         software=around.software,
     )
+
+
+def recompute_startup(whole: Measurement, case: Case, settings: Settings, around: Surroundings) -> Measurement:
+    """Returns a recorded measurement computed from the time of each container. Raises DamagedData without them."""
+    births = whole.startup.births
+    if births is None:
+        raise DamagedData(f"{whole.case}: the result has no containers")
+    measurement = summarize_startup(
+        case,
+        settings,
+        births,
+        around,
+        Course(whole.started_at, whole.duration_s, "" if whole.verdict == Verdict.INVALID else None),
+    )
+    return measurement if measurement.evidence is None else replace(measurement, evidence=whole.evidence)

@@ -5,7 +5,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pytest_icbench.measure.summary.births import summarize_births
+from pytest_icbench.display.axes import path_of
+from pytest_icbench.display.table import In
+from pytest_icbench.display.theme import series_scales
+from pytest_icbench.kinds.startup.chart import MOST_POINTS, startup_charts
+from pytest_icbench.kinds.startup.summary import Course, summarize_startup
 from pytest_icbench.measure.summary.summarize import Surroundings
 from pytest_icbench.model.birth import Births, Idle, Retirement
 from pytest_icbench.model.case import Case
@@ -15,12 +19,9 @@ from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.report import openmetrics
 from pytest_icbench.report.answer import answer
-from pytest_icbench.report.axes import path_of
-from pytest_icbench.report.columns import In, columns
+from pytest_icbench.report.columns import columns
 from pytest_icbench.report.figure import published
-from pytest_icbench.report.figure.births import MOST_POINTS, birth_figures
 from pytest_icbench.report.figure.figures import all_series
-from pytest_icbench.report.figure.theme import series_scales
 from pytest_icbench.report.headline import question
 from pytest_icbench.report.overview import rankings
 from pytest_icbench.report.terminal import WIDTH, table
@@ -41,9 +42,7 @@ def result(kind: str, count: int, each_ms: float, failure: str | None = None) ->
     )
     case = Case("veth", Startup(f"{kind}:{count}"), dimension="birth")
     around = Surroundings(placement="cooperative", endpoints=())
-    return Result.of(
-        summarize_births(case, Settings(), births, around, failure=failure, started_at=0.0, duration_s=1.0)
-    )
+    return Result.of(summarize_startup(case, Settings(), births, around, Course(0.0, 1.0, failure)))
 
 
 def test_the_table_has_phases_growth_and_memory_in_its_width() -> None:
@@ -65,7 +64,7 @@ def test_the_line_of_a_case_says_how_long_each_takes() -> None:
 
 def test_a_chart_has_a_line_for_each_kind_with_few_points() -> None:
     results = [result("netns", 1000, 8.0), result("lxc", 300, 20.0)]
-    times, memory = birth_figures(results, all_series(results))
+    times, memory = startup_charts(results, all_series(results))
     assert {row[1] for row in times.rows} == {"netns", "lxc"} == set(map(path_of, results))
     netns = [row for row in times.rows if row[1] == "netns"]
     assert (len(netns), netns[0][2], netns[-1][2]) == (MOST_POINTS, 10, 1000)
@@ -77,7 +76,7 @@ def test_a_chart_has_a_line_for_each_kind_with_few_points() -> None:
 def test_the_chart_keeps_what_was_there_before_a_failure() -> None:
     failed = result("netns", 73, 8.0, failure="no further process is allowed")
     assert failed.verdict == Verdict.INVALID
-    times, _ = birth_figures([failed], all_series([failed]))
+    times, _ = startup_charts([failed], all_series([failed]))
     assert times.rows[-1][2] == 73
     assert "unborn" in "\n".join(table([failed]))
 
@@ -102,7 +101,7 @@ def test_first_round_trips_are_drawn_as_a_distribution() -> None:
     births = replace(plain.startup.births, first_trip_ns=(*(number * 1_000_000 for number in range(1, 100)), 0))
     arriving = replace(plain, axes={**plain.axes, "birth": "netns:100:25ms"}).with_figures(births=births)
     assert path_of(arriving) == "netns every 25 ms"
-    *_, trips = birth_figures([arriving], all_series([arriving]))
+    *_, trips = startup_charts([arriving], all_series([arriving]))
     assert trips.rows[49][2:] == (50.0, 50.0)
     assert trips.rows[-1][2:] == (99.0, 99.0), "one had no answer"
     assert trips.text == "netns every 25 ms: half within 50 ms."

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import isfinite, log2
 from typing import Any
 
-from pytest_icbench.report.figure import theme
+from pytest_icbench.display import theme
 
 #: Ratio of the greatest to the least value above which an axis is logarithmic.
 LOG_RATIO = 50.0

@@ -13,9 +13,9 @@ import pytest
 
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.net.echo import answered
+from pytest_icbench.kinds.startup import on_demand
+from pytest_icbench.kinds.startup.on_demand import Clients, Gate, packet, serve
 from pytest_icbench.model.birth import Retirement
-from pytest_icbench.testbed import arrivals
-from pytest_icbench.testbed.arrivals import Clients, Gate, packet, serve
 
 
 def clients(count: int = 3) -> Clients:
@@ -83,7 +83,7 @@ def test_a_container_goes_when_its_client_is_silent_and_another_frame_of_it_crea
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     some, clock, done = clients(2), [0], []
-    monkeypatch.setattr(arrivals, "time", SimpleNamespace(time_ns=lambda: clock[0]))
+    monkeypatch.setattr(on_demand, "time", SimpleNamespace(time_ns=lambda: clock[0]))
     frames = [packet(source, target, number) for number, (source, target) in enumerate(some.addresses, start=1)]
 
     def later(second: float, answered_now: int = 0) -> Callable[[], object]:

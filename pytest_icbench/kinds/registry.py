@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What reports show of each kind of measurement. A new kind is a folder, and a row here and in ``runs``. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pytest_icbench.display.chart import Figure
+from pytest_icbench.display.table import Column, In
+from pytest_icbench.kinds.application import columns as application
+from pytest_icbench.kinds.latency import columns as latency
+from pytest_icbench.kinds.startup import columns as startup
+from pytest_icbench.kinds.startup.chart import startup_charts
+from pytest_icbench.model.figures import Application, Figures, Latency, Startup
+from pytest_icbench.model.result import Result
+
+
+def _nothing(_result: Result) -> str:
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Charts:
+    """The charts of a kind.
+
+    Attributes:
+        section, heading: their anchor and their heading on a page.
+        draw: returns the charts of all results of a page, and all its series.
+    """
+
+    section: str
+    heading: str
+    draw: Callable[[Sequence[Result], Sequence[str]], list[Figure]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kind:
+    """What reports show of a kind of measurement.
+
+    Attributes:
+        figures: the type of its figures.
+        columns: its own columns.
+        value: returns the main value of a result with its unit.
+        shown: the columns of its tables in the terminal.
+        titles: the titles of its tables; ``{kind}`` is the table's name, ``{metric}`` the metric.
+        table: returns the name of a result's table.
+        sentence: returns what a result says; empty if nothing.
+        question: the question of a report in which nothing else was measured; ``{paths}`` are the paths. None: reports
+            ask by what they compare.
+        charts: None where reports draw its charts.
+    """
+
+    figures: type[Figures]
+    columns: Sequence[Column]
+    value: Callable[[Result], str]
+    shown: In
+    titles: Mapping[str, str]
+    table: Callable[[Result], str] = lambda result: result.dimension
+    sentence: Callable[[Result], str] = _nothing
+    question: str | None = None
+    charts: Charts | None = None
+
+
+KINDS = (
+    Kind(
+        figures=Latency,
+        columns=latency.COLUMNS,
+        value=latency.value,
+        shown=In.LATENCY,
+        titles={"latency": "{kind}"},
+    ),
+    Kind(
+        figures=Application,
+        columns=application.COLUMNS,
+        value=application.value,
+        shown=In.APPLICATION,
+        titles={"application": "{kind} ({metric})"},
+    ),
+    Kind(
+        figures=Startup,
+        columns=startup.COLUMNS,
+        value=startup.value,
+        shown=In.STARTUP,
+        titles=startup.TITLES,
+        table=startup.table_of,
+        sentence=startup.sentence,
+        question="How fast does one container more appear? {paths}",
+        charts=Charts("births", "Creation of containers", startup_charts),
+    ),
+)
+
+
+def kind_of(result: Result) -> Kind | None:
+    """Returns the kind of a result; None for one that reports show by themselves."""
+    return next((kind for kind in KINDS if kind.figures is type(result.figures)), None)
