@@ -79,13 +79,13 @@ class Thresholds:
 
 
 def load(path: Path) -> Thresholds:
-    """Reads a file. Raises UsageError with one sentence that names file, table and key."""
+    """Reads a file. Raises UsageError that names file, table and key."""
     file = toml.read(path)
     return Thresholds(tuple(_table(*table, str(path)) for table in file.data.items()), file)
 
 
 def parse(text: str, where: str) -> Thresholds:
-    """Parses TOML. Raises UsageError with one sentence that begins with ``where``."""
+    """Parses TOML. Raises UsageError that begins with ``where``."""
     return Thresholds(tuple(_table(*table, where) for table in toml.parse(text, where).items()))
 
 

@@ -55,7 +55,7 @@ def test_another_placement() -> None:
 
 def test_a_control_that_is_missing() -> None:
     (told,) = sentences(with_sessions(alone()))
-    assert "1 case without the reference link beside" in told
+    assert "1 case without a reference link" in told
 
 
 def test_a_clock_that_went_back() -> None:
