@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 from pytest_icbench.stats import change_points
-from pytest_icbench.stats.change_points import CORRELATIONS, FALSE_ALARMS, TELLING, levels, step_log_likelihood
+from pytest_icbench.stats.change_points import CORRELATIONS, CRITICAL_VALUE, FALSE_ALARMS, levels, step_log_likelihood
 from tests.unit.stats.wandering import wandering
 
 
@@ -123,7 +123,7 @@ def test_a_step_is_likelier_the_greater_it_is(correlation: float) -> None:
     values = wandering(Random(3), 40, correlation, 0.01)
     found = [step_log_likelihood(moved(values, 20, step), 20) for step in (0.01, 0.03, 0.1)]
     assert found == sorted(found)
-    assert found[0] < TELLING < found[1]
+    assert found[0] < CRITICAL_VALUE < found[1]
 
 
 def moved(values: Sequence[float], place: int, step: float) -> list[float]:
