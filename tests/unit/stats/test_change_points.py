@@ -29,7 +29,7 @@ def test_values_without_a_ratio_keep_their_levels() -> None:
 
 
 @pytest.mark.parametrize("after", [4, 10])
-def test_a_step_is_told_from_a_few_points(after: int) -> None:
+def test_a_step_is_found_with_few_points(after: int) -> None:
     random, told, series = Random(2), 0, 20
     for _ in range(series):
         values = [(100 if place < 30 else 95) * random.gauss(1, 0.01) for place in range(30 + after)]
@@ -46,18 +46,18 @@ def changed(correlation: float, deviation: float, count: int, series: int = 40) 
     ("correlation", "deviation"), [(0.0, 0.05), (0.3, 0.05), (0.6, 0.05), (0.9, 0.02), (0.9, 0.05)]
 )
 @pytest.mark.parametrize("count", [25, 50])
-def test_what_lasts_for_some_runs_is_no_change(correlation: float, deviation: float, count: int) -> None:
+def test_a_dependent_series_has_no_change(correlation: float, deviation: float, count: int) -> None:
     assert changed(correlation, deviation, count) <= FALSE_ALARMS * 40
 
 
-def test_independence_alone_takes_what_lasts_for_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_dependence_in_the_model_a_disturbance_is_a_change(monkeypatch: pytest.MonkeyPatch) -> None:
     """The test above can fail: so it would, if runs were taken for independent."""
     monkeypatch.setattr(change_points, "CORRELATIONS", (0.0,))
     assert changed(0.9, 0.05, 50) > 20
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.6])
-def test_a_step_is_found_beside_what_lasts(correlation: float) -> None:
+def test_a_step_is_found_in_a_dependent_series(correlation: float) -> None:
     random, told, series = Random(4), 0, 20
     for _ in range(series):
         values = [
@@ -67,7 +67,7 @@ def test_a_step_is_found_beside_what_lasts(correlation: float) -> None:
     assert told >= 18
 
 
-def test_a_level_that_soon_ends_is_told() -> None:
+def test_a_short_level_is_found() -> None:
     random, told, series = Random(5), 0, 20
     for _ in range(series):
         values = [(95 if 60 <= place < 70 else 100) * random.gauss(1, 0.01) for place in range(140)]
