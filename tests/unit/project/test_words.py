@@ -55,7 +55,7 @@ EXCLUDED: Mapping[str, str] = {
 }
 #: Habits of prose that have a plain sense, too, and how often they may stand in each place: fewer are welcome.
 HABITS: Mapping[str, tuple[int, int, int]] = {
-    "told": (16, 11, 5),
+    "told": (17, 11, 5),
     "tells": (57, 10, 3),
     "beside": (167, 8, 32),
     "behind": (89, 53, 14),
