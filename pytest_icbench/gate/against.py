@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 from pytest_icbench.gate.entry import Baseline, Entry, entry_of
 from pytest_icbench.gate.foresight import levels_of, more_sessions
-from pytest_icbench.gate.limits import further, too_few_samples
-from pytest_icbench.gate.margins import Allowed, Margins
+from pytest_icbench.gate.limits import estimate_effort, too_few_samples
+from pytest_icbench.gate.margins import FigureAllowance, Margins
 from pytest_icbench.model import circumstances
 from pytest_icbench.model.case import CANDIDATE_KEY
 from pytest_icbench.model.finding import Finding
@@ -63,7 +63,7 @@ class BaselineComparison:
     warnings: tuple[str, ...] = ()
 
 
-class Nearest(NamedTuple):
+class NearestEntry(NamedTuple):
     """A baseline's entry of the same case, with its differences from the new one.
 
     Attributes:
@@ -98,7 +98,7 @@ class Comparer:
         now = entry_of(measurement)
         return None if now is None else self.compare_entry(now, margins, measurement, retest=retest)
 
-    def nearest(self, now: Entry) -> Nearest | None:
+    def nearest(self, now: Entry) -> NearestEntry | None:
         """Returns the most comparable entry of the same case, the newest of several; None if there is no such case."""
         return max(
             (self._find_differences(now, entry) for entry in self.baseline.about(now.about)),
@@ -106,9 +106,9 @@ class Comparer:
             default=None,
         )
 
-    def _find_differences(self, now: Entry, entry: Entry) -> Nearest:
+    def _find_differences(self, now: Entry, entry: Entry) -> NearestEntry:
         differences = circumstances.all_differences(now, entry)
-        return Nearest(
+        return NearestEntry(
             entry, differences, [each for each in differences if circumstances.matches(each.fact, self.patterns)]
         )
 
@@ -133,7 +133,7 @@ class Comparer:
         warnings = tuple(str(difference) for difference in differences if difference.fact.startswith("conditions."))
         compared = margins.of(now.dimension)
 
-        def find(allowed: Allowed) -> Finding:
+        def find(allowed: FigureAllowance) -> Finding:
             finding = self._unjudged_finding(now, before, allowed)
             if finding.value is None or finding.baseline_value is None:
                 return _explain_missing_value(finding, self.baseline, measurement)
@@ -144,7 +144,7 @@ class Comparer:
         deciding = _select_deciding(now, before, findings, lambda: find(margins.of_cycles()))
         return BaselineComparison(name, tuple(deciding), findings[0], treatment=changed, warnings=warnings)
 
-    def _unjudged_finding(self, now: Entry, before: Entry, allowed: Allowed) -> Finding:
+    def _unjudged_finding(self, now: Entry, before: Entry, allowed: FigureAllowance) -> Finding:
         """Returns a finding with the values and no decision yet. A value that is not positive counts as missing."""
         new, old = now.figures.get(allowed.name), before.figures.get(allowed.name)
         return Finding(
@@ -183,7 +183,7 @@ def _check_launches(judged: Finding, now: Entry, before: Entry, measurement: Mea
         return judged
     plain = replace(judged, verdict=Verdict.INCONCLUSIVE, reason="few", note=None, more=None, retest=False)
     if measurement is not None:
-        return too_few_samples(plain, measurement) or further(plain, measurement)
+        return too_few_samples(plain, measurement) or estimate_effort(plain, measurement)
     more = max(FEWEST_LAUNCHES - now.launches, 0) or None
     return replace(plain, unit="launch", units=now.launches, more=more)
 
@@ -208,7 +208,7 @@ def _select_deciding(
 
 
 def _judge_by_sessions(
-    finding: Finding, now: Entry, before: Entry, allowed: Allowed, cases: int, *, retest: bool
+    finding: Finding, now: Entry, before: Entry, allowed: FigureAllowance, cases: int, *, retest: bool
 ) -> Finding:
     """Returns the finding with its verdict by method 2. Both entries have a positive value of the figure.
 

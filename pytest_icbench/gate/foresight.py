@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from pytest_icbench.gate.entry import MOST_SESSIONS, Baseline, Entry
-from pytest_icbench.gate.margins import Allowed, Margins
+from pytest_icbench.gate.margins import FigureAllowance, Margins
 from pytest_icbench.model import circumstances
 from pytest_icbench.stats.decision import FEWEST_SESSIONS, WEAK_LOSS, Allowance, is_weak, session_finds
 from pytest_icbench.stats.sessions import Spread, spread_of
@@ -58,7 +58,7 @@ def power_of(sides: Sequence[Levels], allowance: Allowance, cases: int) -> Power
     return _power(_spreads(sides), allowance, cases)
 
 
-def power_before(before: Entry, allowed: Allowed, cases: int) -> Power:
+def power_before(before: Entry, allowed: FigureAllowance, cases: int) -> Power:
     """Returns the power of a comparison with a baseline's entry, in the state of its newest session."""
     return power_of(levels_of(allowed.name, before, before.distance_ns), allowed.allowance, cases)
 

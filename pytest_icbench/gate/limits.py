@@ -117,14 +117,14 @@ def find(measurement: Measurement, limit: Limit) -> Finding:
     )
     if low is None or high is None:
         # An estimate without an interval can neither meet nor miss a limit.
-        return too_few_samples(plain, measurement) or further(plain, measurement)
+        return too_few_samples(plain, measurement) or estimate_effort(plain, measurement)
     if limit.name in LOSSES and measurement.generator_bound and measurement.metric == "fixed":
         return replace(plain, reason="bound", note=_NOT_OFFERED)
     if (verdict := _verdict(limit, low, high)) is not None:
         return replace(plain, verdict=verdict)
     if exact and measurement.search is None:
         return replace(plain, reason="bound", note="the longest trains that were sent lost nothing")
-    return further(plain, measurement, Estimate(estimate.value, low, high), limit.value)
+    return estimate_effort(plain, measurement, Estimate(estimate.value, low, high), limit.value)
 
 
 def _is_lower_bound(measurement: Measurement, name: str) -> bool:
@@ -144,7 +144,9 @@ def _verdict(limit: Limit, low: float, high: float) -> Verdict | None:
     return Verdict.PASS if met else Verdict.REGRESSED if missed else None
 
 
-def further(plain: Finding, measurement: Measurement, estimate: Estimate | None = None, limit: float = 0.0) -> Finding:
+def estimate_effort(
+    plain: Finding, measurement: Measurement, estimate: Estimate | None = None, limit: float = 0.0
+) -> Finding:
     """Returns an INCONCLUSIVE finding with its reason, and the launches and time that a decision would take.
 
     Args:

@@ -43,7 +43,7 @@ KEYS = (ALLOWANCE, *(f"{ALLOWANCE}_{name}" for name in COMPARED))
 
 
 @dataclass(frozen=True, slots=True)
-class Allowed:
+class FigureAllowance:
     """The allowance of one figure.
 
     Attributes:
@@ -66,34 +66,26 @@ class Margins:
 
     values: Mapping[str, tuple[float, str]] = field(default_factory=dict)
 
-    def of(self, dimension: str) -> list[Allowed]:
+    def of(self, dimension: str) -> list[FigureAllowance]:
         """Returns the allowances of the compared figures, the main figure first."""
         main = MAIN[dimension]
         owned = [name for name, (owner, _) in COMPARED.items() if owner == dimension]
         return [self._allowed(name) for name in owned if name == main or f"{ALLOWANCE}_{name}" in self.values]
 
-    def of_cycles(self) -> Allowed:
+    def of_cycles(self) -> FigureAllowance:
         """Returns the allowance of the cycles a frame: its own, else the equivalent of the rate's."""
         if f"{ALLOWANCE}_{CYCLES}" in self.values:
             return self._allowed(CYCLES)
         rate = self.of("throughput")[0]
-        return Allowed(CYCLES, rate.allowance.of_cost, rate.source)
+        return FigureAllowance(CYCLES, rate.allowance.of_cost, rate.source)
 
-    def _allowed(self, name: str) -> Allowed:
+    def _allowed(self, name: str) -> FigureAllowance:
         default = self.values.get(ALLOWANCE, (DEFAULT_ALLOWANCE, "the default allowance"))
         share, source = self.values.get(f"{ALLOWANCE}_{name}", default)
-        return Allowed(name, Allowance(COMPARED[name][1], share), source)
+        return FigureAllowance(name, Allowance(COMPARED[name][1], share), source)
 
 
-def former(key: str) -> str:
-    """Returns the end of a message about a key that earlier versions had; empty for any other."""
-    for base in ("max_drop", "max_rise"):
-        if key == base or key.removeprefix(f"{base}_") in COMPARED:
-            return f": the loss that is allowed is {key.replace(base, ALLOWANCE)}, one share for both directions"
-    return ""
-
-
-def refusal(key: str, value: float) -> str | None:
+def explain_refusal(key: str, value: float) -> str | None:
     """Returns why a value is refused; None if it is accepted.
 
     A time can grow by more than 100 %, a rate cannot fall by more.

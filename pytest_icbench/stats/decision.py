@@ -27,7 +27,7 @@ from typing import Literal
 
 from pytest_icbench.stats.paired import factor, fewest_pairs
 from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate, quantile
-from pytest_icbench.stats.sessions import Spread, arm, change_of_level, spread_of
+from pytest_icbench.stats.sessions import Spread, change_half_width, change_of_level, spread_of
 
 #: Greatest probability that a session without a change has any REGRESSED; the same for IMPROVED. With one session a
 #: night it is one false alarm in three months.
@@ -206,7 +206,7 @@ def decide_session(now: float, levels: Sequence[Sequence[float]], allowance: All
 def session_reach(spread: Spread, sessions: int, cases: int) -> float:
     """Returns the half-width of the prediction interval, on the scale of logarithms."""
     known = Spread(spread.deviation, min(spread.freedom, MOST_FREEDOM))
-    return arm(known, sessions, confidence(cases))
+    return change_half_width(known, sessions, confidence(cases))
 
 
 def session_finds(spread: Spread, sessions: int, allowance: Allowance, cases: int, power: float = POWER) -> float:

@@ -40,7 +40,7 @@ def spread_of(levels: Sequence[Sequence[float]]) -> Spread | None:
     return Spread(math.sqrt(squares / freedom), freedom) if freedom else None
 
 
-def arm(spread: Spread, sessions: int, confidence: float) -> float:
+def change_half_width(spread: Spread, sessions: int, confidence: float) -> float:
     """Returns the half-width of the interval of a change, on the scale of logarithms.
 
     Args:
@@ -66,7 +66,7 @@ def change_of_level(now: float, levels: Sequence[Sequence[float]], confidence: f
     change, spread = math.log(now) - fmean(math.log(value) for value in levels[-1]), spread_of(levels)
     if spread is None:
         return Estimate(math.exp(change))
-    reach = arm(spread, len(levels[-1]), confidence)
+    reach = change_half_width(spread, len(levels[-1]), confidence)
     low, high = (math.exp(min(max(end, -MOST), MOST)) for end in (change - reach, change + reach))
     return Estimate(math.exp(change), low, high, confidence)
 

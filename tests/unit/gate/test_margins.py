@@ -64,8 +64,6 @@ def test_without_a_file_the_default_allowance_holds() -> None:
         ("allowance = inf", "inf is no finite number"),
         ('allowance = "5%"', "'5%' is no finite number"),
         ("allowence = 0.1", "there is no such limit; did you mean allowance?"),
-        ("max_drop = 0.1", "there is no such limit: the loss that is allowed is allowance, one share"),
-        ("max_rise_rtt_p99_ns = 0.1", "there is no such limit: the loss that is allowed is allowance_rtt_p99_ns"),
         ("min_allowance = 0.1", "there is no such limit"),
     ],
 )
