@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The errors of the package, and the outcome of a test that raises them.
 
-Every message is one sentence that names the cause and the remedy. Details (a log's tail) follow on further lines.
+Each message is one sentence that names the cause and the remedy. Details (a log's tail) follow on further lines.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pytest_icbench.wording import printable
 class IcbenchError(Exception):
     """The base of all errors that are raised on purpose.
 
-    Messages quote files and options, so their control characters are replaced here, but for the ends of lines.
+    Messages quote files and options, so control characters except line ends are replaced.
     """
 
     def __init__(self, message: str = "") -> None:
@@ -20,7 +20,7 @@ class IcbenchError(Exception):
 
 
 class UsageError(IcbenchError):
-    """An option, marker or file of the user is wrong: no test runs (pytest exits with 4). The message is one line."""
+    """A user's option, marker or file is wrong: no test runs (pytest exits with 4). The message is one line."""
 
     def __init__(self, message: str = "") -> None:
         super().__init__(printable(str(message)))
@@ -39,11 +39,11 @@ class NoRoom(ProvisionError):
 
 
 class NotStarted(ProvisionError):
-    """A program is missing, or is none that this host can execute."""
+    """A program is missing, or this host cannot execute it."""
 
 
 class DriverFault(ProvisionError):
-    """A driver raised what is no error of this package, or returned what its protocol does not allow."""
+    """A driver raised an exception of another kind, or returned what its protocol does not allow."""
 
 
 class ConnectionLost(ProvisionError):
@@ -54,7 +54,7 @@ class WorkloadError(IcbenchError):
     """A workload process failed, died or hung: the case fails, and the next one runs.
 
     Args:
-        crashed: whether a signal, an error of its port or no message ended it, so that another try may succeed.
+        crashed: whether it ended by a signal, an error of its port or without a message, so that a retry may succeed.
     """
 
     def __init__(self, message: str, *, crashed: bool = False) -> None:
@@ -63,7 +63,7 @@ class WorkloadError(IcbenchError):
 
 
 class Invalid(IcbenchError):
-    """A measurement is no number: its verdict is INVALID.
+    """A measurement has no valid value: its verdict is INVALID.
 
     Args:
         reason: one of ``no-forwarding corrupted flooded stalled accounts clock died function neighbour
@@ -78,7 +78,7 @@ class Invalid(IcbenchError):
 
 
 class Regression(AssertionError):
-    """The verdict fails the test: a limit was missed, or the policy fails other verdicts too.
+    """The verdict fails the test: a limit was missed, or the policy fails another verdict.
 
     Args:
         message: its first line has at most 100 characters and states the verdict.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Numbers and sentences as messages, tables and summaries show them. Pure."""
+"""Formats numbers, times and sentences for messages, tables and summaries. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from math import floor, log10
 
 #: Greatest length of a message's first line: pytest cuts longer ones in its summary.
 FIRST_LINE = 100
-#: What a number may end in.
+#: Suffixes of numbers.
 THOUSANDS = {"": 1, "k": 1_000, "M": 1_000_000}
 
 
@@ -25,7 +25,7 @@ def show(value: float | None) -> str:
 
 
 def shortened(number: int) -> str:
-    """Returns a whole number, exactly, with k or M if it is a multiple: ``64k``, ``1M``, ``1500k``, ``1234``."""
+    """Formats a whole number exactly, with k or M if it is a multiple: ``64k``, ``1M``, ``1500k``, ``1234``."""
     suffix = next((suffix for suffix in ("M", "k") if number and number % THOUSANDS[suffix] == 0), "")
     return f"{number // THOUSANDS[suffix]}{suffix}"
 
@@ -38,7 +38,7 @@ def quantity(name: str, value: float | None) -> str:
 
 
 def plain_name(name: str) -> str:
-    """Returns the name of a field as messages show it, whose times are not in nanoseconds."""
+    """Returns the name of a field without ``_ns``: messages show times in other units."""
     return name.removesuffix("_ns")
 
 
@@ -63,9 +63,9 @@ def wrapped(line: str, width: int = FIRST_LINE) -> list[str]:
 
 
 def percent(share: float) -> str:
-    """Formats a share without its sign: ``3.1 %``, ``92,400 %``; what is less than all is never shown as 100 %.
+    """Formats a share without its sign: ``3.1 %``, ``92,400 %``. A share below 1 is never shown as 100 %.
 
-    Three digits count, and no value has an exponent: ``0.00001 %``.
+    It has three significant digits and no exponent: ``0.00001 %``.
     """
     value = float(f"{abs(share) * 100:.3g}")
     text = f"{value:,g}"
@@ -75,13 +75,13 @@ def percent(share: float) -> str:
 
 
 def signed_percent(ratio: float) -> str:
-    """Formats a ratio as a change in percent: ``-12.0``; a fall to a little is never shown as -100.0."""
+    """Formats a ratio as a change in percent: ``-12.0``. A ratio above 0 is never shown as -100.0."""
     text = f"{(ratio - 1) * 100:+.1f}"
     return f"-{_almost_all(1 - ratio)}" if text == "-100.0" and 0 < ratio < 1 else text
 
 
 def _almost_all(share: float) -> str:
-    """Returns the percent of a share below 1 with as many digits as tell it from 100: ``99.97``."""
+    """Returns the percent of a share below 1 with enough digits to differ from 100: ``99.97``."""
     rest = (1 - share) * 100
     return f"{100 - rest:.{max(-floor(round(log10(rest), 6)), 1)}f}"
 
@@ -103,7 +103,7 @@ def clock(seconds: float) -> str:
 
 
 def counted(number: int, thing: str) -> str:
-    """Returns a number of things: ``1 case``, ``5,000 cases``, ``2 launches``."""
+    """Formats a number of things: ``1 case``, ``5,000 cases``, ``2 launches``."""
     end = "" if number == 1 else "es" if thing.endswith("ch") else "s"
     return f"{number:,} {thing}{end}"
 
@@ -116,7 +116,7 @@ def alternatives(words: Sequence[str]) -> str:
 def suggestion(name: str, known: Sequence[str], otherwise: str | None = None) -> str:
     """Returns the end of a message about an unknown name.
 
-    It suggests the nearest known name. Without a near one it is ``otherwise``, or the list of known names.
+    It suggests the nearest known name, or else has ``otherwise``, or the list of known names.
     """
     close = get_close_matches(name, known, n=1)
     if close:

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The comparison of a measurement with what was before: the findings on its figures. Pure.
+"""Compares a measurement with its base or its baseline, and returns a finding for each figure. Pure.
 
-With a version side by side (method 1) the decision is made already. With the sessions that a baseline keeps (method 2)
-each session has one value, and the interval is that of the prediction of one more (``stats.decision.decide_session``).
-The value decides together with its ratio to the reference link that was launched beside it, which tells the host from
-the software. A session outside by both is a possible regression. It is measured again on fresh rigs at the session's
-end, and is REGRESSED if it is outside by both again. What needs to be outside twice and by both is so by chance even
-more rarely than each look's level says.
+Method 1, versions side by side: the pairs have made the decision already.
+
+Method 2, the sessions of a baseline: each session counts by one value. The interval is a prediction interval for one
+more session (``stats.decision.decide_session``). The value and its ratio to the reference link are judged alike, since
+the ratio separates the software from the host. A session outside both intervals is a possible regression. A retest on
+rebuilt rigs at the session's end decides: REGRESSED if it is outside both again. Both conditions make a false alarm
+rarer than the level of each test.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from typing import Any, NamedTuple
 
 from pytest_icbench.gate.entry import Baseline, Entry, entry_of
 from pytest_icbench.gate.foresight import levels_of, more_sessions
-from pytest_icbench.gate.limits import further, too_few_samples
-from pytest_icbench.gate.margins import Allowed, Margins
+from pytest_icbench.gate.limits import estimate_effort, too_few_samples
+from pytest_icbench.gate.margins import FigureAllowance, Margins
 from pytest_icbench.model import circumstances
 from pytest_icbench.model.case import CANDIDATE_KEY
 from pytest_icbench.model.finding import Finding
@@ -45,11 +46,11 @@ class BaselineComparison:
 
     Attributes:
         name: the baseline's name.
-        findings: one for each figure that decides, the most telling one first; empty without a comparable entry.
+        findings: one for each figure that decides, the most important one first; empty without a comparable entry.
         main: the finding on the main figure, whether it decides or not; None without a comparable entry.
         missing: why the baseline has no entry to compare with; None if it has one.
-        incomparable: the facts that differ and must not; None if none does.
-        treatment: the differences in what is tested, which are what an upgrade changed.
+        incomparable: the facts that must match and differ; None if all match.
+        treatment: the differences between the versions tested.
         warnings: conditions that differ.
     """
 
@@ -62,12 +63,12 @@ class BaselineComparison:
     warnings: tuple[str, ...] = ()
 
 
-class Nearest(NamedTuple):
-    """An entry that a case may be compared with.
+class NearestEntry(NamedTuple):
+    """A baseline's entry of the same case, with its differences from the new one.
 
     Attributes:
-        differences: all that differs.
-        hindering: those of them that must not.
+        differences: all facts that differ.
+        hindering: those of them that must match.
     """
 
     entry: Entry
@@ -80,8 +81,8 @@ class Comparer:
     """Compares measurements with one baseline.
 
     Args:
-        patterns: facts that have to be the same; see ``circumstances.matches``.
-        cases: the number of cases of the session, which share its error rate.
+        patterns: facts that must match; see ``circumstances.matches``.
+        cases: number of cases of the session, which share its error rate.
     """
 
     baseline: Baseline
@@ -89,25 +90,25 @@ class Comparer:
     cases: int = 1
 
     def compare(self, measurement: Measurement, margins: Margins, *, retest: bool = False) -> BaselineComparison | None:
-        """Compares a measurement; None for one that no baseline holds: a long run, trains of frames, INVALID.
+        """Compares a measurement. Returns None if baselines hold no such ones: long runs, trains of frames, INVALID.
 
         Args:
-            retest: whether the case is measured again, since it was worse.
+            retest: whether this is the retest of a possible regression.
         """
         now = entry_of(measurement)
         return None if now is None else self.compare_entry(now, margins, measurement, retest=retest)
 
-    def nearest(self, now: Entry) -> Nearest | None:
+    def nearest(self, now: Entry) -> NearestEntry | None:
         """Returns the most comparable entry of the same case, the newest of several; None if there is no such case."""
         return max(
-            (self._beside(now, entry) for entry in self.baseline.about(now.about)),
+            (self._find_differences(now, entry) for entry in self.baseline.about(now.about)),
             key=lambda each: (-len(each.hindering), each.entry.measured),
             default=None,
         )
 
-    def _beside(self, now: Entry, entry: Entry) -> Nearest:
+    def _find_differences(self, now: Entry, entry: Entry) -> NearestEntry:
         differences = circumstances.all_differences(now, entry)
-        return Nearest(
+        return NearestEntry(
             entry, differences, [each for each in differences if circumstances.matches(each.fact, self.patterns)]
         )
 
@@ -117,7 +118,7 @@ class Comparer:
         """Compares an entry with the most comparable one of the same case.
 
         Args:
-            measurement: the one that the entry is of; without it the time that more launches take is unknown.
+            measurement: the measurement of the entry; without it the time for more launches is unknown.
             retest: as in ``compare``.
         """
         name = self.baseline.name
@@ -132,19 +133,19 @@ class Comparer:
         warnings = tuple(str(difference) for difference in differences if difference.fact.startswith("conditions."))
         compared = margins.of(now.dimension)
 
-        def find(allowed: Allowed) -> Finding:
-            finding = self._plain(now, before, allowed)
+        def find(allowed: FigureAllowance) -> Finding:
+            finding = self._unjudged_finding(now, before, allowed)
             if finding.value is None or finding.baseline_value is None:
-                return _without_value(finding, self.baseline, measurement)
-            judged = _over_sessions(finding, now, before, allowed, self.cases * len(compared), retest=retest)
-            return _of_launches(judged, now, before, measurement)
+                return _explain_missing_value(finding, self.baseline, measurement)
+            judged = _judge_by_sessions(finding, now, before, allowed, self.cases * len(compared), retest=retest)
+            return _check_launches(judged, now, before, measurement)
 
         findings = [find(allowed) for allowed in compared]
-        deciding = _deciding(now, before, findings, lambda: find(margins.of_cycles()))
+        deciding = _select_deciding(now, before, findings, lambda: find(margins.of_cycles()))
         return BaselineComparison(name, tuple(deciding), findings[0], treatment=changed, warnings=warnings)
 
-    def _plain(self, now: Entry, before: Entry, allowed: Allowed) -> Finding:
-        """Returns a finding without a verdict. What is not positive counts as no value."""
+    def _unjudged_finding(self, now: Entry, before: Entry, allowed: FigureAllowance) -> Finding:
+        """Returns a finding with the values and no decision yet. A value that is not positive counts as missing."""
         new, old = now.figures.get(allowed.name), before.figures.get(allowed.name)
         return Finding(
             allowed.name,
@@ -161,19 +162,19 @@ class Comparer:
         )
 
 
-def _without_value(finding: Finding, baseline: Baseline, measurement: Measurement | None) -> Finding:
-    """Returns the finding on a figure that one of the two does not have."""
+def _explain_missing_value(finding: Finding, baseline: Baseline, measurement: Measurement | None) -> Finding:
+    """Returns the finding on a figure that the new or the old entry lacks."""
     if finding.value is not None:
         return replace(finding, reason="few", note=f"{baseline.noun} has no value")
     lacking = too_few_samples(finding, measurement) if measurement is not None else None
     return lacking or replace(finding, reason="few", note="no value")
 
 
-def _of_launches(judged: Finding, now: Entry, before: Entry, measurement: Measurement | None) -> Finding:
-    """Returns the finding unless the new session's launches decide nothing: "at least", or too few of them."""
+def _check_launches(judged: Finding, now: Entry, before: Entry, measurement: Measurement | None) -> Finding:
+    """Returns the finding, or INCONCLUSIVE if the new session's launches cannot decide: a bound, or too few of them."""
     worse = judged.retest or judged.verdict == Verdict.REGRESSED
     if judged.name == "throughput_pps" and (now.lower_bound or before.lower_bound):
-        # What is "at least" can still fall, and be fallen short of: the path is slower, whatever limits it.
+        # A lower bound can still fall, or be missed by a later rate: then the path is slower, whatever limits it.
         bound = replace(judged, at_least=now.lower_bound, value_high=None if now.lower_bound else judged.value_high)
         if worse:
             return replace(bound, note=judged.note or (_PATH_FELL if now.lower_bound else None))
@@ -182,16 +183,18 @@ def _of_launches(judged: Finding, now: Entry, before: Entry, measurement: Measur
         return judged
     plain = replace(judged, verdict=Verdict.INCONCLUSIVE, reason="few", note=None, more=None, retest=False)
     if measurement is not None:
-        return too_few_samples(plain, measurement) or further(plain, measurement)
+        return too_few_samples(plain, measurement) or estimate_effort(plain, measurement)
     more = max(FEWEST_LAUNCHES - now.launches, 0) or None
     return replace(plain, unit="launch", units=now.launches, more=more)
 
 
-def _deciding(now: Entry, before: Entry, findings: list[Finding], find_cycles: Callable[[], Finding]) -> list[Finding]:
-    """Returns the findings on the figures that can tell, of which the first is about the main figure.
+def _select_deciding(
+    now: Entry, before: Entry, findings: list[Finding], find_cycles: Callable[[], Finding]
+) -> list[Finding]:
+    """Returns the findings on the figures that decide, the main one first.
 
-    A rate that is "at least" tells of a path that fell, but not of a switch that had time left. The switch's own cycles
-    a frame take its place, where both sides have them. They stand beside a given rate for the same reason.
+    A lower bound of a rate shows a slower path, but not a slower switch that had time left. The switch's cycles a frame
+    replace it if both entries have them. They complement a fixed rate for the same reason.
     """
     known = all(CYCLES in entry.figures for entry in (now, before))
     bound = findings[0].reason == "bound"
@@ -204,22 +207,22 @@ def _deciding(now: Entry, before: Entry, findings: list[Finding], find_cycles: C
     return [cycles, *(others[1:] if bound else others)]
 
 
-def _over_sessions(
-    finding: Finding, now: Entry, before: Entry, allowed: Allowed, cases: int, *, retest: bool
+def _judge_by_sessions(
+    finding: Finding, now: Entry, before: Entry, allowed: FigureAllowance, cases: int, *, retest: bool
 ) -> Finding:
-    """Returns the finding with the verdict on its figure, which has a positive value on both sides.
+    """Returns the finding with its verdict by method 2. Both entries have a positive value of the figure.
 
     Args:
-        cases: the number of figures of the session that share its error rate.
-        retest: whether the case is measured again, since it was worse.
+        cases: number of the session's figures, which share its error rate.
+        retest: whether this is the retest of a possible regression.
     """
     sides = levels_of(allowed.name, before, now.distance_ns)
     if not sides:
-        return _too_few(finding, now, before)
+        return _report_few_sessions(finding, now, before)
     of_now = [values.get(allowed.name) for values in (now.values.values, now.values.against)]
     known = [(value, levels) for value, levels in zip(of_now, sides, strict=False) if value is not None and value > 0]
     decisions = [decide_session(value, levels, allowed.allowance, cases) for value, levels in known]
-    # A loss has to be found on both sides, so the less sure one counts.
+    # A loss has to be found in the value and in the ratio, so the less certain one counts.
     weak = any(decision.weak for decision in decisions)
     own, *others = [decision.ratio for decision in decisions]
     value = known[0][0]
@@ -241,7 +244,7 @@ def _over_sessions(
     if "worse" in outcomes and not spread_hides:
         if set(outcomes) == {"worse"} and _same_software(now, before):
             return replace(finding, reason="host", note=_SAME)
-        return _of_worse(finding, outcomes, retest=retest)
+        return _judge_loss(finding, outcomes, retest=retest)
     if spread_hides or (weak and outcomes != ["better", "better"]):
         return replace(
             finding, reason="spread", more=more_sessions([side for _, side in known], allowed.allowance, cases)
@@ -250,13 +253,13 @@ def _over_sessions(
 
 
 def _same_software(now: Entry, before: Entry) -> bool:
-    """Whether no part of what is tested has changed since the newest session, as far as both say how it is started."""
+    """Whether nothing tested has changed since the newest session, as far as both entries say how it is started."""
     known = now.old is not None and before.old is not None and before.old.same(now.old)
     return known and now.treatment.get("switch") == before.treatment.get("switch")
 
 
-def _of_worse(finding: Finding, outcomes: Sequence[Outcome], *, retest: bool) -> Finding:
-    """Returns the finding on a figure that is worse by itself, relative to the reference link, or by both."""
+def _judge_loss(finding: Finding, outcomes: Sequence[Outcome], *, retest: bool) -> Finding:
+    """Returns the finding on a figure whose value, or whose ratio to the reference link, is worse."""
     if set(outcomes) != {"worse"}:
         return replace(finding, reason="host", note=_LINK_TOO if outcomes[0] == "worse" else _LINK_ALONE)
     if not retest:
@@ -266,8 +269,8 @@ def _of_worse(finding: Finding, outcomes: Sequence[Outcome], *, retest: bool) ->
     return replace(finding, verdict=Verdict.REGRESSED)
 
 
-def _too_few(finding: Finding, now: Entry, before: Entry) -> Finding:
-    """Returns the finding beside too few sessions, with the ratio of both values and what their launches leave open."""
+def _report_few_sessions(finding: Finding, now: Entry, before: Entry) -> Finding:
+    """Returns the finding with too few sessions: the ratio of both values, with the quotients of their ends."""
     new, old = now.figures[finding.name], before.figures[finding.name]
     ends: tuple[float | None, float | None] = (None, None)
     if new.low is not None and new.high is not None and old.low and old.high:
@@ -290,13 +293,13 @@ def _too_few(finding: Finding, now: Entry, before: Entry) -> Finding:
 def against_base(
     now: Measurement, base: Measurement | None, margins: Margins, baseline: str | None = None
 ) -> BaselineComparison | None:
-    """Returns the candidate's comparison as the gate judges it; None if it is no number.
+    """Returns the comparison of a candidate with its base; None if the candidate's measurement has no value.
 
     Args:
         now: the candidate's measurement.
         base: the base's measurement; without it the comparison lists no differences.
-        margins: those of the base, which takes the place of a baseline.
-        baseline: the name of the baseline whose version is the base, on a retest.
+        margins: the margins of the base.
+        baseline: on a retest, the baseline whose version is the base.
     """
     comparison = now.side_by_side
     if comparison is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Looks for the first of several versions that is slower. Pure."""
+"""Finds the first slower one of several versions. Pure."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 
 class Bisected(NamedTuple):
-    """The end of a search: the change lies after one version and up to another one.
+    """The result of a bisection: the change came after version ``good``, at the latest with ``bad``.
 
     Attributes:
-        good: index of the last version that is not slower; -1 is the one from which the search began.
-        bad: index of the first version that is slower.
-        undecided: indexes between both that could not be told.
+        good: index of the last version that is not slower; -1 for the one before the first.
+        bad: index of the first slower version.
+        undecided: indexes between both whose measurement decided nothing.
     """
 
     good: int
@@ -22,12 +22,11 @@ class Bisected(NamedTuple):
 
 
 def first_worse(versions: int, is_worse: Callable[[int], bool | None]) -> Bisected:
-    """Returns where a series of versions became slower, by halving.
+    """Returns where a series of versions became slower, by bisection.
 
     Args:
-        versions: their number, at least 1; the last one is known to be slower than what came before the first.
-        is_worse: whether the version at an index is slower; None where that cannot be told, and its neighbours are
-            asked instead.
+        versions: their number, at least 1. The last one is known to be slower than the one before the first.
+        is_worse: whether the version at an index is slower; None if undecided, and the next versions are tried.
     """
     good, bad = -1, versions - 1
     undecided: set[int] = set()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A case as a baseline keeps it: its newest session in full, the values of earlier ones, and the facts around. Pure."""
+"""A case in a baseline: its newest session in full, one value of each earlier session, and the facts. Pure."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.quantiles import median
 from pytest_icbench.stats.states import same_state
 
-#: The most sessions of a case that a baseline keeps; a further one pushes the oldest out.
+#: The most sessions of a case that a baseline keeps: one more replaces the oldest.
 MOST_SESSIONS = 20
-#: Conditions that a baseline keeps: settings of the machine. The others are of the moment and always differ.
+#: Conditions that a baseline keeps: settings of the machine. All others change from moment to moment.
 KEPT_CONDITIONS = ("frequency_driver", "governors", "turbo")
-#: What is multiplied by the reference link's rate, and not divided by it: a cost of each frame.
+#: A cost of each frame: it is multiplied by the reference link's rate instead of divided by it.
 COST = ("throughput", "lower")
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure, now or before, with its launches.
+    """A figure with its value in each launch.
 
     Attributes:
-        value, low, high: the figure and its interval, of a search its bounds; None where there are too few launches.
-        launches: the figure of each launch; empty where they are not known.
+        value, low, high: the figure and its interval, of a search its bounds; None with too few launches.
+        launches: the value of each launch; empty if unknown.
     """
 
     value: float
@@ -42,7 +42,7 @@ class Figure:
 
     @property
     def middle(self) -> float:
-        """The median over the launches; the value where they are not known."""
+        """The median over the launches; ``value`` if they are unknown."""
         return median(self.launches) if self.launches else self.value
 
 
@@ -53,9 +53,9 @@ class SessionValues:
     Attributes:
         values: the compared figures by name, each the median over launches where those are known.
         control: the reference link's main figure, median over launches; None without one.
-        against: the figures relative to the reference link, median over neighbouring launches; see ``relative``.
-        level: grows by one with each change that was accepted.
-        distance_ns: distance between the CPUs that pass frames; None where it is not known.
+        against: the figures relative to the reference link, median over adjacent launches; see ``relative``.
+        level: number of changes that were accepted before.
+        distance_ns: distance between the CPUs that pass frames; None if unknown.
     """
 
     values: dict[str, float] = field(default_factory=dict)
@@ -66,28 +66,28 @@ class SessionValues:
 
 
 def relative(name: str, figure: Figure, control: Figure | None) -> float | None:
-    """Returns a figure relative to the reference link, the median over launches; None where either has no launches.
+    """Returns a figure relative to the reference link, the median over launches; None if either has no launches.
 
-    A quotient of two rates or of two times; of cycles a frame their product with the reference link's rate, since a
-    slower host makes cycles more and the rate less.
+    Rates and times are divided by the link's. Cycles a frame are multiplied by the link's rate, since a slower host
+    raises the cycles and lowers the rate.
     """
     if control is None or not figure.launches or min(control.launches, default=0.0) <= 0:
         return None
     both = zip(figure.launches, control.launches, strict=False)
     cost = COMPARED[name] == COST
-    return median([value * beside if cost else value / beside for value, beside in both])
+    return median([value * link if cost else value / link for value, link in both])
 
 
 @dataclass(frozen=True, slots=True)
 class CaseFacts:
-    """The facts of an entry's case beside figures and circumstances; a baseline's file has the same fields.
+    """The plain facts of an entry. A baseline's file has the same fields.
 
     Attributes:
         measured: time of the measurement in UTC (``2026-01-31T12:00:00Z``).
         rules: version of the rules of validity; see ``Measurement``.
-        lower_bound: the rate is "at least".
-        level: grows by one with each change that was accepted.
-        distance_ns: distance between the CPUs that pass frames; None where it is not known.
+        lower_bound: the rate is a lower bound ("at least").
+        level: number of changes that were accepted before.
+        distance_ns: distance between the CPUs that pass frames; None if unknown.
     """
 
     case: str
@@ -105,13 +105,13 @@ class CaseFacts:
 
 @dataclass(frozen=True, slots=True)
 class Entry(CaseFacts):
-    """The figures and circumstances of one case on one host: its newest session, and the values of earlier ones.
+    """One case on one host: the figures and facts of its newest session, and the values of earlier ones.
 
     Attributes:
         figures: the comparable figures that the case has, by name.
-        control: the main figure of the reference link that was launched beside it; None where that tells nothing.
+        control: the main figure of the reference link that was launched in turn; None without a useful one.
         earlier: the values of earlier sessions by the time of their measurement, the oldest first.
-        old: how what was measured is started again; None for an entry that does not say so.
+        old: how the measured version is started again; None if unknown.
         identity, treatment, settings: as in a result.
         conditions: as in a result, but only ``KEPT_CONDITIONS``.
     """
@@ -148,13 +148,17 @@ class Entry(CaseFacts):
         return self.control.middle if self.control is not None and self.metric == "frmol" else None
 
     def in_state(self, distance_ns: float | None) -> tuple[SessionValues, ...]:
-        """The values of the sessions whose CPUs were as far apart, the oldest first."""
+        """Returns the values of the sessions in the state of a distance, the oldest first."""
         return tuple(session for session in self.sessions if same_state(session.distance_ns, distance_ns))
 
     def by_level(self, distance_ns: float | None, of: Callable[[SessionValues], float | None]) -> list[list[float]]:
-        """Returns a positive value of each session in a state, level by level; none if the newest level has none.
+        """Returns a value of each session in a state by level, the newest level last; none if that has no value.
 
-        The newest level is the last. What was right before a change was accepted is not what is right now.
+        An accepted change begins a new level: values before it show the spread, but no longer the mean.
+
+        Args:
+            distance_ns: the distance that stands for the state.
+            of: returns a session's value; values that are not positive are left out.
         """
         levels: dict[int, list[float]] = {}
         for session in self.in_state(distance_ns):
@@ -163,12 +167,12 @@ class Entry(CaseFacts):
         return [levels[level] for level in sorted(levels)] if self.level in levels else []
 
     def after(self, before: Entry, *, accepted: bool = False) -> Entry:
-        """Returns this entry as the newest session beside those of another entry of the same case.
+        """Returns this entry with the sessions of another entry of the same case as earlier ones.
 
-        Sessions under other circumstances are left out, and so are the oldest beyond ``MOST_SESSIONS``.
+        Sessions that are not comparable are left out. Of more than ``MOST_SESSIONS`` the newest are kept.
 
         Args:
-            accepted: whether the values begin a new level, so that only they say what is right from now on.
+            accepted: whether the values begin a new level, so that they alone are the new normal.
         """
         if circumstances.differences(self, before):
             return self
@@ -179,17 +183,17 @@ class Entry(CaseFacts):
 
     @property
     def about(self) -> tuple[str, str]:
-        """The dimension and the id: the case, whatever the host and the placement."""
+        """The dimension and the id, which are the same on all hosts and placements."""
         return self.dimension, self.case
 
     @property
     def key(self) -> str:
-        """The name within a file, so within a host. Placements are never compared, so each has its own entry."""
+        """The name within a host's file. Placements are never compared, so each has its own entry."""
         return f"{self.dimension} {self.case} {self.placement}"
 
 
 def entry_of(measurement: Measurement) -> Entry | None:
-    """Returns its entry; None for INVALID, for a long run, which has one launch, and for trains, which have no rate."""
+    """Returns the entry of a measurement; None for INVALID, long runs (one launch), and trains of frames (no rate)."""
     figures = {name: figure for name in COMPARED if (figure := _figure(measurement, name)) is not None}
     invalid = measurement.verdict == Verdict.INVALID
     if (
@@ -221,14 +225,14 @@ def entry_of(measurement: Measurement) -> Entry | None:
 
 
 def newest(sessions: Mapping[str, SessionValues], most: int) -> dict[str, SessionValues]:
-    """Returns the newest sessions in the order of their times."""
+    """Returns at most ``most`` sessions, the newest ones, in the order of their times."""
     return dict(sorted(sessions.items())[max(len(sessions) - most, 0) :])
 
 
 def _control(measurement: Measurement) -> Figure | None:
-    """Returns the main figure of the reference link; None at a given rate, which every link carries.
+    """Returns the main figure of the reference link; None at a fixed rate, which every link carries.
 
-    That of a search is the load that the reference link sustained, by which its greatest load was calibrated.
+    For a search it is the load that the link sustained during calibration.
     """
     if measurement.searched.search is not None:
         calibrated = (
@@ -254,9 +258,9 @@ def _figure(measurement: Measurement, name: str) -> Figure | None:
 
 
 def _by_launch(measurement: Measurement, name: str) -> tuple[float, ...]:
-    """The figure of every launch; empty unless all of them have it.
+    """Returns the figure of every launch; empty unless all of them have it.
 
-    A search is one launch as a whole: its trials are no repetitions, and its bounds tell nothing of another search's.
+    A search counts as one launch: its trials are no repetitions.
     """
     if measurement.searched.search is not None:
         searched = measurement.frames.throughput_pps if name == "throughput_pps" else None
@@ -283,10 +287,10 @@ def _of_launch(launch: Launch, name: str) -> float | None:
 
 @dataclass(frozen=True)
 class Baseline:
-    """The entries of one baseline on all hosts, or of a run that is compared like one.
+    """The entries of one baseline on all hosts, or of a run that is used as a baseline.
 
     Attributes:
-        is_run: whether they are of a run, which is one session and stays so.
+        is_run: whether they are of a run, which is a single session.
     """
 
     name: str
@@ -300,10 +304,12 @@ class Baseline:
 
     @property
     def noun(self) -> str:
+        """What messages call it."""
         return "the first run" if self.is_run else "the baseline"
 
     @property
     def title(self) -> str:
+        """Its name as messages show it."""
         return self.name if self.is_run else f"baseline {self.name}"
 
     def about(self, case: tuple[str, str]) -> list[Entry]:

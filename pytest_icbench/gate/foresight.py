@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What comparisons with a baseline find: told before a session, with its verdicts, and after it. Pure.
+"""Computes and reports which losses a comparison with a baseline can find: before, during and after a session. Pure.
 
-A loss has to be found on both sides: by the value, and relative to the reference link. The less sure side counts.
+A loss has to be found in the value and in its ratio to the reference link, so the less certain of both counts.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from pytest_icbench.gate.entry import MOST_SESSIONS, Baseline, Entry
-from pytest_icbench.gate.margins import Allowed, Margins
+from pytest_icbench.gate.margins import FigureAllowance, Margins
 from pytest_icbench.model import circumstances
 from pytest_icbench.stats.decision import FEWEST_SESSIONS, WEAK_LOSS, Allowance, is_weak, session_finds
 from pytest_icbench.stats.sessions import Spread, spread_of
 from pytest_icbench.wording import counted, percent, span
 
-#: From this time on, in seconds, a history has a gap in which the host may have become another.
+#: Seconds without a session after which the host may have changed.
 GAP_S = 14 * 86400.0
 
 #: A value of each session, level by level, the newest level last.
@@ -28,11 +28,11 @@ _MORE_SESSIONS = "save more (--icbench-save), or use --icbench-variant"
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """What a comparison finds.
+    """The losses that a comparison can find.
 
     Attributes:
-        finds: the least loss that is found nine times of ten, as a share; None if that is not known.
-        weak: a loss of ``WEAK_LOSS`` is missed more often than not.
+        finds: the smallest loss found with 90 % power, as a share; None if unknown.
+        weak: whether a loss of ``WEAK_LOSS`` is missed more often than not.
     """
 
     finds: float | None = None
@@ -40,9 +40,9 @@ class Power:
 
 
 def levels_of(name: str, before: Entry, distance_ns: float | None) -> list[Levels]:
-    """Returns the values of a baseline's sessions in one state of the host: by themselves, then relative to the link.
+    """Returns the values of a baseline's sessions in one state of the host, then their ratios to the reference link.
 
-    A side with too few sessions is left out; none means that there are too few.
+    Either is left out if too few sessions have it.
     """
     sides: list[Levels] = []
     for of in (lambda session: session.values.get(name), lambda session: session.against.get(name)):
@@ -54,17 +54,17 @@ def levels_of(name: str, before: Entry, distance_ns: float | None) -> list[Level
 
 
 def power_of(sides: Sequence[Levels], allowance: Allowance, cases: int) -> Power:
-    """Returns what a session finds beside the values of earlier ones. ``cases`` share the session's error rate."""
+    """Returns the power of a comparison with earlier sessions, one of the ``cases`` that share the error rate."""
     return _power(_spreads(sides), allowance, cases)
 
 
-def power_before(before: Entry, allowed: Allowed, cases: int) -> Power:
-    """Returns what a session finds beside a baseline's entry, in the state of its newest session."""
+def power_before(before: Entry, allowed: FigureAllowance, cases: int) -> Power:
+    """Returns the power of a comparison with a baseline's entry, in the state of its newest session."""
     return power_of(levels_of(allowed.name, before, before.distance_ns), allowed.allowance, cases)
 
 
 def more_sessions(sides: Sequence[Levels], allowance: Allowance, cases: int) -> int | None:
-    """Returns how many more sessions in the baseline make a session strong enough; None if all it keeps do not."""
+    """Returns how many more sessions a baseline needs for enough power; None if ``MOST_SESSIONS`` are not enough."""
     known = _spreads(sides)
     for more in range(1, MOST_SESSIONS - min((count for _, count in known), default=MOST_SESSIONS) + 1):
         later = [(replace(spread, freedom=spread.freedom + more), count + more) for spread, count in known]
@@ -85,11 +85,11 @@ def _power(known: Sequence[tuple[Spread, int]], allowance: Allowance, cases: int
 
 
 def sentences(powers: Sequence[tuple[str, Power]], *, before: bool = False, pairs: bool = False) -> list[str]:
-    """Returns what a session finds in all its cases, in one sentence, and a warning if it is weak; none without cases.
+    """Returns a sentence on the losses that a session can find, and a warning if it is weak; none without cases.
 
     Args:
         powers: each case with its power.
-        before: whether nothing was measured yet.
+        before: whether the session is still to come.
         pairs: whether all are comparisons of versions side by side.
     """
     known = sorted((power.finds, case) for case, power in powers if power.finds is not None)
@@ -107,7 +107,7 @@ def sentences(powers: Sequence[tuple[str, Power]], *, before: bool = False, pair
 
 
 def saved(entries: Sequence[Entry]) -> list[str]:
-    """Returns what a baseline cannot judge later, in one sentence; none if it can judge all of its cases."""
+    """Returns a sentence on the cases that a baseline cannot judge yet; none if it can judge all of them."""
     margins = Margins()
     lacking = [entry for entry in entries if power_before(entry, margins.of(entry.dimension)[0], len(entries)).weak]
     if not lacking:
@@ -120,11 +120,11 @@ def saved(entries: Sequence[Entry]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class PlannedCase:
-    """A case that is going to be measured.
+    """A case of a planned session.
 
     Attributes:
-        placement: None where it is not known yet.
-        controlled: whether the reference link is launched beside it.
+        placement: None if not decided yet.
+        controlled: whether the reference link is launched in turn with it.
         margins: the losses that are allowed.
     """
 
@@ -142,12 +142,12 @@ def foresee(
     now: str,
     patterns: Sequence[str] = circumstances.DEFAULT,
 ) -> list[str]:
-    """Returns what the session would find, and a sentence for each thing that keeps cases from being judged.
+    """Returns sentences on the losses that a session can find, and on what prevents cases from being judged.
 
     Args:
         identity: the facts of this host.
         now: the time in UTC, as entries have it.
-        patterns: facts that have to be the same; see ``circumstances.matches``.
+        patterns: facts that must match; see ``circumstances.matches``.
     """
     of, kept = f"baseline {baseline.name}", []
     others: list[list[str]] = []
@@ -165,16 +165,17 @@ def foresee(
         lines.append(f"{of}: {cases} of another host, layout or placement ({facts}): save one here, --icbench-save")
     allowed = [(case.case, entry, case.margins.of(case.dimension)) for case, entry in kept]
     powers = [(case, power_before(entry, fig[0], len(planned) * len(fig))) for case, entry, fig in allowed]
-    return [*lines, *sentences(powers, before=True), *_of_sessions(of, kept, now)]
+    return [*lines, *sentences(powers, before=True), *_check_sessions(of, kept, now)]
 
 
-def _of_sessions(of: str, kept: Sequence[tuple[PlannedCase, Entry]], now: str) -> list[str]:
+def _check_sessions(of: str, kept: Sequence[tuple[PlannedCase, Entry]], now: str) -> list[str]:
+    """Returns sentences on missing reference links, sessions of the future, and old sessions."""
     lines = []
     without = sum(case.controlled and entry.control is None for case, entry in kept)
     if without:
         lines.append(
-            f"{of}: {counted(without, 'case')} without the reference link beside, so a change of the host is not told"
-            " from one of the software: save sessions anew"
+            f"{of}: {counted(without, 'case')} without a reference link, so a change of the host looks like one of the"
+            " software: save new sessions"
         )
     later = [moment for _, entry in kept for moment in (*entry.earlier, entry.measured) if moment > now]
     if later:
@@ -193,7 +194,7 @@ def _of_sessions(of: str, kept: Sequence[tuple[PlannedCase, Entry]], now: str) -
 
 
 def of_history(name: str, newest: float, now: float) -> str | None:
-    """Returns a sentence on what keeps a history from telling where a change lies; None if nothing does.
+    """Returns a sentence if a history cannot show when a change happened: clock set back, or a long gap; else None.
 
     Args:
         name: of its file.
@@ -203,8 +204,8 @@ def of_history(name: str, newest: float, now: float) -> str | None:
         ahead = f"a result lies {span(newest - now)} ahead of the clock, which went back"
         return f"history {name}: {ahead}: set it right, or the results of this run stand before it"
     gap = f"{(now - newest) / 86400:.0f} days without a result, so a change that this run shows may lie anywhere in"
-    tell = "icbench bisect tells an old version from this one"
-    return f"history {name}: {gap} them: {tell}" if now - newest > GAP_S else None
+    remedy = "compare with an old version (icbench bisect)"
+    return f"history {name}: {gap} them: {remedy}" if now - newest > GAP_S else None
 
 
 def utc(moment: datetime) -> str:
@@ -213,7 +214,7 @@ def utc(moment: datetime) -> str:
 
 
 def _differing(identity: Mapping[str, Any], case: PlannedCase, entry: Entry, patterns: Sequence[str]) -> list[str]:
-    """Returns the facts of host and placement that differ and must not, in words."""
+    """Returns a text for each fact of host and placement that must match and differs."""
     facts = {name: (identity.get(name), entry.identity.get(name)) for name in sorted({*identity, *entry.identity})}
     differing = [
         f"{name} is {here} here and {there} there"

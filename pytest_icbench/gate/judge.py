@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The verdict on a measurement, from its limits and its baseline. Pure.
+"""Judges a measurement by its limits and its baseline. Pure.
 
-Each limit and each figure of the baseline is a ``Finding``; the worst of them is the verdict, in the order of
-``ORDER``. ``Policy`` says which verdicts fail a test.
+Each limit and each compared figure gives a ``Finding``. The worst of them, in the order of ``ORDER``, is the verdict.
+``Policy`` says which verdicts fail a test.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A verdict with its reasons. True in a condition unless the verdict fails a test.
+    """A verdict with its reasons. It is true in a condition unless the verdict fails a test.
 
     Attributes:
         reason: one sentence, which begins with the case.
-        context: what else bears on it, one a line.
+        context: further facts that matter, one a line.
         fails: whether the verdict fails a test.
         findings: all findings, the one that decided first.
         against: the comparison with the baseline; None if there was none.
@@ -78,7 +78,7 @@ class Judgement:
 
     @property
     def _compared(self) -> bool:
-        """Whether it rests on a comparison, whose PASS says what it would have found."""
+        """Whether the verdict rests on a comparison: its PASS then names the loss that would have been found."""
         return bool(self.findings) and self.findings[0].baseline is not None
 
     def message(self) -> str:
@@ -86,7 +86,7 @@ class Judgement:
         return "\n".join((f"{self.verdict}: {self.reason}", *self.details))
 
     def fields(self) -> dict[str, Any]:
-        """Returns the fields of a measurement that its judgement sets; none for INVALID, which keeps its reason."""
+        """Returns the measurement's fields that the judgement sets; none for INVALID, which keeps its reason."""
         if self.verdict == Verdict.INVALID:
             return {}
         fields: dict[str, Any] = {
@@ -114,10 +114,10 @@ def judge(
     against: BaselineComparison | None = None,
     policy: Policy | None = None,
 ) -> Judgement:
-    """Judges a measurement: INVALID comes first, then the worst finding about its limits and its baseline.
+    """Judges a measurement: INVALID first, then the worst finding about its limits and its baseline.
 
     Args:
-        limits: limits on results that the measurement does not have are left out.
+        limits: those on results that the measurement does not have are ignored.
         against: the comparison with the baseline; None if there is none.
         policy: which verdicts fail; by default REGRESSED and INVALID.
     """
@@ -138,8 +138,8 @@ def judge(
     if not reasons:
         reasons.append((Verdict.NO_BASELINE, "no limit and no baseline"))
     verdict, reason = min(reasons, key=lambda candidate: ORDER.index(candidate[0]))
-    waiver, note = _waived(measurement.case, verdict, policy)
-    context = (*_context(measurement, verdict, against), *note)
+    waiver, note = _find_waiver(measurement.case, verdict, policy)
+    context = (*_collect_context(measurement, verdict, against), *note)
     fails = policy.fails(verdict) and waiver is None
     return Judgement(verdict, f"{measurement.case}: {reason}", context, fails, tuple(findings), against, waiver)
 
@@ -153,15 +153,15 @@ def rejudged(
     *,
     retest: bool = False,
 ) -> Measurement:
-    """Returns the measurement with its verdict; unchanged if it is INVALID.
+    """Returns a stored measurement with its verdict; unchanged if it is INVALID.
 
-    A waiver depends on the day, so none is applied here.
+    Waivers depend on the day, so none is applied.
 
     Args:
         limits: the fields of ``Limit`` as plain data.
         recorded_margins: ``Margins.values`` as plain data.
         base: the measurement that ran side by side with it, if any.
-        retest: whether it was measured again, since it was worse.
+        retest: whether it is the retest of a possible regression.
     """
     if measurement.verdict == Verdict.INVALID:
         return measurement
@@ -192,7 +192,7 @@ def enforce(judgement: Judgement) -> Judgement:
 def _unless_disturbed(measurement: Measurement, finding: Finding) -> Finding:
     """Returns the finding; INCONCLUSIVE instead of REGRESSED where too many launches were disturbed.
 
-    Versions side by side keep their verdict: a disturbance meets the base as often as the candidate.
+    Versions side by side keep their verdict: a disturbance affects the base as often as the candidate.
     """
     side_by_side = measurement.side_by_side is not None and finding.baseline is not None
     if finding.verdict != Verdict.REGRESSED or side_by_side or not too_disturbed(measurement):
@@ -200,8 +200,8 @@ def _unless_disturbed(measurement: Measurement, finding: Finding) -> Finding:
     return replace(finding, verdict=Verdict.INCONCLUSIVE, reason="host", note=TOO_DISTURBED)
 
 
-def _waived(case: str, verdict: Verdict, policy: Policy) -> tuple[str | None, list[str]]:
-    """Returns the waiver that lets a failing verdict pass, and lines about waivers for the message."""
+def _find_waiver(case: str, verdict: Verdict, policy: Policy) -> tuple[str | None, list[str]]:
+    """Returns the text of the waiver that holds for a failing verdict, and lines about waivers for the message."""
     if not policy.fails(verdict) or policy.today is None:
         return None, []
     holding, expired = find_waiver(policy.waivers, case, policy.today)
@@ -212,8 +212,8 @@ def _waived(case: str, verdict: Verdict, policy: Policy) -> tuple[str | None, li
     return None, []
 
 
-def _context(measurement: Measurement, verdict: Verdict, against: BaselineComparison | None) -> list[str]:
-    """Returns lines on what else bears on a verdict: changes, warnings, another bottleneck than the switch, others."""
+def _collect_context(measurement: Measurement, verdict: Verdict, against: BaselineComparison | None) -> list[str]:
+    """Returns lines on changed facts, warnings, a bottleneck other than the switch, and other processes."""
     lines = []
     if against is not None:
         since = "unlike the base" if measurement.side_by_side is not None else f"changed since baseline {against.name}"

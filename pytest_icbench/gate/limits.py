@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Limits on results, and the finding of a measurement against one limit. Pure.
 
-A limit is the worst value that is still allowed. It is missed (REGRESSED) only if the whole interval lies beyond it.
-It is held (PASS) only if the whole interval lies within it. Otherwise the measurement is INCONCLUSIVE.
+A limit is the worst value allowed. It is missed (REGRESSED) if the whole interval is worse, and met (PASS) if no part
+of the interval is. Otherwise the measurement is INCONCLUSIVE.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.decision import MOST_MORE
 from pytest_icbench.stats.quantiles import FEWEST_LAUNCHES, SAMPLES_BEYOND, Estimate
 
-#: Numbers about the measuring, about the requested load, or about other results: no limit names them.
+#: Numbers about the measurement process, the requested load or other results: they have no limits.
 BOOKKEEPING = frozenset(
     {
         *("launches", "windows", "confidence", "rules", "started_at", "duration_s", "drift"),
         *("load", "load_of_pps", "ratio_to_baseline", "ratio_to_base"),
     }
 )
-#: Prefixes of the names of results that only one dimension has; both dimensions have the others.
+#: Prefixes of results that only one dimension has. Throughput and latency have all other results.
 _OWNERS = (
     (("throughput_", "search_", "fairness", "cycles_per_packet"), "throughput"),
     (("rtt_", "pdv_", "floor_"), "latency"),
     (("operations", "goodput_", "response_", "client_", "server_", "softirq_"), "application"),
     (("birth_",), "birth"),
 )
-#: Results that applications have, too.
+#: Results of throughput and latency that applications have, too.
 _OF_ALL = ("ratio_to_reference", "disturbed_launches", "disturbed_repeated", "repeated")
 
 
@@ -52,16 +52,16 @@ def _dimensions(name: str) -> tuple[str, ...]:
     return owners or ("throughput", "latency", *shared)
 
 
-#: Results that a limit can name, with the dimensions that have them. Estimates bring an interval, the others none.
+#: Results that can have a limit, with the dimensions that have them. Only estimates have an interval.
 LIMITABLE = {
     **{name: _dimensions(name) for name in _numbers() if name not in BOOKKEEPING},
     "back_to_back_frames": ("throughput",),
 }
 
-#: Results that only one kind of measurement has: a limit on them does not apply to others, whose value is None.
+#: Results that only one kind of measurement has. A limit on them applies only if the value is not None.
 _OF_A_KIND = ("back_to_back_frames", "loss_event_count")
 
-#: Results about lost frames: unknown for the frames that the sender did not offer.
+#: Results about lost frames: unknown for frames that the sender did not offer.
 LOSSES = ("frame_loss_ratio", "trial_loss_ratio", "lost", "refused", "loss_event_count")
 _NOT_OFFERED = "the sender could not offer the rate"
 _SEARCH_ENDED = "the search ended at what the senders can offer"
@@ -102,34 +102,52 @@ def find(measurement: Measurement, limit: Limit) -> Finding:
         if limit.name == "ratio_to_reference":
             return replace(no_value, note=measurement.reference_evidence)
         return too_few_samples(no_value, measurement) or no_value
-    is_estimate = isinstance(value, Estimate)
-    low, high = (value.low, value.high) if is_estimate else (value, value)
-    is_searched = measurement.searched.search is not None and limit.name.startswith(("throughput_", "search_"))
-    at_least = is_searched and measurement.lower_bound
-    if limit.name == "back_to_back_frames" and measurement.rates.back_to_back is not None:
-        at_least = measurement.rates.back_to_back.at_least
-    if at_least:
-        high = inf  # what the device can do may lie anywhere above
-    ends = {"value_low": low, "value_high": None if high == inf else high}
-    plain = replace(no_value, reason=None, value=value.value if is_estimate else value, at_least=at_least, **ends)
+    exact = not isinstance(value, Estimate)
+    estimate = Estimate(value, value, value) if exact else value
+    at_least = _is_lower_bound(measurement, limit.name)
+    # The capacity may lie anywhere above a lower bound.
+    low, high = estimate.low, inf if at_least else estimate.high
+    plain = replace(
+        no_value,
+        reason=None,
+        value=estimate.value,
+        at_least=at_least,
+        value_low=low,
+        value_high=None if high == inf else high,
+    )
     if low is None or high is None:
-        # An estimate without an interval can neither hold nor miss a limit.
-        return too_few_samples(plain, measurement) or further(plain, measurement)
-    if limit.kind == "min":
-        held, missed = low >= limit.value, high < limit.value
-    else:
-        held, missed = high <= limit.value, low > limit.value
+        # An estimate without an interval can neither meet nor miss a limit.
+        return too_few_samples(plain, measurement) or estimate_effort(plain, measurement)
     if limit.name in LOSSES and measurement.generator_bound and measurement.metric == "fixed":
         return replace(plain, reason="bound", note=_NOT_OFFERED)
-    if held or missed:
-        return replace(plain, verdict=Verdict.PASS if held else Verdict.REGRESSED)
-    if not is_estimate and measurement.searched.search is None:
+    if (verdict := _verdict(limit, low, high)) is not None:
+        return replace(plain, verdict=verdict)
+    if exact and measurement.searched.search is None:
         return replace(plain, reason="bound", note="the longest trains that were sent lost nothing")
-    return further(plain, measurement, Estimate(value, low, high), limit.value)
+    return estimate_effort(plain, measurement, Estimate(estimate.value, low, high), limit.value)
 
 
-def further(plain: Finding, measurement: Measurement, estimate: Estimate | None = None, limit: float = 0.0) -> Finding:
-    """Returns an INCONCLUSIVE finding with its reason and the effort that a clear answer would take.
+def _is_lower_bound(measurement: Measurement, name: str) -> bool:
+    """Whether the true value of a result may be greater than the measured one."""
+    if name == "back_to_back_frames" and measurement.rates.back_to_back is not None:
+        return measurement.rates.back_to_back.at_least
+    is_searched = measurement.searched.search is not None and name.startswith(("throughput_", "search_"))
+    return is_searched and measurement.lower_bound
+
+
+def _verdict(limit: Limit, low: float, high: float) -> Verdict | None:
+    """Returns the verdict on an interval; None if it contains the limit."""
+    if limit.kind == "min":
+        met, missed = low >= limit.value, high < limit.value
+    else:
+        met, missed = high <= limit.value, low > limit.value
+    return Verdict.PASS if met else Verdict.REGRESSED if missed else None
+
+
+def estimate_effort(
+    plain: Finding, measurement: Measurement, estimate: Estimate | None = None, limit: float = 0.0
+) -> Finding:
+    """Returns an INCONCLUSIVE finding with its reason, and the launches and time that a decision would take.
 
     Args:
         estimate: the figure with its interval; None without one.
@@ -142,18 +160,18 @@ def further(plain: Finding, measurement: Measurement, estimate: Estimate | None 
     if measurement.searched.search is not None:
         return replace(plain, reason="spread", note=_WIDE_SEARCH)
     few = max(FEWEST_LAUNCHES - launches, 0) or None
-    more = few if estimate is None else _until_told(estimate, limit, launches)
+    more = few if estimate is None else _count_more_launches(estimate, limit, launches)
     seconds = more * measurement.duration_s / launches if more and launches else 0.0
     return replace(plain, reason="few" if estimate is None else "spread", more=more, more_s=seconds or None)
 
 
-def _until_told(estimate: Estimate, limit: float, launches: int) -> int | None:
-    """Returns how many more launches it takes until an interval that contains its limit lies on one side of it.
+def _count_more_launches(estimate: Estimate, limit: float, launches: int) -> int | None:
+    """Returns how many more launches narrow an interval until it no longer contains the limit.
 
-    The width of an interval is taken to shrink with 1 / sqrt(launches), and its point to stay where it is.
+    Assumes that the width shrinks with 1 / sqrt(launches) and that the estimate stays the same.
 
     Returns:
-        At least 1; None for more than ``MOST_MORE``, as where the figure is at the limit.
+        At least 1; None for more than ``MOST_MORE``.
     """
     if estimate.low is None or estimate.high is None or launches < 1:
         return None
@@ -168,19 +186,19 @@ _PERCENTILE = re.compile(r"(rtt|rtt_first|pdv|floor)_p(\d+(?:_\d+)?)_ns")
 
 
 def too_few_samples(plain: Finding, measurement: Measurement) -> Finding | None:
-    """Returns the finding on a percentile that has too few round trips; None if that is not the reason.
+    """Returns the finding on a percentile with too few round trips; None if there are enough.
 
-    A launch needs ten round trips beyond the percentile. The floor is over all launches, so together they need ten.
+    A launch needs ten round trips above the percentile. The floor is of all launches, which need ten in all.
     """
     match = _PERCENTILE.fullmatch(plain.name)
     if match is None or not measurement.launches:
         return None
-    beyond = 1 - float(match[2].replace("_", ".")) / 100
-    needed = math.ceil(round(SAMPLES_BEYOND / beyond, 6))
-    samples = {
-        "rtt_first": measurement.round_trips.rtt_first_samples,
-        "floor": measurement.round_trips.floor_samples,
-    }.get(match[1], measurement.round_trips.rtt_samples + measurement.round_trips.rtt_lost)
+    above = 1 - float(match[2].replace("_", ".")) / 100
+    needed = math.ceil(round(SAMPLES_BEYOND / above, 6))
+    trips = measurement.round_trips
+    samples = {"rtt_first": trips.rtt_first_samples, "floor": trips.floor_samples}.get(
+        match[1], trips.rtt_samples + trips.rtt_lost
+    )
     round_trips = samples if match[1] == "floor" else samples / measurement.launches
     if round_trips >= needed:
         reached = plain.value is None and measurement.round_trips.rtt_lost > 0

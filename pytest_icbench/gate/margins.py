@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The figures that are compared with a baseline, and the loss that is allowed of each. Pure.
 
-The main figure of a dimension is always compared, by ``allowance``. Another figure is compared where a key names it:
-``allowance_rtt_p99_ns``, ``allowance_cycles_per_packet``. Where a rate tells nothing about the switch, because it is
-"at least" or was given, the switch's cycles a frame are compared.
+The main figure of a dimension is always compared, by ``allowance``. Another figure is compared if a key names it:
+``allowance_rtt_p99_ns``, ``allowance_cycles_per_packet``. If a rate says nothing about the switch, because it is a
+lower bound or was fixed, the switch's cycles a frame are compared instead.
 """
 
 from __future__ import annotations
@@ -44,8 +44,12 @@ KEYS = (ALLOWANCE, *(f"{ALLOWANCE}_{name}" for name in COMPARED))
 
 
 @dataclass(frozen=True, slots=True)
-class Allowed:
-    """The allowance of one figure against the baseline. ``source``: the key that set it, with its file."""
+class FigureAllowance:
+    """The allowance of one figure.
+
+    Attributes:
+        source: the key that set it, with its file.
+    """
 
     name: str
     allowance: Allowance
@@ -59,39 +63,34 @@ class Allowed:
 
 @dataclass(frozen=True, slots=True)
 class Margins:
-    """The keys about baselines that hold for a case: key to value and source."""
+    """The keys about baselines that apply to a case: key to value and source."""
 
     values: Mapping[str, tuple[float, str]] = field(default_factory=dict)
 
-    def of(self, dimension: str) -> list[Allowed]:
+    def of(self, dimension: str) -> list[FigureAllowance]:
         """Returns the allowances of the compared figures, the main figure first."""
         main = MAIN[dimension]
         owned = [name for name, (owner, _) in COMPARED.items() if owner == dimension]
         return [self._allowed(name) for name in owned if name == main or f"{ALLOWANCE}_{name}" in self.values]
 
-    def of_cycles(self) -> Allowed:
-        """Returns the allowance of the cycles a frame: as named, else as much as the rate's."""
+    def of_cycles(self) -> FigureAllowance:
+        """Returns the allowance of the cycles a frame: its own, else the equivalent of the rate's."""
         if f"{ALLOWANCE}_{CYCLES}" in self.values:
             return self._allowed(CYCLES)
         rate = self.of("throughput")[0]
-        return Allowed(CYCLES, rate.allowance.of_cost, rate.source)
+        return FigureAllowance(CYCLES, rate.allowance.of_cost, rate.source)
 
-    def _allowed(self, name: str) -> Allowed:
+    def _allowed(self, name: str) -> FigureAllowance:
         default = self.values.get(ALLOWANCE, (DEFAULT_ALLOWANCE, "the default allowance"))
         share, source = self.values.get(f"{ALLOWANCE}_{name}", default)
-        return Allowed(name, Allowance(COMPARED[name][1], share), source)
+        return FigureAllowance(name, Allowance(COMPARED[name][1], share), source)
 
 
-def former(key: str) -> str:
-    """Returns the end of a message about a key that earlier versions had; empty for any other."""
-    for base in ("max_drop", "max_rise"):
-        if key == base or key.removeprefix(f"{base}_") in COMPARED:
-            return f": the loss that is allowed is {key.replace(base, ALLOWANCE)}, one share for both directions"
-    return ""
+def explain_refusal(key: str, value: float) -> str | None:
+    """Returns why a value is refused; None if it is accepted.
 
-
-def refusal(key: str, value: float) -> str | None:
-    """Returns why a value is refused; None if it is accepted. A time can rise to more than double, no rate fall so."""
+    A time can grow by more than 100 %, a rate cannot fall by more.
+    """
     if value < 0:
         return "is negative; give a share such as 0.05"
     rises = COMPARED.get(key.removeprefix(f"{ALLOWANCE}_"), ("", "higher"))[1] == "lower"

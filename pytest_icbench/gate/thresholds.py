@@ -24,7 +24,7 @@ from typing import Any, Literal
 
 from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.limits import LIMITABLE, Limit
-from pytest_icbench.gate.margins import KEYS, Margins, former, refusal
+from pytest_icbench.gate.margins import KEYS, Margins, explain_refusal
 from pytest_icbench.model import toml
 from pytest_icbench.wording import suggestion
 
@@ -79,13 +79,13 @@ class Thresholds:
 
 
 def load(path: Path) -> Thresholds:
-    """Reads a file. Raises UsageError with one sentence that names file, table and key."""
+    """Reads a file. Raises UsageError that names file, table and key."""
     file = toml.read(path)
     return Thresholds(tuple(_table(*table, str(path)) for table in file.data.items()), file)
 
 
 def parse(text: str, where: str) -> Thresholds:
-    """Parses TOML. Raises UsageError with one sentence that begins with ``where``."""
+    """Parses TOML. Raises UsageError that begins with ``where``."""
     return Thresholds(tuple(_table(*table, where) for table in toml.parse(text, where).items()))
 
 
@@ -99,12 +99,12 @@ def _table(pattern: str, table: Any, where: str) -> Table:
         kind, _, name = key.partition("_")
         if key not in KEYS and (kind not in ("min", "max") or name not in LIMITABLE):
             known = tuple(f"{kind if kind in ('min', 'max') else 'min'}_{result}" for result in LIMITABLE)
-            hint = former(key) or suggestion(key, (*known, *KEYS), "; write min_ or max_ and the name of a result")
+            hint = suggestion(key, (*known, *KEYS), "; write min_ or max_ and the name of a result")
             raise UsageError(f"{at}: there is no such limit{hint}")
         if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
             raise UsageError(f"{at}: {value!r} is no finite number")
         if key in KEYS:
-            wrong = refusal(key, value)
+            wrong = explain_refusal(key, value)
             if wrong is not None:
                 raise UsageError(f"{at}: {value!r} {wrong}")
             margins.append((key, (float(value), at)))

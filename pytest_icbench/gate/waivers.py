@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Waivers: cases whose verdicts fail no test until a given day, each with a reason. Pure."""
+"""Waivers: cases whose verdicts fail no test up to a given day. Pure."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def parse_day(text: str, where: str) -> date:
 
 
 def find(waivers: Sequence[Waiver], case: str, today: date) -> tuple[Waiver | None, Waiver | None]:
-    """Returns a case's waiver that holds and its waiver that has expired; of several the one that lasts longest."""
+    """Returns a case's waiver that holds, and its waiver that has expired; of several the one that ends last."""
     matching = sorted((waiver for waiver in waivers if fnmatchcase(case, waiver.case)), key=lambda waiver: waiver.until)
     holding = [waiver for waiver in matching if waiver.holds(today)]
     expired = [waiver for waiver in matching if not waiver.holds(today)]

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Finds where a series changes its level. Pure.
+"""Finds the change points of a series: where its level changes. Pure.
 
-A series is cut in two where a step explains it best, and so is each part, until no step is left that chance does not
-explain (binary segmentation: Scott and Knott, "A cluster analysis method for grouping means in the analysis of
-variance", Biometrics 30, 1974). Only points near a place count there, so that a later change does not hide an earlier
-one. Four things are no change:
+A series is cut in two where a step explains it best, and so is each part, until no significant step is left (binary
+segmentation: Scott and Knott, "A cluster analysis method for grouping means in the analysis of
+variance", Biometrics 30, 1974). Only nearby points count, so that a later change does not hide an earlier one.
+Four things are no change:
 
-* What lasts. Where a disturbance outlasts the time between two results, a series stays above its level for a while. The
-  test is the likelihood ratio for a step of the mean of correlated values (Kim, "Change-point detection for correlated
-  observations", Statistica Sinica 6, 1996), with errors of a first-order autoregression. Its correlation is estimated
-  with the step and without it, so that a greater correlation may explain what looks like a step.
+* Dependence. If a disturbance lasts longer than the time between two results, the series stays off its level for a
+  while. The test is the likelihood ratio for a step of the mean of correlated values (Kim, "Change-point detection for
+  correlated observations", Statistica Sinica 6, 1996), with errors of a first-order autoregression. Its correlation is
+  estimated with the step and without it, so that a greater correlation may explain an apparent step.
 * Outliers. A point far from its neighbours' median is replaced by it (Hampel's identifier, "The influence curve and its
   role in robust estimation", Journal of the American Statistical Association 69, 1974), unless it is among the last
   ones: those may be the beginning of a new level.
-* A run of one of two bands that results have at random: the points of both sides, as measured, have to lie further
-  apart than by chance (Mann and Whitney's interval, ``FALSE_ALARMS`` over the places at which a series can change).
-* A step between two medians, of the series as measured, of less than the least effect.
+* A run within one of two random bands: the measured points of both sides have to differ significantly (Mann and
+  Whitney's interval, ``FALSE_ALARMS`` divided by the number of places at which a series can change).
+* A step between two medians that is smaller than the least effect.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from pytest_icbench.stats.quantiles import median, stratified_ratio
 LEAST_EFFECT = 0.03
 #: The fewest points of a level: fewer are an outlier, or not yet known to be a change.
 FEWEST = 3
-#: Points on each side that tell a change: of a level that lasts, and of one that soon ends.
+#: Points on each side that are compared: for a level that lasts, and for a short one.
 REACHES = (40, 10)
-#: Neighbours on each side that an outlier is compared with, and how many of their deviations away it lies.
+#: An outlier is compared with this many neighbours on each side, and is this many of their deviations away.
 NEIGHBOURS, FAR = 3, 4.0
-#: Greatest share of series without a change in which one is found.
+#: Greatest share of false alarms among series without a change.
 FALSE_ALARMS = 0.05
-#: What a step has to add to twice the logarithm of the likelihood: set by simulation, such that ``FALSE_ALARMS`` holds
-#: in series of up to ``TELLING_OF`` points whose neighbours correlate by up to 0.9 (``benchmarks/validation``).
-TELLING, TELLING_OF = 18.0, 50
-#: Correlations of neighbours that are tried. With a greater one there is no level from which a step could lead away.
+#: The critical value of twice the log-likelihood ratio: set by simulation, such that ``FALSE_ALARMS`` holds in series
+#: of up to ``CRITICAL_LENGTH`` points whose neighbours correlate by up to 0.9 (``benchmarks/validation``).
+CRITICAL_VALUE, CRITICAL_LENGTH = 18.0, 50
+#: Correlations of neighbours that are tried. With a greater one the series has no level that could change.
 CORRELATIONS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)
 #: The least part of a series' squares that is taken for noise.
 _LEAST_NOISE = 1e-12
@@ -58,7 +58,7 @@ class Level:
 
 
 def levels(values: Sequence[float], least_effect: float = LEAST_EFFECT) -> list[Level]:
-    """Returns the levels of a series in their order. Every point belongs to one; a change is where one follows another.
+    """Returns the levels of a series in order. Each point belongs to one; the next level begins at a change point.
 
     Args:
         values: in order of time.
@@ -97,9 +97,9 @@ def _calmed(values: Sequence[float]) -> list[float]:
 
 
 def _change(values: Sequence[float], calm: Sequence[float], first: int, last: int) -> int | None:
-    """Returns the likeliest place of a step of values ``first`` to ``last`` - 1; None if it is likely to be none.
+    """Returns the likeliest place of a step among values ``first`` to ``last`` - 1; None if it is not significant.
 
-    In a longer series a step can be at more places by chance, so it takes more to tell one (Bonferroni).
+    A longer series has more places for a step by chance, so its critical value is greater (Bonferroni).
     """
     likeliest = _likeliest(calm[first:last])
     if likeliest is None:
@@ -110,12 +110,12 @@ def _change(values: Sequence[float], calm: Sequence[float], first: int, last: in
         ratio = stratified_ratio([(new, old)], 1 - FALSE_ALARMS / len(values))
         if ratio.low is None or ratio.high is None or ratio.low <= 1 <= ratio.high:
             return None
-    telling = TELLING + 2 * math.log(max(len(values) / TELLING_OF, 1.0))
-    return place if step_log_likelihood(calm[begin:end], place - begin) > telling else None
+    critical = CRITICAL_VALUE + 2 * math.log(max(len(values) / CRITICAL_LENGTH, 1.0))
+    return place if step_log_likelihood(calm[begin:end], place - begin) > critical else None
 
 
 def _likeliest(values: Sequence[float]) -> tuple[int, int, int] | None:
-    """Returns where a step explains independent values best: the ends of what tells it, and its place between them."""
+    """Returns where a step explains independent values best: the first point compared, its place, and the end."""
     n = len(values)
     mean = math.fsum(values) / n
     sums = [0.0, *accumulate(value - mean for value in values)]
@@ -135,7 +135,7 @@ def _likeliest(values: Sequence[float]) -> tuple[int, int, int] | None:
 
 
 def step_log_likelihood(values: Sequence[float], place: int) -> float:
-    """Returns by how much a step makes values likelier: twice the logarithm of the likelihood ratio, at least 0.
+    """Returns twice the log-likelihood ratio of a step; at least 0.
 
     Args:
         values: in the order of time; not all equal.
@@ -159,7 +159,7 @@ def step_log_likelihood(values: Sequence[float], place: int) -> float:
 
 
 def _whitened(column: Sequence[float], correlation: float) -> list[float]:
-    """Returns a column less what each value inherits from the one before, all of variance 1 - correlation²."""
+    """Returns a column without the correlation of each value with the one before; its variance is 1 - correlation²."""
     first = math.sqrt(1 - correlation * correlation) * column[0]
     return [first, *(after - correlation * before for before, after in pairwise(column))]
 

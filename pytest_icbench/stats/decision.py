@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Decides whether a figure got worse: the two methods of the gate, and all their constants. Pure.
 
-Method 1, ``decide_pairs``: is the candidate slower than the base, both launched here? A unit is a pair of rigs built
-anew, and counts by its ratio of candidate to base. The test is Wilcoxon's signed ranks against no change; estimate and
-interval are Hodges and Lehmann's and Tukey's, from the same ranks (``stats.paired``). A coin, thrown for each pair
-alone, says which of the two is built last and launched first. If nothing changed, the two labels of a pair could be
-exchanged, so every pattern of signs is as likely as the next. The test is therefore exact whatever the host does.
-Drift, states, heavy tails and pairs that depend on each other change the sizes of the ratios, and never the signs. What
-drops pairs or ends the series may look at the sizes alone (``is_narrow``).
+Method 1, ``decide_pairs``: is the candidate slower than the base, both launched here? The unit is a pair of rebuilt
+rigs, which counts by its ratio of candidate to base. The test is Wilcoxon's signed-rank test of no change. Estimate and
+interval are Hodges and Lehmann's and Tukey's, from the same ranks (``stats.paired``). A coin for each pair decides
+which of the two is built last and launched first. Without a change, the two labels of a pair could be exchanged, so
+all patterns of signs are equally likely. The test is therefore exact whatever the host does: drift, states, heavy tails
+and dependent pairs change the sizes of the ratios, but never the signs. Rules that drop pairs or end the series may use
+the sizes alone (``is_narrow``).
 
 Method 2, ``decide_session``: is today slower than the sessions before? One value a session, and Student's interval of
 the prediction of one more (``stats.sessions``).
 
-*Worse* takes two things: a change beyond chance, and an estimated loss of the allowance at least. Both levels are
-divided by the number of a session's cases (Bonferroni), so that a session without a change has any *worse* with at most
-``SESSION_ERROR``, and any *better* likewise.
+*Worse* needs a significant change and an estimated loss of at least the allowance. The significance level is divided by
+the number of a session's cases (Bonferroni). So a session without a change has any *worse* with a probability of at
+most ``SESSION_ERROR``, and any *better* likewise.
 """
 
 from __future__ import annotations
@@ -27,43 +27,43 @@ from typing import Literal
 
 from pytest_icbench.stats.paired import factor, fewest_pairs
 from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate, quantile
-from pytest_icbench.stats.sessions import Spread, arm, change_of_level, spread_of
+from pytest_icbench.stats.sessions import Spread, change_half_width, change_of_level, spread_of
 
-#: Greatest probability that a session without a change has any REGRESSED; the same for IMPROVED. One false alarm in a
-#: hundred nightly sessions is one in three months.
+#: Greatest probability that a session without a change has any REGRESSED; the same for IMPROVED. With one session a
+#: night it is one false alarm in three months.
 SESSION_ERROR = 0.01
-#: The loss that is allowed unless ``thresholds.toml`` says otherwise: below it lie compilers' and linkers' whims
+#: The loss that is allowed unless ``thresholds.toml`` says otherwise: layouts of compilers and linkers cause less
 #: (Mytkowicz and others, "Producing wrong data without doing anything obviously wrong!", ASPLOS 2009).
 DEFAULT_ALLOWANCE = 0.03
-#: Pairs end when the interval's arm is this part of the allowance. With 0.6, nine of ten unchanged candidates PASS: the
-#: estimate then errs by 1.96 (1 - 0.6) / 0.6 = 1.3 standard errors at most in nine of ten.
+#: Pairs end when the interval's half-width is this part of the allowance. With 0.6, nine of ten unchanged candidates
+#: PASS: the estimate may err by 1.96 (1 - 0.6) / 0.6 = 1.3 standard errors.
 NARROW = 0.6
-#: What a decision "finds" is found with this probability, as clinical trials are planned (Julious, "Sample sizes for
-#: clinical trials", 2010). A session is weak if it finds a loss of ``WEAK_LOSS`` with less than ``WEAK_POWER``.
+#: Power at which the loss that a decision "finds" is computed, as clinical trials are planned (Julious, "Sample sizes
+#: for clinical trials", 2010). A session is weak if its power for a loss of ``WEAK_LOSS`` is below ``WEAK_POWER``.
 POWER, WEAK_LOSS, WEAK_POWER = 0.9, 0.1, 0.5
-#: The fewest sessions that tell how far sessions lie apart: two have one difference, and no second opinion on it.
+#: The fewest sessions that have a spread: two have a single difference.
 FEWEST_SESSIONS = 3
 #: Sessions that are advised: Student's quantile for a session of five cases is 16 with three of them, and 6 with five.
 ENOUGH_SESSIONS = 5
-#: The most degrees of freedom of Student's interval over sessions: levels of sessions with the tails of Student's three
-#: degrees, which stay for the retest, then keep ``SESSION_ERROR`` with a control that has levels of its own. By
-#: simulation of 5, 10 and 20 sessions (``benchmarks/validation``): 0.3, 0.8 and 0.6 %; without it up to 1.5 %.
+#: The most degrees of freedom of Student's interval over sessions. It keeps ``SESSION_ERROR`` even if the sessions'
+#: levels have the tails of Student's three degrees, last until the retest, and differ from the control's. By simulation
+#: of 5, 10 and 20 sessions (``benchmarks/validation``): 0.3, 0.8 and 0.6 %; without it up to 1.5 %.
 MOST_FREEDOM = 7
-#: A session finds a loss twice: at first, and measured again. So each look has to find it with the root of the power.
+#: A loss has to be found twice, by the session and by its retest, so each has the square root of the power.
 LOOKS = 2
-#: Waiting for more than this many further pairs, an hour of them, is no advice.
+#: More pairs than this, about an hour of them, are not advised.
 MOST_MORE = 1000
 
 #: The direction in which a figure is better.
 Better = Literal["higher", "lower"]
-#: What a decision says of the figure; "same": a loss of the allowance is excluded.
+#: The result of a decision; "same": a loss of the allowance is excluded.
 Outcome = Literal["worse", "same", "better", "open"]
-#: Why a decision is open. few: too few pairs or sessions; spread: they lie too far apart; state: the host's CPUs are in
-#: another state; host: others disturbed, or nothing tells host from software; bound: the switch was not the limit.
+#: Why a decision is open. few: too few pairs or sessions; spread: their spread is too large; state: the host's CPUs are
+#: in another state; host: the host may be the cause; bound: the switch was not the limit.
 Reason = Literal["few", "spread", "state", "host", "bound"]
 
 _NORMAL = NormalDist()
-#: The middle half of the sizes of a normal variable's values is this many standard deviations wide.
+#: Interquartile range of the absolute values of a standard normal variable.
 _MIDDLE_OF_SIZES = _NORMAL.inv_cdf(0.875) - _NORMAL.inv_cdf(0.625)
 
 
@@ -86,7 +86,9 @@ class Allowance:
 
     @property
     def of_cost(self) -> Allowance:
-        """The allowance of a cost a unit that allows as much as this one of a rate, which is one over the cost."""
+        """The allowance of a cost a unit that is equivalent to this one of a rate: the cost is the rate's
+        reciprocal.
+        """
         return Allowance("lower", 1 / (1 - self.share) - 1)
 
     def loss(self, ratio: float) -> float:
@@ -94,24 +96,24 @@ class Allowance:
         return 1 - ratio if self.better == "higher" else ratio - 1
 
     def worsening(self, ratio: float) -> float:
-        """Returns the same as a logarithm, on whose scale a loss and its reversal are alike."""
+        """Returns the loss on the scale of logarithms, on which a loss and its reversal have the same size."""
         return -math.log(ratio) if self.better == "higher" else math.log(ratio)
 
     def ratio(self, worsening: float) -> float:
-        """Returns the ratio of a worsening."""
+        """Returns the ratio of now to before for a worsening."""
         return math.exp(-worsening if self.better == "higher" else worsening)
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What is decided on a figure.
+    """The decision on a figure.
 
     Attributes:
         ratio: now over before, with its interval of 95 %.
-        finds: the loss that is found nine times of ten, as a share; None where the level has no interval.
+        finds: the loss that is found with 90 % power, as a share; None without an interval.
         reason: why it is open, else None.
-        more: about how many more pairs would decide an open one; None where none do.
-        weak: a loss of ``WEAK_LOSS`` is missed more often than not.
+        more: about how many more pairs would decide an open one; None if no number would.
+        weak: whether a loss of ``WEAK_LOSS`` is missed more often than not.
     """
 
     outcome: Outcome
@@ -128,7 +130,7 @@ def confidence(cases: int) -> float:
 
 
 def fewest(cases: int) -> int:
-    """Returns the fewest pairs that can show a change: so many coins that fall alike are rarer than the level."""
+    """Returns the fewest pairs that can show a change: equal signs of all pairs are then rarer than the level."""
     return fewest_pairs(confidence(cases))
 
 
@@ -146,12 +148,12 @@ def decide_pairs(ratios: Sequence[float], allowance: Allowance, cases: int) -> D
     ratio, level = factor(ratios, ones), factor(ratios, ones, confidence(cases))
     if level.low is None or level.high is None or ratio.low is None or ratio.high is None:
         return Decision("open", ratio, reason="few", more=fewest(cases) - len(ratios))
-    outcome = _beyond(level, allowance)
+    outcome = _classify(level, allowance)
     far = max(allowance.worsening(end) for end in (ratio.low, ratio.high))
     if outcome == "open" and far < allowance.worsening(allowance.limit):
         outcome = "same"
     reach = math.log(level.high / level.low) / 2
-    error = math.log(ratio.high / ratio.low) / 2 / _normal_arm(CONFIDENCE)
+    error = math.log(ratio.high / ratio.low) / 2 / _normal_half_width(CONFIDENCE)
     found, weak = finds(reach, error, allowance), _is_weak(finds(reach, error, allowance, WEAK_POWER), allowance)
     if outcome != "open":
         return Decision(outcome, ratio, found, weak=weak)
@@ -159,21 +161,21 @@ def decide_pairs(ratios: Sequence[float], allowance: Allowance, cases: int) -> D
 
 
 def is_narrow(ratios: Sequence[float], allowance: Allowance, precision: float = math.inf) -> bool:
-    """Whether so many pairs are enough: the interval will tell "no change" from a loss of the allowance.
+    """Whether there are enough pairs: the interval will separate "no change" from a loss of the allowance.
 
-    The spread is told by the middle half of the ratios' sizes. Sizes do not know which side a pair speaks for, so that
-    ending by them leaves every pattern of signs as likely as before (as with blinded reestimation of a sample's size:
-    Friede and Kieser, Statistics in Medicine 25, 2006). Where there is a change, they overstate the spread by up to
-    1.6: it takes more pairs, and no verdict suffers.
+    The spread is estimated from the interquartile range of the ratios' sizes. Sizes carry no sign, so ending by them
+    leaves all patterns of signs equally likely (as with blinded sample size reestimation: Friede and Kieser, Statistics
+    in Medicine 25, 2006). If there is a change, they overstate the spread by up to 1.6. That takes more pairs, but
+    biases no verdict.
 
     Args:
-        precision: the arm that is asked for, as a share.
+        precision: the half-width that is wanted, as a share.
     """
     if not ratios:
         return False
     sizes = [abs(math.log(ratio)) for ratio in ratios]
     spread = (quantile(sizes, 0.75) - quantile(sizes, 0.25)) / _MIDDLE_OF_SIZES
-    reach = _normal_arm(CONFIDENCE) * spread / math.sqrt(len(sizes))
+    reach = _normal_half_width(CONFIDENCE) * spread / math.sqrt(len(sizes))
     return reach <= min(precision, NARROW * abs(math.log(allowance.limit)))
 
 
@@ -194,7 +196,7 @@ def decide_session(now: float, levels: Sequence[Sequence[float]], allowance: All
         return Decision("open", ratio, reason="few")
     found = session_finds(spread, len(levels[-1]), allowance, cases)
     wide = math.exp(min(session_reach(spread, len(levels[-1]), cases), 700.0))
-    outcome = _beyond(Estimate(ratio.value, ratio.value / wide, ratio.value * wide), allowance)
+    outcome = _classify(Estimate(ratio.value, ratio.value / wide, ratio.value * wide), allowance)
     weak = is_weak(spread, len(levels[-1]), allowance, cases)
     if outcome == "open" and not weak:
         outcome = "same"
@@ -202,13 +204,13 @@ def decide_session(now: float, levels: Sequence[Sequence[float]], allowance: All
 
 
 def session_reach(spread: Spread, sessions: int, cases: int) -> float:
-    """Returns how far a session has to lie from earlier ones to be outside, on the scale of logarithms."""
+    """Returns the half-width of the prediction interval, on the scale of logarithms."""
     known = Spread(spread.deviation, min(spread.freedom, MOST_FREEDOM))
-    return arm(known, sessions, confidence(cases))
+    return change_half_width(known, sessions, confidence(cases))
 
 
 def session_finds(spread: Spread, sessions: int, allowance: Allowance, cases: int, power: float = POWER) -> float:
-    """Returns the loss that a new session and its retest find with this probability.
+    """Returns the loss, as a share, that a new session and its retest find with this power.
 
     Args:
         sessions: their number at the newest level.
@@ -218,7 +220,7 @@ def session_finds(spread: Spread, sessions: int, allowance: Allowance, cases: in
 
 
 def is_weak(spread: Spread, sessions: int, allowance: Allowance, cases: int) -> bool:
-    """Whether a new session would miss a loss of a tenth more often than not, or of twice the allowance if more."""
+    """Whether a new session would miss a loss of 10 % (of twice the allowance, if greater) more often than not."""
     return _is_weak(session_finds(spread, sessions, allowance, cases, WEAK_POWER), allowance)
 
 
@@ -227,18 +229,20 @@ def _is_weak(found: float, allowance: Allowance) -> bool:
 
 
 def finds(reach: float, error: float, allowance: Allowance, power: float = POWER) -> float:
-    """Returns the loss, as a share, that is found with this probability.
+    """Returns the loss, as a share, that is found with this power.
 
     Args:
-        reach: the arm of the interval that has to exclude "no change", on the scale of logarithms.
+        reach: half-width of the interval that has to exclude "no change", on the scale of logarithms.
         error: the standard error of the estimate, on the same scale.
     """
-    beyond = max(reach, allowance.worsening(allowance.limit)) + _NORMAL.inv_cdf(power) * error
-    return allowance.loss(allowance.ratio(min(beyond, 700.0)))
+    worsening = max(reach, allowance.worsening(allowance.limit)) + _NORMAL.inv_cdf(power) * error
+    return allowance.loss(allowance.ratio(min(worsening, 700.0)))
 
 
-def _beyond(level: Estimate, allowance: Allowance) -> Outcome:
-    """Returns what an interval says that excludes "no change", if the estimate is as far away as the allowance."""
+def _classify(level: Estimate, allowance: Allowance) -> Outcome:
+    """Returns worse or better if the interval excludes "no change" and the change is at least the allowance; or
+    open.
+    """
     assert level.low is not None
     assert level.high is not None
     if not level.low <= 1 <= level.high:
@@ -250,15 +254,16 @@ def _beyond(level: Estimate, allowance: Allowance) -> Outcome:
 
 
 def _more(ratio: Estimate, reach: float, error: float, allowance: Allowance, pairs: int) -> int | None:
-    """Returns about how many more pairs decide, if the estimate stays and intervals shrink with 1 / sqrt(pairs)."""
+    """Returns how many more pairs decide if the estimate stays and intervals shrink with 1 / sqrt(pairs)."""
     change, limit = allowance.worsening(ratio.value), allowance.worsening(allowance.limit)
-    if abs(change) >= limit:  # has to be beyond chance
+    if abs(change) >= limit:  # has to become significant
         wanted, now = abs(change), reach
     else:
-        wanted, now = limit - change, _normal_arm(CONFIDENCE) * error
+        wanted, now = limit - change, _normal_half_width(CONFIDENCE) * error
     more = math.ceil(pairs * (now / wanted) ** 2) - pairs if wanted > 0 else MOST_MORE + 1
     return max(more, 1) if more <= MOST_MORE else None
 
 
-def _normal_arm(confidence: float) -> float:
+def _normal_half_width(confidence: float) -> float:
+    """Returns the half-width of a normal interval in standard errors."""
     return _NORMAL.inv_cdf((1 + confidence) / 2)

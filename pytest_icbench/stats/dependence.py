@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tells whether launches depend on those before them, and by how much that widens an interval. Pure.
+"""Estimates how launches depend on those before them, and by how much that widens an interval. Pure.
 
-An interval over launches that treats them as independent is too narrow if what disturbs one launch still disturbs the
-next: with 20 to 40 launches whose neighbours correlate by 0.6 it holds the truth in 73 % of sessions, and where the
-correlation is estimated and then taken for true in 88 to 91 %. Turns and states take most of that away (of 60 launches
-in turn neighbours correlated by -0.1 to 0.3), but a case can run alone, and a compiler beside it.
+An interval for independent launches is too narrow if a disturbance lasts from one launch to the next. With 20 to 40
+launches whose neighbours correlate by 0.6, it holds the truth in 73 % of sessions. If the correlation is estimated and
+taken for exact, it does so in 88 to 91 %. Turns and states remove most of the dependence: neighbours of 60 launches in
+turn correlated by -0.1 to 0.3. But a case can run alone, or while a compiler runs.
 
 The model is a first-order autoregression of the launches' normal scores (Blom, "Statistical Estimates and Transformed
-Beta-Variables", 1958), so that neither outliers nor skew look like dependence. The correlation is averaged over by
-Bayes' rule: ``PRIOR`` says how likely each one was before the series was seen, and the exact likelihood (Box and
-Jenkins, "Time Series Analysis", 7.1) how likely it is afterwards. Level and spread are integrated out, as Zellner does
+Beta-Variables", 1958), so that neither outliers nor skew look like dependence. The result is averaged over several
+correlations by Bayes' rule: ``PRIOR`` has the prior probability of each, and the exact likelihood (Box and Jenkins,
+"Time Series Analysis", 7.1) gives the posterior one. Level and spread are integrated out, as by Zellner
 ("An Introduction to Bayesian Inference in Econometrics", 7.2). ``benchmarks/validation`` shows the coverage.
 """
 
@@ -25,11 +25,11 @@ from statistics import NormalDist
 
 from pytest_icbench.stats.quantiles import FEWEST_LAUNCHES, Estimate
 
-#: Correlations of neighbouring launches that are considered, and the probability of each before a series is seen. Those
-#: of dependence shrink with the number of launches below ``FEWEST_TELLING``. Otherwise what is not known of few
-#: launches would make their intervals more than twice as wide, whether they depend on each other or not.
+#: Correlations of neighbouring launches with their prior probabilities. Those of dependence shrink in proportion with
+#: fewer than ``FEWEST_TELLING`` launches. Otherwise the uncertainty of few launches would more than double the width of
+#: their intervals, dependent or not.
 PRIOR = ((0.0, 0.88), (0.5, 0.04), (0.8, 0.04), (0.97, 0.04))
-#: The fewest launches that can tell dependence from chance: with fewer, independent and dependent ones look alike.
+#: The fewest launches that show dependence: with fewer, dependence and chance look the same.
 FEWEST_TELLING = 20
 #: Launches depend on each other if that is more likely than not.
 LIKELY = 0.5
@@ -37,10 +37,10 @@ LIKELY = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Dependence:
-    """How launches depend on those before them.
+    """The dependence of launches on those before them.
 
     Attributes:
-        correlation: of the normal scores of neighbouring launches: the mean of those considered, by their probability.
+        correlation: of the normal scores of neighbouring launches, averaged over ``PRIOR`` by posterior probability.
         probability: of any dependence at all, from 0 to 1.
         widening: the factor, at least 1, by which the interval of independent launches is widened.
     """
@@ -56,7 +56,7 @@ class Dependence:
 
 
 def find_dependence(values: Sequence[float]) -> Dependence | None:
-    """Returns how the values, in the order of time, depend on each other; None for fewer than six, and equal ones."""
+    """Returns the dependence of values in the order of time; None for fewer than six values, or equal ones."""
     return _find_dependence(tuple(values))
 
 
@@ -88,9 +88,9 @@ def widening(values: Sequence[float]) -> float:
 
 
 def widened(estimate: Estimate, factor: float) -> Estimate:
-    """Returns the estimate with both ends ``factor`` times as far away.
+    """Returns the estimate with both half-widths multiplied by a factor.
 
-    The low end of a positive value moves on the scale of logarithms unless it is negative, so it never becomes that.
+    The low end of a positive value is computed on the scale of logarithms, so that it stays positive.
     """
     if estimate.low is None or estimate.high is None or factor == 1:
         return estimate
@@ -111,7 +111,7 @@ def normal_scores(values: Sequence[float]) -> list[float]:
 
 
 def _model(scores: Sequence[float], correlation: float) -> tuple[float, float, float]:
-    """Returns the logarithm of the likelihood, and the level's mean and variance, if neighbours correlate so."""
+    """Returns the log-likelihood, and the level's mean and variance, for a correlation of neighbours."""
     n, rest, first = len(scores), 1 - correlation, 1 - correlation * correlation
     steps = [after - correlation * before for before, after in pairwise(scores)]
     precision = first + (n - 1) * rest * rest

@@ -3,8 +3,8 @@
 
 The slope is the median of the slopes between all two values (Theil 1950; Sen, "Estimates of the regression coefficient
 based on Kendall's tau", Journal of the American Statistical Association 63, 1968), and it counts if Kendall's test
-says so (Mann, "Nonparametric tests against trend", Econometrica 13, 1945). Neither follows a few outlying values. The
-series has to drift without its first value too: a first launch is often slow, and no line.
+is significant (Mann, "Nonparametric tests against trend", Econometrica 13, 1945). Both are robust to outliers. The
+series has to drift without its first value too, since a first launch is often slow.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from statistics import NormalDist
 
 from pytest_icbench.stats.quantiles import FEWEST_LAUNCHES, median
 
-#: Greatest share of the series without any drift in which one is found.
+#: Greatest share of false alarms among series without drift.
 FALSE_ALARMS = 0.05
-#: A line describes the series badly if its residuals follow each other: if von Neumann's ratio ("Distribution of the
+#: A line describes the series badly if its residuals are correlated: if von Neumann's ratio ("Distribution of the
 #: ratio of the mean square successive difference to the variance", Annals of Mathematical Statistics 12, 1941) is this
 #: many standard deviations below its mean.
 WANDERING = 0.5
@@ -32,9 +32,9 @@ def drift(values: Sequence[float]) -> float | None:
 
 
 def find_slope(values: Sequence[float]) -> float | None:
-    """Returns the change from value to value if the series drifts along a line, else None. It takes six values.
+    """Returns the change from value to value if the series drifts along a line; None if not, or below six values.
 
-    A level that wanders without a line is none.
+    A level that wanders is no drift.
     """
     n = len(values)
     if n < FEWEST_LAUNCHES or not (_climbs(values) and _climbs(values[1:])):
@@ -51,16 +51,16 @@ def find_slope(values: Sequence[float]) -> float | None:
 
 
 def _climbs(values: Sequence[float]) -> bool:
-    """Whether the values go one way along the series, up or down (two-sided, ``FALSE_ALARMS``)."""
+    """Whether the values rise or fall significantly along the series (two-sided, ``FALSE_ALARMS``)."""
     score = sum((after > before) - (after < before) for before, after in combinations(values, 2))
     return abs(score) >= critical_score(len(values))
 
 
 def critical_score(n: int) -> int:
-    """Returns the least score of Kendall (rises less falls among all pairs of n values) that is no chance.
+    """Returns the critical value of Kendall's score: rises less falls among all pairs of n values.
 
-    By the normal distribution, corrected by one since scores go by two. It is never below the exact one from five
-    values on.
+    It is the normal approximation with a continuity correction of one, as scores differ by two. From five values on it
+    is never below the exact one.
     """
     spread = math.sqrt(n * (n - 1) * (2 * n + 5) / 18)
     return math.ceil(NormalDist().inv_cdf(1 - FALSE_ALARMS / 2) * spread + 1)

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Computes the interval of a figure over launches, in the order in which they ran. Pure.
 
-The estimate is the median over launches of one case on one host during the time of the case. The launches need neither
-follow a bell curve nor be independent of each other:
+The estimate is the median over a case's launches. They need neither be normally distributed nor independent:
 
 * The interval is that of the sign test. It is interpolated between order statistics, so that its coverage is as stated
-  for any number of launches, not only where the binomial distribution happens to come near (Hettmansperger and
+  for any number of launches, not only where the binomial distribution comes close (Hettmansperger and
   Sheather, "Confidence intervals based on interpolated order statistics", Statistics & Probability Letters 4, 1986).
-* Launches that seem to depend on each other widen it (``stats.dependence``). So do a drift and a level that wanders:
-  nobody knows from one case's time what the level would have been later, so none of them is taken out.
+* Dependence between launches widens it (``stats.dependence``). So do a drift and a wandering level. None of them is
+  removed, since a case does not show what its level would have been later.
 
 ``benchmarks/validation`` shows the coverage by simulation, stopping rule included.
 """
@@ -29,7 +28,7 @@ def over_launches(values: Sequence[float], confidence: float = CONFIDENCE) -> Es
 
     Args:
         values: the figure of each launch, in order of time.
-        confidence: of the interval at a fixed number of launches; at most 31/32, else six launches have none.
+        confidence: at a fixed number of launches; at most 31/32, else six launches have no interval.
 
     Raises:
         ValueError: no values.
@@ -38,10 +37,10 @@ def over_launches(values: Sequence[float], confidence: float = CONFIDENCE) -> Es
 
 
 def over_rounds(rounds: Sequence[Sequence[float]], confidence: float = CONFIDENCE) -> Estimate:
-    """Returns a figure over the launches of several rounds, apart in time and on rigs of their own.
+    """Returns a figure over several rounds, each at another time and on rebuilt rigs.
 
-    What a round draws, all its launches share: the unit is the round, which counts by the median of its launches. The
-    estimate is their geometric mean with Student's interval, from three rounds on.
+    Launches of a round share its level, so the unit is the round, which counts by the median of its launches. The
+    estimate is the geometric mean of the rounds with Student's interval, from three rounds on.
 
     Raises:
         ValueError: no values.
@@ -70,7 +69,7 @@ def _between(outer: float, inner: float, share: float) -> float:
 
 @cache
 def _weights(n: int, confidence: float) -> tuple[int, float] | None:
-    """Returns the outer rank, and how far the interval's ends lie from it towards the next inner rank, from 0 to 1.
+    """Returns the outer rank, and the position of the interval's end from it (0) to the next inner rank (1).
 
     From the r-th least to the r-th greatest value the sign test covers 1 - 2 P(B < r) with B binomial(n, 1/2) (David
     and Nagaraja, "Order Statistics", 3rd ed., 7.1). None when even the range covers less than the confidence.

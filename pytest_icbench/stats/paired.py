@@ -2,9 +2,9 @@
 """Computes the ratio of two versions' figures, launched in adjacent pairs, with its interval. Pure.
 
 Within a pair the machine is the same for both versions, and the version that comes first changes from pair to pair.
-Suppose that one version is the other times a factor. Then the logarithm of a pair's quotient is as likely above the
-logarithm of the factor as below it by the same amount: its distribution is symmetric, whatever that of a single launch
-is. Wilcoxon's signed ranks assume nothing else. The estimate is Hodges and Lehmann's, the median of the means of all
+Suppose that one version is the other times a factor. Then the logarithm of a pair's quotient is distributed
+symmetrically around the logarithm of the factor, whatever the distribution of a launch is. Wilcoxon's signed ranks
+assume nothing else. The estimate is Hodges and Lehmann's, the median of the means of all
 two quotients (each with itself too), and the interval is the exact one of Tukey (Hollander, Wolfe and Chicken,
 "Nonparametric Statistical Methods", 3rd ed., 3.2 and 3.3), both on logarithms. Six pairs are the fewest with an
 interval of 95 %: the range of their quotients.
@@ -19,12 +19,12 @@ from statistics import NormalDist
 
 from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate, deepest_rank, median, quotients
 
-#: The most pairs for which the distribution is counted exactly; beyond them the normal one is as good.
+#: The most pairs with an exact distribution. With more, the normal approximation is as good.
 MOST_EXACT = 120
 
 
 def factor(now: Sequence[float], before: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
-    """Returns now over before for values in adjacent pairs: value n of one ran next to value n of the other.
+    """Returns now over before for adjacent pairs: values with the same index ran one after the other.
 
     The estimate has no interval if there are too few pairs for the confidence (see ``fewest_pairs``).
 

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Computes the change of a figure between earlier sessions and a new one, with its interval. Pure.
 
-A session draws a level of its own: where memory lies, what else runs, how warm the host is. Launches of one session
-know nothing of it, however many there are, so the unit is the session (Kalibera and Jones, "Rigorous benchmarking in
+Each session has another level, by the placement of memory, other processes, the host's temperature. Its launches do
+not show that, however many there are, so the unit is the session (Kalibera and Jones, "Rigorous benchmarking in
 reasonable time", International Symposium on Memory Management 2013), and counts by the median of its launches. The
-interval is that of the prediction of one more session: Student's over the logarithms of these values (Hahn and Meeker,
-"Statistical Intervals", 4.7). Two sessions are the fewest; they give a wide one.
+interval is a prediction interval for one more session: Student's, over the logarithms of these values (Hahn and Meeker,
+"Statistical Intervals", 4.7). It takes two sessions, and is wide then.
 
-A change that was accepted begins a new level: the sessions before it still tell how far sessions lie apart, and no
-longer where they lie.
+An accepted change begins a new level. The sessions before it still contribute to the spread, but not to the mean.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ from pytest_icbench.stats.student import MOST, student_quantile
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How far sessions lie apart: the standard deviation of their logarithms, and its degrees of freedom."""
+    """The spread of sessions: the standard deviation of their logarithms, and its degrees of freedom."""
 
     deviation: float
     freedom: int
 
 
 def spread_of(levels: Sequence[Sequence[float]]) -> Spread | None:
-    """Returns how far sessions lie apart within their levels; None if no level has two."""
+    """Returns the spread of sessions within their levels, pooled; None if no level has two sessions."""
     freedom, squares = 0, 0.0
     for level in levels:
         logarithms = [math.log(value) for value in level]
@@ -41,12 +40,12 @@ def spread_of(levels: Sequence[Sequence[float]]) -> Spread | None:
     return Spread(math.sqrt(squares / freedom), freedom) if freedom else None
 
 
-def arm(spread: Spread, sessions: int, confidence: float) -> float:
-    """Returns the half-width, on the scale of logarithms, of the interval of a change.
+def change_half_width(spread: Spread, sessions: int, confidence: float) -> float:
+    """Returns the half-width of the interval of a change, on the scale of logarithms.
 
     Args:
         sessions: the number of sessions at the newest level.
-        confidence: of both sides together, from 0 to below 1.
+        confidence: two-sided, from 0 to below 1.
     """
     quantile = student_quantile(spread.freedom, (1 + confidence) / 2)
     return quantile * spread.deviation * math.sqrt(1 + 1 / sessions)
@@ -67,16 +66,16 @@ def change_of_level(now: float, levels: Sequence[Sequence[float]], confidence: f
     change, spread = math.log(now) - fmean(math.log(value) for value in levels[-1]), spread_of(levels)
     if spread is None:
         return Estimate(math.exp(change))
-    reach = arm(spread, len(levels[-1]), confidence)
+    reach = change_half_width(spread, len(levels[-1]), confidence)
     low, high = (math.exp(min(max(end, -MOST), MOST)) for end in (change - reach, change + reach))
     return Estimate(math.exp(change), low, high, confidence)
 
 
 def as_wide_as(value: Estimate, change: Estimate) -> Estimate:
-    """Returns a value with an interval that reaches at least as far, as a share of it, as that of its change.
+    """Returns a value with an interval that is relatively at least as wide as that of its change.
 
-    The interval over a session's launches does not include what sessions differ by; that of a change over sessions
-    (``change_of_level``) does, so the wider one holds what another session would find.
+    The interval over a session's launches does not include the spread of sessions; that of a change over sessions
+    (``change_of_level``) does. So the wider one holds the value of another session.
     """
     if value.low is None or value.high is None or change.low is None or change.high is None:
         return value

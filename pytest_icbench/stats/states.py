@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tells states of a host apart by the distance between its CPUs. Pure.
+"""Identifies the states of a host by the distance between its CPUs. Pure.
 
 A hypervisor moves virtual CPUs between the caches of a machine, and a frame that changes CPUs then takes another time
-to arrive. How far they are is one of a few times, which differ by factors. So states are found as gaps between the
-logarithms of the distances that were read, and no time of any one processor is a limit.
+to arrive. The distance is one of a few times, which differ by factors. So states are separated at gaps between the
+logarithms of the distances, and no limit depends on a processor.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ import math
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-#: Distances further apart than this factor are of two states. Of 1,816 readings on a virtual machine whose CPUs moved
-#: between two caches, those of one state were 52 to 128 ns, those of the other 340 to 473: launches are few, so the gap
-#: has to be wider than those within a state. Two CPUs of one core are half as far apart as two cores of one cache.
+#: Distances that differ by more than this factor are of two states. Of 1,816 readings on a virtual machine whose CPUs
+#: moved between two caches, those of one state were 52 to 128 ns, those of the other 340 to 473. Launches are few, so
+#: the gap has to be wider than those within a state. Two CPUs of one core have half the distance of two cores of one
+#: cache.
 LEAST_FACTOR = 1.9
 
 
@@ -40,7 +41,7 @@ def find_states(distances: Iterable[float]) -> list[list[float]]:
 
 
 def same_state(one: float | None, other: float | None) -> bool:
-    """Whether two distances are of one state. One that is not known is of every state."""
+    """Whether two distances are of one state. An unknown one matches every state."""
     return one is None or other is None or max(one, other) <= LEAST_FACTOR * min(one, other)
 
 

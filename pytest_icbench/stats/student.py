@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Student's distribution, and its intervals: over a few units, and of a figure of all launches taken together. Pure.
+"""Student's distribution, and its intervals over a few units, and for a figure of all launches together. Pure.
 
-``over_merged`` is for a percentile of all round trips, or their mean. The median over launches is another quantity: a
-percentile of all round trips lies where the slowest launches are. What a launch contributes is told by leaving it out
-(the grouped jackknife: Tukey, "Bias and confidence in not-quite large samples", Annals of Mathematical Statistics 29,
+``over_merged`` is for a percentile of all round trips, or their mean. It differs from the median over launches, since
+the slowest launches determine a high percentile. The contribution of a launch is found by leaving it out (the grouped
+jackknife: Tukey, "Bias and confidence in not-quite large samples", Annals of Mathematical Statistics 29,
 1958; Shao and Tu, "The Jackknife and Bootstrap", 2.3), on the scale of logarithms, since such figures are positive and
-skewed. A sample seldom holds the slowest launches that there can be, so the high arm is ``UPWARD`` times as long, a
-factor chosen by the simulations of ``benchmarks/validation``. Neither end lies beyond all samples.
+skewed. A sample seldom has the slowest possible launches, so the upper half-width is ``UPWARD`` times the lower one, a
+factor chosen by the simulations of ``benchmarks/validation``. Both ends lie within the range of all samples.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from functools import cache
 from pytest_icbench.stats.dependence import widening
 from pytest_icbench.stats.quantiles import CONFIDENCE, FEWEST_LAUNCHES, Estimate
 
-#: The fewest units (rigs, rounds) that tell how far units lie apart.
+#: The fewest units (rigs, rounds) that have a spread.
 FEWEST_UNITS = 3
-#: Length of the arm towards greater values over that of the other arm.
+#: The upper half-width over the lower one.
 UPWARD = 1.3
-#: Greatest logarithm of the end of an interval: with two units it can lie beyond any number.
+#: Greatest logarithm of the end of an interval: with two units it could overflow.
 MOST = 700.0
-#: Halvings of the interval in which a quantile lies: beyond a float's precision.
+#: Halvings of the interval in which a quantile lies: more than a float's precision needs.
 _HALVINGS = 80
 
 
@@ -94,7 +94,7 @@ def over_merged(
         return Estimate(whole)
     logs = [math.log(value) for value in without]
     centre = math.log(whole)
-    # About the whole and not about the mean: a percentile of counts moves to one side only.
+    # Around the whole instead of the mean: a percentile of counts moves to one side only.
     error = math.sqrt((n - 1) / n * math.fsum((value - centre) ** 2 for value in logs))
     arm = student_quantile(n - 1, (1 + confidence) / 2) * error * widening([-value for value in logs])
     least, greatest = samples

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Finds where in a launch the rate has become stationary. Pure.
+"""Finds the point of a launch from which on its rate is stationary. Pure.
 
-The rule is MSER: of all points where a series could be cut, take the one after which the standard error of the mean is
-least (White, "An effective truncation heuristic for bias reduction in simulation output", Simulation 69, 1997). A
-window of many frames takes the place of a batch of MSER-5 (White, Cobb and Spratt, "A comparison of five steady-state
-truncation heuristics for simulation", Winter Simulation Conference 2000). A cut counts only if the rate before it
-differs from the rate after it. Otherwise the least of several dozen standard errors would be chosen by chance; it would
-cut off a start that happened to be slow, and favour high rates.
+The rule is MSER: a series is cut at the point after which the standard error of the mean is least (White, "An effective
+truncation heuristic for bias reduction in simulation output", Simulation 69, 1997). A window of many frames takes the
+place of a batch of MSER-5 (White, Cobb and Spratt, "A comparison of five steady-state truncation heuristics for
+simulation", Winter Simulation Conference 2000). A cut counts only if the rate before it differs from the rate after it.
+Otherwise the least of several dozen standard errors would be chosen by chance, which cuts off a start that happened to
+be slow and favours high rates.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from math import fsum
 
 from pytest_icbench.stats.quantiles import median
 
-#: The fewest windows that are judged: a change within fewer is not seen.
+#: The fewest windows that are judged.
 FEWEST_WINDOWS = 10
 #: The fewest windows after a cut.
 FEWEST_AFTER = 2
@@ -40,9 +40,9 @@ class Settled:
 
 
 def truncation(rates: Sequence[float], least_change: float = LEAST_CHANGE) -> int:
-    """Returns the number of windows at the beginning that are unlike the rest; at most all but two.
+    """Returns the number of windows at the beginning that differ from the rest; at most all but two.
 
-    The noise of a window is taken from differences of neighbours, which neither a ramp nor a step makes large.
+    The noise of a window is estimated from differences of neighbours, which a ramp or a step affects little.
     """
     n = len(rates)
     if n <= FEWEST_AFTER:

@@ -70,7 +70,7 @@ OTHER_LAYOUT = "1 case of another host, layout or placement (cores is 8 here and
             with_sessions(saved(placement="cooperative")),
             OTHER_PLACEMENT,
         ),
-        (with_sessions(saved(per_reference_launch=())), "1 case without the reference link beside"),
+        (with_sessions(saved(per_reference_launch=())), "1 case without a reference link"),
         (with_sessions(saved(started_at=2e9)), "a session of 2033-05-18T03:33:20Z lies ahead of the clock"),
         (with_sessions(saved(started_at=time.time() - 1.1 * GAP_S)), "1 case last saved more than 14 days ago"),
     ],

@@ -51,7 +51,7 @@ def judged(
         (0.9, '["*"]\nallowance_throughput_pps = 0.15', "PASS"),
     ],
 )
-def test_throughput(factor: float, toml: str, verdict: str) -> None:
+def test_a_fall_of_the_rate_by_more_than_the_allowance_regresses(factor: float, toml: str, verdict: str) -> None:
     assert judged(measured(launches=scaled(factor)), entry(), toml=toml).verdict == verdict
 
 
@@ -107,7 +107,7 @@ def test_the_message_has_the_change_its_interval_and_what_was_allowed() -> None:
     assert "changed since baseline main: treatment.switch.version is 3.2 here and 3.1 there" in rest
 
 
-def test_no_such_case() -> None:
+def test_a_case_without_an_entry_has_no_baseline() -> None:
     assert judged(measured()).verdict == "NO_BASELINE"
     assert judged(measured(), entry(Case("ovs", Frames(Traffic(128))))).verdict == "NO_BASELINE"
     assert judged(measured(), latency_entry(20e3)).verdict == "NO_BASELINE"
@@ -117,7 +117,7 @@ def test_no_such_case() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "reported"),
     [
         ({"identity": {**HOST, "cores": 4}}, "identity.cores is 8 here and 4 there"),
         ({"metric": "mfr"}, "metric is frmol here and mfr there"),
@@ -126,10 +126,10 @@ def test_no_such_case() -> None:
         ({"treatment": {"node": "netns"}}, "treatment.node is lxc here and netns there"),
     ],
 )
-def test_other_circumstances(changed: dict[str, Any], told: str) -> None:
+def test_facts_that_must_match_and_differ_make_it_incomparable(changed: dict[str, Any], reported: str) -> None:
     found = judged(measured(), entry(**changed))
     assert found.verdict == "INCOMPARABLE"
-    assert told in found.reason
+    assert reported in found.reason
     assert found
     assert not judged(measured(), entry(**changed), failing=("INCOMPARABLE",))
 
@@ -146,7 +146,7 @@ def test_of_several_comparable_entries_the_newest_counts() -> None:
     assert judged(measured(launches=scaled(2)), new, old, patterns=loose).verdict == "PASS"
 
 
-def test_at_least_is_no_verdict_about_an_upgrade() -> None:
+def test_a_lower_bound_is_inconclusive() -> None:
     for factor in (0.99, 1.0, 2.0):
         judgement = judged(measured(launches=scaled(factor), lower_bound=True), entry())
         assert judgement.verdict == "INCONCLUSIVE"
@@ -158,7 +158,7 @@ def test_at_least_is_no_verdict_about_an_upgrade() -> None:
 
 
 @pytest.mark.parametrize(("now", "before"), [(True, True), (True, False), (False, True)])
-def test_at_least_that_lies_below_the_baseline_accuses_the_path(now: bool, before: bool) -> None:
+def test_a_lower_bound_below_the_baseline_regresses(now: bool, before: bool) -> None:
     judgement = judged(measured(launches=scaled(0.5), lower_bound=now), entry(lower_bound=before))
     assert judgement.verdict == "REGRESSED"
     assert ("the path carries less" in judgement.details[0]) is now
@@ -179,7 +179,7 @@ CYCLES = tuple(200 + value for value in (-2, 0, 1, 2, -1, 3, -3, 0))
         (1.02, "", "PASS"),
     ],
 )
-def test_the_switchs_cycles_decide_where_the_rate_is_only_at_least(factor: float, toml: str, verdict: str) -> None:
+def test_cycles_decide_if_the_rate_is_a_lower_bound(factor: float, toml: str, verdict: str) -> None:
     before = entry_of(with_cycles(LAUNCHES, CYCLES, lower_bound=True))
     assert before is not None
     now = with_cycles(LAUNCHES, [factor * value for value in CYCLES], lower_bound=True)
@@ -191,7 +191,7 @@ def test_the_switchs_cycles_decide_where_the_rate_is_only_at_least(factor: float
     assert judgement.fields()["ratio_to_baseline"].value == pytest.approx(1)
 
 
-def test_cycles_do_not_decide_where_one_side_lacks_them_the_rate_tells_or_the_path_fell() -> None:
+def test_cycles_do_not_decide_if_an_entry_lacks_them_or_the_rate_decides() -> None:
     slower = [1.5 * value for value in CYCLES]
     before = entry_of(with_cycles(LAUNCHES, CYCLES, lower_bound=True))
     assert before is not None
@@ -204,7 +204,7 @@ def test_cycles_do_not_decide_where_one_side_lacks_them_the_rate_tells_or_the_pa
     assert (fell.verdict, fell.findings[0].name) == ("REGRESSED", "throughput_pps")
 
 
-def test_at_a_given_rate_cycles_decide_beside_the_rate() -> None:
+def test_at_a_fixed_rate_cycles_and_the_rate_decide() -> None:
     before = entry_of(with_cycles(LAUNCHES, CYCLES, metric="fixed"))
     assert before is not None
     slower = judged(with_cycles(LAUNCHES, [1.2 * value for value in CYCLES], metric="fixed"), before)
@@ -228,7 +228,7 @@ def test_a_long_run_is_not_compared() -> None:
     assert Comparer(Baseline("main", (entry(),))).compare(measured(loss_events=()), parse("", "t").margins("x")) is None
 
 
-def test_what_the_result_keeps() -> None:
+def test_a_result_keeps_its_comparison() -> None:
     treatment = {"switch": {"version": "3.2"}, "node": "lxc"}
     fields = judged(measured(launches=scaled(0.9), treatment=treatment), entry()).fields()
     assert fields["verdict"] == "REGRESSED"
@@ -241,7 +241,7 @@ def test_what_the_result_keeps() -> None:
     assert judged(measured(verdict="INVALID", reason="died"), entry()).fields() == {}
 
 
-def test_conditions_warn() -> None:
+def test_conditions_that_differ_are_warnings() -> None:
     found = judged(measured(conditions={"governors": ["powersave"], "turbo": False}), entry())
     assert found.verdict == "PASS"
     assert "warning: conditions.governors is ['powersave'] here and ['performance'] there" in found.details
@@ -271,7 +271,7 @@ def test_an_expired_waiver_is_said_and_does_not_hold() -> None:
     assert "its waiver expired on 2026-06-14: known: tracker" in found.details
 
 
-def test_a_waiver_of_another_case_and_one_without_need() -> None:
+def test_waivers_of_other_cases_and_of_passing_ones_are_ignored() -> None:
     assert not waived("2026-12-31", case="vpp-*")
     good = judged(measured(), entry(), waivers=(Waiver("*", "x", "2026-12-31"),), today=TODAY)
     assert (good.verdict, good.waiver) == ("PASS", None)

@@ -71,7 +71,7 @@ def test_a_result_without_an_interval_is_its_own_interval() -> None:
     assert judge(measurement(lost=1), [limit("max", 0, "lost")]).verdict == "REGRESSED"
 
 
-def test_an_estimate_without_an_interval_does_not_tell() -> None:
+def test_an_estimate_without_an_interval_is_inconclusive() -> None:
     found = measurement(throughput_pps_low=None, throughput_pps_high=None)
     judgement = judge(found, [limit("min", 1.0)])
     assert judgement.verdict == "INCONCLUSIVE"
@@ -82,7 +82,9 @@ def test_an_estimate_without_an_interval_does_not_tell() -> None:
     ("kind", "value", "verdict"),
     [("min", 4e6, "PASS"), ("min", 6e6, "INCONCLUSIVE"), ("max", 6e6, "INCONCLUSIVE"), ("max", 4e6, "REGRESSED")],
 )
-def test_at_least_can_hold_a_limit_but_not_miss_it(kind: Literal["min", "max"], value: float, verdict: str) -> None:
+def test_a_lower_bound_can_meet_a_limit_but_not_miss_it(
+    kind: Literal["min", "max"], value: float, verdict: str
+) -> None:
     """A search that ended at what the senders can offer: the device does this, and perhaps more."""
     search = SearchLog("csit", 0.0, 0.5, 0.005, 1, 1, 21, 1e4, 5e6, "reference", True, "the greatest load passes")
     found = measurement(lower_bound=True, search=search, throughput_pps_low=5e6, throughput_pps_high=None)
@@ -96,7 +98,7 @@ def test_at_least_can_hold_a_limit_but_not_miss_it(kind: Literal["min", "max"], 
     assert ("the search ended at what the senders can offer" in judgement.message()) == (verdict == "INCONCLUSIVE")
 
 
-def test_a_result_without_a_value_does_not_tell() -> None:
+def test_a_result_without_a_value_is_inconclusive() -> None:
     judgement = judge(measurement(), [limit("min", 0.5, "ratio_to_reference")])
     assert (judgement.verdict, judgement.findings[0].reason) == ("INCONCLUSIVE", "few")
     assert "ratio_to_reference has no value" in judgement.reason
@@ -133,14 +135,14 @@ def test_limits_of_the_other_dimension_do_not_apply() -> None:
     assert judge(latency, [limit("max", 25_000, "rtt_p50_ns")]).verdict == "PASS"
 
 
-def test_the_worst_limit_decides_and_all_are_told() -> None:
+def test_the_worst_limit_decides_and_all_are_reported() -> None:
     limits = [limit("min", 1), limit("max", 5e6), limit("min", 6e6)]
     judgement = judge(measurement(), limits)
     assert judgement.verdict == "REGRESSED"
     assert [line.split(": ")[1] for line in judgement.details] == ["REGRESSED", "INCONCLUSIVE", "PASS"]
 
 
-def test_what_fails_and_what_does_not() -> None:
+def test_regressed_and_invalid_fail_unless_other_verdicts_are_named() -> None:
     assert judge(measurement(), [])
     assert judge(measurement(), [limit("min", 5e6)])
     assert not judge(measurement(), [limit("min", 6e6)])
@@ -163,7 +165,7 @@ def test_invalid_comes_before_every_limit() -> None:
     assert "0 of 100 frames arrived" in str(caught.value)
 
 
-def test_the_message_of_a_regression() -> None:
+def test_a_regression_has_the_verdict_and_its_details() -> None:
     case = Case(
         "linux-bridge",
         Frames(Traffic(1500)),
@@ -288,7 +290,7 @@ def test_the_last_table_that_matches_wins_for_each_key() -> None:
         ("[[", "t.toml is not valid TOML"),
     ],
 )
-def test_mistakes_in_the_file(text: str, message: str) -> None:
+def test_mistakes_in_the_file_are_named(text: str, message: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse(text, "t.toml")
     assert message in str(caught.value)
@@ -305,14 +307,14 @@ def test_any_file_is_read_or_refused(text: str) -> None:
     assert message.startswith("t.toml")
 
 
-def test_a_file_that_is_no_text(tmp_path: Path) -> None:
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "thresholds.toml"
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(UsageError, match="cannot be read"):
         load(path)
 
 
-def test_no_verdict_about_loss_at_a_rate_that_was_not_offered() -> None:
+def test_loss_at_a_rate_that_was_not_offered_is_inconclusive() -> None:
     found = measurement(Case("ovs", Frames(rate=Rate(10**6))), generator_bound=True, lost=0)
     judgement = judge(found, [limit("max", 0, "lost")])
     assert judgement.verdict == "INCONCLUSIVE"
@@ -326,7 +328,7 @@ DISTURBED: dict[str, Any] = {"disturbed_launches": 2, "disturbance": "others too
 
 
 @pytest.mark.parametrize(("launches", "verdict"), [(0, "REGRESSED"), (1, "REGRESSED"), (2, "INCONCLUSIVE")])
-def test_too_many_disturbed_launches_accuse_nobody(launches: int, verdict: str) -> None:
+def test_too_many_disturbed_launches_are_inconclusive(launches: int, verdict: str) -> None:
     found = measurement(**{**DISTURBED, "disturbed_launches": launches})
     judgement = judge(found, [limit("min", 5.2e6)])
     assert judgement.verdict == verdict
@@ -341,7 +343,7 @@ def test_a_verdict_says_by_what_its_launches_were_disturbed() -> None:
     assert "disturbed" not in judge(measurement(), [limit("min", 5.2e6)]).reason
 
 
-def test_repeated_launches_are_told() -> None:
+def test_repeated_launches_are_reported() -> None:
     found = measurement(disturbed_launches=0, disturbed_repeated=1, disturbance=DISTURBED["disturbance"])
     judgement = judge(found, [limit("min", 4e6)])
     assert judgement.verdict == "PASS"
@@ -349,7 +351,7 @@ def test_repeated_launches_are_told() -> None:
     assert told in judgement.details
 
 
-def test_a_busy_start_is_told_where_a_baseline_is_compared() -> None:
+def test_a_busy_start_is_reported_with_a_comparison() -> None:
     fitness = {"fit": False, "sentence": "others took 1.20 of 2 CPUs (make 1.18)"}
     found = measurement(conditions={"fitness": fitness})
     compared = judge(found, [limit("min", 4e6)], against=BaselineComparison("main", missing="no such case"))

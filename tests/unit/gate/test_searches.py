@@ -38,7 +38,7 @@ def searched(pps: float, **changed: Any) -> Measurement:
 
 @pytest.mark.parametrize("now", SEARCHES)
 @pytest.mark.parametrize("before", SEARCHES)
-def test_the_bounds_of_a_search_accuse_and_acquit_no_other_search(now: float, before: float) -> None:
+def test_the_bounds_of_a_search_decide_nothing_about_another_one(now: float, before: float) -> None:
     old = entry_of(searched(before))
     assert old is not None
     judgement = judged(searched(now), old)
@@ -60,7 +60,7 @@ def calibrated(greatest_pps: float | None = 2e6, on: str | None = "reference") -
 
 
 @pytest.mark.parametrize("place", [0, 1, 3, 4])
-def test_a_search_is_held_against_how_far_searches_of_other_sessions_lie_apart(place: int) -> None:
+def test_a_search_is_judged_by_the_spread_of_earlier_searches(place: int) -> None:
     """The one left out lies far from four that agree by chance: a possible regression, which a retest clears."""
     now, others = SEARCHES[place], searches(*SEARCHES[:place], *SEARCHES[place + 1 :])
     judgement = judged(searched(now, search=calibrated()), others)
@@ -70,13 +70,13 @@ def test_a_search_is_held_against_how_far_searches_of_other_sessions_lie_apart(p
     assert slow.verdict == "REGRESSED"
 
 
-def test_what_the_reference_link_of_a_search_lost_too_is_the_hosts() -> None:
+def test_a_loss_that_the_reference_link_shares_is_inconclusive() -> None:
     judgement = judged(searched(270e3, search=calibrated(1e6)), searches(*SEARCHES))
     assert judgement.verdict == "INCONCLUSIVE"
     assert judgement.findings[0].reason == "host"
 
 
-def test_searches_that_agree_pass() -> None:
+def test_a_search_within_the_spread_passes() -> None:
     alike = searches(5.00e6, 5.01e6, 4.99e6, 5.00e6, 5.01e6, 4.99e6)
     assert judged(searched(5e6, search=calibrated()), alike).verdict == "PASS"
     assert judged(searched(4.2e6, search=calibrated()), alike).verdict == "REGRESSED"

@@ -75,7 +75,7 @@ def test_more_pairs_take_the_time_of_those_before() -> None:
     assert finding.more_s == pytest.approx(3 * now.duration_s)
 
 
-def test_why_a_figure_decides_is_said() -> None:
+def test_the_reason_why_a_figure_decides_is_reported() -> None:
     finding, reason = found("REGRESSED", 1.1, figure="cycles_per_packet", note="cycles decide", base_value=200.0)
     assert (finding.kind, finding.name) == ("rise", "cycles_per_packet")
     assert "; cycles decide; allowed: 3 %" in reason

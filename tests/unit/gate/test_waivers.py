@@ -28,6 +28,6 @@ def test_of_several_the_one_that_lasts_longest_counts() -> None:
 
 
 @pytest.mark.parametrize("text", ["2026-13-01", "2026-1-1", "20260101", "tomorrow", "2026-W01-1", ""])
-def test_no_day(text: str) -> None:
+def test_a_text_that_is_no_day_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="is no day; write it as 2026-01-31"):
         parse_day(text, "--until")

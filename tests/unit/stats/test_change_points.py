@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 from pytest_icbench.stats import change_points
-from pytest_icbench.stats.change_points import CORRELATIONS, FALSE_ALARMS, TELLING, levels, step_log_likelihood
+from pytest_icbench.stats.change_points import CORRELATIONS, CRITICAL_VALUE, FALSE_ALARMS, levels, step_log_likelihood
 from tests.unit.stats.wandering import wandering
 
 
@@ -29,7 +29,7 @@ def test_values_without_a_ratio_keep_their_levels() -> None:
 
 
 @pytest.mark.parametrize("after", [4, 10])
-def test_a_step_is_told_from_a_few_points(after: int) -> None:
+def test_a_step_is_found_with_few_points(after: int) -> None:
     random, told, series = Random(2), 0, 20
     for _ in range(series):
         values = [(100 if place < 30 else 95) * random.gauss(1, 0.01) for place in range(30 + after)]
@@ -46,18 +46,18 @@ def changed(correlation: float, deviation: float, count: int, series: int = 40) 
     ("correlation", "deviation"), [(0.0, 0.05), (0.3, 0.05), (0.6, 0.05), (0.9, 0.02), (0.9, 0.05)]
 )
 @pytest.mark.parametrize("count", [25, 50])
-def test_what_lasts_for_some_runs_is_no_change(correlation: float, deviation: float, count: int) -> None:
+def test_a_dependent_series_has_no_change(correlation: float, deviation: float, count: int) -> None:
     assert changed(correlation, deviation, count) <= FALSE_ALARMS * 40
 
 
-def test_independence_alone_takes_what_lasts_for_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_dependence_in_the_model_a_disturbance_is_a_change(monkeypatch: pytest.MonkeyPatch) -> None:
     """The test above can fail: so it would, if runs were taken for independent."""
     monkeypatch.setattr(change_points, "CORRELATIONS", (0.0,))
     assert changed(0.9, 0.05, 50) > 20
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.6])
-def test_a_step_is_found_beside_what_lasts(correlation: float) -> None:
+def test_a_step_is_found_in_a_dependent_series(correlation: float) -> None:
     random, told, series = Random(4), 0, 20
     for _ in range(series):
         values = [
@@ -67,7 +67,7 @@ def test_a_step_is_found_beside_what_lasts(correlation: float) -> None:
     assert told >= 18
 
 
-def test_a_level_that_soon_ends_is_told() -> None:
+def test_a_short_level_is_found() -> None:
     random, told, series = Random(5), 0, 20
     for _ in range(series):
         values = [(95 if 60 <= place < 70 else 100) * random.gauss(1, 0.01) for place in range(140)]
@@ -123,7 +123,7 @@ def test_a_step_is_likelier_the_greater_it_is(correlation: float) -> None:
     values = wandering(Random(3), 40, correlation, 0.01)
     found = [step_log_likelihood(moved(values, 20, step), 20) for step in (0.01, 0.03, 0.1)]
     assert found == sorted(found)
-    assert found[0] < TELLING < found[1]
+    assert found[0] < CRITICAL_VALUE < found[1]
 
 
 def moved(values: Sequence[float], place: int, step: float) -> list[float]:

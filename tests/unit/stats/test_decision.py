@@ -45,7 +45,7 @@ def exchanged(sizes: list[float]) -> list[list[float]]:
     ],
 )
 @pytest.mark.parametrize("cases", [1, 3, 20])
-def test_labels_that_could_be_exchanged_are_accused_as_rarely_as_promised(sizes: list[float], cases: int) -> None:
+def test_exchangeable_labels_have_the_promised_rate_of_false_alarms(sizes: list[float], cases: int) -> None:
     patterns = exchanged(sizes)
     for outcome in ("worse", "better"):
         accused = sum(decide_pairs(ratios, ANY, cases).outcome == outcome for ratios in patterns)
@@ -59,7 +59,7 @@ def test_the_level_is_used_up() -> None:
 
 
 @given(st.lists(st.floats(-0.3, 0.3), min_size=1, max_size=14), st.lists(st.booleans(), min_size=14, max_size=14))
-def test_the_end_of_a_series_knows_no_labels(logs: list[float], exchange: list[bool]) -> None:
+def test_the_end_of_a_series_does_not_depend_on_labels(logs: list[float], exchange: list[bool]) -> None:
     ratios = [math.exp(value) for value in logs]
     others = [math.exp(-value if turned else value) for value, turned in zip(logs, exchange, strict=False)]
     assert is_narrow(ratios, RATE) == is_narrow(others, RATE)
@@ -91,7 +91,7 @@ def test_a_change_counts_from_the_allowance_on(level: float, outcome: str) -> No
     assert 0.03 < decision.finds < 0.05
 
 
-def test_a_significant_loss_below_the_allowance_is_not_accused() -> None:
+def test_a_significant_loss_below_the_allowance_is_not_worse() -> None:
     ratios = [0.98 + 0.006 * (number % 5 - 2) for number in range(10)]
     found = decide_pairs(ratios, RATE, 1)
     assert found.ratio.high is not None
@@ -99,7 +99,7 @@ def test_a_significant_loss_below_the_allowance_is_not_accused() -> None:
     assert found.outcome == "same"
 
 
-def test_ratios_that_lie_apart_ask_for_more() -> None:
+def test_a_large_spread_asks_for_more_pairs() -> None:
     apart = decide_pairs([0.8, 1.2, 0.9, 1.1, 0.95, 1.05, 1.0, 0.98, 1.02, 1.01], RATE, 1)
     assert (apart.outcome, apart.reason) == ("open", "spread")
     assert apart.more is not None
@@ -136,7 +136,7 @@ def test_cases_share_the_error_of_a_session() -> None:
 # -- sessions
 
 
-def test_sessions_are_accused_as_rarely_as_promised() -> None:
+def test_sessions_have_the_promised_rate_of_false_alarms() -> None:
     random, alarms, sessions = Random(3), 0, 4000
     for _ in range(sessions):
         before = [random.lognormvariate(0, 0.02) for _ in range(6)]
@@ -174,7 +174,7 @@ def test_a_session_that_would_miss_a_tenth_says_so() -> None:
     assert session_finds(spread, 4, RATE, 5, 0.5) < decision.finds
 
 
-def test_what_was_accepted_begins_a_level() -> None:
+def test_an_accepted_change_begins_a_level() -> None:
     levels = [[100.0, 100.3, 99.7, 100.1], [90.0]]
     assert decide_session(90.1, levels, RATE, 1).outcome == "same"
     assert decide_session(100.0, levels, RATE, 1).outcome == "better"

@@ -71,7 +71,7 @@ def test_intervals_of_independent_launches_stay_what_they_were() -> None:
     assert factors[250] < 1.15
 
 
-def test_dependence_is_told_where_it_is_and_seldom_where_it_is_not() -> None:
+def test_dependence_is_found_and_has_few_false_alarms() -> None:
     generator = random.Random(5)
 
     def told(correlation: float) -> float:
@@ -114,7 +114,7 @@ def test_the_prior_is_a_probability() -> None:
 
 
 @given(values)
-def test_dependence_knows_the_order_of_values_alone(series: list[float]) -> None:
+def test_dependence_depends_on_the_order_of_values_alone(series: list[float]) -> None:
     found = find_dependence(series)
     assert found == find_dependence([math.log(value) for value in series]) or len(set(series)) != len(
         {math.log(value) for value in series}

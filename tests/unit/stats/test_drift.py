@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pytest_icbench.stats.drift import FALSE_ALARMS, critical_score, drift, find_slope
 
 
-def test_a_line_is_told_with_its_slope() -> None:
+def test_a_drift_is_found_with_its_slope() -> None:
     noise = [0.1, -0.2, 0.15, -0.05, 0.2, -0.1, -0.15, 0.05]
     assert find_slope([100 + 2 * index + more for index, more in enumerate(noise)]) == pytest.approx(2, rel=0.05)
     assert drift([10.0, 11.0, 12.0, 13.0, 14.0, 15.0]) == pytest.approx(5 / 12.5)

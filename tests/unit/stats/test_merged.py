@@ -51,7 +51,7 @@ def test_it_takes_six_launches_and_a_positive_figure() -> None:
     assert over_merged(5.0, [5.0] * 6) == Estimate(5.0, 5.0, 5.0, 0.95)
 
 
-def test_neither_end_lies_beyond_all_samples() -> None:
+def test_both_ends_lie_within_the_samples() -> None:
     without = [300.0] * 11 + [30.0]  # a single launch makes the figure
     free, held = over_merged(300.0, without), over_merged(300.0, without, (20.0, 400.0))
     assert free.low is not None

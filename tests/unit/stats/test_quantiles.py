@@ -124,7 +124,7 @@ def test_what_has_no_answer_is_refused(ratio: object) -> None:
         ratio()  # type: ignore[operator]
 
 
-def test_relative_half_width() -> None:
+def test_the_relative_half_width_is_half_the_width_over_the_value() -> None:
     assert Estimate(100, 97, 103, 0.95).relative_half_width == pytest.approx(0.03)
     assert Estimate(0, 0, 0, 0.95).relative_half_width == 0
     assert Estimate(0, 0, 1, 0.95).relative_half_width == math.inf

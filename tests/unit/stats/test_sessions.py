@@ -39,7 +39,7 @@ def session(generator: random.Random, between: float, correlation: float, heavy:
 @pytest.mark.parametrize(
     ("between", "correlation", "heavy"), [(0.0, 0.0, False), (0.05, 0.6, False), (0.2, 0.9, False), (0.1, 0.3, True)]
 )
-def test_an_unchanged_session_is_held_however_far_sessions_lie_apart(
+def test_an_unchanged_session_is_covered_for_any_spread(
     earlier: int, between: float, correlation: float, heavy: bool
 ) -> None:
     generator, held = random.Random(f"{earlier} {between}"), 0
@@ -52,7 +52,7 @@ def test_an_unchanged_session_is_held_however_far_sessions_lie_apart(
     assert held / COMPARISONS == pytest.approx(0.95, abs=0.03)
 
 
-def test_a_session_far_off_is_told_by_several_alike() -> None:
+def test_a_distant_session_is_found_with_several_similar_ones() -> None:
     alike = [[100.0 + place, 101.0 + place, 99.0 + place] for place in range(5)]
     told = change_of_session([80.0, 81.0, 82.0], alike)
     assert told.high is not None
@@ -60,7 +60,7 @@ def test_a_session_far_off_is_told_by_several_alike() -> None:
     assert told == pytest.approx(81 / 102, rel=0.01)
 
 
-def test_one_session_tells_no_spread_and_nothing_is_refused() -> None:
+def test_one_session_has_no_spread_and_none_is_refused() -> None:
     assert change_of_session([2.0], [[1.0]]) == Estimate(2.0)
     with pytest.raises(ValueError, match="needs positive medians"):
         change_of_session([1.0], [[0.0], [1.0]])

@@ -44,6 +44,6 @@ def test_what_is_not_known_is_of_every_state() -> None:
     assert not has_changed([60.0])
 
 
-def test_the_geometric_mean() -> None:
+def test_the_geometric_mean_is_that_of_the_logarithms() -> None:
     assert geometric_mean([50.0, 200.0]) == pytest.approx(100.0)
     assert geometric_mean([]) is None

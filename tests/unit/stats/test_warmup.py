@@ -71,7 +71,7 @@ def test_dips_here_and_there_are_part_of_the_rate() -> None:
     assert statistics.fmean(means) == pytest.approx(98.5, abs=0.5)
 
 
-def test_a_change_that_matters_to_nobody_is_left() -> None:
+def test_a_small_change_is_not_cut_off() -> None:
     assert truncation([99.0] * 5 + [100.0] * 10) == 0
     assert truncation([98.0] * 5 + [100.0] * 10) == 5
 
