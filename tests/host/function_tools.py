@@ -27,7 +27,12 @@ from pytest_icbench.testbed.rig import Rig
 from tests.host.node_tools import require
 from tests.host.rig_tools import NodeOption, running
 
-SHORT = Settings(warmup_s=0.1, duration_s=0.4, window_s=0.05, drain_s=0.3, repeats=2, reference=False)
+#: One launch, which is not repeated if other processes disturb it: there is no time for that.
+SHORT = Settings(
+    max_duration_s=1.0, warmup_s=0.1, duration_s=0.4, window_s=0.05, drain_s=0.3, repeats=1, reference=False
+)
+#: For figures over more than one launch.
+TWICE = replace(SHORT, repeats=2)
 
 
 @contextmanager

@@ -26,6 +26,8 @@ from tests.host.node_tools import clean, session
 
 __all__ = ["clean", "session"]  # fixtures
 
+pytestmark = pytest.mark.alone
+
 
 def test_a_function_that_does_not_swap_is_found_by_its_first_frame(session: HostSession) -> None:
     """The forwarder of ``swap``, with a wire in its place."""

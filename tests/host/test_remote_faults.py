@@ -21,7 +21,11 @@ from tests.second_host import SecondHost, other, unsupported_reason
 
 __all__ = ["other"]  # a fixture
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(unsupported_reason() is not None, reason=str(unsupported_reason()))]
+pytestmark = [
+    pytest.mark.own_host,
+    pytest.mark.slow,
+    pytest.mark.skipif(unsupported_reason() is not None, reason=str(unsupported_reason())),
+]
 
 #: What is wrong within the block; gives pytest's further arguments.
 Fault = Callable[[SecondHost, Path], AbstractContextManager[list[str]]]
@@ -173,7 +177,7 @@ def test_the_cable_goes_down(
 ) -> None:
     """Behind a switch, and as the sender's own interface. A bare cable carries one pair."""
     with clean_on_both(other):
-        run = Run(tmp_path, other, first_s=4.0, scenario=SCENARIO.replace("linux-bridge", switch))
+        run = Run(tmp_path, other, first_s=2.5, scenario=SCENARIO.replace("linux-bridge", switch))
         run.until_measuring()
         (netns,) = Path("/run/netns").glob(f"icb*-{namespace}")
         run.until(lambda: links.statistics(link, str(netns))["tx_packets"] > UNDER_WAY)

@@ -21,7 +21,11 @@ from tests.host.remote_runs import names_of, told
 from tests.host.test_remote_faults import Fault, no_package, other_version, refused_key, unknown_host_key
 from tests.second_host import SecondHost, second_host, under_a_name, unsupported_reason
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(unsupported_reason() is not None, reason=str(unsupported_reason()))]
+pytestmark = [
+    pytest.mark.own_host,
+    pytest.mark.slow,
+    pytest.mark.skipif(unsupported_reason() is not None, reason=str(unsupported_reason())),
+]
 
 SCENARIO = """
 import pytest

@@ -21,6 +21,8 @@ from tests.host.rig_tools import NodeOption, running
 
 __all__ = ["clean", "session"]  # fixtures
 
+pytestmark = pytest.mark.alone
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("share", "cap"), [("70:30", None), (None, "30:30")])
@@ -41,7 +43,7 @@ def test_functions_get_their_parts_of_a_cpu(session: HostSession, share: str | N
     placement = replace(placement, switch=(), functions=placement.switch * case.pairs)
     with running(Rig(case, placement, session, NodeOption())) as rig:
         began = time.monotonic()
-        found = measure(rig, None, case, replace(SHORT, repeats=1))
+        found = measure(rig, None, case, replace(SHORT, max_duration_s=60.0))
         lasted_ns = (time.monotonic() - began) * 1e9
     assert (found.verdict, found.evidence) == (None, None)
     first, second = found.functions or ()
@@ -66,7 +68,7 @@ def test_different_functions_share_a_cpu(session: HostSession, dimension: Dimens
     placement = plan(Topology.read(session.root), workers=1, endpoints=len(case.path.endpoints), policy="cooperative")
     placement = replace(placement, switch=(), functions=placement.switch * case.pairs)
     with running(Rig(case, placement, session, NodeOption("netns"))) as rig:
-        found = measure(rig, None, case, replace(SHORT, repeats=1, drain_s=1.0))
+        found = measure(rig, None, case, replace(SHORT, max_duration_s=60.0, drain_s=1.0))
     assert (found.verdict, found.evidence) == (None, None)
     works = found.functions or ()
     assert sum(work.cpu_share or 0 for work in works) == pytest.approx(1)
