@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What tests of network functions share: running rigs with them, and a wire in their place."""
+"""Running rigs with network functions for tests, and a wire in the place of a function."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TWICE = replace(SHORT, repeats=2)
 
 @contextmanager
 def through(session: HostSession, case: Case) -> Iterator[Rig]:
-    """A running rig with its functions. Skips where the host cannot have it."""
+    """Runs a rig with its functions. Skips the test where the host cannot have it."""
     require("lxc")
     cls = builtin_switches()[case.switch]
     assert case.function is not None
@@ -58,7 +58,7 @@ def through(session: HostSession, case: Case) -> Iterator[Rig]:
 
 @contextmanager
 def in_place(cls: type[Function]) -> Iterator[None]:
-    """A component that is asked before all others."""
+    """Puts a component before all others."""
     before = dict(registry._components)
     registry._components.clear()
     registry._components.update({cls.name: cls, **before})

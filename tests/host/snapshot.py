@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What of a host a session may change, as data: two snapshots tell what was left behind."""
+"""Takes what a session may change on a host as data, so that two snapshots show what was left."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _DIRECTORIES = (
 )
 _PASSING_ON = re.compile(r"vfio|iommufd|irqbypass|uio|vf$")
 _TEMPORARY = re.compile(r"^(icb|vhost_features|rte_|dpdk|ovs|lxc|snabb|vpp)")
-#: The control groups of a host of its own on this machine (scripts/own_host.sh).
+#: The control groups of hosts that scripts/own_host.sh made on this machine.
 _OWN_HOST = re.compile(r"/own-host\.\d+(/|$)", re.MULTILINE)
 
 

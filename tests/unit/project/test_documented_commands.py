@@ -122,7 +122,7 @@ def test_arguments_of_icbench_are_accepted(document: str, command: str) -> None:
 
 
 class Workspace:
-    """The directory in which a reader of a document types its commands."""
+    """A directory as a reader of a document has it, in which the commands run."""
 
     def __init__(self, document: Path, directory: Path, scenarios: Path) -> None:
         self.directory = directory
@@ -132,26 +132,33 @@ class Workspace:
         (directory / "base").mkdir()
         for program in ("ovs-vswitchd", "base/ovs-vswitchd"):
             (directory / program).symlink_to("/bin/true")
+        (directory / "pytest.ini").write_text("[pytest]\n")
+        self._write_programs(document)
+        self._write_python(document)
+
+    def _write_programs(self, document: Path) -> None:
+        """Writes the document's shell scripts and TOML files."""
         for block in blocks(document, "bash"):
             for name in re.findall(r"`(\S+\.sh)`", document.read_text()):
-                (directory / name).write_text(block)
-                (directory / name).chmod(0o755)
-        (directory / "pytest.ini").write_text("[pytest]\n")
+                (self.directory / name).write_text(block)
+                (self.directory / name).chmod(0o755)
         for block in blocks(document, "toml"):
             if name := re.match(r"# (\S+\.toml)\n", block):
-                (directory / name[1]).write_text(block)
+                (self.directory / name[1]).write_text(block)
+
+    def _write_python(self, document: Path) -> None:
+        """Writes the document's scenarios, nodes and switches."""
         python = "\n".join(block for block in blocks(document, "python") if "icbench" in block)
         for name in set(re.findall(r"\btest_mine\.py|\btest_upgrade\.py", document.read_text())):
-            (directory / name).write_text(f"import pytest\n{python}")
+            (self.directory / name).write_text(f"import pytest\n{python}")
         if "pytest_icbench_nodes" in python:
-            (directory / "conftest.py").write_text(python)
+            (self.directory / "conftest.py").write_text(python)
         if document == outside_switch.PAGE:
-            (directory / f"{outside_switch.MODULE}.py").write_text(
-                outside_switch.files()[f"{outside_switch.MODULE}.py"]
-            )
+            module = f"{outside_switch.MODULE}.py"
+            (self.directory / module).write_text(outside_switch.files()[module])
 
     def arguments(self, command: str) -> list[str]:
-        """The arguments of pytest with what is here in the place of what the reader has."""
+        """Returns the arguments of pytest, with paths and hosts of this test in the place of the reader's."""
         command = command.replace("$PWD/", f"{self.directory}/").replace("$tx", "--tx ssh=root@a1//python=p//chdir=/c")
         command = re.sub(r"/opt/ovs\S*/ovs-vswitchd", str(self.directory / "ovs-vswitchd"), command)
         words = shlex.split(command)[1:]
