@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Containers that someone else has started: two processes in namespaces and control groups of their own, joined."""
+"""Makes containers like those of other programs: two joined processes with their own namespaces and control groups."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ class ByHand:
         return f"/proc/{self.pid}/ns/net"
 
     def ip_says(self, *words: str) -> str:
-        """What ip(8) says in it."""
+        """Returns what ip(8) prints in the container."""
         return run(["ip", *words], timeout_s=5, netns=self.netns).stdout
 
     def neighbours(self) -> set[str]:
-        """Addresses that it has as neighbours, whatever their state."""
+        """Returns the addresses of its neighbours in any state."""
         return {line.split()[0] for line in self.ip_says("-4", "neigh", "show", "nud", "all").splitlines()} - _LOCAL
 
     def state(self) -> dict[str, str]:
-        """All that a measurement could change in it."""
+        """Returns everything that a measurement could change in it."""
         sysctls = run(
             ["find", "/proc/sys/net", "-type", "f", "-readable"], timeout_s=5, netns=self.netns
         ).stdout.split()
@@ -69,12 +69,12 @@ class ByHand:
 
 
 def states(pair: Sequence[ByHand]) -> dict[str, str]:
-    """All that a measurement could change in containers, in one table."""
+    """Returns everything that a measurement could change in containers, in one table."""
     return {f"{name} of {number}": text for number, end in enumerate(pair) for name, text in end.state().items()}
 
 
 def changes(before: dict[str, str], pair: Sequence[ByHand]) -> list[str]:
-    """What is no longer as it was, one line for each."""
+    """Returns the differences between two states, one line each."""
     return [line for name, text in states(pair).items() for line in _changes(name, before[name], text)]
 
 
@@ -88,7 +88,7 @@ _LOCAL = {"127.0.0.1", "224.0.0.22"}
 
 
 def in_netns(netns: str) -> set[int]:
-    """The processes in a network namespace."""
+    """Returns the processes in a network namespace."""
     inode, found = Path(netns).stat().st_ino, set()
     for directory in Path("/proc").glob("[0-9]*"):
         try:
@@ -100,7 +100,7 @@ def in_netns(netns: str) -> set[int]:
 
 
 def _group(pid: int) -> Path | None:
-    """The group in the hierarchy that freezes."""
+    """Returns the group in the hierarchy of the freezer."""
     hierarchy = Layout.read(Root()).freezing()
     return None if hierarchy is None else Path(f"{hierarchy.top}/byhand{pid}")
 
@@ -140,7 +140,7 @@ def _process() -> Iterator[int]:
 def two(
     *, routed: bool = False, mtu: int = 1500, start: Callable[[], AbstractContextManager[int]] | None = None
 ) -> Iterator[tuple[ByHand, ByHand]]:
-    """Two containers, joined by a veth pair; ``routed``: by a router, each alone in its subnet as pods may be.
+    """Joins two containers by a veth pair or, if ``routed``, by a router, each alone in its subnet as pods may be.
 
     Args:
         start: starts one and yields its first process.
@@ -173,13 +173,13 @@ def _link(a: ByHand, name: str, b: ByHand, other: str) -> None:
 
 
 def settle(end: ByHand, name: str, state: str = "UP") -> None:
-    """Waits until the kernel has seen an interface's carrier come or go, which is later than at its other end."""
+    """Waits until an interface's carrier has come or gone, which takes longer than at its other end."""
     while f" state {state} " not in end.ip_says("link", "show", name):
         continue
 
 
 def topology(a: str, b: str, more: str = "") -> str:
-    """The text of a topology of two containers; ``more`` are further lines of the first."""
+    """Returns the text of a topology of two containers; ``more`` are further lines of the first."""
     return f"""
 [[container]]
 name = "a"

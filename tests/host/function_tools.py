@@ -69,7 +69,7 @@ def in_place(cls: type[Function]) -> Iterator[None]:
 
 
 class Wire(Function):
-    """A wire in the place of a function, which has the other one's name and proof."""
+    """A wire in the place of a function, with that function's name and proof."""
 
     def __init__(self) -> None:
         self._wire = ForwarderFunction()
@@ -100,7 +100,7 @@ class Wire(Function):
 
 
 class WireWithoutProgram(Wire):
-    """In the place of a function with a program, which need not be there."""
+    """A wire in the place of a function whose program need not be installed."""
 
     @classmethod
     def directories(cls, session: HostSession) -> tuple[Path, ...]:
@@ -111,6 +111,6 @@ class WireWithoutProgram(Wire):
 
 
 def suricata() -> dict[str, Path]:
-    """The program that a test of it takes, where it is not on PATH."""
+    """Returns the program of Suricata that a test takes if none is on PATH."""
     named = os.environ.get("ICBENCH_TEST_SURICATA")
     return {"suricata": Path(named)} if named else {}

@@ -47,7 +47,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 
 def tidy_snapshot() -> snapshot.Snapshot:
-    """The host without what an earlier session may have left: the next session would remove that too."""
+    """Recovers from earlier sessions, as the next session would do. Returns a snapshot of the host."""
     if os.geteuid() == 0:
         recover(RUN_DIR, UNDO_KINDS)
     return snapshot.take()
