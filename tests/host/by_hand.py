@@ -37,13 +37,13 @@ class ByHand:
     def netns(self) -> str:
         return f"/proc/{self.pid}/ns/net"
 
-    def ip_says(self, *words: str) -> str:
+    def run_ip(self, *words: str) -> str:
         """Returns what ip(8) prints in the container."""
         return run(["ip", *words], timeout_s=5, netns=self.netns).stdout
 
     def neighbours(self) -> set[str]:
         """Returns the addresses of its neighbours in any state."""
-        return {line.split()[0] for line in self.ip_says("-4", "neigh", "show", "nud", "all").splitlines()} - _LOCAL
+        return {line.split()[0] for line in self.run_ip("-4", "neigh", "show", "nud", "all").splitlines()} - _LOCAL
 
     def state(self) -> dict[str, str]:
         """Returns everything that a measurement could change in it."""
@@ -52,8 +52,8 @@ class ByHand:
         ).stdout.split()
         names = [name for name in sysctls if not _PASSING.search(name)]
         return {
-            "addresses": re.sub(r"\d+sec", "", self.ip_says("-d", "address")),
-            "routes": self.ip_says("route", "show", "table", "all") + self.ip_says("rule"),
+            "addresses": re.sub(r"\d+sec", "", self.run_ip("-d", "address")),
+            "routes": self.run_ip("route", "show", "table", "all") + self.run_ip("rule"),
             "neighbours": " ".join(sorted(self.neighbours())),
             "queues": run(["tc", "qdisc"], timeout_s=5, netns=self.netns).stdout,
             "sockets": run(["ss", "-tuw0anH"], timeout_s=5, netns=self.netns).stdout,
@@ -154,13 +154,13 @@ def two(
         for number, end in enumerate(ends):
             for router in between:
                 _link(end, "eth0", router, f"r{number}")
-                router.ip_says("address", "add", f"10.78.{number}.254/24", "dev", f"r{number}")
-                router.ip_says("link", "set", f"r{number}", "up")
-            end.ip_says("address", "add", f"{end.ip}/24", "dev", "eth0")
+                router.run_ip("address", "add", f"10.78.{number}.254/24", "dev", f"r{number}")
+                router.run_ip("link", "set", f"r{number}", "up")
+            end.run_ip("address", "add", f"{end.ip}/24", "dev", "eth0")
             # Without an IPv6 address, for which the kernel would first spend seconds looking for a duplicate.
-            end.ip_says("link", "set", "eth0", "mtu", str(mtu), "addrgenmode", "none", "up")
+            end.run_ip("link", "set", "eth0", "mtu", str(mtu), "addrgenmode", "none", "up")
             if between:
-                end.ip_says("route", "add", "default", "via", f"10.78.{number}.254")
+                end.run_ip("route", "add", "default", "via", f"10.78.{number}.254")
         for router in between:
             run(["sysctl", "-qw", "net.ipv4.ip_forward=1"], timeout_s=5, netns=router.netns)
         for end in ends:
@@ -169,12 +169,12 @@ def two(
 
 
 def _link(a: ByHand, name: str, b: ByHand, other: str) -> None:
-    a.ip_says("link", "add", name, "type", "veth", "peer", "name", other, "netns", b.netns)
+    a.run_ip("link", "add", name, "type", "veth", "peer", "name", other, "netns", b.netns)
 
 
 def settle(end: ByHand, name: str, state: str = "UP") -> None:
     """Waits until an interface's carrier has come or gone, which takes longer than at its other end."""
-    while f" state {state} " not in end.ip_says("link", "show", name):
+    while f" state {state} " not in end.run_ip("link", "show", name):
         continue
 
 

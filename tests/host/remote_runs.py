@@ -116,9 +116,9 @@ class Run:
         return [json.loads(line) for line in lines]
 
 
-def told(directory: Path, hosts: Iterable[SecondHost]) -> list[str]:
+def files_with_names(directory: Path, hosts: Iterable[SecondHost]) -> list[str]:
     """Returns the files of the reports below a directory that name a host, its address or a key."""
-    names = [name for host in hosts for name in names_of(host) if name]
+    names = [name for host in hosts for name in private_names(host) if name]
     files = [path for path in (directory / "reports").rglob("*") if path.is_file()]
     return [str(path) for path in files if any(name in path.read_text(errors="replace") for name in names)]
 
@@ -193,7 +193,7 @@ def _sockets(pid: int) -> set[str]:
     return found
 
 
-def names_of(other: SecondHost) -> list[str]:
+def private_names(other: SecondHost) -> list[str]:
     """Returns names, addresses and keys of both hosts, which no report of a run ``under_a_name`` may have."""
     keys = [word for name in ("host_key.pub", "client_key.pub") for word in other.read(name).split() if len(word) > 30]
     return [other.address, other.here_address, "icbench-second", HERE_NAME, "SHA256:", "ssh-ed25519", *keys]

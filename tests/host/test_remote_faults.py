@@ -16,7 +16,7 @@ import pytest
 import pytest_icbench
 from pytest_icbench.host.net import links
 from pytest_icbench.host.session import RUN_DIR
-from tests.host.remote_runs import SCENARIO, Run, clean_on_both, told
+from tests.host.remote_runs import SCENARIO, Run, clean_on_both, files_with_names
 from tests.second_host import SecondHost, other, unsupported_reason
 
 __all__ = ["other"]  # a fixture
@@ -40,9 +40,9 @@ SERVER = "sys.stdin.readline"
 
 @pytest.fixture(autouse=True)
 def nobody_is_named(other: SecondHost, tmp_path: Path) -> Iterator[None]:
-    """What a fault is told by has no name, address or key of a host in it, in any file of the reports."""
+    """Fails if a file of the reports has a name, an address or a key of a host."""
     yield
-    assert told(tmp_path, [other]) == []
+    assert files_with_names(tmp_path, [other]) == []
 
 
 @contextmanager
