@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 import time
@@ -42,13 +43,11 @@ def collected(*arguments: str) -> set[str]:
     return {line for line in done.stdout.splitlines() if "::" in line}
 
 
-def selection(words: tuple[str, ...]) -> list[str]:
-    """Returns the paths and marks of pytest's command line."""
-    return [
-        word
-        for place, word in enumerate(words)
-        if word.startswith(("tests/", "--ignore=")) or "-m" in words[max(place - 1, 0) : place + 1]
-    ]
+def takes(part: Any, file: Path) -> bool:
+    """Whether a part's command has a file among its paths and does not leave it out."""
+    path = str(file.relative_to(ROOT))
+    below = [word for word in part.command if path == word or path.startswith(f"{word}/")]
+    return bool(below) and f"--ignore={path}" not in part.command
 
 
 def test_a_test_is_in_one_of_two_lanes_by_its_mark(lanes: ModuleType) -> None:
@@ -57,12 +56,18 @@ def test_a_test_is_in_one_of_two_lanes_by_its_mark(lanes: ModuleType) -> None:
 
 
 def test_each_test_belongs_to_one_part_of_a_lane(lanes: ModuleType) -> None:
+    """Those on the host by their mark, so a file has at most one."""
     chosen = lanes.lane("test-ci", ())
-    parts = [part for parts in (*chosen.beside, (chosen.alone,)) for part in parts if part.tests]
-    found = [collected(*selection(part.command)) for part in parts]
-    assert all(found)
-    assert sum(map(len, found)) == len(set.union(*found))
-    assert set.union(*found) == collected("tests/unit", "tests/plugin", "tests/host")
+    computes, host, own_host = (parts[0] for parts in chosen.beside)
+    places = ("not own_host and not alone", "own_host", "alone")
+    assert [part.command[part.command.index("-m") + 1] for part in (host, own_host, chosen.alone)] == [*places]
+    files = [file for folder in ("unit", "plugin", "host") for file in (ROOT / "tests" / folder).rglob("test_*.py")]
+    for file in files:
+        marks = set(re.findall(r"pytest\.mark\.(own_host|alone)\b", file.read_text(encoding="utf-8")))
+        on_host = [takes(part, file) for part in (host, own_host, chosen.alone)]
+        assert len(marks) <= 1, file
+        assert on_host == [not takes(computes, file)] * 3, file
+        assert file == Path(__file__) or not marks or all(on_host), file
 
 
 @pytest.mark.parametrize("name", LANES)
