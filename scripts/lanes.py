@@ -27,7 +27,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -144,7 +144,8 @@ class Run:
             running = {pool.submit(self._run_sequence, parts, Path(logs)) for parts in sequences}
             while running:
                 done, running = wait(running, PROGRESS_S)
-                _raise_errors(done)
+                for sequence in done:
+                    sequence.result()  # raises what went wrong in its thread
                 if running:
                     say(f"-- {time.monotonic() - began:.0f} s: {'; '.join(self._progress(Path(logs)))}")
 
@@ -184,19 +185,13 @@ class Run:
     def _execute(self, name: str, argv: Sequence[str], output: int | None = None) -> int:
         """Runs a command. Returns its exit status."""
         errors = None if output is None else subprocess.STDOUT
-        child = subprocess.Popen(
-            argv, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=output, stderr=errors, env=environment()
-        )
+        child = subprocess.Popen(argv, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=output, stderr=errors)
         self._children[name] = child
         if self.stopped_by is not None:  # meanwhile
             child.send_signal(self.stopped_by)
-        try:
-            # A wait without an end would keep the main thread from its signals.
-            while child.poll() is None:
-                time.sleep(0.1)
-        finally:
-            del self._children[name]
-        return child.returncode
+        status = child.wait()
+        del self._children[name]
+        return status
 
     def _judge(self, part: Part, status: int) -> None:
         """Keeps what the exit status of a part says."""
@@ -205,16 +200,6 @@ class Run:
             self._suspects.append(part)
         elif status not in (0, NOTHING_SELECTED):
             self.failed.append(part.name)
-
-
-def _raise_errors(done: set[Future[None]]) -> None:
-    for future in done:
-        future.result()
-
-
-def environment() -> dict[str, str]:
-    """Returns the environment of all parts: a pytest that a test starts does not compile every module anew."""
-    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def duration(seconds: float) -> str:
@@ -234,6 +219,7 @@ def say(text: str) -> None:
 def main(name: str, options: Sequence[str]) -> int:
     """Runs a lane. Returns the exit status."""
     run, began = Run(), time.monotonic()
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each pytest of a test compiles every module anew
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, run.stop)
