@@ -215,7 +215,7 @@ class Workspace:
 def planner() -> Iterator[subprocess.Popen[str]]:
     """The process that plans commands."""
     argv = [sys.executable, "-P", "-c", PLANNER]
-    environment = {**os.environ, **PLUGINS}
+    environment = {**os.environ, **PLUGINS, "PYTHONPATH": ""}  # the installed package
     with subprocess.Popen(argv, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         yield process
 

@@ -156,8 +156,7 @@ def test_right():
 """
 
 
-@pytest.mark.parametrize("workers", [(), ("-n2", "--dist=loadfile")], ids=["one", "workers"])
-@pytest.mark.parametrize("wrong", [0, 1, 3])
+@pytest.mark.parametrize(("wrong", "workers"), [(0, ()), (1, ()), (3, ()), (1, ("-n2", "--dist=loadfile"))])
 def test_what_failed_runs_once_more_by_itself(
     lanes: ModuleType, tmp_path: Path, wrong: int, workers: tuple[str, ...]
 ) -> None:
