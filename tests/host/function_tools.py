@@ -33,6 +33,8 @@ SHORT = Settings(
 )
 #: For figures over more than one launch.
 TWICE = replace(SHORT, repeats=2)
+#: For figures that are compared: a launch that other processes disturb is repeated.
+UNDISTURBED = replace(SHORT, max_duration_s=60.0)
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.trace import Trace
 from pytest_icbench.testbed.placement import plan
 from pytest_icbench.testbed.rig import Rig
-from tests.host.function_tools import SHORT, through
+from tests.host.function_tools import UNDISTURBED, through
 from tests.host.node_tools import clean, cpu_ticks, require, session
 from tests.host.rig_tools import NodeOption, built, running
 
@@ -28,8 +28,7 @@ pytestmark = pytest.mark.alone
 
 TRACE = Trace("test", ((200, 1000, 200),))
 WINDOW_S = 0.1
-#: A launch that other processes disturb is repeated, since its times are compared.
-SETTINGS = replace(SHORT, max_duration_s=60.0, window_s=WINDOW_S, drain_s=1.0)
+SETTINGS = replace(UNDISTURBED, window_s=WINDOW_S, drain_s=1.0)
 #: What a frame costs a function that passes some thousand a second. The preflight asks it for fewer.
 CYCLES = 2_000_000
 

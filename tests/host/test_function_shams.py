@@ -21,7 +21,7 @@ from pytest_icbench.measure.measure import measure
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
-from tests.host.function_tools import SHORT, Wire, WireWithoutProgram, in_place, through
+from tests.host.function_tools import SHORT, UNDISTURBED, Wire, WireWithoutProgram, in_place, through
 from tests.host.node_tools import clean, session
 
 __all__ = ["clean", "session"]  # fixtures
@@ -144,7 +144,7 @@ class RouterForLinux(LinuxFunction):
 def test_a_router_that_does_no_more_is_found(session: HostSession, function: str, words: str) -> None:
     case = Case("veth", function=function, api="raw-mmsg", rate=Rate(30_000))
     with in_place(RouterForLinux), through(session, case) as rig:
-        found = measure(rig, None, case, SHORT)
+        found = measure(rig, None, case, UNDISTURBED)
     assert (found.verdict, found.reason) == ("INVALID", "function"), found.evidence
     assert re.search(words, found.evidence or ""), found.evidence
 
@@ -211,6 +211,6 @@ class Cheap(ForwarderFunction):
 def test_a_wire_that_should_cost_cycles_is_found(session: HostSession) -> None:
     case = Case("veth", function="cost200000", api="raw-mmsg", rate=Rate(2000))
     with in_place(Cheap), through(session, case) as rig:
-        found = measure(rig, None, case, SHORT)
+        found = measure(rig, None, case, UNDISTURBED)
     assert (found.verdict, found.reason) == ("INVALID", "function"), found.evidence
     assert re.search(r"a frame cost it [\d,]+ cycles, and has to cost 200,000", found.evidence or ""), found.evidence
