@@ -38,7 +38,7 @@ test: install ## lint, C tests, every test that is not slow: packets over every 
 test-all: install ## the slow tests: faults at length, two hosts, searches, builds; 19 minutes at most; needs root
 	@$(VENV)/bin/python scripts/lanes.py test-all $(ARGS)
 
-test-ci: install ## both lanes at once, as .ci/run: what computes runs beside what waits; 23 minutes at most; needs root
+test-ci: install ## the tests of both lanes at once, as .ci/run; 23 minutes at most; needs root
 	@$(VENV)/bin/python scripts/lanes.py test-ci $(ARGS)
 
 test-c: install ## C tests as shipped, and with address and undefined-behaviour sanitizers; the fuzz targets for seconds

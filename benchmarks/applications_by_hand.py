@@ -188,11 +188,9 @@ def compared(session: HostSession, label: str, arguments: argparse.Namespace) ->
 
         result = paired.alternate(
             f"{label} against by hand",
-            arguments.pairs,
+            paired.Plan(arguments.pairs, arguments.repeat, "per second"),
             ours,
             lambda: BY_HAND[label](where),
-            unit="per second",
-            repeat=arguments.repeat,
         )
     finally:
         rig.close()

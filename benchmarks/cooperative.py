@@ -149,12 +149,9 @@ def main() -> int:
             with switch as sockets:
                 result = paired.alternate(
                     f"cooperative {name}",
-                    arguments.pairs,
+                    paired.Plan(arguments.pairs, arguments.repeat, "Mpps", 1e6),
                     partial(ours.run, sockets),
                     partial(prototype.run, sockets),
-                    unit="Mpps",
-                    scale=1e6,
-                    repeat=arguments.repeat,
                 )
             kept &= judge(f"cooperative {name}", ours.losses[arguments.repeat :], result)
     return 0 if kept else 1

@@ -180,12 +180,9 @@ def main() -> int:
             link = known[name]
             result = paired.alternate(
                 f"direct {name}, {load.packet_size} bytes",
-                arguments.pairs,
+                paired.Plan(arguments.pairs, arguments.repeat, "Mpps", 1e6),
                 partial(ours.run, link, socket),
                 partial(theirs.run, link, socket),
-                unit="Mpps",
-                scale=1e6,
-                repeat=arguments.repeat,
             )
             kept &= paired.verdict(result, at_least=arguments.at_least)
     return 0 if kept else 1

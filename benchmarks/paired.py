@@ -53,33 +53,45 @@ def compare(name: str, ratios: list[float], confidence: float = 0.95) -> Compari
     return Comparison(name, tuple(ratios), statistics.median(ratios), low, high, coverage)
 
 
-def alternate(
-    name: str,
-    pairs: int,
-    ours: Callable[[], float],
-    theirs: Callable[[], float],
-    *,
-    unit: str,
-    scale: float = 1.0,
-    confidence: float = 0.95,
-    repeat: int = 1,
-) -> Comparison:
-    """Measures both `pairs` times, who comes first changing with each pair; prints every pair to stderr.
+@dataclass(frozen=True)
+class Plan:
+    """How both sides are measured, and how their figures are printed.
 
-    A side's figure in a pair is its mean over `repeat` launches, taken in turn. One pair before those is thrown
-    away: it warms caches, page tables and the processor's clock.
+    Attributes:
+        pairs: number of pairs.
+        repeat: launches of a side in a pair.
+        unit: unit of the printed figures.
+        scale: divisor that brings a figure to that unit.
+        confidence: of the interval.
+    """
+
+    pairs: int
+    repeat: int
+    unit: str
+    scale: float = 1.0
+    confidence: float = 0.95
+
+
+def alternate(name: str, plan: Plan, ours: Callable[[], float], theirs: Callable[[], float]) -> Comparison:
+    """Measures both sides in pairs, and the other side first in every other pair. Prints every pair to stderr.
+
+    A side's figure in a pair is the mean over its launches, which take turns. The first pair is not counted: it warms
+    caches, page tables and the processor's clock.
     """
     ratios = []
-    for pair in range(-1, pairs):
+    for pair in range(-1, plan.pairs):
         first, second = (theirs, ours) if pair % 2 else (ours, theirs)
-        launches = [(first(), second()) for _ in range(repeat)]
+        launches = [(first(), second()) for _ in range(plan.repeat)]
         means = [statistics.fmean(values) for values in zip(*launches, strict=True)]
         a, b = reversed(means) if pair % 2 else means
         note = " (warm-up)" if pair < 0 else ""
-        print(f"{name}: {a / scale:.3f} against {b / scale:.3f} {unit}, ratio {a / b:.3f}{note}", file=sys.stderr)
+        print(
+            f"{name}: {a / plan.scale:.3f} against {b / plan.scale:.3f} {plan.unit}, ratio {a / b:.3f}{note}",
+            file=sys.stderr,
+        )
         if pair >= 0:
             ratios.append(a / b)
-    return compare(name, ratios, confidence)
+    return compare(name, ratios, plan.confidence)
 
 
 def verdict(result: Comparison, *, at_least: float | None = None, within: tuple[float, float] | None = None) -> bool:

@@ -38,12 +38,9 @@ def main() -> int:
             ):
                 result = paired.alternate(
                     f"{api} against {name}",
-                    arguments.pairs,
+                    paired.Plan(arguments.pairs, arguments.repeat, "Mpps", 1e6),
                     partial(udp_tools.workload_rate, pair, binary, api, arguments.burst),
                     partial(theirs, pair),
-                    unit="Mpps",
-                    scale=1e6,
-                    repeat=arguments.repeat,
                 )
                 kept &= paired.verdict(result, at_least=AT_LEAST[api])
     return 0 if kept else 1

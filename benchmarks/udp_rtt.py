@@ -28,13 +28,9 @@ def main() -> int:
         pair = udp_tools.Pair(names, cpus, arguments.seconds)
         result = paired.alternate(
             "rtt p50 against sockperf",
-            arguments.pairs,
+            paired.Plan(arguments.pairs, arguments.repeat, "µs", 1e3, confidence=0.9),
             lambda: udp_tools.workload_rtt_ns(pair, binary, arguments.rate),
             lambda: udp_tools.sockperf_rtt_ns(pair, arguments.rate, connected),
-            unit="µs",
-            scale=1e3,
-            confidence=0.9,
-            repeat=arguments.repeat,
         )
     return 0 if paired.verdict(result, within=(0.9, 1.1)) else 1
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Analyses C files by `clang --analyze` and `gcc -fanalyzer`: python scripts/analyse.py FILES.
 
-Every finding is an error. What this host lacks is said and left out: an analyser, or the headers of a library.
+Every finding is an error. An analyser that is missing here is named and left out, as are files whose libraries have no
+headers here.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "workload" / "src"
 DEFINED = ("-D_GNU_SOURCE", '-DICBENCH_VERSION="analysed"', '-DICBENCH_BUILD="analysed"')
-#: Libraries that a file may include: the headers that tell, and the name that the sources know it by.
+#: Libraries by name: the headers that show that a file includes one, and the macro that enables it.
 LIBRARIES = {
     "libdpdk": (r'<rte_|"io/dpdk_(port|compat)', "HAVE_DPDK"),
     "libxdp": (r'<(xdp|bpf)/|"io/xdp_port', "HAVE_XDP"),
 }
-#: Analysers and their options. To follow a function beyond so many states takes clang ten times as long; an optimising
-#: gcc removes some faults before it looks.
+#: Analysers and their options. Without a limit on the states of a function clang takes ten times as long. An optimising
+#: gcc removes some faults before it analyses.
 ANALYSERS = {
     "clang": (
         "--analyze",
@@ -48,14 +49,14 @@ def library_options() -> dict[str, list[str]]:
     if shutil.which("pkg-config") is None:
         return options
     for library, (_, define) in LIBRARIES.items():
-        told = subprocess.run(["pkg-config", "--cflags", library], capture_output=True, text=True, check=False)
-        if told.returncode == 0:
-            # What others wrote is not analysed.
-            options[library] = [f"-D{define}", *shlex.split(re.sub(r"(^|\s)-I", r"\1-isystem ", told.stdout))]
+        flags = subprocess.run(["pkg-config", "--cflags", library], capture_output=True, text=True, check=False)
+        if flags.returncode == 0:
+            # Headers of libraries are not analysed.
+            options[library] = [f"-D{define}", *shlex.split(re.sub(r"(^|\s)-I", r"\1-isystem ", flags.stdout))]
     return options
 
 
-def left_out(source: Path, libraries: Sequence[str]) -> str | None:
+def missing_library(source: Path, libraries: Sequence[str]) -> str | None:
     """Returns the library that the file needs and this host lacks; None if it has all."""
     text = source.read_text(encoding="utf-8")
     return next(
@@ -64,7 +65,7 @@ def left_out(source: Path, libraries: Sequence[str]) -> str | None:
 
 
 def findings(command: Sequence[str]) -> str:
-    """Runs an analyser over one file. Returns what it says if it found anything."""
+    """Runs an analyser over one file. Returns its output if it found anything."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode == 0:
         return ""
@@ -76,7 +77,7 @@ def main(sources: Sequence[str]) -> int:
     options = library_options()
     chosen = []
     for source in sources:
-        if (library := left_out(Path(source), list(options))) is None:
+        if (library := missing_library(Path(source), list(options))) is None:
             chosen.append(source)
         else:
             print(f"{source} is not analysed: no {library} here")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tables of what programs take: the workload, from its C source, `icbench`, from its parser, and make."""
+"""Makes tables of options: the workload's from its C source, those of `icbench` from its parser, and make's targets."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ _TYPED = re.compile(r"(?<![\w`-])(--?[a-zA-Z][\w-]*|\w+\(\)|[a-zA-Z]+_[a-zA-Z_]+
 
 
 def workload_options() -> str:
-    """The options of the workload: default and bounds of numbers, and what `--help` says of each.
+    """Returns the workload's options with defaults and bounds of numbers, and the text of `--help`.
 
-    Raises ValueError if the source is not written as expected.
+    Raises:
+        ValueError: the source has an option in another form.
     """
     text = (SOURCE / "option" / "table.c").read_text(encoding="utf-8")
     table, _, rest = text.partition("OPTION_ROWS")
@@ -35,7 +36,7 @@ def workload_options() -> str:
     rows = ["| option | default | bounds | meaning |", "| --- | --- | --- | --- |"]
     found = list(_ROW.finditer(table))
     if len(found) != table.count("KIND_"):
-        raise ValueError(f"option/table.c: {table.count('KIND_')} options, of which {len(found)} are understood")
+        raise ValueError(f"option/table.c: {table.count('KIND_')} options; {len(found)} of them could be read")
     for row in found:
         typed = f"--{row['name']} {row['argument'] or ''}".strip()
         names = f"`-{row['letter']}`, `{typed}`" if row["letter"] else f"`{typed}`"
@@ -50,7 +51,7 @@ def workload_options() -> str:
 
 
 def number(text: str) -> str:
-    """A bound as it is read: a macro's value, without exponent or suffix. Raises ValueError for another expression."""
+    """Returns a bound as a number: a macro's value without exponent or suffix. Raises ValueError for something else."""
     text = text.strip()
     if re.fullmatch(r"[A-Z_]+", text):
         sources = "".join(header.read_text(encoding="utf-8") for header in sorted(SOURCE.rglob("*.h")))
@@ -64,7 +65,7 @@ def number(text: str) -> str:
 
 
 def subcommands() -> str:
-    """The subcommands of `icbench` with what they take, as `--help` says it."""
+    """Returns the subcommands of `icbench` with their arguments, as `--help` describes them."""
     (action,) = (action for action in parser()._actions if isinstance(action, argparse._SubParsersAction))
     helps = {choice.dest: choice.help or "" for choice in action._choices_actions}
     rows = ["| command | what it does |", "| --- | --- |"]
@@ -83,13 +84,13 @@ def shown(argument: argparse.Action) -> bool:
 
 
 def positional(argument: argparse.Action) -> str:
-    """How an argument without a name is written."""
+    """Returns the spelling of an argument without a name."""
     metavar = str(argument.metavar).replace("NvsN", "4vs4")
     return {None: metavar, "+": f"{metavar}…", "*": f"[{metavar}…]", "?": f"[{metavar}]"}[argument.nargs]  # type: ignore[index]
 
 
 def option(argument: argparse.Action) -> str:
-    """How an option is written, or the name of an argument without one."""
+    """Returns the spelling of an option, or the name of an argument."""
     if not argument.option_strings:
         return str(argument.metavar)
     value = "" if argument.nargs == 0 else f" {argument.metavar or argument.dest.upper()}"
@@ -97,12 +98,12 @@ def option(argument: argparse.Action) -> str:
 
 
 def expanded(command: argparse.ArgumentParser, argument: argparse.Action) -> str:
-    """The help of an argument with its default, as a cell of a table holds it."""
+    """Returns the help of an argument with its default, for a cell of a table."""
     text = command._get_formatter()._expand_help(argument)
     return " ".join(text.split()).replace("|", "\\|").replace("*", "\\*").replace("[...]", "\\[...\\]")
 
 
 def targets() -> str:
-    """The targets of make, as `make help` lists them."""
+    """Returns the targets of make, as `make help` lists them."""
     found = re.findall(r"^([a-z-]+):.*## (.*)$", MAKEFILE.read_text(encoding="utf-8"), flags=re.M)
     return "\n".join(["| command | what |", "| --- | --- |", *(f"| `make {name}` | {what} |" for name, what in found)])

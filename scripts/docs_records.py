@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tables of records that stand in files, from the docstrings of their classes."""
+"""Makes the tables of the records in files from the docstrings of their classes."""
 
 from __future__ import annotations
 
@@ -74,14 +74,15 @@ LINKS = {
 
 
 def cell(text: str) -> str:
-    """Text as a cell of a table holds it."""
+    """Escapes a text for a cell of a table."""
     return re.sub(r"(?<!\\)\|", r"\\|", text).replace("\n", " ")
 
 
 def keys_of(kind: type) -> str:
-    """The keys of a record as its docstring describes them. The ends of an interval are no keys of their own.
+    """Returns the keys of a record as its docstring describes them, without the ends of intervals.
 
-    Raises ValueError if the docstring does not describe just the record's fields.
+    Raises:
+        ValueError: the docstring does not describe exactly the record's fields.
     """
     inherited = {name for base in kind.__mro__[1:] for name in getattr(base, "__dataclass_fields__", ())}
     types = {field.name: str(field.type) for field in fields(kind) if field.name not in inherited}
@@ -98,7 +99,7 @@ def keys_of(kind: type) -> str:
 
 
 def described_keys(kind: type) -> Iterator[tuple[list[str], str]]:
-    """The keys that a record's docstring describes together, and what they mean. Raises ValueError for a stale link."""
+    """Yields the keys that a docstring describes together, and their meaning. Raises ValueError for a stale link."""
     text = re.sub(r"``(.+?)``", r"`\1`", inspect.cleandoc(kind.__doc__ or ""), flags=re.S)
     section = textwrap.dedent(text.partition("Attributes:\n")[2]).strip("\n")
     for entry in re.split(r"\n(?=\S)", section):

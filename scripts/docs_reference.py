@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The parts of the reference that the code knows: options, keys of files, abilities of switches, `pytest_icbench.api`.
+"""Writes the parts of the reference that are in the code: options, keys of files, abilities of switches, the API.
 
 python scripts/docs_reference.py [--check] writes tables between `<!-- NAME -->` and `<!-- end NAME -->`;
 with --check it writes nothing, and the exit code is 1 if a page is not what the code says. The other parts exist in the
@@ -49,13 +49,13 @@ IN_FULL = ("Icbench", "Switch", "Node")
 
 
 def table_of(rows: Iterable[tuple[str, str]]) -> str:
-    """A table of options with their meanings."""
+    """Returns a table of options with their meanings."""
     lines = [f"| `{cell(name.strip())}` | {cell(meaning.replace('%%', '%'))} |" for name, meaning in rows]
     return "\n".join(["| option | meaning |", "| --- | --- |", *lines])
 
 
 def options() -> str:
-    """The options of the command line in the groups of `pytest --help`, and the older names."""
+    """Returns the options of the command line in the groups of `pytest --help`, and the older names."""
     current = [row for row in TABLE if row not in ALIASES]
     places = {name: place for place, name in enumerate(" ".join(GROUPS.values()).split())}
     parts = []
@@ -70,7 +70,7 @@ def options() -> str:
 
 
 def ini_values() -> str:
-    """The values of the ini file that no option has."""
+    """Returns the values of the ini file that no option has."""
     rows = ["| ini value | meaning |", "| --- | --- |"]
     rows += [f"| `{name}` | {cell(text.replace('%%', '%'))} |" for name, text in INI_ONLY.items()]
     return "\n".join(rows)
@@ -80,7 +80,7 @@ WORDS = {"all": "all", "peer": "the peer", "none": "nobody", True: "yes", False:
 
 
 def frames() -> str:
-    """What each switch does with frames, and its modes that differ."""
+    """Returns what each switch does with frames, with the modes that differ."""
     reached = "learns addresses | forgets them after | broadcast, multicast reach | unknown addresses reach"
     rows = [f"| switch | {reached} | VLAN tags pass | jumbo frames |", f"|{' --- |' * 7}"]
     for name, driver in builtin_switches().items():
@@ -90,7 +90,7 @@ def frames() -> str:
 
 
 def ports() -> str:
-    """The port kinds and worker cores of each switch."""
+    """Returns the port kinds and worker cores of each switch."""
     rows = ["| switch | ports | worker cores |", "| --- | --- | --- |"]
     for name, driver in builtin_switches().items():
         cores = ("1, or up to 2 a pair" if driver.scalable else "1") if driver.default_cores else "none"
@@ -99,7 +99,7 @@ def ports() -> str:
 
 
 def frames_of(name: str, declared: ForwardingBehaviour) -> str:
-    """The row of a switch, as its driver declares it."""
+    """Returns the row of a switch, as its driver declares it."""
     age = "\N{EN DASH}" if declared.least_ageing_s is None else f"{declared.least_ageing_s:g} s"
     reach = [WORDS[declared.learns], age, WORDS[declared.broadcast], WORDS[declared.unknown_unicast]]
     vlan = "as the card lets them" if declared.filters else WORDS[declared.vlan]
@@ -107,7 +107,7 @@ def frames_of(name: str, declared: ForwardingBehaviour) -> str:
 
 
 def paragraphs(documentation: str | None) -> list[str]:
-    """A docstring as paragraphs of Markdown; sections such as `Args:` become lists."""
+    """Returns a docstring as paragraphs of Markdown; sections such as `Args:` become lists."""
     text = re.sub(r"``(.+?)``", r"`\1`", inspect.cleandoc(documentation or ""), flags=re.S)
     parts = []
     for part in re.split(r"\n{2,}", text):
@@ -125,7 +125,7 @@ def paragraphs(documentation: str | None) -> list[str]:
 
 
 def signature(what: Callable[..., Any]) -> str:
-    """Arguments and result with their types, as they stand in the code."""
+    """Returns arguments and result with their types, as the code has them."""
     try:
         shown = str(inspect.signature(what))
     except ValueError:
@@ -137,7 +137,7 @@ def signature(what: Callable[..., Any]) -> str:
 
 
 def members(kind: type) -> Iterator[tuple[str, str, Any]]:
-    """Public methods and properties of a class of the package: name, how it is written, and its function."""
+    """Yields the public methods and properties of a class: name, spelling with arguments, and function."""
     names = dict.fromkeys(
         name for base in kind.__mro__ if base.__module__.startswith("pytest_icbench") for name in vars(base)
     )
@@ -154,7 +154,7 @@ def members(kind: type) -> Iterator[tuple[str, str, Any]]:
 
 
 def attributes(kind: type) -> Iterator[tuple[str, str]]:
-    """Annotated attributes of a class that is no record, with their types."""
+    """Yields the annotated attributes of a class that is no record, with their types."""
     if not is_dataclass(kind) and not issubclass(kind, Enum):
         for base in reversed(kind.__mro__):
             if base.__module__.startswith("pytest_icbench"):
@@ -164,7 +164,7 @@ def attributes(kind: type) -> Iterator[tuple[str, str]]:
 
 
 def described(name: str) -> str:
-    """One public name: what it is, and its members."""
+    """Describes one public name and its members."""
     what = getattr(api, name)
     head = f"### `{name}`"
     if hasattr(what, "__args__"):
@@ -172,36 +172,42 @@ def described(name: str) -> str:
         return f"{head}\n\nOne of {', '.join(f'`{choice}`' for choice in choices)}."
     if not callable(what):
         return f"{head}\n\n`{name} = {what!r}`"
-    said = paragraphs(what.__doc__)
     if inspect.isfunction(what):
-        return "\n\n".join([head, f"`{name}{signature(what)}`", *said])
-    protocol = bool(getattr(what, "_is_protocol", False))
-    plain = issubclass(what, Enum) or protocol or issubclass(what, Exception) or name in IN_FULL
-    called = "" if plain else f"`{name}{signature(what)}`"
-    if (what.__doc__ or "").startswith(f"{name}("):  # made by dataclass
-        said = []
-    parts = [head, called, *said]
-    typed = dict(attributes(what))
-    traits = [part for base in what.__mro__[1:] for part in paragraphs(base.__doc__) if part.startswith("Attributes:")]
-    if typed and traits:
-        parts += traits
-    elif typed:
-        parts.append("Attributes: " + ", ".join(f"`{key}: {kind}`" for key, kind in typed.items()) + ".")
-    if issubclass(what, Enum):
-        parts.append("Values: " + ", ".join(f"`{member.name}`" for member in what) + ".")
-    listed = list(members(what))
+        return "\n\n".join([head, f"`{name}{signature(what)}`", *paragraphs(what.__doc__)])
+    return "\n\n".join([head, *_class_parts(name, what)])
+
+
+def _class_parts(name: str, kind: type) -> Iterator[str]:
+    """Yields what a class is, its attributes, its values, and its members."""
+    protocol = bool(getattr(kind, "_is_protocol", False))
+    if not (protocol or issubclass(kind, Enum | Exception) or name in IN_FULL):
+        yield f"`{name}{signature(kind)}`"
+    documentation = kind.__doc__ or ""
+    if documentation and not documentation.startswith(f"{name}("):  # made by dataclass
+        yield from paragraphs(documentation)
+    yield from _attribute_parts(kind)
+    if issubclass(kind, Enum):
+        yield "Values: " + ", ".join(f"`{member.name}`" for member in kind) + "."
+    listed = list(members(kind))
     if name in IN_FULL:
         for member, written, function in listed:
-            parts += [f"#### `{name}.{member}`", f"`{written}`", *paragraphs(function.__doc__)]
+            yield from (f"#### `{name}.{member}`", f"`{written}`", *paragraphs(function.__doc__))
     elif listed:
-        rows = ["| member | what it does |", "| --- | --- |"]
-        rows += [f"| `{cell(written)}` | {cell((paragraphs(f.__doc__) or [''])[0])} |" for _, written, f in listed]
-        parts.append("\n".join(rows))
-    return "\n\n".join(part for part in parts if part)
+        rows = [f"| `{cell(written)}` | {cell((paragraphs(f.__doc__) or [''])[0])} |" for _, written, f in listed]
+        yield "\n".join(["| member | what it does |", "| --- | --- |", *rows])
+
+
+def _attribute_parts(kind: type) -> Iterator[str]:
+    """Yields the attributes of a class as the docstrings of its bases describe them, else with their types."""
+    if not (typed := dict(attributes(kind))):
+        return
+    documented = [part for base in kind.__mro__[1:] for part in paragraphs(base.__doc__)]
+    found = [part for part in documented if part.startswith("Attributes:")]
+    yield from found or ["Attributes: " + ", ".join(f"`{name}: {type_}`" for name, type_ in typed.items()) + "."]
 
 
 def grouped() -> dict[str, list[str]]:
-    """The names of the interface by the comments above them."""
+    """Returns the names of the interface by the comments above them."""
     groups: dict[str, list[str]] = {}
     inside = False
     with tokenize.open(inspect.getsourcefile(api) or "") as source:
@@ -218,7 +224,7 @@ def grouped() -> dict[str, list[str]]:
 
 
 def interface() -> str:
-    """Every public name of `pytest_icbench.api`, by use."""
+    """Describes every public name of `pytest_icbench.api`, by use."""
     parts = []
     for title, names in grouped().items():
         parts.append(f"## {title}")
@@ -232,7 +238,7 @@ def interface() -> str:
 
 
 def measurement_fields() -> str:
-    """The fields of a measurement with type and meaning."""
+    """Returns the fields of a measurement with type and meaning."""
     parts = [_rows_of_fields(Measurement)]
     for kind in (FrameFigures, *KINDS):
         views = {"Search": "searched", "Throughput": "rates", "Latency": "round_trips"}
@@ -250,7 +256,7 @@ def _rows_of_fields(kind: type) -> str:
 
 
 def measurement_members() -> str:
-    """The methods and properties of a measurement."""
+    """Returns the methods and properties of a measurement."""
     rows = ["| member | what it is |", "| --- | --- |"]
     for _, written, function in members(Measurement):
         rows.append(f"| `{cell(written)}` | {cell(' '.join(paragraphs(function.__doc__)))} |")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Hooks of mkdocs: documents that lie beside their code are pages of the site, too, and links lead to them and back."""
+"""Hooks of mkdocs: documents outside of ``docs/`` become pages of the site, and links lead to them and back."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tables of what classes say about themselves: traits of a switch's driver, calls of the fixture, applications."""
+"""Makes the tables of a switch driver's traits, of the fixture's calls, and of the applications."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ OWN_PACKAGE = "pytest-icbench"
 
 
 def code(text: str) -> str:
-    """A docstring's or comment's text with Markdown's marks of code, as a cell holds it."""
+    """Returns the text of a docstring or comment for a cell, with Markdown's marks of code."""
     return cell(re.sub(r"``(.+?)``", r"`\1`", " ".join(text.split())))
 
 
 def traits() -> str:
-    """The class attributes of a switch's driver with the comments above them. Raises ValueError for none."""
+    """Returns the class attributes of a switch's driver with the comments above them. Raises ValueError for none."""
     rows = ["| attribute | meaning |", "| --- | --- |"]
     comment: list[str] = []
     names: list[str] = []
@@ -52,7 +52,7 @@ def _trait(names: list[str], comment: list[str]) -> str:
 
 
 def fixture() -> str:
-    """The calls of the fixture with the first paragraph of each docstring."""
+    """Returns the calls of the fixture with the first paragraph of each docstring."""
     rows = ["| member | what it does |", "| --- | --- |", "| `case` | the case, frozen |"]
     for name, member in vars(Icbench).items():
         if name.startswith("_") or name in INTERNAL:
@@ -69,7 +69,7 @@ def _arguments(member: object) -> Iterator[str]:
 
 
 def application_table() -> str:
-    """The applications: what runs, what can follow the name, and the packages of Debian."""
+    """Returns the applications with their programs, the words that can follow a name, and Debian's packages."""
     rows = ["| `app` | server and client | what can follow | Debian packages |", "| --- | --- | --- | --- |"]
     for name, kind in applications().items():
         packages = dict.fromkeys((kind.server.package, kind.client.package))
@@ -80,7 +80,7 @@ def application_table() -> str:
 
 
 def _choices(kind: type[Application]) -> Iterator[str]:
-    """What a load can choose; the natural value stands in brackets."""
+    """Yields the choices of a load, with the default in brackets."""
     if len(kind.modes) > 1:
         yield " or ".join(f"`{mode}`" for mode in kind.modes)
     if bounds := kind.connections:

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs a lane of tests after ``make install``: python scripts/lanes.py test|test-all|test-ci [options for pytest].
 
-What leaves the host alone runs side by side, since each of it keeps one core busy, and with it those tests on the host
-that wait more than they compute and assert no figure: in two parts, since a host has one session at a time, so one
-runs on a host of its own. The others on the host come by themselves afterwards. How long it will take is said first,
-from last time's durations (build/test-times.json). That no test was selected is an error if no part has one.
+Three sequences of parts run side by side:
 
-A test that fails is run once more by itself, with nothing beside it. If it passes then, the lane passes, and its last
-lines name the test: it does not hold beside other work, which is a defect of the test or of what it tests. More than
-``SUSPECTS`` failures are no chance, and are not tried again.
+* what computes: the tests of the package, which pytest-xdist spreads over the CPUs, then the C tests and lint;
+* the tests on this host, one after the other, since a host has one session at a time;
+* the tests marked ``own_host``, on a host of their own (scripts/own_host.sh).
+
+The tests marked ``alone`` follow: they assert times and rates. At last each test that failed runs once more with
+nothing beside it. If it passes then, the lane passes and names it: it does not hold beside other work, which is a
+defect of the test or of what it tests. More than ``MOST_RETRIED`` failures are no chance and are not tried again.
+
+The sequences are processes of their own: no group of pytest-xdist can choose a worker that runs on another host, and
+pytest-rerunfailures runs a test again while other tests run.
 """
 
 from __future__ import annotations
@@ -22,311 +26,190 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
 ROOT = Path(__file__).parents[1]
-TIMES = ROOT / "build" / "test-times.json"
-#: Which tests are a lane's. The first two together are all of them. The third is both at once: what computes in either
-#: runs beside what waits in either, and nothing is begun twice.
-MARKERS = {"test": "not slow", "test-all": "slow", "test-ci": ""}
-#: The plugin on the real host.
-END_TO_END = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("tests/plugin/test_*end_to_end.py"))
-
-
-def _on_host(*names: str) -> tuple[str, ...]:
-    return tuple(f"tests/host/test_{name}.py" for name in names)
-
-
-#: Of the tests on the host those that mostly wait, for programs to start and to end, and that hold whatever else runs:
-#: frames are right or wrong there, and nobody asks how fast they are.
-CALM = _on_host(
-    *("attach", "births", "both_ways", "conformance", "engines", "hugepages", "journal_real", "lxc", "lxc_killed"),
-    *("nodes", "queues", "remote", "rig", "snapshot", "switch_faults", "switches", "torture", "uplinks"),
-)
-#: More of them, on a host of their own (scripts/own_host.sh), where they meet nobody's sessions: without huge pages,
-#: so without DPDK, and without engines of containers.
-CALM_APART = (
-    "tests/plugin/test_end_to_end.py",
-    *_on_host(
-        *("applications", "conformance_kernel", "driver_faults", "forward_raw", "function_faults"),
-        *("kernel_paths", "links", "outside_switch", "remote_connection", "remote_faults", "remote_workers", "replay"),
-        *("second_host", "topology_two_hosts", "workload", "workload_control", "workload_duplex", "workload_headers"),
-        *("workload_joined", "workload_program", "workload_traffic", "workload_xdp"),
-    ),
-)
-OWN_HOST = "scripts/own_host.sh"
-ALONE_END_TO_END = [path for path in END_TO_END if path not in CALM_APART]
-#: Runs or plans what the documents say.
-DOCUMENTS = "tests/unit/project/test_documented_commands.py"
+#: The marks that select the tests of each lane. The first two lanes together have all tests, as the third has.
+LANES = {"test": "not slow", "test-all": "slow", "test-ci": ""}
+#: The tests that use this host, and those that use hosts of their own.
+ON_HOST = ("tests/host", *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("tests/plugin/test_*end_to_end.py")))
+#: Workers for what computes. Names of the package's tests look like those of benchmarks, and icbench's own plugin would
+#: refuse several workers for them.
+WORKERS = ("-n2", "--dist=loadfile", "-p", "no:icbench")
+#: What computes has a lower priority, so that packets that have to be on time find a CPU.
+NICE = ("nice", "-n", "5")
 #: pytest's exit statuses.
-TESTS_FAILED = 1
-NOTHING_SELECTED = 5
-#: So many tests of a lane are run once more.
-SUSPECTS = 3
-#: What failed in each part, as pytest keeps it.
+TESTS_FAILED, NOTHING_SELECTED = 1, 5
+MOST_RETRIED = 3
+#: What pytest keeps of each part: which tests failed.
 CACHE = ROOT / "build" / "lanes"
-#: Parts at a time: each keeps one core busy, and a host has two at least.
-CORES = 2
-#: What computes is nicer than what waits by this: packets that have to be on time then find a CPU.
-NICER = 5
-#: Between two lines that tell how far it is.
-EVERY_S = 10.0
-LOOK_S = 0.1
+PROGRESS_S = 30.0
 
 
 @dataclass(frozen=True)
 class Part:
-    """A command of a lane, and how long it took on two CPUs that had nothing else to do."""
+    """A command of a lane.
+
+    Attributes:
+        workers: options by which pytest spreads the tests over workers; not used for tests that run again.
+        tests: whether the command is pytest's.
+    """
 
     name: str
-    seconds: float
     command: tuple[str, ...]
-    #: It takes no core for itself: it begins at once, beside those that do.
-    waits: bool = False
-
-    @property
-    def selects(self) -> bool:
-        """It runs those tests that pytest's options leave."""
-        return self.command[0] != "make"
+    workers: tuple[str, ...] = ()
+    tests: bool = True
 
     @property
     def cache(self) -> Path:
-        return CACHE / self.name.replace("/", "-").replace(" ", "-")
+        return CACHE / self.name.replace(" ", "-")
 
-    @property
-    def argv(self) -> tuple[str, ...]:
-        by_pytest = any(Path(word).name == "pytest" for word in self.command)
-        return (*self.command, "-o", f"cache_dir={self.cache}") if by_pytest else self.command
+    def argv(self, *, again: bool = False) -> tuple[str, ...]:
+        """Returns the command, or the one that runs only the tests that failed."""
+        if not self.tests:
+            return self.command
+        return (*self.command, *(("--last-failed",) if again else self.workers), "-o", f"cache_dir={self.cache}")
 
-    @property
-    def suspects(self) -> list[str]:
-        """The ids of its tests that failed."""
+    def failed_tests(self) -> list[str]:
         with suppress(OSError, ValueError):
-            return sorted(json.loads((self.cache / "v" / "cache" / "lastfailed").read_text()))
+            return sorted(json.loads((self.cache / "v/cache/lastfailed").read_text()))
         return []
 
 
 @dataclass(frozen=True)
 class Lane:
-    """Parts that run side by side, each as soon as a core is free (at once what mostly waits), then one alone."""
+    """Sequences of parts that run side by side, and the part that follows them alone."""
 
-    beside: tuple[Part, ...]
+    beside: Sequence[Sequence[Part]]
     alone: Part
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        return (*self.beside, self.alone)
-
-    def seconds(self, times: Mapping[str, float]) -> float:
-        ends = [0.0] * CORES
-        waits = 0.0
-        for part in self.beside:
-            if part.waits:
-                waits = max(waits, times.get(part.name, part.seconds))
-            else:
-                ends[ends.index(min(ends))] += times.get(part.name, part.seconds)
-        return max(waits, *ends) + times.get(self.alone.name, self.alone.seconds)
 
 
 def lane(name: str, options: Sequence[str]) -> Lane:
-    """The lane of this name; ``options`` go to pytest, after its own."""
+    """Returns the lane of a name; ``options`` go to pytest after its own."""
+    pytest = str(Path(sys.executable).with_name("pytest"))
+    detail = () if name == "test" else ("-v", "--durations=40")
 
-    def tests(*arguments: str) -> tuple[str, ...]:
-        return (str(Path(sys.executable).with_name("pytest")), "-m", MARKERS[name], *arguments, *options)
+    def marked(*marks: str) -> tuple[str, ...]:
+        return ("-m", " and ".join(filter(None, (LANES[name], *marks))), *detail, *options)
 
-    def rule(target: str) -> tuple[str, ...]:
-        return ("make", "--no-print-directory", "-o", "install", target)
-
-    unit = tests("tests/unit")
-    plugin = tests("tests/plugin", *(f"--ignore={path}" for path in END_TO_END))
-    host = tests("tests/host", *ALONE_END_TO_END, *(f"--ignore={path}" for path in (*CALM, *CALM_APART)))
-    # Names as well: one test can take a minute.
-    told = () if name == "test" else ("-v", "--durations=20")
-    calm_s, apart_s, host_s = {"test": (130, 90, 65), "test-all": (500, 510, 470), "test-ci": (620, 600, 530)}[name]
-    waits = (
-        Part("calm tests on the host", calm_s, (*tests(*CALM), *told), waits=True),
-        Part("calm tests on a host of their own", apart_s, (OWN_HOST, *tests(*CALM_APART), *told), waits=True),
-    )
-    alone = Part("tests on the host", host_s, (*host, *told))
-    # Half of the slow unit tests' time goes into what the documents say.
-    apart = (*unit, f"--ignore={DOCUMENTS}")
-    # In these orders both cores are done at about the same time.
-    computes = {
-        "test": (
-            Part("tests/plugin", 130, plugin),
-            Part("tests/unit", 145, unit),
-            Part("C tests", 35, rule("test-c")),
-            Part("lint", 45, rule("lint")),
-        ),
-        "test-all": (
-            Part("tests/unit", 150, apart),
-            Part("documented commands", 110, tests(DOCUMENTS)),
-            Part("tests/plugin", 60, plugin),
-        ),
-        "test-ci": (
-            Part("tests/unit", 540, apart),
-            Part("tests/plugin", 350, plugin),
-            Part("documented commands", 150, tests(DOCUMENTS)),
-            Part("C tests", 65, rule("test-c")),
-            Part("lint", 65, rule("lint")),
-        ),
-    }
-    return Lane((*waits, *computes[name]), alone)
+    package = ("tests/unit", "tests/plugin", *(f"--ignore={path}" for path in ON_HOST[1:]))
+    computes = [Part("package", (*NICE, pytest, *package, *marked()), WORKERS)]
+    if name != "test-all":
+        make = (*NICE, "make", "--no-print-directory", "-o", "install")
+        computes += [Part(target, (*make, target), tests=False) for target in ("test-c", "lint")]
+    own_host = Part("own host", ("scripts/own_host.sh", pytest, *ON_HOST, *marked("own_host")))
+    host = Part("host", (pytest, *ON_HOST, *marked("not own_host", "not alone")))
+    return Lane((computes, [host], [own_host]), Part("alone", (pytest, *ON_HOST, *marked("alone"))))
 
 
-def forecast(name: str, chosen: Lane, times: Mapping[str, float], options: Sequence[str]) -> str:
-    """What is about to run, and how long it takes."""
+@dataclass
+class Run:
+    """A lane at work.
 
-    def told(part: Part) -> str:
-        return f"{part.name} {duration(times.get(part.name, part.seconds))}"
+    Attributes:
+        failed: tests that failed, and parts that are no tests.
+        unsteady: tests that failed beside other work and passed by themselves.
+        stopped_by: the signal that ended the lane.
+    """
 
-    source = "as last time here" if times else "on two CPUs with nothing else to do"
-    beside = ", ".join(told(part) for part in chosen.beside)
-    text = f"make {name}: about {duration(chosen.seconds(times))}, {source}"
-    text += f"\nmake {name}: side by side {beside}; then {told(chosen.alone)}"
-    return f"{text}\nmake {name}: a selection takes less: {' '.join(options)}" if options else text
+    failed: list[str] = field(default_factory=list)
+    unsteady: list[str] = field(default_factory=list)
+    any_selected: bool = False
+    stopped_by: int | None = None
+    _children: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict, init=False)
+    _suspects: list[Part] = field(default_factory=list, init=False)
+
+    def stop(self, number: int, _frame: FrameType | None) -> None:
+        """Ends with what runs. The terminal sends SIGINT to that by itself."""
+        self.stopped_by = number
+        if number != signal.SIGINT:
+            for child in list(self._children.values()):
+                child.send_signal(number)
+
+    def run(self, lane: Lane) -> None:
+        """Runs all parts and tries again what failed."""
+        self.run_beside(lane.beside)
+        self.run_alone(lane.alone)
+        self.retry()
+
+    def run_beside(self, sequences: Sequence[Sequence[Part]]) -> None:
+        """Runs sequences of parts side by side, and tells how far they are."""
+        began = time.monotonic()
+        with tempfile.TemporaryDirectory(prefix="lane-") as logs, ThreadPoolExecutor() as pool:
+            running = {pool.submit(self._run_sequence, parts, Path(logs)) for parts in sequences}
+            while running:
+                done, running = wait(running, PROGRESS_S)
+                for sequence in done:
+                    sequence.result()  # raises what went wrong in its thread
+                if running:
+                    say(f"-- {time.monotonic() - began:.0f} s: {'; '.join(self._progress(Path(logs)))}")
+
+    def _run_sequence(self, parts: Sequence[Part], logs: Path) -> None:
+        for part in parts:
+            if self.stopped_by is None:
+                since, log = time.monotonic(), logs / part.name
+                with log.open("wb") as output:
+                    status = self._execute(part.name, part.argv(), output.fileno())
+                say(f"== {part.name}, {duration(time.monotonic() - since)}:\n{read(log)}")
+                self._judge(part, status)
+
+    def _progress(self, logs: Path) -> Iterator[str]:
+        """Yields for each part that runs the last percentage of pytest, or the last line."""
+        for name in list(self._children):
+            text = read(logs / name)
+            percents = re.findall(r"\[ *(\d+%)\]", text)
+            yield f"{name}: {percents[-1] if percents else text.rpartition(chr(10))[2].strip()[:60]}"
+
+    def run_alone(self, part: Part) -> None:
+        """Runs a part with nothing beside it."""
+        if self.stopped_by is None:
+            say(f"== {part.name}")
+            self._judge(part, self._execute(part.name, part.argv()))
+
+    def retry(self) -> None:
+        """Runs the tests that failed once more, unless they are too many."""
+        number = sum(len(part.failed_tests()) for part in self._suspects)
+        for part in self._suspects:
+            tests = part.failed_tests()
+            if self.stopped_by is None and tests and number <= MOST_RETRIED:
+                say(f"== {part.name}: once more, by themselves: {', '.join(tests)}")
+                self._execute(part.name, part.argv(again=True))
+                self.unsteady += sorted(set(tests) - set(part.failed_tests()))
+            self.failed += part.failed_tests() or ([] if tests else [part.name])
+
+    def _execute(self, name: str, argv: Sequence[str], output: int | None = None) -> int:
+        """Runs a command. Returns its exit status."""
+        errors = None if output is None else subprocess.STDOUT
+        child = subprocess.Popen(argv, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=output, stderr=errors)
+        self._children[name] = child
+        if self.stopped_by is not None:  # meanwhile
+            child.send_signal(self.stopped_by)
+        status = child.wait()
+        del self._children[name]
+        return status
+
+    def _judge(self, part: Part, status: int) -> None:
+        """Keeps what the exit status of a part says."""
+        self.any_selected |= part.tests and status in (0, TESTS_FAILED)
+        if part.tests and status == TESTS_FAILED:
+            self._suspects.append(part)
+        elif status not in (0, NOTHING_SELECTED):
+            self.failed.append(part.name)
 
 
 def duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.1f} min"
 
 
-def read_times(name: str) -> dict[str, float]:
-    with suppress(OSError, ValueError, AttributeError, TypeError):
-        return {part: float(seconds) for part, seconds in json.loads(TIMES.read_text()).get(name, {}).items()}
-    return {}
-
-
-def write_times(name: str, times: Mapping[str, float]) -> None:
-    kept = {lane_name: read_times(lane_name) for lane_name in MARKERS}
-    kept[name].update({part: round(seconds, 1) for part, seconds in times.items()})
-    TIMES.write_text(json.dumps(kept, indent=1) + "\n")
-
-
-def how_far(log: str) -> str:
-    """What the output so far tells: pytest's percentage, else its last line."""
-    if percents := re.findall(r"\[ *(\d+%)\]", log):
-        return str(percents[-1])
-    lines = [line for line in log.splitlines() if line.strip()]
-    return lines[-1].strip()[:60] if lines else "started"
-
-
-@dataclass
-class Run:
-    """A lane at work: what ended how, and after how long."""
-
-    times: dict[str, float] = field(default_factory=dict)
-    failed: list[str] = field(default_factory=list)
-    #: Tests that failed and then passed by themselves.
-    unsteady: list[str] = field(default_factory=list)
-    any_selected: bool = False
-    stopped_by: int | None = None
-    _children: list[subprocess.Popen[bytes]] = field(default_factory=list, init=False)
-    _suspected: list[Part] = field(default_factory=list, init=False)
-
-    def stop(self, number: int, _frame: FrameType | None) -> None:
-        """Ends with what runs. The terminal's SIGINT reaches that by itself."""
-        self.stopped_by = number
-        if number != signal.SIGINT:
-            for child in self._children:
-                child.send_signal(number)
-
-    def side_by_side(self, parts: Sequence[Part]) -> None:
-        with tempfile.TemporaryDirectory(prefix="test-lane-") as logs:
-            self._side_by_side(parts, Path(logs))
-
-    def _side_by_side(self, parts: Sequence[Part], logs: Path) -> None:
-        begin = told = time.monotonic()
-        waiting = deque(parts)
-        running: list[tuple[Part, float, Path, subprocess.Popen[bytes]]] = []
-        while running or (waiting and self.stopped_by is None):
-            while waiting and self.stopped_by is None:
-                cores = sum(not part.waits for part, *_ in running)
-                if cores >= CORES and not waiting[0].waits:
-                    break
-                part = waiting.popleft()
-                log = logs / f"{part.name.replace('/', '-').replace(' ', '-')}.log"
-                with log.open("wb") as output:
-                    running.append((part, time.monotonic(), log, self._start(part, output.fileno())))
-            time.sleep(LOOK_S)
-            for entry in list(running):
-                part, since, log, child = entry
-                if child.poll() is not None:
-                    running.remove(entry)
-                    say(f"== {part.name}, {duration(time.monotonic() - since)}:\n{read(log)}")
-                    self._ended(part, since, child)
-            if running and time.monotonic() - told >= EVERY_S:
-                told = time.monotonic()
-                far = [f"{part.name}: {how_far(read(log))}" for part, _, log, _ in running]
-                say(f"-- {told - begin:.0f} s: {'; '.join(far)}")
-
-    def alone(self, part: Part) -> None:
-        if self.stopped_by is None:
-            say(f"== {part.name}")
-            since = time.monotonic()
-            child = self._start(part, None)
-            while child.poll() is None:
-                time.sleep(LOOK_S)
-            self._ended(part, since, child)
-
-    def again(self) -> None:
-        """Runs the tests that failed once more, each part's by themselves."""
-        suspected, self._suspected = self._suspected, []
-        number = sum(len(part.suspects) for part in suspected)
-        for part in suspected:
-            tests = part.suspects
-            if self.stopped_by is not None or not tests or number > SUSPECTS:
-                self.failed.append(part.name)
-                continue
-            say(f"== {part.name}: once more, by themselves: {', '.join(tests)}")
-            child = self._start(replace(part, command=(*part.command, "--last-failed")), None)
-            while child.poll() is None:
-                time.sleep(LOOK_S)
-            self._children.remove(child)
-            if child.returncode == 0:
-                self.unsteady += tests
-            else:
-                self.failed.append(part.name)
-
-    def _start(self, part: Part, output: int | None) -> subprocess.Popen[bytes]:
-        child = subprocess.Popen(
-            part.argv,
-            cwd=ROOT,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=None if output is None else subprocess.STDOUT,
-            env=environment(),
-        )
-        self._children.append(child)
-        if output is not None and not part.waits:
-            os.setpriority(os.PRIO_PROCESS, child.pid, os.getpriority(os.PRIO_PROCESS, 0) + NICER)
-        if self.stopped_by is not None:  # meanwhile
-            child.send_signal(self.stopped_by)
-        return child
-
-    def _ended(self, part: Part, since: float, child: subprocess.Popen[bytes]) -> None:
-        self._children.remove(child)
-        self.times[part.name] = time.monotonic() - since
-        if child.returncode in (0, TESTS_FAILED):
-            self.any_selected |= part.selects
-        if part.selects and child.returncode == TESTS_FAILED:
-            self._suspected.append(part)
-        elif child.returncode not in (0, NOTHING_SELECTED):
-            self.failed.append(part.name)
-
-
-def environment() -> dict[str, str]:
-    """What is compiled is kept: else each pytest that a test starts compiles every module again, for two seconds."""
-    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-
-
 def read(log: Path) -> str:
-    return log.read_text(errors="replace").rstrip()
+    with suppress(OSError):
+        return log.read_text(errors="replace").rstrip()
+    return ""
 
 
 def say(text: str) -> None:
@@ -334,34 +217,29 @@ def say(text: str) -> None:
 
 
 def main(name: str, options: Sequence[str]) -> int:
-    chosen = lane(name, options)
-    say(forecast(name, chosen, read_times(name), options))
-    run = Run()
+    """Runs a lane. Returns the exit status."""
+    run, began = Run(), time.monotonic()
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each pytest of a test compiles every module anew
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, run.stop)
-    begin = time.monotonic()
     shutil.rmtree(CACHE, ignore_errors=True)
-    run.side_by_side(chosen.beside)
-    run.alone(chosen.alone)
-    run.again()
-    say(f"make {name}: {duration(time.monotonic() - begin)}")
+    run.run(lane(name, options))
+    say(f"make {name}: {duration(time.monotonic() - began)}")
     if run.stopped_by is not None:
         return 128 + run.stopped_by
     for test in run.unsteady:
         say(f"make {name}: failed beside other work, passed by itself: {test}")
     if run.failed:
-        say(f"make {name}: failed: {', '.join(run.failed)}")
+        say("\n".join([f"make {name}: {len(run.failed)} failed:", *run.failed]))
         return 1
     if not run.any_selected:
         say(f"make {name}: no test was selected")
         return NOTHING_SELECTED
-    if not options:
-        write_times(name, run.times)
     return 0
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2 or sys.argv[1] not in MARKERS:
-        sys.exit(f"usage: {sys.argv[0]} {'|'.join(MARKERS)} [options for pytest]")
+    if len(sys.argv) < 2 or sys.argv[1] not in LANES:
+        sys.exit(f"usage: {sys.argv[0]} {'|'.join(LANES)} [options for pytest]")
     sys.exit(main(sys.argv[1], sys.argv[2:]))

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Photographs pages in Chromium, to be looked at: python scripts/shots.py PAGE… [--out DIR].
 
-Of each page, at widths of 400, 1024 and 1600 px, light and dark: the first screen, and the whole page; the page on
-paper; and what is wrong with it by rules that a program can hold: messages and requests of the page, what is wider than
-the screen, and axe's complaints. PAGE is a file, or the directory of a run, whose page is written anew. The exit status
-is 1 if anything was wrong.
+It photographs the first screen and the whole page at widths of 400, 1024 and 1600 px, light and dark, and prints the
+page. It lists the page's messages and requests, parts that are wider than the screen, and axe's complaints. PAGE is a
+file, or the directory of a run, whose page is written anew. The exit status is 1 if anything was listed.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ SCREENS = {400: 900, 1024: 768, 1600: 900}
 SCHEMES = ("light", "dark")
 #: A page on a machine that does other things.
 PATIENCE_MS = 300_000
-#: The longest picture of a whole page, in pixels: Chromium draws none beyond.
+#: The longest picture of a whole page, in pixels. Chromium draws no longer one.
 LONGEST = 16_000
 
 
 @dataclass
 class Look:
-    """What was found out about a page.
+    """What was found on a page.
 
     Attributes:
         opened_s: seconds until the charts in sight were drawn, at the first screen.

@@ -25,7 +25,7 @@ def launch(pps: float, index: int = 0, cycles: float | None = None) -> Launch:
 
 
 def with_cycles(pps: Sequence[float], cycles: Sequence[float], **changed: Any) -> Measurement:
-    """A measurement of a switch that tells its cycles a frame, launch by launch."""
+    """Returns a measurement of a switch that counts its cycles a frame in each launch."""
     median = over_launches(cycles)
     launches = zip(pps, cycles, strict=True)
     facts: dict[str, Any] = {
@@ -38,12 +38,12 @@ def with_cycles(pps: Sequence[float], cycles: Sequence[float], **changed: Any) -
 
 
 def control(launches: int = len(LAUNCHES), factor: float = 1.0) -> tuple[Launch, ...]:
-    """Launches of a reference link that is twice as fast."""
+    """Returns launches of a reference link that is twice as fast."""
     return tuple(launch(2 * 5e6 * factor, index) for index in range(launches))
 
 
 def measured(case: Case | None = None, launches: Sequence[float] = LAUNCHES, **changed: Any) -> Measurement:
-    """A measurement whose interval is that of its launches, on HOST, beside the reference link."""
+    """Returns a measurement on HOST with the interval of its launches and with a reference link."""
     found = over_launches(launches)
     facts: dict[str, Any] = {
         "throughput_pps": found.value,
@@ -77,7 +77,7 @@ ALIKE = (1.001, 1 / 1.001, 1.001, 1 / 1.001, 1.0)
 
 
 def with_sessions(newest: Entry, factors: Sequence[float] = ALIKE, control: Sequence[float] | None = None) -> Entry:
-    """The entry with an earlier session for each factor.
+    """Returns the entry with an earlier session for each factor.
 
     Args:
         factors: the figures of each earlier session over the newest one's.

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Lets tests import each other's tools (``tests.host.snapshot``), and gives them signals as a terminal does.
 
-No property is bound to a time: a busy machine would fail it.
-
-Last in the path: the installed package is the one tested.
+Hypothesis has no deadline, which a busy machine would miss. The checkout is last in the path, so that the installed
+package is tested.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# Fixtures that look at what is left on the host say what it is.
+# Their fixtures assert that nothing is left on the host; a failure shows what is.
 pytest.register_assert_rewrite("tests.host.node_tools", "tests.host.rig_tools", "tests.host.remote_runs")
 
 settings.register_profile("untimed", deadline=None)
@@ -27,28 +26,28 @@ _CHECKOUT = str(Path(__file__).parent.parent)
 if _CHECKOUT not in sys.path:
     sys.path.append(_CHECKOUT)
 
-# Of every pytest that a test starts: pollers that run before all others would starve what else runs beside the tests.
+# For every pytest that a test starts: pollers with precedence would starve the other tests that run at the same time.
 os.environ["PYTEST_ADDOPTS"] = "-o icbench_precedence=none"
 
-# A shell starts its background jobs with SIGINT ignored, and so would everything be that tests start.
+# A shell starts background jobs with SIGINT ignored, which the processes of tests would inherit.
 for _number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL)
 
 
 def pytest_collection_finish() -> None:
-    """Thousands of tests stay to the end: the collector need not look through them again and again."""
+    """Keeps the garbage collector from looking through thousands of tests, which stay to the end."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(100_000)
 
 
-#: What each lane in a guest proves.
+#: The lanes in a guest, and what each of them tests.
 _LANES = {"sriov": "sriov is", "paths": "netkit, ipvlan and ovs-kernel are"}
 
 
 def pytest_report_header() -> list[str]:
-    """When the lanes last ran that need minutes and a guest, so that nobody takes their tests for part of these."""
+    """Says when the lanes in a guest last ran, which are no part of these tests."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return [_last_run(cache / f"icbench/{lane}.stamp", lane) for lane in _LANES]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A ``conftest.py`` with switches of which one method is broken; the rest is the kernel's bridge."""
+"""Makes a ``conftest.py`` with switches that are the kernel's bridge with one broken method each."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Hostile changes of valid inputs, for tests of readers."""
+"""Changes valid inputs in hostile ways, for tests of readers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ODD = (
 
 
 def mutated_text(text: str, chance: random.Random) -> str:
-    """Returns a text of which parts were cut, doubled, swapped or replaced."""
+    """Returns a text with parts cut, doubled, swapped or replaced."""
     for _ in range(chance.randint(1, 3)):
         assigned = list(_ASSIGNED.finditer(text))
         if assigned and chance.random() < 0.5:  # what is still TOML comes further than noise does
@@ -43,7 +43,7 @@ def mutated_text(text: str, chance: random.Random) -> str:
 
 
 def mutated_data(data: Any, chance: random.Random) -> Any:
-    """Returns plain data of which one to three values were removed, doubled, swapped or replaced."""
+    """Returns plain data with one to three values removed, doubled, swapped or replaced."""
     data = copy.deepcopy(data)
     for _ in range(chance.randint(1, 3)):
         place = data
@@ -66,7 +66,7 @@ def mutated_data(data: Any, chance: random.Random) -> Any:
 
 
 def refusals(read: Callable[[random.Random], object], tries: int, seed: int = 1) -> tuple[int, dict[str, str]]:
-    """Reads mutated inputs and returns how many were refused, and what came else than a printable line, by kind."""
+    """Reads mutated inputs. Returns the number of refused ones, and by kind what was no printable line."""
     refused, wrong = 0, {}
     for number in range(tries):
         chance = random.Random(f"{seed} {number}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Measurements for tests of what comes after measuring."""
+"""Makes measurements for tests of gates, reports and stores."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def measurement(case: Case | None = None, **changed: Any) -> Measurement:
 
 
 def result(case: Case | None = None, **changed: Any) -> Result:
-    """The same as reports have it."""
+    """Returns the same as a result of reports."""
     return Result.of(measurement(case, **changed))
 
 
@@ -106,7 +106,7 @@ def with_values(found: M, changed: Mapping[str, Any]) -> M:
 
 
 def side_by_side(case: Case, decision: str, ratio: float, **more: Any) -> SideBySide:
-    """What a candidate's comparison gave. ``more`` are other fields."""
+    """Returns the comparison of a candidate. ``more`` are other fields."""
     low, high = ratio - 0.01, ratio + 0.01
     facts: dict[str, Any] = {
         "base": case.base.id,
@@ -130,7 +130,7 @@ def side_by_side(case: Case, decision: str, ratio: float, **more: Any) -> SideBy
 
 
 def launch(index: int = 0, windows: int = 10, **changed: Any) -> Launch:
-    """A valid launch of one pair: 100,000 frames in each window of 100 ms. ``changed`` are fields of Launch."""
+    """Returns a valid launch of one pair: 100,000 frames in each window of 100 ms. ``changed`` are fields of Launch."""
     every = tuple(
         Window(
             pair=1,

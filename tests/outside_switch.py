@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The example of docs/how-to/adding-a-switch.md, as it stands there."""
+"""Reads the example of docs/how-to/adding-a-switch.md."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ MODULE = "icbench_macvlan"
 
 
 def files() -> dict[str, str]:
-    """The files of its package by name."""
+    """Returns the files of its package by name."""
     return dict(re.findall(r"^`([\w.]+)`:\n\n```\w+\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S))

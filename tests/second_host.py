@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A second host on this machine: real OpenSSH into namespaces of its own, joined to this one by cables.
+"""A second host on this machine: namespaces that OpenSSH reaches, joined to this host by cables.
 
 It has its own network, mount, process and time namespace, so its own ``/run`` (lock, journals), its own addresses, its
 own clock and its own sshd. The kernel, its CPUs, ``/proc/sys`` and the number of huge pages are common to both.
@@ -83,13 +83,13 @@ Host {address}
 
 
 def under_a_name(argv: Sequence[str]) -> list[str]:
-    """The command line that runs another one, in the same process, on a host called ``HERE_NAME``."""
+    """Returns the command line that runs another one, in the same process, on a host called ``HERE_NAME``."""
     rename = f'echo {HERE_NAME} >/proc/sys/kernel/hostname && exec "$@"'
     return ["unshare", "--uts", "sh", "-c", rename, "sh", *argv]
 
 
 def unsupported_reason() -> str | None:
-    """Why this machine cannot have a second host, None if it can."""
+    """Returns why this machine cannot have a second host; None if it can."""
     if os.geteuid() != 0:
         return "namespaces need root"
     missing = [name for name in (SSHD, "ssh", "ssh-keygen", "unshare", "nsenter", "ip") if shutil.which(name) is None]
@@ -101,7 +101,7 @@ def _run(*argv: str | Path, check: bool = True, **more: Any) -> subprocess.Compl
 
 
 def _free_network() -> str:
-    """The first of the networks for documentation (RFC 5737) that this host does not use: some machines do."""
+    """Returns the first network for documentation (RFC 5737) that this host does not use."""
     used = _run("ip", "-4", "addr", "show", "scope", "global").stdout + _run("ip", "-4", "route").stdout
     lines = [line for line in used.splitlines() if "icbmgmt" not in line]
     return next(
@@ -112,7 +112,7 @@ def _free_network() -> str:
 
 
 class SecondHost:
-    """One other host; ``number`` tells several apart. Use ``second_host``, which removes it whatever happens.
+    """Another host. ``number`` distinguishes several. Use ``second_host``, which removes it whatever happens.
 
     Attributes:
         address: of its sshd.
@@ -180,7 +180,7 @@ class SecondHost:
             time.sleep(0.01)
 
     def read(self, name: str) -> str:
-        """Text of one of its files (keys, configurations, logs)."""
+        """Returns the text of one of its files (keys, configurations, logs)."""
         return (self.directory / name).read_text(encoding="utf-8")
 
     def write(self, name: str, text: str) -> None:
@@ -209,7 +209,7 @@ class SecondHost:
             self._sshd.wait(_WAIT_S)
 
     def processes(self, word: str) -> list[int]:
-        """Its processes with a word in their command line, by the numbers of this host."""
+        """Returns its processes with a word in their command line, by their ids on this host."""
         namespace = Path(f"/proc/{self.pid}/ns/pid").readlink()
         found = []
         for entry in Path("/proc").iterdir():
@@ -221,7 +221,7 @@ class SecondHost:
         return found
 
     def enter(self, argv: Sequence[str]) -> list[str]:
-        """The command line that runs another one there."""
+        """Returns the command line that runs another one there."""
         return ["nsenter", "--target", str(self.pid), "--net", "--mount", "--pid", "--uts", "--time", "--", *argv]
 
     def run(self, *argv: str | Path, check: bool = True) -> subprocess.CompletedProcess[str]:
@@ -233,7 +233,7 @@ class SecondHost:
         return json.loads(self.run(sys.executable, "-c", source).stdout)
 
     def snapshot(self) -> dict[str, dict[str, str]]:
-        """``tests.host.snapshot.take`` there."""
+        """Runs ``tests.host.snapshot.take`` there."""
         checkout = str(Path(__file__).parents[1])
         found: dict[str, dict[str, str]] = self.python(
             f"import json, sys; sys.path.append({checkout!r})\n"
@@ -243,7 +243,7 @@ class SecondHost:
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """For whoever calls ``ssh``: its configuration here is this host's alone."""
+        """The environment for ``ssh``, with a configuration for this host alone."""
         return {**os.environ, "PATH": f"{self.directory}/bin:{os.environ['PATH']}"}
 
     def remove(self) -> None:
@@ -261,7 +261,7 @@ class SecondHost:
 
 @contextmanager
 def second_host(directory: Path, number: int = 0, *, run_mib: int = 512) -> Iterator[SecondHost]:
-    """A built second host, removed at the end."""
+    """Builds a second host, and removes it at the end."""
     host = SecondHost(directory, number, run_mib=run_mib)
     try:
         host.build()

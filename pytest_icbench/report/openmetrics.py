@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A run in the OpenMetrics text format (1.0.0), for Prometheus and GitLab's metrics reports. Pure.
+"""Writes a run in the OpenMetrics text format (1.0.0), for Prometheus and GitLab's metrics reports.
 
-Latencies are in seconds, as the format asks for base units. Of several results of a case the last one is written, since
-the format has no place for two.
+Latencies are in seconds, because the format asks for base units. The format has no place for two results of a case, so
+the last one is written.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from prometheus_client.metrics_core import Metric
+from prometheus_client.openmetrics.exposition import generate_latest
+from prometheus_client.registry import Collector, CollectorRegistry
 
 from pytest_icbench.display.axes import number
 from pytest_icbench.model.case import CANDIDATE_KEY
@@ -19,13 +22,13 @@ from pytest_icbench.report.versions import candidates
 from pytest_icbench.stats.quantiles import Estimate
 
 Sample = tuple[dict[str, str], float]
-#: Returns one number of an estimate.
-_Of = Callable[[Estimate | None], float | None]
+#: Returns the value of an estimate or an end of its interval.
+_Getter = Callable[[Estimate | None], float | None]
 
 #: The family of the decisions about candidates.
 _CANDIDATES = "icbench_contender"
-#: An estimate and its ends: the part of a family's name, the function that returns it, the part of the help.
-_ENDS: tuple[tuple[str, _Of, str], ...] = (
+#: The value of an estimate and its ends: the part of a family's name, the getter, the part of the help.
+_ENDS: tuple[tuple[str, _Getter, str], ...] = (
     ("", lambda estimate: None if estimate is None else estimate.value, ""),
     ("_low", lambda estimate: None if estimate is None else estimate.low, ", lower end of the interval"),
     ("_high", lambda estimate: None if estimate is None else estimate.high, ", upper end of the interval"),
@@ -36,19 +39,26 @@ _QUANTILES = {"p50": "0.5", "p90": "0.9", "p99": "0.99", "p99.9": "0.999", "p99.
 def text(results: Sequence[Result], skipped: int = 0) -> str:
     """Returns the text of a run's results. ``skipped``: number of cases that did not run."""
     last = {(result.dimension, result.metric, result.case): result for result in with_sessions(results)}
-    kept = [last[key] for key in sorted(last)]
-    lines: list[str] = []
-    for name, unit, help_text, samples in _families(kept, results, skipped):
-        known = list(samples)
-        if not known:
-            continue
-        kind = "info" if name in ("icbench_case", _CANDIDATES) else "gauge"
-        lines += [f"# TYPE {name} {kind}"]
-        lines += [f"# UNIT {name} {unit}"] if unit else []
-        lines += [f"# HELP {name} {_escape(help_text)}"]
-        suffix = "_info" if kind == "info" else ""
-        lines += [f"{name}{suffix}{{{_labels(labels)}}} {_number(value)}" for labels, value in known]
-    return "\n".join([*lines, "# EOF"]) + "\n"
+    registry = CollectorRegistry()
+    registry.register(_Run([last[key] for key in sorted(last)], results, skipped))
+    return generate_latest(registry).decode()
+
+
+class _Run(Collector):
+    """Collects the metrics of a run."""
+
+    def __init__(self, results: Sequence[Result], every: Sequence[Result], skipped: int) -> None:
+        self.families = _families(results, every, skipped)
+
+    def collect(self) -> Iterator[Metric]:
+        for name, unit, help_text, samples in self.families:
+            info = name in ("icbench_case", _CANDIDATES)
+            metric = Metric(name, help_text, "info" if info else "gauge", unit)
+            for labels, value in samples:
+                stated = {label: _encodable(text) for label, text in labels.items() if text}
+                metric.add_sample(f"{name}_info" if info else name, stated, value)
+            if metric.samples:
+                yield metric
 
 
 def _families(
@@ -60,25 +70,25 @@ def _families(
     yield _CANDIDATES, "", "Decision for a version side by side with another.", _candidates(every)
     text = "Greatest share of sessions without a change in which any candidate is called worse."
     yield "icbench_side_by_side_error_ratio", "ratio", text, _error_rate(every)
-    for end, of, end_text in _ENDS:
+    for end, get, end_text in _ENDS:
         rate = _plain(
-            (result for result in results if not result.figures.LESS_IS_BETTER), _figure(of, "throughput_pps")
+            (result for result in results if not result.figures.LESS_IS_BETTER), _figure(get, "throughput_pps")
         )
         yield f"icbench_throughput{end}_pps", "pps", f"Frames received per second over all pairs{end_text}.", rate
-        operations = _plain(results, _figure(of, "operations_per_second"))
+        operations = _plain(results, _figure(get, "operations_per_second"))
         text = f"Operations of an application per second over all pairs; of a stream megabits{end_text}."
         yield f"icbench_operations{end}_per_second", "", text, operations
-        yield f"icbench_rtt{end}_seconds", "seconds", f"Round-trip time{end_text}.", _rtt(results, of)
-        ratio = _plain(results, _figure(of, "ratio_to_baseline"))
+        yield f"icbench_rtt{end}_seconds", "seconds", f"Round-trip time{end_text}.", _rtt(results, get)
+        ratio = _plain(results, _figure(get, "ratio_to_baseline"))
         yield f"icbench_baseline{end}_ratio", "ratio", f"Main value over the baseline's{end_text}.", ratio
-        change = _to_base(results, of)
+        change = _to_base(results, get)
         yield f"icbench_side_by_side{end}_ratio", "ratio", f"Value over that of its base{end_text}.", change
     loss = _plain(results, lambda result: result.frames.frame_loss_ratio)
     yield "icbench_frame_loss_ratio", "ratio", "Frames lost over frames sent.", loss
     created = _plain(results, lambda result: None if result.startup.birth_ns is None else result.startup.birth_ns / 1e9)
     yield "icbench_birth_seconds", "seconds", "Time to create a container, median over those of a case.", created
     launches = _plain(results, lambda result: result.launches)
-    yield "icbench_launches", "", "Launches behind the values.", launches
+    yield "icbench_launches", "", "Number of launches that the values are from.", launches
     duration = _plain(results, lambda result: result.duration_s)
     yield "icbench_duration_seconds", "seconds", "Duration of the case.", duration
 
@@ -124,16 +134,16 @@ def _error_rate(results: Sequence[Result]) -> Iterator[Sample]:
         yield {}, max(stated)
 
 
-def _figure(of: _Of, name: str) -> Callable[[Result], float | None]:
+def _figure(get: _Getter, name: str) -> Callable[[Result], float | None]:
     """Returns the figure of a name, or an end of its interval, as a function of results."""
-    return lambda result: of(result.value(name))
+    return lambda result: get(result.value(name))
 
 
-def _to_base(results: Sequence[Result], of: _Of) -> Iterator[Sample]:
+def _to_base(results: Sequence[Result], get: _Getter) -> Iterator[Sample]:
     for result in results:
         comparison = result.side_by_side
         if comparison is not None:
-            value = of(Estimate(comparison.ratio, comparison.ratio_low, comparison.ratio_high))
+            value = get(Estimate(comparison.ratio, comparison.ratio_low, comparison.ratio_high))
             if value is not None:
                 yield _base(result), value
 
@@ -145,23 +155,14 @@ def _plain(results: Iterable[Result], figure: Callable[[Result], float | None]) 
             yield _base(result), float(value)
 
 
-def _rtt(results: Sequence[Result], of: _Of) -> Iterator[Sample]:
+def _rtt(results: Sequence[Result], get: _Getter) -> Iterator[Sample]:
     for result in results:
         for name, estimate in round_trips(result).items():
-            value = number(result, of(estimate))
+            value = number(result, get(estimate))
             if value is not None:
                 yield {**_base(result), "quantile": _QUANTILES[name]}, value / 1e9
 
 
-def _labels(labels: Mapping[str, str]) -> str:
-    return ",".join(f'{name}="{_escape(value)}"' for name, value in labels.items() if value)
-
-
-def _escape(value: str) -> str:
-    """Escapes a text as the format asks for, and replaces lone surrogates, which UTF-8 cannot encode."""
-    safe = value.encode("utf-8", "replace").decode()
-    return safe.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"').replace("\r", " ")
-
-
-def _number(value: float) -> str:
-    return str(int(value)) if math.isfinite(value) and value == int(value) and abs(value) < 2**53 else repr(value)
+def _encodable(value: str) -> str:
+    """Replaces lone surrogates, which UTF-8 cannot encode, and carriage returns, which the format cannot escape."""
+    return value.encode("utf-8", "replace").decode().replace("\r", " ")

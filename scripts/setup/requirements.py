@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Print the requirements of a pyproject.toml with the extras named: what to install beside the project itself."""
+"""Prints the requirements of a pyproject.toml with some extras, without the project itself."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def requirements(pyproject: Path, extras: list[str]) -> list[str]:
-    """Dependencies and extras, an extra that names another one resolved; sorted, each once.
+    """Returns the dependencies and the extras, sorted. An extra that names another one includes it.
 
     Raises:
         KeyError: an extra that the project does not have.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Containers that someone else has started: two processes in namespaces and control groups of their own, joined."""
+"""Makes containers like those of other programs: two joined processes with their own namespaces and control groups."""
 
 from __future__ import annotations
 
@@ -37,23 +37,23 @@ class ByHand:
     def netns(self) -> str:
         return f"/proc/{self.pid}/ns/net"
 
-    def ip_says(self, *words: str) -> str:
-        """What ip(8) says in it."""
+    def run_ip(self, *words: str) -> str:
+        """Returns what ip(8) prints in the container."""
         return run(["ip", *words], timeout_s=5, netns=self.netns).stdout
 
     def neighbours(self) -> set[str]:
-        """Addresses that it has as neighbours, whatever their state."""
-        return {line.split()[0] for line in self.ip_says("-4", "neigh", "show", "nud", "all").splitlines()} - _LOCAL
+        """Returns the addresses of its neighbours in any state."""
+        return {line.split()[0] for line in self.run_ip("-4", "neigh", "show", "nud", "all").splitlines()} - _LOCAL
 
     def state(self) -> dict[str, str]:
-        """All that a measurement could change in it."""
+        """Returns everything that a measurement could change in it."""
         sysctls = run(
             ["find", "/proc/sys/net", "-type", "f", "-readable"], timeout_s=5, netns=self.netns
         ).stdout.split()
         names = [name for name in sysctls if not _PASSING.search(name)]
         return {
-            "addresses": re.sub(r"\d+sec", "", self.ip_says("-d", "address")),
-            "routes": self.ip_says("route", "show", "table", "all") + self.ip_says("rule"),
+            "addresses": re.sub(r"\d+sec", "", self.run_ip("-d", "address")),
+            "routes": self.run_ip("route", "show", "table", "all") + self.run_ip("rule"),
             "neighbours": " ".join(sorted(self.neighbours())),
             "queues": run(["tc", "qdisc"], timeout_s=5, netns=self.netns).stdout,
             "sockets": run(["ss", "-tuw0anH"], timeout_s=5, netns=self.netns).stdout,
@@ -69,12 +69,12 @@ class ByHand:
 
 
 def states(pair: Sequence[ByHand]) -> dict[str, str]:
-    """All that a measurement could change in containers, in one table."""
+    """Returns everything that a measurement could change in containers, in one table."""
     return {f"{name} of {number}": text for number, end in enumerate(pair) for name, text in end.state().items()}
 
 
 def changes(before: dict[str, str], pair: Sequence[ByHand]) -> list[str]:
-    """What is no longer as it was, one line for each."""
+    """Returns the differences between two states, one line each."""
     return [line for name, text in states(pair).items() for line in _changes(name, before[name], text)]
 
 
@@ -88,7 +88,7 @@ _LOCAL = {"127.0.0.1", "224.0.0.22"}
 
 
 def in_netns(netns: str) -> set[int]:
-    """The processes in a network namespace."""
+    """Returns the processes in a network namespace."""
     inode, found = Path(netns).stat().st_ino, set()
     for directory in Path("/proc").glob("[0-9]*"):
         try:
@@ -100,7 +100,7 @@ def in_netns(netns: str) -> set[int]:
 
 
 def _group(pid: int) -> Path | None:
-    """The group in the hierarchy that freezes."""
+    """Returns the group in the hierarchy of the freezer."""
     hierarchy = Layout.read(Root()).freezing()
     return None if hierarchy is None else Path(f"{hierarchy.top}/byhand{pid}")
 
@@ -140,7 +140,7 @@ def _process() -> Iterator[int]:
 def two(
     *, routed: bool = False, mtu: int = 1500, start: Callable[[], AbstractContextManager[int]] | None = None
 ) -> Iterator[tuple[ByHand, ByHand]]:
-    """Two containers, joined by a veth pair; ``routed``: by a router, each alone in its subnet as pods may be.
+    """Joins two containers by a veth pair or, if ``routed``, by a router, each alone in its subnet as pods may be.
 
     Args:
         start: starts one and yields its first process.
@@ -154,13 +154,13 @@ def two(
         for number, end in enumerate(ends):
             for router in between:
                 _link(end, "eth0", router, f"r{number}")
-                router.ip_says("address", "add", f"10.78.{number}.254/24", "dev", f"r{number}")
-                router.ip_says("link", "set", f"r{number}", "up")
-            end.ip_says("address", "add", f"{end.ip}/24", "dev", "eth0")
+                router.run_ip("address", "add", f"10.78.{number}.254/24", "dev", f"r{number}")
+                router.run_ip("link", "set", f"r{number}", "up")
+            end.run_ip("address", "add", f"{end.ip}/24", "dev", "eth0")
             # Without an IPv6 address, for which the kernel would first spend seconds looking for a duplicate.
-            end.ip_says("link", "set", "eth0", "mtu", str(mtu), "addrgenmode", "none", "up")
+            end.run_ip("link", "set", "eth0", "mtu", str(mtu), "addrgenmode", "none", "up")
             if between:
-                end.ip_says("route", "add", "default", "via", f"10.78.{number}.254")
+                end.run_ip("route", "add", "default", "via", f"10.78.{number}.254")
         for router in between:
             run(["sysctl", "-qw", "net.ipv4.ip_forward=1"], timeout_s=5, netns=router.netns)
         for end in ends:
@@ -169,17 +169,17 @@ def two(
 
 
 def _link(a: ByHand, name: str, b: ByHand, other: str) -> None:
-    a.ip_says("link", "add", name, "type", "veth", "peer", "name", other, "netns", b.netns)
+    a.run_ip("link", "add", name, "type", "veth", "peer", "name", other, "netns", b.netns)
 
 
 def settle(end: ByHand, name: str, state: str = "UP") -> None:
-    """Waits until the kernel has seen an interface's carrier come or go, which is later than at its other end."""
-    while f" state {state} " not in end.ip_says("link", "show", name):
+    """Waits until an interface's carrier has come or gone, which takes longer than at its other end."""
+    while f" state {state} " not in end.run_ip("link", "show", name):
         continue
 
 
 def topology(a: str, b: str, more: str = "") -> str:
-    """The text of a topology of two containers; ``more`` are further lines of the first."""
+    """Returns the text of a topology of two containers; ``more`` are further lines of the first."""
     return f"""
 [[container]]
 name = "a"

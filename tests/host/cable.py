@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Two halves of a rig on this host, joined by a veth pair as their cable: what each switch does with a NIC."""
+"""Joins two halves of a rig on this host by a veth pair, to test what each switch does with a NIC."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ENDS = ("icbupa", "icbupb")
 
 @contextmanager
 def cable() -> Iterator[None]:
-    """A veth pair of the host's, up."""
+    """Makes a veth pair on the host and sets it up."""
     run(["ip", "link", "add", ENDS[0], "type", "veth", "peer", "name", ENDS[1]], timeout_s=5)
     try:
         for end in ENDS:
@@ -37,7 +37,7 @@ def cable() -> Iterator[None]:
 
 
 class Halves(MeasuredRig):
-    """Sides a of a case by one NIC, sides b by the other: a rig as a measurement wants it."""
+    """A rig for a measurement with sides a of a case at one NIC and sides b at the other."""
 
     def __init__(self, session: HostSession, case: Case, placement: Placement, via: Via, node: str) -> None:
         self.preflighted = False

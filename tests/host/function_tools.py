@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What tests of network functions share: running rigs with them, and a wire in their place."""
+"""Running rigs with network functions for tests, and a wire in the place of a function."""
 
 from __future__ import annotations
 
@@ -27,12 +27,19 @@ from pytest_icbench.testbed.rig import Rig
 from tests.host.node_tools import require
 from tests.host.rig_tools import NodeOption, running
 
-SHORT = Settings(warmup_s=0.1, duration_s=0.4, window_s=0.05, drain_s=0.3, repeats=2, reference=False)
+#: One launch, which is not repeated if other processes disturb it: there is no time for that.
+SHORT = Settings(
+    max_duration_s=1.0, warmup_s=0.1, duration_s=0.4, window_s=0.05, drain_s=0.3, repeats=1, reference=False
+)
+#: For figures over more than one launch.
+TWICE = replace(SHORT, repeats=2)
+#: For figures that are compared: a launch that other processes disturb is repeated.
+UNDISTURBED = replace(SHORT, max_duration_s=60.0)
 
 
 @contextmanager
 def through(session: HostSession, case: Case) -> Iterator[Rig]:
-    """A running rig with its functions. Skips where the host cannot have it."""
+    """Runs a rig with its functions. Skips the test where the host cannot have it."""
     require("lxc")
     cls = builtin_switches()[case.switch]
     assert case.function is not None
@@ -53,7 +60,7 @@ def through(session: HostSession, case: Case) -> Iterator[Rig]:
 
 @contextmanager
 def in_place(cls: type[Function]) -> Iterator[None]:
-    """A component that is asked before all others."""
+    """Puts a component before all others."""
     before = dict(registry._components)
     registry._components.clear()
     registry._components.update({cls.name: cls, **before})
@@ -64,7 +71,7 @@ def in_place(cls: type[Function]) -> Iterator[None]:
 
 
 class Wire(Function):
-    """A wire in the place of a function, which has the other one's name and proof."""
+    """A wire in the place of a function, with that function's name and proof."""
 
     def __init__(self) -> None:
         self._wire = ForwarderFunction()
@@ -95,7 +102,7 @@ class Wire(Function):
 
 
 class WireWithoutProgram(Wire):
-    """In the place of a function with a program, which need not be there."""
+    """A wire in the place of a function whose program need not be installed."""
 
     @classmethod
     def directories(cls, session: HostSession) -> tuple[Path, ...]:
@@ -106,6 +113,6 @@ class WireWithoutProgram(Wire):
 
 
 def suricata() -> dict[str, Path]:
-    """The program that a test of it takes, where it is not on PATH."""
+    """Returns the program of Suricata that a test takes if none is on PATH."""
     named = os.environ.get("ICBENCH_TEST_SURICATA")
     return {"suricata": Path(named)} if named else {}

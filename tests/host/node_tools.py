@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the tests of nodes share: a session on the real host, nodes in it, and a look at what is left."""
+"""Sessions and nodes on the real host for tests, and fixtures that fail if anything of them is left."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def require(kind: str) -> None:
         pytest.skip(str(reason))
 
 
-#: Kinds whose every call takes a tenth of a second and more.
+#: Kinds whose calls take a tenth of a second or longer each.
 ENGINES = ("podman", "docker")
 
 
 def marked(*kinds: str) -> list[Any]:
-    """Kinds as parameters of tests; those that take long are slow."""
+    """Returns kinds as parameters of tests, with engines marked slow."""
     return [pytest.param(kind, marks=[pytest.mark.slow] if kind in ENGINES else []) for kind in kinds]
 
 
@@ -47,7 +47,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 
 def tidy_snapshot() -> snapshot.Snapshot:
-    """The host without what an earlier session may have left: the next session would remove that too."""
+    """Recovers from earlier sessions, as the next session would do. Returns a snapshot of the host."""
     if os.geteuid() == 0:
         recover(RUN_DIR, UNDO_KINDS)
     return snapshot.take()
@@ -68,7 +68,7 @@ def session(clean: None) -> Iterator[HostSession]:
 
 
 def started(session: HostSession, kind: str, suffix: str = "a", cpus: tuple[int, ...] = (CPU,)) -> Node:
-    """A running node with a socket directory of its own."""
+    """Starts a node with its own directory of sockets."""
     directory = session.dir / f"sockets-{suffix}"
     directory.mkdir()
     node = make_node(kind, session, NodeSpec(session.name(suffix), cpus, sockets=[directory]))
@@ -77,12 +77,12 @@ def started(session: HostSession, kind: str, suffix: str = "a", cpus: tuple[int,
 
 
 def spawn(session: HostSession, node: Node, script: str) -> Process:
-    """A shell script in the node."""
+    """Starts a shell script in the node."""
     return node.spawn(["/bin/sh", "-c", script], cpus=node.spec.cpus, log=session.dir / "script.log")
 
 
 def output(session: HostSession, node: Node, script: str) -> str:
-    """What a script in the node writes, its errors among it."""
+    """Returns what a script in the node writes, with its errors."""
     process = spawn(session, node, f"exec 2>&1\n{script}")
     assert process.stdout is not None
     text = b"".join(iter(lambda: process.stdout.read(65536), b"")).decode()  # type: ignore[union-attr]
@@ -91,6 +91,6 @@ def output(session: HostSession, node: Node, script: str) -> str:
 
 
 def cpu_ticks(pid: int) -> int:
-    """CPU time of a process, in clock ticks."""
+    """Returns the CPU time of a process, in clock ticks."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return int(fields[11]) + int(fields[12])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs of pytest over two hosts, each a process of its own."""
+"""Runs pytest over two hosts as a separate process."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_second(icbench):
 
 
 class Run:
-    """One pytest with ``--icbench-remote``; its files are in ``directory``."""
+    """A pytest with ``--icbench-remote``; its files are in ``directory``."""
 
     def __init__(
         self, directory: Path, other: SecondHost, *arguments: str, first_s: float = 0.5, scenario: str = SCENARIO
@@ -78,7 +78,7 @@ class Run:
         return (self.directory / "output").read_text()
 
     def wait(self, timeout_s: float = 90) -> int:
-        """Its exit code."""
+        """Waits for the end. Returns the exit code."""
         try:
             return self.process.wait(timeout_s)
         finally:
@@ -86,7 +86,7 @@ class Run:
             self._output.close()
 
     def until(self, reached: Callable[[], object], timeout_s: float = 30) -> None:
-        """Waits for a state while it runs. Fails if that does not come, or it ends before."""
+        """Waits for a state. Fails if it does not come, or the process ends before."""
         deadline = time.monotonic() + timeout_s
         while not reached():
             assert self.process.poll() is None, self.output
@@ -102,7 +102,7 @@ class Run:
 
     @property
     def outcomes(self) -> dict[str, str]:
-        """Test to outcome, as the summary has them."""
+        """The outcome of each test in the summary."""
         found = {}
         for line in self.output.splitlines():
             words = line.split()
@@ -111,14 +111,14 @@ class Run:
         return found
 
     def results(self) -> list[dict[str, Any]]:
-        """Lines of ``results.jsonl``."""
+        """Returns the lines of ``results.jsonl``."""
         lines = (self.directory / "reports/latest" / FILE_NAME).read_text().splitlines()
         return [json.loads(line) for line in lines]
 
 
-def told(directory: Path, hosts: Iterable[SecondHost]) -> list[str]:
-    """Files of the reports below a directory in which a name, an address or a key of a host stands."""
-    names = [name for host in hosts for name in names_of(host) if name]
+def files_with_names(directory: Path, hosts: Iterable[SecondHost]) -> list[str]:
+    """Returns the files of the reports below a directory that name a host, its address or a key."""
+    names = [name for host in hosts for name in private_names(host) if name]
     files = [path for path in (directory / "reports").rglob("*") if path.is_file()]
     return [str(path) for path in files if any(name in path.read_text(errors="replace") for name in names)]
 
@@ -137,7 +137,7 @@ def _here(word: str) -> bool:
 
 @contextmanager
 def clean_on_both(other: SecondHost, timeout_s: float = 20) -> Iterator[None]:
-    """Afterwards neither host has what it had not before."""
+    """Fails if either host has something afterwards that it did not have before."""
     here, there = tidy_snapshot(), other.snapshot()
     yield
     deadline = time.monotonic() + timeout_s
@@ -149,13 +149,13 @@ def clean_on_both(other: SecondHost, timeout_s: float = 20) -> Iterator[None]:
 
 
 def _different(before: snapshot.Snapshot, now: snapshot.Snapshot) -> list[str]:
-    """What is left. A process that has gone was the end of an earlier test."""
+    """Returns what is left. Processes that have gone do not count: an earlier test had started them."""
     found = snapshot.difference(before, now)
     return [line for line in found if not (line.startswith("process ") and line.endswith(" is gone"))]
 
 
 def listening(pid: int) -> set[str]:
-    """Sockets of this network namespace that a process, one that it started, or a session's takes connections at.
+    """Returns the listening sockets in this network namespace of a process, its descendants and sessions.
 
     Each is protocol, address and port; datagrams count, too. Tests that run beside have sockets of their own.
     """
@@ -170,7 +170,7 @@ def listening(pid: int) -> set[str]:
 
 
 def _family(pid: int) -> set[int]:
-    """A process, its descendants, and what carries the mark of a session."""
+    """Returns a process, its descendants, and processes with the mark of a session."""
     parents: dict[int, int] = {}
     found = {pid}
     for entry in Path("/proc").glob("[0-9]*"):
@@ -184,7 +184,7 @@ def _family(pid: int) -> set[int]:
 
 
 def _sockets(pid: int) -> set[str]:
-    """The inodes of a process' sockets."""
+    """Returns the inodes of a process' sockets."""
     found = set()
     with suppress(OSError):
         for link in Path(f"/proc/{pid}/fd").iterdir():
@@ -193,7 +193,7 @@ def _sockets(pid: int) -> set[str]:
     return found
 
 
-def names_of(other: SecondHost) -> list[str]:
-    """What must not stand in a report of a run ``under_a_name``: names, addresses and keys of either host."""
+def private_names(other: SecondHost) -> list[str]:
+    """Returns names, addresses and keys of both hosts, which no report of a run ``under_a_name`` may have."""
     keys = [word for name in ("host_key.pub", "client_key.pub") for word in other.read(name).split() if len(word) > 30]
     return [other.address, other.here_address, "icbench-second", HERE_NAME, "SHA256:", "ssh-ed25519", *keys]

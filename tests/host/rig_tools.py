@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the tests of measurements share: rigs on the real host, on whatever CPUs it has."""
+"""Rigs on the real host for tests of measurements, on whatever CPUs it has."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def built(
     node: str = "lxc",
     endpoint_specs: Sequence[EndpointSpec] | None = None,
 ) -> Iterator[Rig]:
-    """A running rig; with ``beside``, on that one's endpoint CPUs. Skips where the host cannot have it."""
+    """Runs a rig; with ``beside``, on that rig's CPUs of endpoints. Skips the test where the host cannot have it."""
     require(node)
     switch = builtin_switches()[case.switch]
     try:
@@ -57,7 +57,7 @@ def built(
 
 @contextmanager
 def running(rig: Rig) -> Iterator[Rig]:
-    """The rig, built before and closed after."""
+    """Builds a rig, and closes it at the end."""
     rig.build()
     try:
         yield rig
@@ -69,19 +69,20 @@ def running(rig: Rig) -> Iterator[Rig]:
 def acting(
     rig: Rig, act: Callable[[Mapping[int, int]], None], *, windows: int = 1, when: Callable[[], bool] = lambda: True
 ) -> Iterator[None]:
-    """Acts from a thread on each launch that starts, once side b of pair 1 received frames in so many windows.
+    """Acts from a thread on each launch that starts, once side b of pair 1 has received frames in some windows.
 
-    A launch reads no lines while frames are sent. Each is one write of the process, which the kernel counts.
+    A launch reads no lines while frames are sent. A window is one line, which is one write that the kernel counts.
 
     Args:
-        act: gets the ids of the processes, by endpoint index.
+        act: gets the ids of the processes by endpoint index.
+        windows: the number of windows.
         when: whether the launch that starts is one of these.
     """
     start, over = rig.start, threading.Event()
     acts: list[Future[None]] = []
 
-    def wait_and_act(pids: Mapping[int, int], said: int) -> None:
-        while _told(pids[1]) < said + windows:
+    def wait_and_act(pids: Mapping[int, int], before: int) -> None:
+        while _lines_written(pids[1]) < before + windows:
             if over.wait(0.01):
                 return
         act(pids)
@@ -89,7 +90,7 @@ def acting(
     def started(launch_id: str, delay_s: float = 0.02) -> int:
         pids = rig.pids(launch_id)
         if when():
-            acts.append(pool.submit(wait_and_act, pids, _told(pids[1])))
+            acts.append(pool.submit(wait_and_act, pids, _lines_written(pids[1])))
         return start(launch_id, delay_s)
 
     rig.start = started  # type: ignore[method-assign]
@@ -103,8 +104,8 @@ def acting(
         each.result()
 
 
-def _told(pid: int) -> int:
-    """How many lines a process has written; 0 once it has ended."""
+def _lines_written(pid: int) -> int:
+    """Counts the lines that a process has written; 0 once it has ended."""
     try:
         counts = dict(line.split(": ") for line in Path(f"/proc/{pid}/io").read_text().splitlines())
     except OSError:
@@ -113,5 +114,5 @@ def _told(pid: int) -> int:
 
 
 def driver(rig: Rig) -> object:
-    """Returns the switch's driver itself, from behind the guard of its calls."""
+    """Returns the switch's driver without the guard of its calls."""
     return vars(rig.host.switch)["_target"]

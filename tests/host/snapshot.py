@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What of a host a session may change, as data: two snapshots tell what was left behind."""
+"""Takes what a session may change on a host as data, so that two snapshots show what was left."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _DIRECTORIES = (
 )
 _PASSING_ON = re.compile(r"vfio|iommufd|irqbypass|uio|vf$")
 _TEMPORARY = re.compile(r"^(icb|vhost_features|rte_|dpdk|ovs|lxc|snabb|vpp)")
-#: The control groups of a host of its own on this machine (scripts/own_host.sh).
+#: The control groups of hosts that scripts/own_host.sh made on this machine.
 _OWN_HOST = re.compile(r"/own-host\.\d+(/|$)", re.MULTILINE)
 
 
 def take() -> Snapshot:
-    """Everything that a session may leave: kind -> name -> state."""
+    """Returns everything that a session may leave: kind -> name -> state."""
     return {
         "process": _processes(),
         "link": _links(),
@@ -53,7 +53,7 @@ def take() -> Snapshot:
 
 
 def difference(a: Snapshot, b: Snapshot) -> list[str]:
-    """What is in ``b`` and was not in ``a``, what is missing, and what has another state; one line each."""
+    """Returns what ``b`` has and ``a`` has not, what it lacks, and what has another state; one line each."""
     said = []
     for kind in a:
         for name in sorted(a[kind].keys() | b[kind].keys()):
@@ -68,7 +68,7 @@ def difference(a: Snapshot, b: Snapshot) -> list[str]:
 
 
 def left_since(before: Snapshot, timeout_s: float = 5.0, *, but: str = "\n") -> list[str]:
-    """``difference`` to now, after up to ``timeout_s`` seconds for what the kernel does in the background.
+    """Returns the ``difference`` to now, after up to ``timeout_s`` seconds for the kernel's work in the background.
 
     Lines that contain ``but`` may be left.
     """
@@ -79,7 +79,7 @@ def left_since(before: Snapshot, timeout_s: float = 5.0, *, but: str = "\n") -> 
 
 
 def elsewhere(pid: int) -> bool:
-    """Whether a process is of another host on this machine than this one is. Raises OSError if it has ended."""
+    """Whether a process is of another host on this machine. Raises OSError if it has ended."""
     return _is_on_own_host(pid) is not _is_on_own_host(os.getpid())
 
 
@@ -88,7 +88,7 @@ def _is_on_own_host(pid: int) -> bool:
 
 
 def _processes() -> dict[str, str]:
-    """Those of sessions and those of the host; what another run of pytest has started comes and goes as that likes."""
+    """Returns processes of sessions and of the host, without those that another run of pytest has started."""
     found = {}
     own = {pid for pid, words in _ancestry(os.getpid()) if _is_pytest(words)}
     for entry in Path("/proc").iterdir():
@@ -107,7 +107,7 @@ def _processes() -> dict[str, str]:
 
 
 def _of_another_run(pid: int, own: set[int]) -> bool:
-    """Whether a living pytest that is not of ``own`` has started it. Who has lost its parents may be anybody's: False.
+    """Whether a running pytest that is not in ``own`` has started a process; False if its parents have ended.
 
     An inner run counts for the test that started it, even where that cannot be seen any more.
     """
@@ -121,7 +121,7 @@ def _of_another_run(pid: int, own: set[int]) -> bool:
 
 
 def _ancestry(pid: int) -> Iterator[tuple[int, list[str]]]:
-    """The process, its parent and so on, each with its command line."""
+    """Returns a process and its ancestors, each with its command line."""
     with suppress(OSError):
         while pid > 1:
             directory = Path(f"/proc/{pid}")
@@ -134,7 +134,7 @@ def _is_pytest(words: list[str]) -> bool:
 
 
 def _links() -> dict[str, str]:
-    """Whether they were set up, their addresses and MTUs; not whether they have a carrier."""
+    """Returns links with their flags, addresses and MTUs, without the state of their carrier."""
     found = {}
     for path in Path("/sys/class/net").iterdir():
         with suppress(OSError):
@@ -145,7 +145,7 @@ def _links() -> dict[str, str]:
 
 
 def _pci_functions() -> dict[str, str]:
-    """Drivers, and the number of virtual functions."""
+    """Returns drivers and numbers of virtual functions."""
     found = {}
     for path in Path("/sys/bus/pci/devices").glob("*"):
         driver = path / "driver"
@@ -158,7 +158,7 @@ def _pci_functions() -> dict[str, str]:
 
 
 def _modules() -> dict[str, str]:
-    """Those that give functions to others, and drivers of virtual functions."""
+    """Returns modules that give functions to others, and drivers of virtual functions."""
     try:
         lines = Path("/proc/modules").read_text(encoding="ascii").splitlines()
     except FileNotFoundError:  # a kernel without modules
@@ -181,7 +181,7 @@ def _mounts() -> dict[str, str]:
 
 
 def _cgroups() -> Iterable[str]:
-    """Those of sessions on this host, which may be one of several on this machine."""
+    """Returns groups of sessions on this host, which may be one of several on this machine."""
     inside = _is_on_own_host(os.getpid())
     for directory, names, _ in os.walk("/sys/fs/cgroup"):
         for name in names:
@@ -208,7 +208,7 @@ def _files() -> Iterable[str]:
 
 
 def _container_sockets() -> dict[str, str]:
-    """Abstract sockets by which liblxc commands a running container."""
+    """Returns the abstract sockets by which liblxc commands a running container."""
     found = {}
     for line in Path("/proc/net/unix").read_text(encoding="utf-8", errors="replace").splitlines():
         fields = line.split()

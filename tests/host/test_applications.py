@@ -27,6 +27,8 @@ from tests.host.rig_tools import built
 
 __all__ = ["clean", "session"]  # fixtures
 
+pytestmark = pytest.mark.own_host
+
 SETTINGS = Settings(duration_s=0.5)
 CASE = Case("veth", Application("redis"), dimension="application")
 

@@ -74,11 +74,11 @@ def test_containers_are_as_before(
 
 
 def test_a_neighbour_that_was_there_stays(session: HostSession, pair: tuple[ByHand, ByHand]) -> None:
-    mac = pair[1].ip_says("-br", "link", "show", "eth0").split()[2]
-    pair[0].ip_says("neigh", "add", pair[1].ip, "lladdr", mac, "dev", "eth0", "nud", "permanent")
-    before = pair[0].ip_says("neigh")
+    mac = pair[1].run_ip("-br", "link", "show", "eth0").split()[2]
+    pair[0].run_ip("neigh", "add", pair[1].ip, "lladdr", mac, "dev", "eth0", "nud", "permanent")
+    before = pair[0].run_ip("neigh")
     passes(session, by_pid(pair), Case("attach", Frames(rate=Rate(2000))), [], pair)
-    assert pair[0].ip_says("neigh") == before != ""
+    assert pair[0].run_ip("neigh") == before != ""
     assert pair[1].neighbours() == set()
 
 
@@ -140,7 +140,7 @@ from pytest_icbench.model.settings import Settings
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.host.rig_tools import built
 
-case = Case("attach", rate=Rate(2000))
+case = Case("attach", Frames(rate=Rate(2000)))
 with HostSession(UNDO_KINDS) as session:
     specs = loads(sys.argv[1], "lab.toml").endpoint_specs(1)
     with built(session, case, node="netns", endpoint_specs=specs) as rig:
@@ -172,22 +172,22 @@ def places(text: str, *, port: str = "interface", raw: bool = False, mtu: int = 
 
 
 def without_address(pair: tuple[ByHand, ByHand]) -> str:
-    pair[0].ip_says("address", "flush", "dev", "eth0")
+    pair[0].run_ip("address", "flush", "dev", "eth0")
     return by_pid(pair, 'interface = "eth0"')
 
 
 def down(pair: tuple[ByHand, ByHand]) -> str:
-    pair[1].ip_says("link", "set", "eth0", "down")
+    pair[1].run_ip("link", "set", "eth0", "down")
     by_hand.settle(pair[0], "eth0", "DOWN")
     by_hand.settle(pair[1], "eth0", "DOWN")
     return by_pid(pair, 'interface = "eth0"')
 
 
 def ambiguous(pair: tuple[ByHand, ByHand]) -> str:
-    pair[0].ip_says("link", "add", "eth1", "type", "veth", "peer", "name", "eth2")
+    pair[0].run_ip("link", "add", "eth1", "type", "veth", "peer", "name", "eth2")
     for name, ip in (("eth1", "10.79.0.1/24"), ("eth2", "10.79.1.1/24")):
-        pair[0].ip_says("address", "add", ip, "dev", name)
-        pair[0].ip_says("link", "set", name, "addrgenmode", "none", "up")
+        pair[0].run_ip("address", "add", ip, "dev", name)
+        pair[0].run_ip("link", "set", name, "addrgenmode", "none", "up")
     by_hand.settle(pair[0], "eth1")
     by_hand.settle(pair[0], "eth2")
     return by_pid(pair)
@@ -198,7 +198,7 @@ def elsewhere(pair: tuple[ByHand, ByHand]) -> str:
 
 
 def no_route(pair: tuple[ByHand, ByHand]) -> str:
-    pair[0].ip_says("route", "flush", "dev", "eth0")
+    pair[0].run_ip("route", "flush", "dev", "eth0")
     return by_pid(pair)
 
 

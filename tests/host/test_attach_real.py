@@ -25,7 +25,7 @@ from tests.host.test_attach import passes
 
 __all__ = ["clean", "session"]  # fixtures
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.alone, pytest.mark.slow]
 
 _SLEEP = ("/usr/bin/sleep", "1000")
 _LIMITS = ("--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1024:1024")

@@ -15,10 +15,12 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
-from tests.host.function_tools import SHORT, in_place, through
+from tests.host.function_tools import SHORT, TWICE, in_place, through
 from tests.host.node_tools import clean, session
 
 __all__ = ["clean", "session"]  # fixtures
+
+pytestmark = pytest.mark.alone
 
 DELAY_NS = 20_000_000
 
@@ -74,7 +76,7 @@ class DropsAtHopFour(ForwarderFunction):
 def test_the_hop_that_drops_one_in_a_thousand_of_ten_is_named(session: HostSession) -> None:
     case = Case("veth", Frames(rate=Rate(8_000)), function="leaky", chain=10, api="raw-mmsg")
     with in_place(DropsAtHopFour), through(session, case) as rig:
-        found = measure(rig, None, case, SHORT)
+        found = measure(rig, None, case, TWICE)
     assert (found.verdict, found.evidence) == (None, None)
     (account,) = found.frames.chains or ()
     assert account.sent == account.received + sum(account.lost_by_hop)

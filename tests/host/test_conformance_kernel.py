@@ -14,6 +14,7 @@ from tests.host.test_conformance import OF_THE_KERNEL, conforms
 __all__ = ["clean"]  # fixture
 
 pytestmark = [
+    pytest.mark.own_host,
     pytest.mark.slow,
     pytest.mark.skipif(os.geteuid() != 0, reason="containers and links need root: run pytest with sudo"),
 ]

@@ -18,6 +18,8 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.host.workload_tools import wait_until
 
+pytestmark = pytest.mark.alone
+
 CPUS = sorted(os.sched_getaffinity(0))
 two_cpus = pytest.mark.skipif(len(CPUS) < 2, reason="two CPUs are needed")
 root = pytest.mark.skipif(os.geteuid() != 0, reason="sessions need root")

@@ -18,6 +18,7 @@ from tests.host.node_tools import tidy_snapshot
 from tests.plugin.conftest import LOAD
 
 pytestmark = [
+    pytest.mark.own_host,
     pytest.mark.slow,
     pytest.mark.skipif(os.geteuid() != 0, reason="containers and links need root: run pytest with sudo"),
 ]

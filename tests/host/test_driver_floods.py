@@ -11,6 +11,7 @@ import pytest
 from tests.host.test_driver_faults import assert_own_case_alone, outcome
 
 pytestmark = [
+    pytest.mark.alone,
     pytest.mark.slow,
     pytest.mark.skipif(os.geteuid() != 0, reason="containers and links need root: run pytest with sudo"),
 ]

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -101,28 +102,30 @@ def begun(directory: Path, kind: str, duration: float) -> subprocess.Popen[str]:
 
 
 def init_of(process: subprocess.Popen[str]) -> int:
-    """The init of a container in which a workload sends or receives, once it does. All have the session's mark."""
+    """Waits for a workload that sends or receives in a container. Returns the container's first process."""
     while process.poll() is None:
-        for entry in Path("/proc").glob("[0-9]*/cmdline"):
-            try:
-                words = entry.read_bytes().split(b"\0")
-                if b"icbench-workload" not in words[0] or words[1] == b"pause":
-                    continue
-                if snapshot.elsewhere(int(entry.parent.name)):
-                    continue
-                namespace = (entry.parent / "ns/pid").readlink()
-            except (OSError, IndexError):
-                continue
-            for other in Path("/proc").glob("[0-9]*/cmdline"):
-                try:
-                    if (
-                        b"pause" in other.read_bytes().split(b"\0")
-                        and (other.parent / "ns/pid").readlink() == namespace
-                    ):
-                        return int(other.parent.name)
-                except OSError:
-                    continue
+        for pid, words in command_lines():
+            namespace = None
+            if words[0].endswith(b"icbench-workload") and words[1:2] != [b"pause"]:
+                namespace = pid_namespace(pid)
+            for other, its_words in command_lines() if namespace else ():
+                if b"pause" in its_words and pid_namespace(other) == namespace:
+                    return other
     raise AssertionError(process.communicate()[0])
+
+
+def command_lines() -> Iterator[tuple[int, list[bytes]]]:
+    """Yields the processes of this machine with the words of their command lines."""
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # it has ended
+            yield int(entry.parent.name), entry.read_bytes().split(b"\0")
+
+
+def pid_namespace(pid: int) -> Path | None:
+    """Returns the namespace of process ids; None for a process that has ended or is of another host."""
+    with suppress(OSError):
+        return None if snapshot.elsewhere(pid) else Path(f"/proc/{pid}/ns/pid").readlink()
+    return None
 
 
 @pytest.mark.slow

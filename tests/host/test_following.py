@@ -19,14 +19,17 @@ from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.trace import Trace
 from pytest_icbench.testbed.placement import plan
 from pytest_icbench.testbed.rig import Rig
-from tests.host.function_tools import SHORT, through
+from tests.host.function_tools import UNDISTURBED, through
 from tests.host.node_tools import clean, cpu_ticks, require, session
 from tests.host.rig_tools import NodeOption, built, running
 
 __all__ = ["clean", "session"]  # fixtures
 
+pytestmark = pytest.mark.alone
+
 TRACE = Trace("test", ((200, 1000, 200),))
 WINDOW_S = 0.1
+SETTINGS = replace(UNDISTURBED, window_s=WINDOW_S, drain_s=1.0)
 #: What a frame costs a function that passes some thousand a second. The preflight asks it for fewer.
 CYCLES = 2_000_000
 
@@ -35,7 +38,7 @@ CYCLES = 2_000_000
 def test_a_change_arrives_after_the_delay_of_the_path(session: HostSession) -> None:
     case = Case("forward-raw", Frames(burst=1, rate=Rate(trace=TRACE)), mode="delay200000us")
     with built(session, case) as rig:
-        found = measure(rig, None, case, replace(SHORT, repeats=1, window_s=WINDOW_S, drain_s=1.0).following(TRACE))
+        found = measure(rig, None, case, SETTINGS.following(TRACE))
     assert (found.verdict, found.evidence, found.metric) == (None, None, "trace")
     assert found.frames.followed is not None
     assert [(one.second, one.from_pps, one.to_pps) for one in found.frames.followed] == [(1, 200, 1000), (2, 1000, 200)]
@@ -54,7 +57,7 @@ def test_the_time_to_follow_is_that_of_the_queue_before_a_known_capacity(session
     placement = plan(Topology.read(session.root), workers=1, endpoints=2, policy="cooperative")
     placement = replace(placement, switch=(), functions=placement.switch)
     with running(Rig(case, placement, session, NodeOption())) as rig:
-        found = measure(rig, None, case, replace(SHORT, repeats=1, window_s=WINDOW_S, drain_s=1.0).following(step))
+        found = measure(rig, None, case, SETTINGS.following(step))
     assert (found.verdict, found.evidence, found.frames.lost) == (None, None, 0)
     (launch,) = found.per_launch
     assert launch.tsc_hz is not None

@@ -23,7 +23,7 @@ from tests.host.rig_tools import built, driver
 
 __all__ = ["clean", "session"]  # fixtures
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.alone, pytest.mark.slow]
 
 #: Without a warm-up the totals of the windows are those of the launch.
 BRIEF = Settings(warmup_s=0.0, duration_s=0.3, drain_s=0.3, repeats=1)

@@ -28,7 +28,7 @@ from tests.host.workload_tools import Path2, between, ip, lost, veth_pair
 
 __all__ = ["clean", "session"]  # fixtures
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.own_host, pytest.mark.slow]
 
 if os.geteuid() != 0:
     pytest.skip("network namespaces need root", allow_module_level=True)

@@ -19,6 +19,8 @@ from tests.host.node_tools import clean, session
 
 __all__ = ["clean", "session"]  # fixtures
 
+pytestmark = pytest.mark.alone
+
 
 TEN = Traffic().with_labels("10", None)
 BOTH = replace(Traffic(), both=True)

@@ -31,6 +31,8 @@ from tests.host.node_tools import clean, session
 
 __all__ = ["clean", "session"]  # fixtures
 
+pytestmark = pytest.mark.own_host
+
 
 @pytest.mark.slow
 def test_rules_that_suricata_refuses_are_told_in_its_words(session: HostSession) -> None:

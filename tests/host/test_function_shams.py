@@ -22,10 +22,12 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
-from tests.host.function_tools import SHORT, Wire, WireWithoutProgram, in_place, through
+from tests.host.function_tools import SHORT, UNDISTURBED, Wire, WireWithoutProgram, in_place, through
 from tests.host.node_tools import clean, session
 
 __all__ = ["clean", "session"]  # fixtures
+
+pytestmark = pytest.mark.alone
 
 
 def test_a_function_that_does_not_swap_is_found_by_its_first_frame(session: HostSession) -> None:
@@ -146,7 +148,7 @@ class RouterForLinux(LinuxFunction):
 def test_a_router_that_does_no_more_is_found(session: HostSession, function: str, words: str) -> None:
     case = Case("veth", Frames(rate=Rate(30_000)), function=function, api="raw-mmsg")
     with in_place(RouterForLinux), through(session, case) as rig:
-        found = measure(rig, None, case, SHORT)
+        found = measure(rig, None, case, UNDISTURBED)
     assert (found.verdict, found.reason) == ("INVALID", "function"), found.evidence
     assert re.search(words, found.evidence or ""), found.evidence
 
@@ -213,6 +215,6 @@ class Cheap(ForwarderFunction):
 def test_a_wire_that_should_cost_cycles_is_found(session: HostSession) -> None:
     case = Case("veth", Frames(rate=Rate(2000)), function="cost200000", api="raw-mmsg")
     with in_place(Cheap), through(session, case) as rig:
-        found = measure(rig, None, case, SHORT)
+        found = measure(rig, None, case, UNDISTURBED)
     assert (found.verdict, found.reason) == ("INVALID", "function"), found.evidence
     assert re.search(r"a frame cost it [\d,]+ cycles, and has to cost 200,000", found.evidence or ""), found.evidence

@@ -22,10 +22,12 @@ from pytest_icbench.model.flows import NEW
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
-from tests.host.function_tools import SHORT, WireWithoutProgram, in_place, suricata, through
+from tests.host.function_tools import SHORT, TWICE, WireWithoutProgram, in_place, suricata, through
 from tests.host.node_tools import clean, session
 
 __all__ = ["clean", "session"]  # fixtures
+
+pytestmark = pytest.mark.alone
 
 
 @pytest.mark.parametrize(
@@ -54,7 +56,7 @@ def test_a_function_does_its_work_between_the_ends(session: HostSession, case: C
 def test_a_figure_through_a_function_has_its_work(session: HostSession) -> None:
     case = Case("veth", Frames(rate=Rate(20_000)), function="cost1000", api="udp-mmsg")
     with through(session, case) as rig:
-        found = measure(rig, None, case, SHORT)
+        found = measure(rig, None, case, TWICE)
     assert (found.verdict, found.evidence) == (None, None)
     (work,) = found.functions or ()
     assert (work.taken or 0) >= found.frames.sent > 0
@@ -159,7 +161,7 @@ def test_each_frame_of_new_flows_is_a_session_and_a_full_table_accounts_for_each
     traffic = Traffic().with_labels(NEW, None)
     case = Case("veth", Frames(traffic=traffic, rate=Rate(50_000)), function="nat+firewall+table5k", api="raw-mmsg")
     with through(session, case) as rig:
-        found = measure(rig, None, case, SHORT)
+        found = measure(rig, None, case, TWICE)
     assert (found.verdict, found.evidence) == (None, None)
     (account,), (work,) = found.frames.chains or (), found.functions or ()
     assert account.table_full == account.lost == account.sent - account.received > 0
@@ -172,7 +174,7 @@ def test_each_frame_of_new_flows_is_a_session_and_a_full_table_accounts_for_each
 def test_a_table_of_ovs_has_as_many_sessions_as_it_is_set_to(session: HostSession, function: str) -> None:
     case = Case("ovs", Frames(traffic=Traffic().with_labels(NEW, None), rate=Rate(20_000)), function=function)
     with through(session, case) as rig:
-        found = measure(rig, None, case, SHORT)
+        found = measure(rig, None, case, TWICE)
     assert (found.verdict, found.evidence) == (None, None)
     (work,) = found.functions or ()
     if function == "firewall+table5k":

@@ -23,7 +23,7 @@ from tests.host.node_tools import clean, session
 
 __all__ = ["clean", "session"]  # fixtures
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.alone, pytest.mark.slow]
 
 VETH = {"switch": "linux-bridge", "api": "udp-mmsg", "rate": Rate(5000)}
 MEMIF = {"switch": "testpmd", "port": "memif", "rate": Rate(20_000)}

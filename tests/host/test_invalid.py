@@ -34,10 +34,10 @@ from tests.host.test_switches import userspace_pids
 
 __all__ = ["clean", "session"]  # fixtures
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.alone, pytest.mark.slow]
 
 CLONE_NEWNET = 0x40000000
-QUICK = Settings(warmup_s=0.1, duration_s=1.0, drain_s=0.3, repeats=2)
+QUICK = Settings(max_duration_s=1.0, warmup_s=0.1, duration_s=1.0, drain_s=0.3, repeats=2)
 BRIDGE = Case("linux-bridge", Frames(rate=Rate(2000)), api="raw")
 
 

@@ -35,7 +35,10 @@ from tests.host.test_switches import BRIEF, assert_heard, one_way, there_and_bac
 
 __all__ = ["clean", "session"]  # fixtures
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="links and programs need root: run pytest with sudo")
+pytestmark = [
+    pytest.mark.own_host,
+    pytest.mark.skipif(os.geteuid() != 0, reason="links and programs need root: run pytest with sudo"),
+]
 
 PATHS = {name: cls for name, cls in builtin_switches().items() if issubclass(cls, KernelPath)}
 MODES = [Case(name, mode=mode) for name, cls in PATHS.items() for mode in cls.modes]

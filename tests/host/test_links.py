@@ -23,7 +23,7 @@ from tests.host.node_tools import clean, session
 
 __all__ = ["clean", "session"]  # fixtures
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="links and namespaces need root")
+pytestmark = [pytest.mark.own_host, pytest.mark.skipif(os.geteuid() != 0, reason="links and namespaces need root")]
 
 A, B = Address.of(1, "a"), Address.of(1, "b")
 

@@ -25,7 +25,7 @@ from tests.host.test_measure import switch_pid
 
 __all__ = ["clean", "session"]  # fixtures
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.alone, pytest.mark.slow]
 
 QUICK = Settings(warmup_s=0.1, drain_s=0.3)
 

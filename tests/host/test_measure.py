@@ -32,7 +32,9 @@ from tests.host.rig_tools import acting, built
 
 __all__ = ["clean", "session"]  # fixtures
 
-QUICK = Settings(warmup_s=0.1, duration_s=0.3, drain_s=0.3, repeats=2)
+pytestmark = pytest.mark.alone
+
+QUICK = Settings(max_duration_s=1.0, warmup_s=0.1, duration_s=0.3, drain_s=0.3, repeats=2)
 ONCE = replace(QUICK, repeats=1)
 #: A sender's end mark is repeated, a receiver announces itself: frames that only a switch's own counters see.
 MOST_CONTROL_FRAMES = 8

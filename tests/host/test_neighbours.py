@@ -22,11 +22,13 @@ from pytest_icbench.model.rate import Rate
 from pytest_icbench.testbed import neighbour
 from pytest_icbench.testbed.placement import plan
 from pytest_icbench.testbed.rig import Rig
-from tests.host.function_tools import SHORT
+from tests.host.function_tools import TWICE
 from tests.host.node_tools import clean, require, session
 from tests.host.rig_tools import NodeOption
 
 __all__ = ["clean", "session"]  # fixtures
+
+pytestmark = pytest.mark.alone
 
 CASE = Case("veth", Frames(burst=1, rate=Rate(2000)), api="udp", dimension="latency", neighbour="cpu")
 
@@ -53,8 +55,7 @@ def measured(
                 return moment
 
             case_rig.start = started  # type: ignore[method-assign]
-            settings = replace(SHORT, repeats=2)
-            return measure(case_rig, alone, case, settings, reference=case.undisturbed)
+            return measure(case_rig, alone, case, TWICE, reference=case.undisturbed)
     finally:
         rig.close()
 

@@ -18,6 +18,7 @@ __all__ = ["clean"]  # fixture
 LINES_MAX = 60
 
 pytestmark = [
+    pytest.mark.own_host,
     pytest.mark.slow,
     pytest.mark.skipif(os.geteuid() != 0, reason="containers and links need root: run pytest with sudo"),
 ]

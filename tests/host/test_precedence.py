@@ -34,10 +34,13 @@ __all__ = ["clean", "session"]  # fixtures
 #: The same package as this process has, installed or not.
 PACKAGE = Path(pytest_icbench.__file__).parents[1]
 CPU_HIERARCHY = Layout.read(Root()).holding("cpu")
-pytestmark = pytest.mark.skipif(
-    os.geteuid() != 0 or CPU_HIERARCHY is None or not os.access(CPU_HIERARCHY.top, os.W_OK),
-    reason="groups of the controller cpu need root, and a hierarchy that can be written",
-)
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.skipif(
+        os.geteuid() != 0 or CPU_HIERARCHY is None or not os.access(CPU_HIERARCHY.top, os.W_OK),
+        reason="groups of the controller cpu need root, and a hierarchy that can be written",
+    ),
+]
 
 
 @pytest.fixture

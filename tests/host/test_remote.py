@@ -12,7 +12,7 @@ import pytest
 from pytest_icbench.cli.main import main
 from pytest_icbench.driver.node.registry import NODE_KINDS
 from tests.host.node_tools import require
-from tests.host.remote_runs import Run, clean_on_both, listening, told
+from tests.host.remote_runs import Run, clean_on_both, files_with_names, listening
 from tests.second_host import THERE_NIC, SecondHost, other, unsupported_reason
 
 __all__ = ["other"]  # a fixture
@@ -68,7 +68,7 @@ def test_frames_pass_by_the_cable(other: SecondHost, tmp_path: Path, node: str) 
     assert [each["reference_evidence"] for each in results] == [None] * 3
     assert during | listening(run.process.pid) == set()
     assert other_listens(other) == before_there
-    assert told(tmp_path, [other]) == []
+    assert files_with_names(tmp_path, [other]) == []
 
 
 def other_listens(other: SecondHost) -> str:

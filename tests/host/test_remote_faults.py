@@ -16,12 +16,16 @@ import pytest
 import pytest_icbench
 from pytest_icbench.host.net import links
 from pytest_icbench.host.session import RUN_DIR
-from tests.host.remote_runs import SCENARIO, Run, clean_on_both, told
+from tests.host.remote_runs import SCENARIO, Run, clean_on_both, files_with_names
 from tests.second_host import SecondHost, other, unsupported_reason
 
 __all__ = ["other"]  # a fixture
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(unsupported_reason() is not None, reason=str(unsupported_reason()))]
+pytestmark = [
+    pytest.mark.own_host,
+    pytest.mark.slow,
+    pytest.mark.skipif(unsupported_reason() is not None, reason=str(unsupported_reason())),
+]
 
 #: What is wrong within the block; gives pytest's further arguments.
 Fault = Callable[[SecondHost, Path], AbstractContextManager[list[str]]]
@@ -36,9 +40,9 @@ SERVER = "sys.stdin.readline"
 
 @pytest.fixture(autouse=True)
 def nobody_is_named(other: SecondHost, tmp_path: Path) -> Iterator[None]:
-    """What a fault is told by has no name, address or key of a host in it, in any file of the reports."""
+    """Fails if a file of the reports has a name, an address or a key of a host."""
     yield
-    assert told(tmp_path, [other]) == []
+    assert files_with_names(tmp_path, [other]) == []
 
 
 @contextmanager
@@ -173,7 +177,7 @@ def test_the_cable_goes_down(
 ) -> None:
     """Behind a switch, and as the sender's own interface. A bare cable carries one pair."""
     with clean_on_both(other):
-        run = Run(tmp_path, other, first_s=4.0, scenario=SCENARIO.replace("linux-bridge", switch))
+        run = Run(tmp_path, other, first_s=2.5, scenario=SCENARIO.replace("linux-bridge", switch))
         run.until_measuring()
         (netns,) = Path("/run/netns").glob(f"icb*-{namespace}")
         run.until(lambda: links.statistics(link, str(netns))["tx_packets"] > UNDER_WAY)

@@ -17,11 +17,15 @@ import pytest
 
 from pytest_icbench.store.results import FILE_NAME
 from pytest_icbench.store.run import read_info, read_tests
-from tests.host.remote_runs import names_of, told
+from tests.host.remote_runs import files_with_names, private_names
 from tests.host.test_remote_faults import Fault, no_package, other_version, refused_key, unknown_host_key
 from tests.second_host import SecondHost, second_host, under_a_name, unsupported_reason
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(unsupported_reason() is not None, reason=str(unsupported_reason()))]
+pytestmark = [
+    pytest.mark.own_host,
+    pytest.mark.slow,
+    pytest.mark.skipif(unsupported_reason() is not None, reason=str(unsupported_reason())),
+]
 
 SCENARIO = """
 import pytest
@@ -95,7 +99,7 @@ def test_hosts_share_the_cases_and_write_one_report(two: list[SecondHost], tmp_p
     assert "--dist=load" in info.argv
     assert {host["identity"]["machine"] for host in info.hosts} == set(by_machine)
     assert [snapshot_difference(host, then) for host, then in zip(two, before, strict=True)] == [[], []]
-    assert told(tmp_path / "scenarios", two) == []
+    assert files_with_names(tmp_path / "scenarios", two) == []
 
 
 def snapshot_difference(host: SecondHost, before: dict[str, dict[str, str]]) -> list[str]:
@@ -143,7 +147,7 @@ def test_a_host_that_cannot_be_had(two: list[SecondHost], tmp_path: Path, fault:
     (said,) = [line for line in output.splitlines() if line.startswith("ERROR: ")]
     assert said.startswith("ERROR: worker gw1: ")
     assert sentence in said
-    assert not [name for name in names_of(two[1]) if name in said]
+    assert not [name for name in private_names(two[1]) if name in said]
     assert [snapshot_difference(host, then) for host, then in zip(two, before, strict=True)] == [[], []]
     assert not (tmp_path / REPORTS).exists()
 

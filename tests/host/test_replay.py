@@ -23,6 +23,8 @@ from scapy.utils import RawPcapReader, wrpcap
 from pytest_icbench.driver.workload.executable import workload_path
 from tests.host.workload_tools import Outcome, veth_pair, wait_until
 
+pytestmark = pytest.mark.own_host
+
 A, B, BROADCAST = "02:00:00:77:00:0a", "02:00:00:77:00:0b", "ff:ff:ff:ff:ff:ff"
 EAL = ["--no-pci", "--no-huge", "--no-shconf", "--no-telemetry", "-m", "64", "--lcores", "0@0"]
 

@@ -19,7 +19,7 @@ from tests.host.rig_tools import built
 
 __all__ = ["clean", "session"]  # fixtures
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.alone, pytest.mark.slow]
 
 #: So many cycles a frame that no endpoint of a present machine is slower.
 CASE = Case("forward", Frames(rate=Rate(loss_ratio=0.1)), mode="cost100000")
@@ -74,7 +74,7 @@ def test_a_search_over_sockets_runs_without_a_reference(session: HostSession) ->
 
 def test_a_sweep_takes_its_maximum_from_fresh_launches(session: HostSession) -> None:
     case = Case("linux-bridge", Frames(rate=Rate(loads=(5_000, 20_000))), api="udp-mmsg")
-    settings = Settings(warmup_s=0.1, duration_s=0.3, drain_s=0.3, repeats=2)
+    settings = Settings(max_duration_s=5.0, warmup_s=0.1, duration_s=0.3, drain_s=0.3, repeats=2)
     with built(session, case, node="netns") as rig:
         found = measure(rig, None, case, settings)
     assert (found.verdict, found.metric) == (None, "mfr")

@@ -12,7 +12,10 @@ import pytest
 from tests.host import snapshot
 from tests.second_host import THERE_NIC, second_host, unsupported_reason
 
-pytestmark = pytest.mark.skipif(unsupported_reason() is not None, reason=str(unsupported_reason()))
+pytestmark = [
+    pytest.mark.own_host,
+    pytest.mark.skipif(unsupported_reason() is not None, reason=str(unsupported_reason())),
+]
 
 
 def test_a_second_host_comes_and_goes(tmp_path: Path) -> None:

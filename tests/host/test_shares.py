@@ -16,11 +16,13 @@ from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.testbed.placement import plan
 from pytest_icbench.testbed.rig import Rig
-from tests.host.function_tools import SHORT
+from tests.host.function_tools import UNDISTURBED
 from tests.host.node_tools import clean, require, session
 from tests.host.rig_tools import NodeOption, running
 
 __all__ = ["clean", "session"]  # fixtures
+
+pytestmark = pytest.mark.alone
 
 
 @pytest.mark.slow
@@ -40,7 +42,7 @@ def test_functions_get_their_parts_of_a_cpu(session: HostSession, share: str | N
     placement = replace(placement, switch=(), functions=placement.switch * case.pairs)
     with running(Rig(case, placement, session, NodeOption())) as rig:
         began = time.monotonic()
-        found = measure(rig, None, case, replace(SHORT, repeats=1))
+        found = measure(rig, None, case, UNDISTURBED)
         lasted_ns = (time.monotonic() - began) * 1e9
     assert (found.verdict, found.evidence) == (None, None)
     first, second = found.functions or ()
@@ -70,7 +72,7 @@ def test_different_functions_share_a_cpu(session: HostSession, dimension: Dimens
     placement = plan(Topology.read(session.root), workers=1, endpoints=len(case.path.endpoints), policy="cooperative")
     placement = replace(placement, switch=(), functions=placement.switch * case.pairs)
     with running(Rig(case, placement, session, NodeOption("netns"))) as rig:
-        found = measure(rig, None, case, replace(SHORT, repeats=1, drain_s=1.0))
+        found = measure(rig, None, case, replace(UNDISTURBED, drain_s=1.0))
     assert (found.verdict, found.evidence) == (None, None)
     works = found.functions or ()
     assert sum(work.cpu_share or 0 for work in works) == pytest.approx(1)

@@ -28,6 +28,8 @@ from tests.host.rig_tools import built
 
 __all__ = ["clean", "session"]  # fixtures
 
+pytestmark = pytest.mark.alone
+
 STALL_S = 0.3
 LENGTHS = Settings(warmup_s=0.1, duration_s=1.5, window_s=0.05, drain_s=0.5)
 SOCKETS = Case("veth", Frames(burst=1, rate=Rate(1000)), api="udp-mmsg", dimension="latency")

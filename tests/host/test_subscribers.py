@@ -20,7 +20,11 @@ from tests.host.node_tools import clean, session
 
 __all__ = ["clean", "session"]  # fixtures
 
-SHORT = Settings(warmup_s=0.1, duration_s=0.5, window_s=0.05, drain_s=0.5, repeats=1, reference=False)
+pytestmark = pytest.mark.alone
+
+SHORT = Settings(
+    max_duration_s=1.0, warmup_s=0.1, duration_s=0.5, window_s=0.05, drain_s=0.5, repeats=1, reference=False
+)
 
 
 @pytest.mark.slow

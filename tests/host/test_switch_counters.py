@@ -27,6 +27,8 @@ from tests.host.test_switches import BRIEF, assert_heard, one_way, there_and_bac
 
 __all__ = ["clean", "session"]  # fixtures
 
+pytestmark = pytest.mark.alone
+
 #: A receiver announces itself once; a sender marks its end up to three times.
 ANNOUNCED, END_MARKS = 1, 3
 

@@ -15,6 +15,8 @@ from tests.host.test_switches import CONNECTING, MEMIF, come_and_go, ids
 
 __all__ = ["clean", "session"]  # fixtures
 
+pytestmark = pytest.mark.alone
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize(

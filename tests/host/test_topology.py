@@ -28,7 +28,7 @@ from tests.host.rig_tools import NodeOption
 
 __all__ = ["clean", "session"]  # fixtures
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="containers need root")
+pytestmark = [pytest.mark.alone, pytest.mark.skipif(os.geteuid() != 0, reason="containers need root")]
 
 #: The bridge takes frames before those who listen to one protocol.
 _ETH_P_ALL = 3

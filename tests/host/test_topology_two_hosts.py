@@ -14,7 +14,11 @@ from tests.second_host import SecondHost, other, unsupported_reason
 
 __all__ = ["other"]  # a fixture
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(unsupported_reason() is not None, reason=str(unsupported_reason()))]
+pytestmark = [
+    pytest.mark.own_host,
+    pytest.mark.slow,
+    pytest.mark.skipif(unsupported_reason() is not None, reason=str(unsupported_reason())),
+]
 
 SCENARIO = """
 import pytest

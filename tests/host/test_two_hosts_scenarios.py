@@ -16,7 +16,11 @@ from tests.second_host import SecondHost, other, unsupported_reason
 
 __all__ = ["other"]  # a fixture
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(unsupported_reason() is not None, reason=str(unsupported_reason()))]
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.slow,
+    pytest.mark.skipif(unsupported_reason() is not None, reason=str(unsupported_reason())),
+]
 
 SCENARIOS = (Path(__file__).parents[2] / "scenarios" / "test_two_hosts.py").read_text()
 #: Both hosts share this machine's CPUs: a VPP gives up when one of its workers does not run for long, and two do not

@@ -37,7 +37,7 @@ from tests.host.node_tools import require, tidy_snapshot
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.geteuid() != 0, reason="links and namespaces need root")]
 
 NIC = ENDS[0]
-BRIEF = Settings(warmup_s=0.1, duration_s=0.3, window_s=0.1, drain_s=0.3, repeats=1)
+BRIEF = Settings(max_duration_s=1.0, warmup_s=0.1, duration_s=0.3, window_s=0.1, drain_s=0.3, repeats=1)
 
 
 def state(name: str = NIC) -> str:

@@ -16,6 +16,8 @@ from tests.host.workload_tools import LOOPBACK, Outcome, Path2, Process, between
 
 __all__ = ["veth"]  # fixtures
 
+pytestmark = pytest.mark.own_host
+
 TECHNIQUES = {
     "udp": [],
     "udp-mmsg": ["-m"],

@@ -13,6 +13,8 @@ from tests.host.workload_tools import LOOPBACK, Path2, Process, run, veth
 
 __all__ = ["veth"]  # fixtures
 
+pytestmark = pytest.mark.own_host
+
 
 def test_a_supervised_run_starts_and_stops_by_lines(veth: Path2) -> None:
     """Both wait for `start`, at a given moment; `stop` ends the sender, then the receiver by the end mark."""

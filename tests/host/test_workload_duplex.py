@@ -11,6 +11,8 @@ from tests.host.workload_tools import Outcome, Path2, Process, check_lines, lost
 
 __all__ = ["veth"]  # fixtures
 
+pytestmark = pytest.mark.own_host
+
 TECHNIQUES = {
     "udp": [],
     "udp-mmsg": ["-m"],

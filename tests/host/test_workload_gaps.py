@@ -12,6 +12,8 @@ from tests.host.workload_tools import LOOPBACK, Path2, Process, check_lines, run
 
 __all__ = ["veth"]  # fixtures
 
+pytestmark = pytest.mark.alone
+
 STALL_S = 0.1
 WINDOW_NS = 100_000_000
 

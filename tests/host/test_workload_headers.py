@@ -18,6 +18,8 @@ from tests.host.workload_tools import End, Path2, between, check_lines, run, vet
 
 __all__ = ["veth"]  # fixtures
 
+pytestmark = pytest.mark.own_host
+
 LEAST = {"tcp4": 76, "udp6": 84, "tcp6": 96, "udp4+vlan100": 68, "tcp4+vlan7": 80, "tcp6+vlan4094": 100}
 QUICK = ("tcp4", "udp6", "tcp6+vlan4094")
 each_header = pytest.mark.parametrize(

@@ -15,6 +15,8 @@ from tests.host.workload_tools import Outcome, Path2, between, lost, veth, veth_
 
 __all__ = ["veth"]  # fixtures
 
+pytestmark = pytest.mark.own_host
+
 FRAMES = 3200
 #: Raw sockets send UDP checksums where they are due, and only then the kernel joins.
 JOINED = [

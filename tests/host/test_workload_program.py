@@ -16,6 +16,8 @@ from tests.host.workload_tools import LOOPBACK, Outcome, Path2, Process, ip, run
 
 __all__ = ["veth"]  # fixtures
 
+pytestmark = pytest.mark.own_host
+
 
 class TestErrors:
     def usage(self, *words: str) -> tuple[int, str]:

@@ -14,7 +14,7 @@ from tests.host.workload_tools import LOOPBACK, Path2, Process, check_lines, run
 
 __all__ = ["veth"]  # fixtures
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.alone, pytest.mark.slow]
 
 
 def test_a_stall_of_the_sender_is_in_its_latencies(veth: Path2) -> None:

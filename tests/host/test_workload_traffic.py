@@ -12,6 +12,8 @@ from tests.host.workload_tools import End, Path2, between, check_lines, lost, ve
 
 __all__ = ["veth"]  # fixtures
 
+pytestmark = pytest.mark.own_host
+
 TECHNIQUES = {"udp": [], "udp-mmsg": ["-m"], "raw": ["-R", "IF"], "raw-mmsg": ["-R", "IF", "-m"]}
 each_technique = pytest.mark.parametrize("technique", list(TECHNIQUES.values()), ids=list(TECHNIQUES))
 SIMPLE = [64, 570, 64, 64, 570, 64, 1518, 570, 64, 64, 570, 64]

@@ -15,6 +15,8 @@ from tests.host.workload_tools import End, Outcome, Path2, Process, ip, run, vet
 
 __all__ = ["veth"]  # fixtures
 
+pytestmark = pytest.mark.own_host
+
 #: Takes queue 0 of an interface by an AF_XDP socket without a program, says so, and holds it until its stdin ends.
 _HOLDER = """
 import ctypes, mmap, socket, struct, sys, time

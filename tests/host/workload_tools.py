@@ -93,7 +93,7 @@ def veth() -> Iterator[Path2]:
 
 @dataclass
 class Outcome:
-    """A finished process: its lines by type, what it said, how it ended."""
+    """A finished process: its lines by type, its standard error, and its exit status."""
 
     code: int
     stderr: str
@@ -107,7 +107,7 @@ class Outcome:
 
     @property
     def windows(self) -> list[dict[str, Any]]:
-        """The final ones."""
+        """Returns the final windows."""
         return [line for line in self.lines if line["type"] == "window" and not line.get("provisional")]
 
 
@@ -126,7 +126,7 @@ class Process:
         self.lines: list[dict[str, Any]] = []
 
     def until(self, kind: str) -> dict[str, Any]:
-        """Reads lines up to the first of that type."""
+        """Reads lines up to the first one of a type."""
         assert self.process.stdout
         for text in self.process.stdout:
             self.lines.append(json.loads(text))
@@ -191,12 +191,12 @@ def between(
 
 
 def lost(sender: Outcome, receiver: Outcome) -> int:
-    """As docs/reference/workload.md computes it."""
+    """Computes lost frames as docs/reference/workload.md does."""
     return int(receiver.summary["gaps"] + sender.summary["sequences"] - 1 - receiver.summary["highest_sequence"])
 
 
 def check_lines(outcome: Outcome) -> None:
-    """What the plugin reads; and the windows and the warm-up make up the totals."""
+    """Checks the keys that the plugin reads, and that windows and warm-up add up to the totals."""
     parsed = [parse_line(json.dumps(line)) for line in outcome.lines]
     assert isinstance(parsed[-1], Summary)
     windows = [line for line in parsed if isinstance(line, WindowLine)]

@@ -41,7 +41,7 @@ _BESIDE_OTHERS = os.environ.get("PYTEST_ADDOPTS", "")
 
 @pytest.fixture
 def bench(monkeypatch: pytest.MonkeyPatch) -> type[FakeTestbed]:
-    """The bench that in-process runs of this test use instead of the host."""
+    """Replaces the host by a bench in the in-process runs of a test."""
 
     class Testbed(FakeTestbed):
         log: ClassVar[list[str]] = []
@@ -53,7 +53,7 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> type[FakeTestbed]:
 
 
 class Runner:
-    """Runs pytest on files of this test: ``run`` in this process, ``spawn`` in one of its own."""
+    """Runs pytest on files of this test: ``run`` in this process, ``spawn`` in another one."""
 
     def __init__(self, pytester: pytest.Pytester) -> None:
         self.pytester = pytester
@@ -73,12 +73,12 @@ class Runner:
         return self.pytester.runpytest_subprocess(*LOAD, *arguments)
 
     def spawn_with_bench(self, *arguments: Any, before: str = "") -> pytest.RunResult:
-        """A process of its own, with the bench without a host in it and in the workers it starts."""
+        """Runs pytest in another process; it and its workers have the bench without a host."""
         self.put_bench(before)
         return self.spawn(*arguments)
 
     def terminal_with_bench(self, *arguments: str) -> tuple[str, list[str]]:
-        """The same on a terminal of 80 columns: what was written, and what stands on the screen at the end."""
+        """Does the same on a terminal of 80 columns. Returns what was written, and the screen at the end."""
         self.put_bench("")
         argv = [sys.executable, "-m", "pytest", *LOAD, *arguments]
         leader, follower = pty.openpty()
@@ -98,7 +98,7 @@ class Runner:
         return text, screen(text)
 
     def put_bench(self, before: str) -> None:
-        """Puts the bench without a host into processes of their own that run here."""
+        """Puts the bench without a host into the processes that run here."""
         self.pytester.makeconftest(
             f"import os, sys\nsys.path.append({_CHECKOUT!r})\n"
             "os.geteuid = lambda: 0\nimport pytest_icbench.testbed.testbed\n"
@@ -108,7 +108,7 @@ class Runner:
 
 
 def screen(text: str) -> list[str]:
-    """What a terminal shows after ``text``: lines, carriage returns, and the escapes that the progress line uses."""
+    """Returns the lines on a terminal after ``text`` with carriage returns and the progress line's escapes."""
     lines = [""]
     row = column = 0
     for part in re.findall(r"\x1b\[\d*[A-Za-z]|[^\x1b]", text):

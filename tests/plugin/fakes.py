@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A bench without a host: for order and error paths, which real switches do not show on demand."""
+"""A bench without a host, for order and error paths that real switches do not show on demand."""
 
 from __future__ import annotations
 

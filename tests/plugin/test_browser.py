@@ -308,6 +308,24 @@ def test_windows_of_a_case_can_be_chosen_by_keyboard(opened: Opened) -> None:
     assert opened.troubles == []
 
 
+def test_the_path_of_a_case_is_a_list_and_saved_as_a_page(opened: Opened) -> None:
+    opened.page.locator("#results-table button.ic-show").first.click()
+    path = opened.page.locator("#ic-case-body details.ic-figure", has_text="The path under test")
+    path.scroll_into_view_if_needed()
+    stations = path.locator("ol.ic-path > li")
+    stations.nth(8).wait_for()
+    assert path.locator(".ic-plot").get_attribute("role") == "group"
+    assert stations.first.inner_text().startswith("container a: sender")
+    path.locator("summary", has_text="Data and files").click()
+    with opened.page.expect_download() as waiting:
+        path.locator("button.ic-html").click()
+    saved = Path(waiting.value.path()).read_text(encoding="utf-8")
+    assert saved.count("<li") == stations.count() == 9
+    assert "--ic-paper" in saved
+    assert "<script" not in saved
+    assert opened.troubles == []
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [400, 1024, 1600])
 def test_narrow_and_wide_light_and_dark(opened: Opened, scheme: str, width: int) -> None:

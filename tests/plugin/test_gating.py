@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from pytest_icbench.errors import WorkloadError
 from pytest_icbench.gate.waivers import Waiver
@@ -240,13 +241,12 @@ def test_strict_lets_pass_what_is_good(files: Runner, bench: type[FakeTestbed]) 
 
 
 def test_files_for_a_ci(files: Runner, bench: type[FakeTestbed]) -> None:
-    parser = pytest.importorskip("prometheus_client.openmetrics.parser")
     bench.behaviour = slower(0.8)
     bench.unsupported["vpp"] = "no vpp here"
     files.write(test_x=ONE.replace('"ovs"', '["ovs", "vpp"]'))
     files.run("--icbench-compare=main")
     run = files.path / "reports" / "latest"
-    families = {one.name: one for one in parser.text_string_to_metric_families((run / "openmetrics.txt").read_text())}
+    families = {one.name: one for one in text_string_to_metric_families((run / "openmetrics.txt").read_text())}
     rates = {sample.labels["case"]: sample.value for sample in families["icbench_throughput_pps"].samples}
     assert rates == {"ovs-64B-b32-1vs1-Rmax": 4e6, "ovs-1500B-b32-1vs1-Rmax": 5e6}
     counts = {sample.labels["verdict"]: sample.value for sample in families["icbench_cases"].samples}

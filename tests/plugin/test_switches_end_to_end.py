@@ -15,6 +15,7 @@ from tests.plugin.conftest import Runner
 from tests.plugin.test_end_to_end import RATE, SHORT, results
 
 pytestmark = [
+    pytest.mark.alone,
     pytest.mark.slow,
     pytest.mark.skipif(os.geteuid() != 0, reason="containers and links need root: run pytest with sudo"),
 ]

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a host has to survive: sessions killed at any moment, faults by table, inputs without end. See ``__main__``."""
+"""Tortures a host by kills of sessions at any moment, a table of faults, and hostile inputs. See ``__main__``."""

@@ -45,7 +45,7 @@ PARTS = {
 
 @dataclass
 class Tally:
-    """What came of one part."""
+    """The outcome of one part."""
 
     name: str
     planned: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The faults: what is broken, when, over which switch, and the words in which the session says so.
+"""The table of faults: what is broken, when, over which switch, and how the session says so.
 
 Each row is a session of two cases. The first one meets the fault; the second passes, unless the fault stays. The page
 docs/explanation/torture.md is made of this table.

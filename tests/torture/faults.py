@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Meets a session with a fault of the table, and sees whether it ends as the table says, with the host as before."""
+"""Makes faults of the table in sessions, and checks that each ends as the table says and leaves the host as before."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def selected(seed: int, names: str = "", short: bool = False) -> list[Fault]:
 
 
 def run(chosen: Sequence[Fault], enough: Callable[[], bool], tell: Callable[[str], None]) -> Iterator[str | None]:
-    """Tries faults. Yields None for each that ends as the table says, else what is not so."""
+    """Tries faults. Yields None for each that ends as the table says, else the difference."""
     possible = {life.switch for life in lives.lives()}
     with TemporaryDirectory(prefix="torture-") as top:
         for number, fault in enumerate(chosen):
@@ -128,7 +128,7 @@ def _judged(fault: Fault, status: int, said: str) -> list[str]:
 
 
 def _act(fault: Fault, process: subprocess.Popen[bytes]) -> str | None:
-    """Does the fault's action at its moment. Returns what kept it from doing so; None if it was done."""
+    """Does the fault's action at its moment. Returns None, or the reason why it could not be done."""
     if fault.when == "in a launch":
         if not _await(
             lambda: _victims(process.pid, "icbench-workload", besides=(" pause", " forward", "dpdk-forward"))
@@ -172,7 +172,7 @@ def _act(fault: Fault, process: subprocess.Popen[bytes]) -> str | None:
 
 
 def _rig_began(session: int) -> bool:
-    """Whether a rig is being made: what runs before examines the host."""
+    """Whether a rig is being made, which comes after the examination of the host."""
     for journal in _SESSIONS.glob("*/journal"):
         with suppress(OSError):
             if f'"pid":{session},' in journal.read_text(encoding="utf-8") and any(journal.parent.glob("r*")):
@@ -190,7 +190,7 @@ def _await(reached: Callable[[], object], timeout_s: float = 30.0) -> bool:
 
 
 def _victims(session: int, words: str, besides: tuple[str, ...] = ()) -> list[int]:
-    """Returns the processes of sessions whose command line has the words, the oldest first; not the harness itself."""
+    """Returns the processes of sessions with some words in their command line, oldest first, without the harness."""
     pids = []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit() or int(entry.name) == session:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Inputs without end: the parsers in C under sanitizers, the readers in Python by mutation."""
+"""Feeds hostile inputs to the parsers in C under sanitizers, and mutated ones to the readers in Python."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def planned(count: int, names: str = "") -> dict[str, int]:
 
 
 def run(inputs: dict[str, int], seed: int, seconds: float, tell: Callable[[str], None]) -> Iterator[str | None]:
-    """Feeds readers and parsers, one on each CPU. Yields None for each one that took its inputs, else what it did.
+    """Feeds readers and parsers, one on each CPU. Yields None for each that took its inputs, else its failure.
 
     Args:
         inputs: how many for each, as ``planned`` returns them.
@@ -76,7 +76,7 @@ def _yield_cpu() -> None:
 
 
 def _built(directory: Path) -> str | None:
-    """Builds the fuzz targets unless they are. Returns what kept it from doing so; None if they are built."""
+    """Builds the fuzz targets unless they are built. Returns None, or the reason why they cannot be built."""
     if (directory / "b" / "build.ninja").exists():
         return None
     tools = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What of a host a session may have made, compared exactly. What others run beside is none of it, by its ancestry."""
+"""Compares exactly what sessions may have made on a host, without processes that other programs have started."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def take() -> snapshot.Snapshot:
 
 
 def left_since(before: snapshot.Snapshot, timeout_s: float = 5.0) -> list[str]:
-    """Returns what differs from now, one line each, after some time for what the kernel does in the background."""
+    """Returns the differences to now, one line each, after some time for the kernel's work in the background."""
     deadline = time.monotonic() + timeout_s
     while (left := snapshot.difference(before, take())) and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""SIGKILL at moments drawn from the whole life of a session, and of the recovery after it.
+"""Kills sessions, and the recovery after them, at moments drawn from their whole life.
 
 After each the host is as before, and every test that was told to have ended has its results on the disk.
 """
@@ -76,7 +76,7 @@ def selected(names: str = "", short: bool = False) -> list[Life]:
 def run(
     kinds: Sequence[Life], count: int, seed: int, enough: Callable[[], bool], tell: Callable[[str], None]
 ) -> Iterator[str | None]:
-    """Kills sessions. Yields None for each after which all is well, else what is not.
+    """Kills sessions. Yields None for each that leaves the host as before, else the difference.
 
     Args:
         kinds: the lives.
@@ -171,7 +171,7 @@ def _killed(
 
 
 def _settled(timeout_s: float = 20.0) -> dict[str, dict[str, str]]:
-    """Returns what the host has once nothing of an earlier session is left: its end on a second host ends later."""
+    """Waits until nothing of an earlier session is left, also on a second host. Returns the state of the host."""
     deadline = time.monotonic() + timeout_s
     taken = host.take()
     while any("icb" in group for group in taken["cgroup"]) and time.monotonic() < deadline:
@@ -181,7 +181,7 @@ def _settled(timeout_s: float = 20.0) -> dict[str, dict[str, str]]:
 
 
 def _left_there(other: SecondHost, before: dict[str, dict[str, str]]) -> Sequence[str]:
-    """Returns what is left on the second host, which notices by itself within seconds that nobody calls any more."""
+    """Returns what is left on the second host, which notices within seconds that the connection has ended."""
     from tests.host.snapshot import difference
 
     deadline = time.monotonic() + 30.0
@@ -193,7 +193,7 @@ def _left_there(other: SecondHost, before: dict[str, dict[str, str]]) -> Sequenc
 
 
 def lost(directory: Path, reports: str = "reports") -> list[str]:
-    """Returns the tests that were told to have passed and of which no result, or no windows, are on the disk.
+    """Returns the tests that were reported as passed without a result or without windows on the disk.
 
     Args:
         directory: that of the session.

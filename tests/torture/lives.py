@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sessions of benchmarks that are tortured, each a pytest of its own: over which switch, node, hosts, versions."""
+"""The sessions of benchmarks that are tortured, as processes: over which switch, node, hosts and versions."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The page docs/explanation/torture.md, made of the table of faults: python -m tests.torture.page writes it."""
+"""Writes the page docs/explanation/torture.md from the table of faults: python -m tests.torture.page."""
 
 from __future__ import annotations
 

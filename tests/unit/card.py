@@ -22,7 +22,7 @@ _DEVICES = "/sys/bus/pci/devices"
 
 
 class CardRoot(Root):
-    """Writes down what is written.
+    """Records what is written.
 
     Attributes:
         written: name and text of each write, of all roots.
@@ -80,7 +80,7 @@ class CardRoot(Root):
 
 
 class CardSession(RecordingSession):
-    """A recording session on such a tree, with a journal."""
+    """A recording session with a journal on a tree that reacts."""
 
     def __init__(self, directory: Path, tree: str, pf: str | None) -> None:
         super().__init__(directory, self._modprobe)
@@ -96,13 +96,13 @@ class CardSession(RecordingSession):
         return ""
 
     def pending(self) -> list[str]:
-        """Kinds of changes that are still to be undone."""
+        """Returns the kinds of changes that are still to be undone."""
         return [entry.kind for entry in self.journal.pending()]
 
 
 @pytest.fixture
 def reacting(monkeypatch: pytest.MonkeyPatch) -> type[CardRoot]:
-    """Undo functions find the tree that reacts."""
+    """Gives the tree that reacts to undo functions."""
     monkeypatch.setattr(pci, "Root", CardRoot)
     monkeypatch.setattr(CardRoot, "written", [])
     monkeypatch.setattr(pci, "SETTLE_S", 0.1)
@@ -110,7 +110,7 @@ def reacting(monkeypatch: pytest.MonkeyPatch) -> type[CardRoot]:
 
 
 def tree_of(root: Root) -> dict[str, str]:
-    """Files and links of a tree, to compare; links to nowhere too."""
+    """Returns files and links of a tree, also links to nowhere."""
     found = {}
     for path in sorted(root.base.rglob("*")):
         name = str(path.relative_to(root.base))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What rigs that are only models have in common: their life, the counters of a pair, and a clock that tests set."""
+"""The base of modelled rigs: their life, the counters of a pair, and a clock that tests set."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ModelRig:
 def frames(
     pair: int, scheduled: int, received: int, *, refused: int = 0, not_offered: int = 0, seconds: float = 1.0
 ) -> PairCounts:
-    """The counters of a pair of which the frames that are neither received nor refused are lost."""
+    """Returns the counters of a pair that lost all frames neither received nor refused."""
     zero: dict[str, Any] = dict.fromkeys(
         ("duplicated", "reordered", "late", "foreign", "corrupted", "polls", "empty_polls"), 0
     )

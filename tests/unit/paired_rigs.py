@@ -158,7 +158,7 @@ def decided(now: Measurement) -> SideBySide:
 
 
 def by_rigs(log: list[str]) -> list[tuple[list[str], str]]:
-    """The launches on each pair of rigs, and in which order its two rigs were built (empty for the first pair)."""
+    """Returns the launches on each pair of rigs, and the order of building them (empty for the first pair)."""
     rigs: list[tuple[list[str], str]] = [([], "")]
     for entry in launched(log):
         kind, _, name = entry.partition(" ")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Trees of /sys and /proc as compact text (tests/unit/trees/NAME.txt), expanded into a directory.
+"""Expands trees of /sys and /proc from compact text (tests/unit/trees/NAME.txt) into a directory.
 
 A line is ``/path: value``; indented lines below it continue the value. ``{0-3,8}`` in a path stands for each of these
 numbers, and a value ``each: a b c`` gives each of them a word of its own; ``{}`` in either is the number.
@@ -18,7 +18,7 @@ NAMES = tuple(sorted(path.stem for path in _TREES.glob("*.txt")))
 
 
 def expand(name: str, target: Path) -> Root:
-    """The tree ``name`` below ``target``."""
+    """Writes the tree ``name`` below ``target``."""
     items: list[tuple[str, list[str]]] = []
     for line in (_TREES / f"{name}.txt").read_text(encoding="utf-8").splitlines():
         if line.startswith("#") or not line.strip():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A host that starts nothing and writes down what it was asked to start, for tests of the order of commands."""
+"""A host that starts nothing and records what it was asked to start, for tests of the order of commands."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class FakeProcess:
 
 @dataclass(frozen=True)
 class Started:
-    """What was asked for."""
+    """A process that a driver has asked for."""
 
     argv: list[str]
     cpus: list[int] | None
@@ -149,7 +149,7 @@ class RecordingSession:
 
 
 def spec_of(directory: Path, **changes: Any) -> SwitchSpec:
-    """A specification with one worker on CPU 2 and service on CPUs 0 and 1."""
+    """Returns a specification with one worker on CPU 2 and service on CPUs 0 and 1."""
     values: dict[str, Any] = {
         "name": "r1",
         "port": "vhost-user",
@@ -163,7 +163,7 @@ def spec_of(directory: Path, **changes: Any) -> SwitchSpec:
 
 
 def attachments_of(directory: Path, pairs: int = 1) -> list[Attachment]:
-    """Attachments of so many pairs; the sockets go to ``directory/s``."""
+    """Returns attachments of some pairs, whose sockets go to ``directory/s``."""
     sockets = directory / "s"
     sockets.mkdir(exist_ok=True)
     found = []
@@ -176,7 +176,7 @@ def attachments_of(directory: Path, pairs: int = 1) -> list[Attachment]:
 
 
 def program(directory: Path, name: str) -> Path:
-    """An executable file of that name."""
+    """Makes an executable file."""
     path = directory / name
     path.write_text("#!/bin/sh\n")
     path.chmod(0o755)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A rig that is only a script: what is said, what is made of it, who gets paused."""
+"""A rig whose processes follow a script, for tests of launches and of pauses."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ FRAMES = 1000
 
 
 def place(policy: Policy = "dedicated", endpoints: tuple[int, ...] = (0, 1, 2, 3), yield_every: int = 0) -> Placement:
-    """Where the endpoints are; there is no switch."""
+    """Returns the endpoints' CPUs; there is no switch."""
     return Placement(policy, (), endpoints, (), 0, yield_every)
 
 
 @dataclass
 class ScriptedRig(MeasuredRig):
-    """A rig whose processes say what a path would make them say.
+    """A rig whose processes print what they would over a path.
 
     Attributes:
         path: frames sent to frames received, for each window; the ways there and back of a client are two of these.
@@ -224,7 +224,7 @@ def one(rig: ScriptedRig, case: Case = MAX, settings: Settings = FAST) -> Any:
 
 
 def hold(rig: ScriptedRig, index: int, line: dict[str, Any]) -> None:
-    """Says a summary only once the second sample has been taken."""
+    """Holds a summary back until the second sample has been taken."""
 
     def later(launch_id: str, timeout_s: float, quiet: bool = False) -> Polled:
         time.sleep(0.18)
@@ -236,12 +236,12 @@ def hold(rig: ScriptedRig, index: int, line: dict[str, Any]) -> None:
 
 
 def spoil(kind: str, index: int = 1, **changes: Any) -> Callable[[int, dict[str, Any]], dict[str, Any] | None]:
-    """Changes the lines of that kind that one process says."""
+    """Changes the lines of a kind that one process prints."""
     return lambda who, line: {**line, **changes} if who == index and line["type"] == kind else line
 
 
 def silent_from(window: int) -> Callable[[int, dict[str, Any]], dict[str, Any] | None]:
-    """Nothing arrives from that window on; the accounts are right."""
+    """Lets nothing arrive from a window on; the accounts are right."""
 
     def edit(index: int, line: dict[str, Any]) -> dict[str, Any] | None:
         if index == 1 and line["type"] == "window" and line["window"] >= window:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Rigs that are only models, for searches and sweeps: what they forward is arithmetic, launches take no time."""
+"""Modelled rigs for searches and sweeps: they forward by arithmetic, and launches take no time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OVERHEAD_S = 0.6
 
 @dataclass
 class Model(ModelRig):
-    """A rig and what it forwards, frames per second and pair.
+    """A rig with the frames that it forwards, per second and pair.
 
     Attributes:
         capacity_pps: frames received at most.
@@ -63,7 +63,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def timeless(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Launches take no time, but the courses' clock goes on by what they would have taken."""
+    """Lets launches take no time, and the clock of strategies go on by their length."""
     now = [1000.0]
 
     def run_launch(rig: Model, case: Case, settings: Settings, *, index: int, **_: Any) -> Launch:
@@ -107,13 +107,13 @@ def find(rig: Model, beside: Model | None = None, rate: Rate = PDR, pairs: int =
 
 
 def anew(found: Measurement) -> Measurement:
-    """As ``icbench report`` computes it from what was recorded."""
+    """Computes a measurement from recorded launches, as ``icbench report`` does."""
     return recomputed(Measurement.from_json(found.to_json()))
 
 
 @dataclass
 class Late(Model):
-    """A sender that comes too late for a part of its frames at any load; at the maximum it has none to be late with."""
+    """A sender that is late with some of its frames at any load but the maximum, which has no schedule."""
 
     missing: float = 0.0
 

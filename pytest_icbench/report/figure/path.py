@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The path under test of one case, from sender to receiver: CPUs, versions, cycles, frames at each arrow. Pure.
+"""The path under test of one case, from sender to receiver: CPUs, versions, cycles, frames at each arrow.
 
-The stations stand below each other, so that the chart reads alike on a narrow screen and on paper.
+``charts.js`` shows the rows as a list with one station or arrow a line, which fits a narrow screen and paper.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_icbench.display import theme
 from pytest_icbench.display.axes import main_figure, main_unit, number, short
 from pytest_icbench.display.chart import CASE, Column, Figure
 from pytest_icbench.model.figures import Application, Latency
@@ -23,21 +22,22 @@ from pytest_icbench.report.remarks import each_way, mpps, shares_cpus
 _COLUMNS = (
     CASE,
     Column("kind", "kind"),
-    Column("top", "top"),
-    Column("bottom", "bottom"),
     Column("title", "station"),
     Column("detail", "facts"),
     Column("busy", "busy share"),
     Column("limit", "the limit"),
 )
 
-#: Heights in pixels of a container or switch, of a ring, and of an arrow with text.
-_HEIGHTS = {"box": 76, "ring": 28, "arrow": 40}
-
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A station or an arrow, from top to bottom. ``limit``: whether it is what limited the rate."""
+    """A station or an arrow of the path.
+
+    Attributes:
+        kind: ``box`` for a container, switch or function, ``ring``, or ``arrow``.
+        busy: share of time in which its CPU had work.
+        limit: whether it limited the rate.
+    """
 
     kind: str
     title: str
@@ -50,26 +50,29 @@ def path_chart(result: Result) -> Figure | None:
     """Returns the path under test of a case; None for a case whose axes are unknown."""
     if not result.switch or not result.axes:
         return None
-    parts = _parts(result)
-    rows, top = [], 0
-    for part in parts:
-        bottom = top + _HEIGHTS[part.kind]
-        busy = None if part.busy is None else round(part.busy, 3)
-        rows.append((result.case, part.kind, top, bottom, part.title, "\n".join(part.details), busy, part.limit))
-        top = bottom
+    rows = (
+        (
+            result.case,
+            part.kind,
+            part.title,
+            "\n".join(part.details),
+            None if part.busy is None else round(part.busy, 3),
+            part.limit,
+        )
+        for part in _parts(result)
+    )
     return Figure(
         id=f"path-{result.dimension}-{re.sub(r'[^A-Za-z0-9]', '-', result.case + (result.run or ''))}",
         kind="path",
         title="The path under test",
-        text=_limit(result) or "Frames from top to bottom; the table has all stations.",
-        spec=_spec(top),
+        text=_limit_text(result) or "Frames go from top to bottom.",
+        spec={},
         columns=_COLUMNS,
         rows=tuple(rows),
-        height=top,
     )
 
 
-def _limit(result: Result) -> str:
+def _limit_text(result: Result) -> str:
     """Returns what limited the rate and why, and whether the rate is a floor."""
     if not (result.figures.HAS_LIMIT and result.is_number):
         return ""
@@ -256,144 +259,3 @@ def _listed(cpus: Sequence[int]) -> str:
 
 def _count(frames: int) -> str:
     return f"{frames:,}" if frames < 1_000_000 else f"{frames / 1e6:.4g}M"
-
-
-def _spec(height: int) -> dict[str, Any]:
-    top = {
-        "field": "top",
-        "type": "quantitative",
-        "axis": None,
-        "scale": {"domain": [0, height], "reverse": True, "nice": False},
-    }
-    middle = {**top, "field": "middle"}
-    share = {"type": "quantitative", "axis": None, "scale": {"domain": [0, 1], "nice": False}}
-    bar = "0.98 - 0.26 * {}"
-    warn = theme.VERDICTS["bad"]
-    boxes, arrows, busy = (
-        [{"filter": text}] for text in ("datum.kind !== 'arrow'", "datum.kind === 'arrow'", "isValid(datum.busy)")
-    )
-    text = {"type": "text", "fontSize": 12}
-    left, right = {"x": {"value": 0}}, {"x": {"value": "width"}}
-    return {
-        "view": {"stroke": None},
-        "transform": [
-            {"calculate": "(datum.top + datum.bottom) / 2", "as": "middle"},
-            {"calculate": bar.format("1"), "as": "bar_start"},
-            {"calculate": "0.72 + 0.26 * datum.busy", "as": "bar_end"},
-            {"calculate": "0.98", "as": "bar_whole"},
-        ],
-        "layer": [
-            {
-                "transform": boxes,
-                "mark": {
-                    "type": "rect",
-                    "cornerRadius": 6,
-                    "fill": theme.CARD,
-                    "stroke": {"expr": f"datum.limit ? '{warn}' : '{theme.DIM}'"},
-                    "strokeWidth": {"expr": "datum.limit ? 3 : 1"},
-                },
-                "encoding": {
-                    "x": {"value": 1},
-                    "x2": {"value": {"expr": "width - 1"}},
-                    "y": top,
-                    "y2": {"field": "bottom"},
-                },
-            },
-            {
-                "transform": arrows,
-                "mark": {"type": "rule", "color": theme.DIM, "strokeWidth": 2},
-                "encoding": {"x": {"value": 24}, "y": top, "y2": {"field": "bottom"}},
-            },
-            {
-                "transform": arrows,
-                "mark": {
-                    "type": "point",
-                    "shape": "triangle-down",
-                    "filled": True,
-                    "opacity": 1,
-                    "size": 90,
-                    "color": theme.DIM,
-                    "yOffset": -5,
-                },
-                "encoding": {"x": {"value": 24}, "y": {**top, "field": "bottom"}},
-            },
-            {
-                "transform": arrows,
-                "mark": {**text, "align": "left", "dx": 40, "baseline": "middle", "limit": {"expr": "width - 44"}},
-                "encoding": {**left, "y": middle, "text": {"field": "title"}},
-            },
-            {
-                "transform": [{"filter": "datum.kind === 'box'"}],
-                "mark": {
-                    **text,
-                    "align": "left",
-                    "dx": 12,
-                    "dy": 15,
-                    "baseline": "middle",
-                    "fontWeight": "bold",
-                    "fontSize": 13,
-                },
-                "encoding": {**left, "y": top, "text": {"field": "title"}},
-            },
-            {
-                "transform": [{"filter": "datum.kind === 'box'"}],
-                "mark": {
-                    **text,
-                    "align": "left",
-                    "dx": 12,
-                    "dy": 29,
-                    "baseline": "top",
-                    "lineBreak": "\n",
-                    "lineHeight": 14,
-                    "fontSize": 11,
-                    "color": theme.DIM,
-                    "limit": {"expr": "width * 0.7 - 12"},
-                },
-                "encoding": {**left, "y": top, "text": {"field": "detail"}},
-            },
-            {
-                "transform": [{"filter": "datum.kind === 'ring'"}],
-                "mark": {**text, "align": "left", "dx": 12, "baseline": "middle"},
-                "encoding": {**left, "y": middle, "text": {"field": "title"}},
-            },
-            {
-                "transform": busy,
-                "mark": {"type": "rect", "fill": theme.GRID, "yOffset": 14, "y2Offset": 22},
-                "encoding": {
-                    "x": {**share, "field": "bar_start"},
-                    "x2": {"field": "bar_whole"},
-                    "y": middle,
-                    "y2": {"field": "middle"},
-                },
-            },
-            {
-                "transform": busy,
-                "mark": {"type": "rect", "fill": theme.COLOURS[0], "yOffset": 14, "y2Offset": 22},
-                "encoding": {
-                    "x": {**share, "field": "bar_start"},
-                    "x2": {"field": "bar_end"},
-                    "y": middle,
-                    "y2": {"field": "middle"},
-                },
-            },
-            {
-                "transform": [*busy, {"calculate": "'busy ' + format(datum.busy * 100, '.3~g') + ' %'", "as": "shown"}],
-                "mark": {**text, "align": "right", "dx": {"expr": "-0.02 * width"}, "dy": 4, "baseline": "middle"},
-                "encoding": {**right, "y": middle, "text": {"field": "shown"}},
-            },
-            {
-                "transform": [{"filter": "datum.limit"}],
-                "mark": {
-                    **text,
-                    "align": "right",
-                    "dx": {"expr": "-0.02 * width"},
-                    "dy": 14,
-                    "baseline": "middle",
-                    "fontWeight": "bold",
-                    "color": warn,
-                    "text": "\u25c0 the limit",
-                },
-                "encoding": {**right, "y": top},
-            },
-        ],
-    }

@@ -163,6 +163,41 @@ const icCharts = (function () {
     return spec;
   }
 
+  // -- charts that are markup
+
+  // Returns the path under test as a list: stations, and arrows with what passes between them.
+  function pathList(figure, rows) {
+    const [kind, title, detail, busy, limit] = ["kind", "title", "detail", "busy", "limit"].map((name) => indexOf(figure, name));
+    return make("ol", { class: "ic-path", role: "list" }, ...rows.map((row) => {
+      const item = make("li", { class: `ic-path-${row[kind]}` }, make("span", { class: "ic-path-title" }, row[title]));
+      if (row[limit]) {
+        item.classList.add("ic-path-limit");
+        item.append(make("strong", {}, "\u25c0 the limit"));
+      }
+      if (row[detail]) item.append(make("span", { class: "ic-path-detail" }, row[detail]));
+      if (row[busy] !== null) {
+        const bar = make("span", { class: "ic-path-bar", "aria-hidden": "true" }, make("span", {}));
+        bar.firstChild.style.width = `${100 * row[busy]}%`;
+        item.append(make("span", { class: "ic-path-busy" }, `busy ${Number((100 * row[busy]).toPrecision(3))} %`, bar));
+      }
+      return item;
+    }));
+  }
+
+  //: Charts that are markup instead of a drawing, by their kind.
+  const MARKUP = { path: pathList };
+
+  // Saves markup as a page with the rules that it needs.
+  function saveMarkup(entry) {
+    const saved = document.implementation.createHTMLDocument(entry.figure.title);
+    const rules = [...document.styleSheets].filter((sheet) => !sheet.href).flatMap((sheet) => [...sheet.cssRules])
+      .map((rule) => rule.cssText).filter((text) => /^body|--ic-paper|\.ic-path/.test(text));
+    const list = MARKUP[entry.figure.kind](entry.figure, rowsOf(entry));
+    saved.head.append(make("meta", { charset: "utf-8" }), make("style", {}, rules.join("\n")));
+    saved.body.append(make("h1", {}, entry.figure.title), list, make("p", {}, entry.figure.text));
+    save(`${entry.figure.id}.html`, "text/html", `<!doctype html>\n${saved.documentElement.outerHTML}\n`);
+  }
+
   // -- drawing
 
   function missing(entry) {
@@ -177,8 +212,10 @@ const icCharts = (function () {
     const turn = entry.turn = (entry.turn || 0) + 1;
     const rows = rowsOf(entry);
     if (entry.table.open) fillTable(entry);
-    if (!rows.length || !window.icbenchVega) {
-      entry.plot.replaceChildren(...(rows.length ? [] : [make("p", {}, missing(entry))]));
+    const markup = MARKUP[entry.figure.kind];
+    if (!rows.length || markup || !window.icbenchVega) {
+      const shown = rows.length ? (markup ? [markup(entry.figure, rows)] : []) : [make("p", {}, missing(entry))];
+      entry.plot.replaceChildren(...shown);
       return Promise.resolve();
     }
     const width = Math.max(Math.floor(entry.plot.clientWidth), 240);
@@ -282,7 +319,9 @@ const icCharts = (function () {
   }
 
   function addChart(section, figure, open) {
-    const plot = make("div", { class: "ic-plot", role: "img", "aria-label": `${figure.title}. ${figure.aria}` });
+    // A picture hides what is in it from screen readers; markup is read.
+    const role = figure.kind in MARKUP ? "group" : "img";
+    const plot = make("div", { class: "ic-plot", role, "aria-label": `${figure.title}. ${figure.aria}` });
     const tableBody = make("div", { class: "ic-scroll", tabindex: "0", role: "group", "aria-label": `Data of ${figure.title}` });
     const table = make("details", { class: "ic-data" }, make("summary", {}, "Data as a table"), tableBody);
     const note = make("p", { class: "ic-dim ic-caption" }, figure.text);
@@ -290,8 +329,12 @@ const icCharts = (function () {
     entry.legend = legendOf(section, figure);
     const tools = make("div", { class: "ic-tools" },
       make("button", { type: "button", class: "ic-csv", onclick: () => save(`${figure.id}.csv`, "text/csv", csv(entry)), "aria-label": `Save CSV of ${figure.title}` }, "Save CSV"));
-    if (window.icbenchVega) {
-      tools.append(make("button", { type: "button", class: "ic-svg", onclick: () => saveSvg(entry), "aria-label": `Save SVG of ${figure.title}` }, "Save SVG"));
+    const file = figure.kind in MARKUP ? "HTML" : window.icbenchVega ? "SVG" : "";
+    if (file) {
+      tools.append(make("button", {
+        type: "button", class: `ic-${file.toLowerCase()}`, onclick: () => (file === "SVG" ? saveSvg : saveMarkup)(entry),
+        "aria-label": `Save ${file} of ${figure.title}`,
+      }, `Save ${file}`));
     }
     const more = make("details", { class: "ic-more" }, make("summary", {}, "Data and files"), tools, table);
     const box = make("details", { class: "ic-figure", id: `ic-fig-${figure.id}` },

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What tests of claims share."""
+"""Fixtures for tests of claims."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ what their document says: its scenarios, and those that `icbench scenarios` writ
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -27,6 +28,35 @@ DOCUMENTS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "scenarios
 DOCUMENTS += sorted(ROOT.glob("docs/**/*.md"))
 STORED_RUN = ROOT / "tests" / "unit" / "store" / "stored_run"
 
+#: Plans each command that it reads in a fork, since loading pytest and the plugin takes longer than a plan.
+PLANNER = """
+import contextlib, importlib, json, os, pkgutil, sys
+import pytest, xdist.plugin
+import pytest_icbench
+from pytest_icbench.cli.main import main
+for module in pkgutil.walk_packages(pytest_icbench.__path__, "pytest_icbench."):
+    if not module.name.startswith(("pytest_icbench.conformance", "pytest_icbench.scenarios", "pytest_icbench.cli")):
+        with contextlib.suppress(ImportError):
+            importlib.import_module(module.name)
+for line in sys.stdin:
+    directory, output, program, words = json.loads(line)
+    child = os.fork()
+    if not child:
+        status = 70
+        try:
+            os.chdir(directory)
+            sys.path.insert(0, directory)
+            for descriptor, file in enumerate((os.devnull, output, output)):
+                os.dup2(os.open(file, os.O_RDWR | os.O_APPEND), descriptor)
+            status = (main if program == "icbench" else pytest.main)(words)
+        except SystemExit as end:
+            status = end.code
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(int(status or 0))
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
 #: The plugins whose options the commands have. To look for all others takes as long as a plan does.
 PLUGINS = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "pytest_icbench.plugin.hooks,xdist.plugin"}
 
@@ -122,7 +152,7 @@ def test_arguments_of_icbench_are_accepted(document: str, command: str) -> None:
 
 
 class Workspace:
-    """The directory in which a reader of a document types its commands."""
+    """A directory as a reader of a document has it, in which the commands run."""
 
     def __init__(self, document: Path, directory: Path, scenarios: Path) -> None:
         self.directory = directory
@@ -132,26 +162,33 @@ class Workspace:
         (directory / "base").mkdir()
         for program in ("ovs-vswitchd", "base/ovs-vswitchd"):
             (directory / program).symlink_to("/bin/true")
+        (directory / "pytest.ini").write_text("[pytest]\n")
+        self._write_programs(document)
+        self._write_python(document)
+
+    def _write_programs(self, document: Path) -> None:
+        """Writes the document's shell scripts and TOML files."""
         for block in blocks(document, "bash"):
             for name in re.findall(r"`(\S+\.sh)`", document.read_text()):
-                (directory / name).write_text(block)
-                (directory / name).chmod(0o755)
-        (directory / "pytest.ini").write_text("[pytest]\n")
+                (self.directory / name).write_text(block)
+                (self.directory / name).chmod(0o755)
         for block in blocks(document, "toml"):
             if name := re.match(r"# (\S+\.toml)\n", block):
-                (directory / name[1]).write_text(block)
+                (self.directory / name[1]).write_text(block)
+
+    def _write_python(self, document: Path) -> None:
+        """Writes the document's scenarios, nodes and switches."""
         python = "\n".join(block for block in blocks(document, "python") if "icbench" in block)
         for name in set(re.findall(r"\btest_mine\.py|\btest_upgrade\.py", document.read_text())):
-            (directory / name).write_text(f"import pytest\n{python}")
+            (self.directory / name).write_text(f"import pytest\n{python}")
         if "pytest_icbench_nodes" in python:
-            (directory / "conftest.py").write_text(python)
+            (self.directory / "conftest.py").write_text(python)
         if document == outside_switch.PAGE:
-            (directory / f"{outside_switch.MODULE}.py").write_text(
-                outside_switch.files()[f"{outside_switch.MODULE}.py"]
-            )
+            module = f"{outside_switch.MODULE}.py"
+            (self.directory / module).write_text(outside_switch.files()[module])
 
     def arguments(self, command: str) -> list[str]:
-        """The arguments of pytest with what is here in the place of what the reader has."""
+        """Returns the arguments of pytest, with paths and hosts of this test in the place of the reader's."""
         command = command.replace("$PWD/", f"{self.directory}/").replace("$tx", "--tx ssh=root@a1//python=p//chdir=/c")
         command = re.sub(r"/opt/ovs\S*/ovs-vswitchd", str(self.directory / "ovs-vswitchd"), command)
         words = shlex.split(command)[1:]
@@ -159,22 +196,28 @@ class Workspace:
             words += ["-p", outside_switch.MODULE]
         return words
 
-    def plan(self, command: str) -> subprocess.CompletedProcess[str]:
+    def plan(self, command: str, planner: subprocess.Popen[str]) -> tuple[int, str]:
+        """Plans a command. Returns the exit status and the output."""
         words = self.arguments(command)
         asked = [] if {"--icbench-plan", "--collect-only"} & set(words) else ["--icbench-plan"]
-        program = ["pytest", "-p", "no:cacheprovider"]
-        if command.startswith("icbench demo"):
-            program, words = ["pytest_icbench.cli", "demo"], words[1:]
-        argv = [sys.executable, "-P", "-m", *program, *words, *asked]
-        return subprocess.run(
-            argv,
-            cwd=self.directory,
-            env={**os.environ, **PLUGINS, "PYTHONPATH": str(self.directory)},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        program = command.split()[0]
+        output = self.directory.with_name(f"{self.directory.name}.output")
+        output.write_text("")
+        cache = ["-p", "no:cacheprovider"] if program == "pytest" else []
+        assert planner.stdin is not None
+        assert planner.stdout is not None
+        print(json.dumps([str(self.directory), str(output), program, [*cache, *words, *asked]]), file=planner.stdin)
+        planner.stdin.flush()
+        return int(planner.stdout.readline()), output.read_text()
+
+
+@pytest.fixture(scope="module")
+def planner() -> Iterator[subprocess.Popen[str]]:
+    """The process that plans commands."""
+    argv = [sys.executable, "-P", "-c", PLANNER]
+    environment = {**os.environ, **PLUGINS, "PYTHONPATH": ""}  # the installed package
+    with subprocess.Popen(argv, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield process
 
 
 @pytest.fixture(scope="module")
@@ -191,7 +234,12 @@ def with_commands() -> list[Path]:
 @pytest.mark.slow
 @pytest.mark.parametrize("document", with_commands(), ids=relative)
 def test_blocks_of_commands_run_or_are_planned(
-    document: Path, tmp_path: Path, scenarios: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    document: Path,
+    tmp_path: Path,
+    scenarios: Path,
+    planner: subprocess.Popen[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     workspace = Workspace(document, tmp_path, scenarios)
     monkeypatch.chdir(tmp_path)
@@ -200,9 +248,9 @@ def test_blocks_of_commands_run_or_are_planned(
         if command.startswith("icbench ") and command.split()[1] not in {*PARSED, "demo"}:
             run_icbench(command, tmp_path, capsys)
         elif command.startswith(("pytest ", "icbench demo")):
-            planned = workspace.plan(command)
-            assert planned.returncode == 0, f"{command}\n{planned.stdout[-1500:]}\n{planned.stderr[-1500:]}"
-            assert re.search(r"cases?, at least|tests? collected|\d+ tests", planned.stdout), planned.stdout[-1500:]
+            status, said = workspace.plan(command, planner)
+            assert status == 0, f"{command}\n{said[-3000:]}"
+            assert re.search(r"cases?, at least|tests? collected|\d+ tests", said), said[-1500:]
 
 
 def run_icbench(command: str, directory: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -27,6 +27,8 @@ _DOTTED = {module.removesuffix(".__init__") for module in _MODULES} - {"pytest_i
 _IMPORTERS = {"import_module", "__import__", "find_spec", "resolve_name"}
 #: Run on another host, where nothing of the package is imported yet, and so texts there.
 _RUN_ELSEWHERE = ("pytest_icbench.testbed.remote.connection", "pytest_icbench.plugin.xdist.ssh")
+#: Modules at the top of the package; others belong into its folders.
+MOST_MODULES = 8
 _PROCESS_STARTERS = {"fork", "forkpty", "posix_spawn", "posix_spawnp", "system", "popen", "execv", "execve", "execvp"}
 
 
@@ -145,3 +147,9 @@ def test_the_test_sees_imports(tmp_path: Path) -> None:
     with source.open("a") as file:
         file.write("import_module('j.k')\nimportlib.util.find_spec('l')\n")
     assert set(imports(source, "p.q.r")) == {"j.k", "l", "a.b", "c", "c.d", "p.e", "p.e.g", "p.q", "p.q.h"}
+
+
+def test_few_modules_lie_at_the_top_of_the_package() -> None:
+    modules = [path.name for path in _PACKAGE.glob("*.py")]
+    assert "api.py" in modules
+    assert len(modules) <= MOST_MODULES

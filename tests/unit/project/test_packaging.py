@@ -83,7 +83,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def wheel(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build("build_wheel", checkout, tmp_path_factory.mktemp("wheel"))
+    return build("build_wheel", checkout, tmp_path_factory.mktemp("wheel"), *QUICK)
 
 
 def test_wheel_holds_what_git_knows_and_nothing_else(checkout: Path, wheel: Path) -> None:
@@ -144,7 +144,9 @@ def test_metadata_has_every_extra_and_the_licence(wheel: Path) -> None:
 
 def test_core_does_not_require_what_only_extras_bring(wheel: Path) -> None:
     required = [line for line in metadata(wheel).get_all("Requires-Dist", []) if "extra ==" not in line]
-    assert {line.split(">")[0].strip() for line in required} == {"MLRsearch", "msgspec", "pytest", "pyroute2"}
+    assert {line.split(">")[0].strip() for line in required} == {
+        *("MLRsearch", "msgspec", "prometheus-client", "pyroute2", "pytest"),
+    }
 
 
 def test_without_dpdk_the_socket_applications_are_built(checkout: Path, tmp_path: Path) -> None:

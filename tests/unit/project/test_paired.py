@@ -51,7 +51,7 @@ def test_pairs_alternate_and_the_first_is_thrown_away(paired: ModuleType) -> Non
         calls.append(name)
         return value
 
-    result = paired.alternate("x", 6, lambda: side("a", 3.0), lambda: side("b", 2.0), unit="", repeat=2)
+    result = paired.alternate("x", paired.Plan(6, 2, ""), lambda: side("a", 3.0), lambda: side("b", 2.0))
     assert calls[:12] == ["b", "a"] * 2 + ["a", "b"] * 2 + ["b", "a"] * 2
     assert len(calls) == 7 * 4
     assert result.ratios == (1.5,) * 6

@@ -68,7 +68,7 @@ def test_a_record_whose_docstring_lacks_a_key_is_an_error() -> None:
     ("row", "told"),
     [
         ('{0, "drain", "S", KIND_SECONDS, AT(drain_s), 0, 600, "waits for \'stop\', " "or --count"},', None),
-        ('{0, "drain", "S", KIND_SECONDS, AT(drain_s), 0, 600, HELP},', "1 options, of which 0 are understood"),
+        ('{0, "drain", "S", KIND_SECONDS, AT(drain_s), 0, 600, HELP},', "1 options; 0 of them could be read"),
         ('{0, "burst", "N", KIND_U32, AT(burst), 1, NOWHERE, "frames"},', "NOWHERE is no number in a header"),
     ],
 )

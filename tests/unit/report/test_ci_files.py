@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from pytest_icbench.errors import Invalid, Regression
 from pytest_icbench.model.case import Case
@@ -54,9 +55,8 @@ _RESULTS = st.lists(
 @settings(deadline=None)
 @given(_RESULTS)
 def test_openmetrics_are_valid_and_say_what_the_results_say(results: list[Result]) -> None:
-    parser = pytest.importorskip("prometheus_client.openmetrics.parser")
     text = openmetrics.text(results, skipped=3)
-    families = {one.name: one for one in parser.text_string_to_metric_families(text)}
+    families = {one.name: one for one in text_string_to_metric_families(text)}
     last = {(one.case, one.dimension): one for one in results}
     wanted = sorted(
         one.frames.throughput_pps or 0.0 for one in last.values() if one.is_number and one.dimension != "latency"
@@ -69,9 +69,8 @@ def test_openmetrics_are_valid_and_say_what_the_results_say(results: list[Result
 
 
 def test_latencies_are_in_seconds_with_their_quantile() -> None:
-    parser = pytest.importorskip("prometheus_client.openmetrics.parser")
     text = openmetrics.text([result(Case("ovs", dimension="latency"))])
-    families = {one.name: one for one in parser.text_string_to_metric_families(text)}
+    families = {one.name: one for one in text_string_to_metric_families(text)}
     (sample,) = families["icbench_rtt_seconds"].samples
     assert (sample.labels["quantile"], sample.value) == ("0.5", 20e-6)
     assert "icbench_throughput_pps" not in families
@@ -195,9 +194,8 @@ def test_the_decision_for_a_version_and_its_error_rate_are_told() -> None:
 
 
 def test_a_repeated_case_does_not_hide_the_decision_of_the_first() -> None:
-    parser = pytest.importorskip("prometheus_client.openmetrics.parser")
     results = [*versions(), *(replace(one, decision="PASS") for one in versions()[2:])]
-    families = {one.name: one for one in parser.text_string_to_metric_families(openmetrics.text(results))}
+    families = {one.name: one for one in text_string_to_metric_families(openmetrics.text(results))}
     (candidate,) = families["icbench_contender"].samples
     assert candidate.labels == {"contender": "ovs:new", "decision": "REGRESSED"}
     assert [sample.value for sample in families["icbench_side_by_side_error_ratio"].samples] == [0.01]
