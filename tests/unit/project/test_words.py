@@ -160,5 +160,5 @@ if __name__ == "__main__":
         print(f"{words(each.read_text(encoding='utf-8')):6} {each.relative_to(ROOT)}")
     print(f"{sum(words(each.read_text(encoding='utf-8')) for each in documents()):6} of {MOST}")
     counts = {each: habits(each) for each in PLACES}
-    for each in HABITS:
-        print(f"{each:14}", *(f"{counts[place][each]:5} {place}" for place in PLACES))
+    for habit in HABITS:
+        print(f"{habit:14}", *(f"{counts[place][habit]:5} {place}" for place in PLACES))
