@@ -236,7 +236,7 @@ def test_a_process_that_dies_fails_with_its_log() -> None:
 
 def test_a_damaged_line_fails_the_launch() -> None:
     rig = ScriptedRig(edit=spoil("summary", 0, sent="many"))
-    with pytest.raises(WorkloadError, match="send of pair 1: summary: sent: expected an integer, found 'many'"):
+    with pytest.raises(WorkloadError, match="send of pair 1: summary: sent: "):
         one(rig)
     assert rig.log[-1] == "rig end"
 
