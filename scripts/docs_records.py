@@ -42,7 +42,7 @@ LINKS = {
         "identity": ("facts", "../explanation/concepts.md#facts-around-a-result"),
         "per_launch": ("launches", "#a-launch"),
     },
-    "Frames": {
+    "FrameFigures": {
         "throughput_pps": ("conditional throughput", "#a-search"),
         "mean_frame_bytes": ("mix", "traffic.md#lengths"),
         "scheduled": ("accounts", "../explanation/concepts.md#windows-and-accounts"),

@@ -240,8 +240,9 @@ def interface() -> str:
 def measurement_fields() -> str:
     """Returns the fields of a measurement with type and meaning."""
     parts = [_rows_of_fields(Measurement)]
-    for kind in (FrameFigures, *KINDS):
-        views = {"Search": "searched", "Throughput": "rates", "Latency": "round_trips"}
+    kinds: tuple[type, ...] = (FrameFigures, *KINDS)
+    for kind in kinds:
+        views = {"FrameFigures": "frames", "Search": "searched", "Throughput": "rates", "Latency": "round_trips"}
         parts += [f"### `measurement.{views.get(kind.__name__, kind.__name__.lower())}`", _rows_of_fields(kind)]
     return "\n\n".join(parts)
 

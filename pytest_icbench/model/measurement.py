@@ -22,7 +22,6 @@ from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.figures import (
     ENDS,
     FIGURES,
-    MAIN_FIGURES,
     AnyFigures,
     Application,
     F,
@@ -49,7 +48,7 @@ from pytest_icbench.wording import plain_name, quantity
 CYCLES = "cycles_per_packet"
 
 #: The measurement and its parts; those of a launch are defined in a file of their own.
-__all__ = ["CYCLES", "MAIN_FIGURES", "SCHEMA", "Launch", "Measurement", "PairCounts", "PairResult", "Window"]
+__all__ = ["CYCLES", "SCHEMA", "Launch", "Measurement", "PairCounts", "PairResult", "Window"]
 
 #: Version of the form in which results are written. Readers refuse later versions.
 SCHEMA = 2

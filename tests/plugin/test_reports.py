@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.plugin import progress
 from pytest_icbench.plugin.progress import PLAIN_INTERVAL_S, PLAIN_PATIENCE_S
 from pytest_icbench.store.history import read as read_history
@@ -52,7 +53,7 @@ def test_junit_has_properties_and_the_line(inner: Runner, bench: type[FakeTestbe
     sentence, line = said(out)
     assert sentence.startswith("ovs-64B-b32-1vs1-Rmax      5.00 Mpps  4.90..5.10 ")
     assert line == json.loads((inner.path / "reports/latest/results.jsonl").read_text().splitlines()[0])
-    assert {name.removeprefix("icbench.") for name in properties} <= set(line)
+    assert {name.removeprefix("icbench.") for name in properties} <= set(Measurement.from_dict(line).flat())
     assert list(found["test_plain"]) == []
 
 

@@ -78,11 +78,11 @@ def check(settings: Settings) -> Found:
             data["tsc_hz"] = tsc_hz(rig, case)
             found = search(rig, reference, case)
             rows += figures(f"cost {cost}", found)
-            if found.throughput_pps is not None:
+            if found.frames.throughput_pps is not None:
                 data["costs"].append(cost)
-                data["rates_pps"].append(found.throughput_pps)
-            if found.search is not None and found.search.evidence is not None:
-                notes.append(f"Cost {cost}: {found.search.evidence}.")
+                data["rates_pps"].append(found.frames.throughput_pps)
+            if found.searched.search is not None and found.searched.search.evidence is not None:
+                notes.append(f"Cost {cost}: {found.searched.search.evidence}.")
             if cost == COMPARED:
                 settings.tell("beside a plain search")
                 rows += compared(rig, reference, case, found, settings)
@@ -124,10 +124,10 @@ def search(rig: Rig, reference: Rig, case: Case) -> Measurement:
 def figures(what: str, found: Measurement) -> list[Row]:
     """The rate, whose limit it is, and the time."""
     seconds = Row(f"{what}: time, s", found.duration_s, f"under {LONGEST_S:.0f}", found.duration_s < LONGEST_S)
-    if found.throughput_pps is None:
+    if found.frames.throughput_pps is None:
         return [Row(f"{what}: PDR 0.5 %", f"{found.reason}: {found.evidence}", "a rate", held=False), seconds]
-    bracket = {"low": found.throughput_pps.low, "high": found.throughput_pps.high}
-    pps = found.throughput_pps.value
+    bracket = {"low": found.frames.throughput_pps.low, "high": found.frames.throughput_pps.high}
+    pps = found.frames.throughput_pps.value
     rate = Row(f"{what}: PDR 0.5 %, pps", pps, "the forwarder's", not found.lower_bound, **bracket)
     return [rate, seconds]
 
@@ -157,7 +157,7 @@ def compared(rig: Rig, reference: Rig, case: Case, first: Measurement, settings:
                 plain.append(search(rig, reference, case))
     rows = []
     for name, found in (("MLRsearch", ours), ("plain search", plain)):
-        rates = [each.throughput_pps or 0.0 for each in found]
+        rates = [each.frames.throughput_pps or 0.0 for each in found]
         seconds = [each.duration_s for each in found]
         rows.append(Row(f"{name}, {case.mode}: rates, pps", " / ".join(f"{rate:,.0f}" for rate in rates)))
         rows.append(Row(f"{name}, {case.mode}: greatest rate over least", spread(rates)))

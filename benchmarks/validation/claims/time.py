@@ -13,7 +13,6 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.summary.gathered import main_figure
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.figures import MAIN_FIGURES
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
@@ -128,7 +127,7 @@ def one(session: HostSession, case: Case, settings: Settings) -> Outcome:
         )
         found = valid(measure(rig, None, case, adaptive))
     level = median(main_figure(case, launch) for launch in six.per_launch)
-    figure = getattr(found, MAIN_FIGURES[case.dimension])
+    figure = found.figures.main
     ends = None if figure is None or None in (figure.low, figure.high) else (figure.low / level, figure.high / level)
     return Outcome(
         case=f"{case.dimension} {case.id}",

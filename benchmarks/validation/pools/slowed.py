@@ -309,8 +309,8 @@ def session(switch: str, step: int, method: str, load: str, work: Path) -> Sessi
         "" if now is None else now.reason or "",
         rounded(ratio),
         0 if now is None else now.launches,
-        [value(each.cycles_per_packet) if each else None for each in (now, base)],
-        [value(each.throughput_pps) if each else None for each in (now, base)],
+        [value(each.frames.cycles_per_packet) if each else None for each in (now, base)],
+        [value(each.frames.throughput_pps) if each else None for each in (now, base)],
         0 if now is None else now.disturbed_launches or 0,
         commit(),
     )
