@@ -29,9 +29,9 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.application import run_application
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.testbed.application_probe import probed
-from pytest_icbench.testbed.placement import plan
-from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.case_rig import Rig
+from pytest_icbench.testbed.cpu_placement import plan
+from pytest_icbench.testbed.probe import probe_application
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 
 #: Ours within this of theirs, by the whole interval.
@@ -165,7 +165,7 @@ BY_HAND: dict[str, Callable[[Containers], float]] = {
 def compared(session: HostSession, label: str, arguments: argparse.Namespace) -> bool | None:
     """Compares one application; None if it is not installed."""
     try:
-        application = probed(label)
+        application = probe_application(label)
     except Unsupported as reason:
         print(f"SKIP {label}: {reason}", flush=True)
         return None

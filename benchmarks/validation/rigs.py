@@ -19,8 +19,8 @@ from pytest_icbench.model.existing import ATTACH
 from pytest_icbench.model.measurement import Launch, Window
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.settings import Settings as Lengths
-from pytest_icbench.testbed.placement import plan
-from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.case_rig import Rig
+from pytest_icbench.testbed.cpu_placement import plan
 from validation import priority
 from validation.model import Row, Settings
 

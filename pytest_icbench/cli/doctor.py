@@ -61,10 +61,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _findings(arguments: argparse.Namespace, known: Mapping[str, type[Switch]], asked: list[str]) -> list[Finding]:
     if arguments.remote is not None:
-        from pytest_icbench.testbed.remote.doctor import examine_remote
+        from pytest_icbench.testbed.remote.remote_host import examine_remote
 
         return examine_remote(arguments.remote, arguments.remote_python, arguments.pf, asked)
-    from pytest_icbench.testbed.doctor import examine
+    from pytest_icbench.testbed.host_examination import examine
 
     return examine(pf=arguments.pf, switches=known, asked=asked)
 

@@ -107,7 +107,7 @@ def _topology(arguments: argparse.Namespace) -> int:
     from pytest_icbench.config.topology.writing import to_toml
     from pytest_icbench.host.resource.cpu import Topology
     from pytest_icbench.model.path import FramePath
-    from pytest_icbench.testbed.placement import plan
+    from pytest_icbench.testbed.cpu_placement import plan
 
     try:
         pairs = pair_number(arguments.pairs)

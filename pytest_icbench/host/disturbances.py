@@ -7,12 +7,12 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 
-from pytest_icbench.host import facts
-from pytest_icbench.host.cpu_time import ProcessTime, process_times
+from pytest_icbench.host import host_facts
+from pytest_icbench.host.cpu_usage import ProcessTime, read_process_times
 from pytest_icbench.host.findings import Finding, Level
 from pytest_icbench.host.resource import frequency
 from pytest_icbench.host.resource.cpu import Topology
-from pytest_icbench.host.resource.memory import memory_kib
+from pytest_icbench.host.resource.hugepages import memory_kib
 from pytest_icbench.host.root import Root, format_cpu_list
 
 #: Stolen share of a CPU's time from which it is reported.
@@ -148,7 +148,7 @@ def _background(root: Root, topology: Topology) -> Iterator[Finding]:
 
 
 def _memory(root: Root) -> Iterator[Finding]:
-    if facts.transparent_hugepages(root) == "always":
+    if host_facts.transparent_hugepages(root) == "always":
         yield Finding(
             Level.DISTURBS,
             "THP",
@@ -165,7 +165,7 @@ def _memory(root: Root) -> Iterator[Finding]:
 
 
 def _virtual(root: Root) -> Iterator[Finding]:
-    kind = facts.hypervisor(root)
+    kind = host_facts.hypervisor(root)
     if kind is not None:
         yield Finding(
             Level.DISTURBS,
@@ -176,7 +176,7 @@ def _virtual(root: Root) -> Iterator[Finding]:
 
 
 def _clock(root: Root) -> Iterator[Finding]:
-    flags = facts.cpu_info(root).get("flags", "").split()
+    flags = host_facts.cpu_info(root).get("flags", "").split()
     if flags and not {"constant_tsc", "nonstop_tsc"} <= set(flags):
         yield Finding(
             Level.DISTURBS,
@@ -184,7 +184,7 @@ def _clock(root: Root) -> Iterator[Finding]:
             "the CPU does not promise an invariant time stamp counter: times may be wrong",
             "measure on another machine, or let the hypervisor pass invtsc",
         )
-    source = facts.clock_source(root)
+    source = host_facts.clock_source(root)
     if source not in (None, "tsc", "kvm-clock"):
         yield Finding(
             Level.DISTURBS,
@@ -221,10 +221,10 @@ def busy_processes(
 
 
 def _watched(root: Root, sample_s: float) -> Iterator[Finding]:
-    meter = facts.StealMeter(root)
-    before, begin = process_times(root.base), time.monotonic()
+    meter = host_facts.StealMeter(root)
+    before, begin = read_process_times(root.base), time.monotonic()
     time.sleep(sample_s)
-    after, seconds = process_times(root.base), time.monotonic() - begin
+    after, seconds = read_process_times(root.base), time.monotonic() - begin
     busy = sorted(busy_processes(before, after, seconds).items(), key=lambda item: -item[1])
     if busy:
         processes = ", ".join(f"{after[pid].name} (pid {pid}, {share:.0%})" for pid, share in busy[:5])

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The lock that admits one session at a time on a host.
+"""The directory of all sessions, and the lock in it that admits one session at a time on a host.
 
-It is a POSIX record lock and not flock(2). An flock belongs to the open file: a forked child that never executes
+The directory is root's alone: recovery carries out as root what is written there.
+
+The lock is a POSIX record lock and not flock(2). An flock belongs to the open file: a forked child that never executes
 another program, such as LXC's monitor and attach, keeps it for as long as it lives. A record lock belongs to this
 process alone.
 """
@@ -12,12 +14,73 @@ import errno
 import fcntl
 import json
 import os
+import stat
 from contextlib import suppress
 from pathlib import Path
 
 from pytest_icbench.errors import UsageError
-from pytest_icbench.host import run_directory
 from pytest_icbench.host.journal import Owner
+
+MODE = 0o700
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+
+class OpenDirectoryError(UsageError):
+    """A directory of sessions is not root's, or others can write there."""
+
+
+def make_directory(path: Path) -> None:
+    """Makes a directory that only its owner enters, whatever the umask. Raises FileExistsError if there is one."""
+    path.mkdir(mode=MODE)
+    path.chmod(MODE)
+
+
+def prepare_directory(path: Path) -> None:
+    """Makes the directory of all sessions with the parents that it lacks, or checks and closes the present one.
+
+    Older versions made it readable, which is put right. One that others could write to may hold anything.
+
+    Raises OpenDirectoryError if others have, or had, a say in it or in one of its parents.
+    """
+    path = path.absolute()
+    for parent in reversed(path.parents):
+        if not os.path.lexists(parent):
+            make_directory(parent)
+        _check_owner(parent, remedy="give it to root and take the right to write from others", sticky=True)
+    if not os.path.lexists(path):
+        make_directory(path)
+    check_directory(path)
+    if stat.S_IMODE(path.lstat().st_mode) != MODE:
+        path.chmod(MODE)
+
+
+def check_directory(path: Path) -> None:
+    """Refuses a directory of sessions that is not this user's, or that others can write to.
+
+    Raises OpenDirectoryError with the remedy.
+    """
+    _check_owner(path, remedy="see what others have put there, and remove it", sticky=False)
+
+
+def _check_owner(path: Path, *, remedy: str, sticky: bool) -> None:
+    """Raises OpenDirectoryError for a directory of others.
+
+    Args:
+        sticky: whether the directory may be root's, and open to all who can remove only their own files, as /tmp.
+    """
+    status = path.lstat()
+    if stat.S_ISLNK(status.st_mode):
+        fault = "is a symbolic link"
+    elif not stat.S_ISDIR(status.st_mode):
+        fault = "is no directory"
+    elif status.st_uid != os.geteuid() and not (sticky and status.st_uid == 0):
+        fault = f"belongs to user {status.st_uid}"
+    elif status.st_mode & _OTHERS_WRITE and not (sticky and status.st_mode & stat.S_ISVTX):
+        fault = f"can be written by others (mode {stat.S_IMODE(status.st_mode):04o})"
+    else:
+        return
+    raise OpenDirectoryError(f"{path} {fault}, but sessions do as root what stands there: {remedy}")
+
 
 #: The locks of this process, because a record lock does not exclude the process that holds it.
 _held: set[Path] = set()
@@ -53,7 +116,7 @@ class HostLock:
             raise SessionBusyError(f"this process already has a session on this host ({path}): close it first")
         while True:
             try:
-                run_directory.hold(path.parent)
+                prepare_directory(path.parent)
                 fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
             except (FileNotFoundError, FileExistsError):  # the last holder removes the directory at this moment
                 continue

@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The only starter of processes. Every wait is bounded, and its error message has the tail of the process' log."""
+"""Processes: their start, their end, and the limits on files and memory.
+
+This module is the only one that starts processes. Every wait is bounded, and its error message has the tail of the
+process' log.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
+import resource
 import select
 import signal
 import subprocess
@@ -13,9 +19,79 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from pytest_icbench.errors import ProvisionError
+from pytest_icbench.errors import NotStarted, ProvisionError
 from pytest_icbench.host.namespaces import entered
-from pytest_icbench.host.process_ends import exit_sentence, not_started
+
+
+def exit_sentence(code: int) -> str:
+    """Returns how a process ended, as the end of a sentence, from its exit code."""
+    if code < 0:
+        return f"was killed by signal {-code} ({signal.strsignal(-code)})"
+    return f"ended with exit code {code}"
+
+
+def stopped_sentence(name: str, pid: int) -> str:
+    """Returns that someone else has stopped a process, so that it runs on only after SIGCONT."""
+    return f"{name} (process {pid}) was stopped by a signal, as SIGSTOP does"
+
+
+def refused_process(error: OSError) -> str:
+    """Returns why the kernel makes no further process, with the remedy."""
+    if error.errno == errno.EAGAIN:
+        return "no further process is allowed: raise the pids cgroup's pids.max, kernel.pid_max or kernel.threads-max"
+    if error.errno == errno.ENOMEM:
+        return "no memory is left for a further process: free some"
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return "no further file may be opened: raise the limit (ulimit -n), or fs.file-max"
+    return error.strerror or str(error)
+
+
+def not_started(argv: Sequence[str], error: OSError) -> ProvisionError:
+    """Returns why a program cannot be started: ``NotStarted`` unless the host lacks room for any process."""
+    if error.errno in (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE):
+        return ProvisionError(f"{argv[0]} cannot be started: {refused_process(error)}")
+    return NotStarted(f"{argv[0]} cannot be started ({error.strerror}): install it or give its path")
+
+
+#: Files that a run has open at a time, and those of each wire between two ports of a switch. Both are generous.
+FILES, FILES_A_WIRE = 256, 16
+
+
+def raise_files(needed: int) -> int | None:
+    """Lets this process open so many files. Returns how many it may have at most if the host refuses, else None."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < needed:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (needed, max(hard, needed)))
+        except (ValueError, OSError):
+            return hard
+    return None
+
+
+def allow_files(wires: int) -> None:
+    """Lets this process open the files of a run. Raises ProvisionError if the host does not allow so many.
+
+    Args:
+        wires: the most wires of a case: one for each pair, and another for each network function of its chain.
+    """
+    needed = FILES + FILES_A_WIRE * wires
+    if (allowed := raise_files(needed)) is not None:
+        raise ProvisionError(
+            f"this process may open {allowed:,} files, and the run takes up to {needed:,}: raise the limit"
+            f" (ulimit -Hn {needed})"
+        )
+
+
+def refused_memory(log: str) -> str:
+    """Returns the limit that kept a program from its memory, as a part of a sentence; empty if its log names none."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if soft == resource.RLIM_INFINITY or "Cannot allocate memory" not in log:
+        return ""
+    return (
+        f": it was refused memory, since only {soft / 2**30:.1f} GiB of address space are allowed here; raise the limit"
+        " (ulimit -v unlimited)"
+    )
+
 
 #: A log that is longer is cut to its end: logs are in memory (a tmpfs).
 LOG_MAX_BYTES = 16 * 2**20

@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host.facts import sha256
+from pytest_icbench.host.host_facts import sha256
 from pytest_icbench.host.process import run
 from pytest_icbench.model.old_version import Program
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host import run_directory
+from pytest_icbench.host import lock
 from pytest_icbench.host.cleanup import kill_session, remove_tree
 from pytest_icbench.host.journal import Journal, UndoKind
 from pytest_icbench.host.lock import HostLock, SessionBusyError
@@ -60,8 +60,8 @@ def undo_dead_sessions(
     for directory in sorted(path for path in run_dir.iterdir() if path.is_symlink() or path.is_dir()):
         name = directory.name
         try:
-            run_directory.check(directory)
-        except run_directory.OpenDirectoryError as error:
+            lock.check_directory(directory)
+        except lock.OpenDirectoryError as error:
             recovery.failures.append(f"session {name}: {error}")
             if forget:
                 remove_tree(directory)

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from pytest_icbench.errors import ProvisionError, Unsupported
-from pytest_icbench.host import recover, run_directory
+from pytest_icbench.host import lock, recover
 from pytest_icbench.host.cleanup import remove_tree
 from pytest_icbench.host.journal import Journal, UndoKind
 from pytest_icbench.host.lock import HostLock
@@ -98,7 +98,7 @@ class HostSession:
     def _begun(self, kinds: Mapping[str, UndoKind]) -> Journal:
         """Makes the session's directory and returns its journal. Raises ProvisionError if they cannot be written."""
         try:
-            run_directory.make(self.dir)
+            lock.make_directory(self.dir)
             journal = Journal(self.dir / "journal", kinds, base=self.root.base)
             journal.record("processes", session=self.id)
         except OSError as error:

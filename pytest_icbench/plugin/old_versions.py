@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pytest_icbench.host.facts import sha256
+from pytest_icbench.host.host_facts import sha256
 from pytest_icbench.host.programs import libraries
 from pytest_icbench.model.candidate import Candidate
 from pytest_icbench.model.old_version import OldVersion, Program

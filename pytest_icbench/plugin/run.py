@@ -32,11 +32,19 @@ from pytest_icbench.plugin.run_info import gather
 from pytest_icbench.plugin.schedule.forecast import comparisons_of, estimates, retest_settings
 from pytest_icbench.plugin.schedule.plan import hosts_of, is_adaptive, make_budget, no_retests
 from pytest_icbench.plugin.schedule.schedule import Schedule
-from pytest_icbench.store.history import append, entry_of
+from pytest_icbench.store.history_file import append, entry_of
 from pytest_icbench.store.raw import raw_directory, write_hlog, write_raw
-from pytest_icbench.store.results import FILE_NAME, append_line, create_run, drop_run
 from pytest_icbench.store.resume import Taken, find_run
-from pytest_icbench.store.run import ResultPlace, TestRecord, append_test, write_info
+from pytest_icbench.store.run_files import (
+    FILE_NAME,
+    ResultPlace,
+    TestRecord,
+    append_line,
+    append_test,
+    create_run,
+    drop_run,
+    write_info,
+)
 from pytest_icbench.testbed.rig_pool import RigPool, RigRequests, Rigs
 
 if TYPE_CHECKING:
@@ -45,8 +53,8 @@ if TYPE_CHECKING:
     from pytest_icbench.model.candidate import Candidate
     from pytest_icbench.model.rate import Rate
     from pytest_icbench.model.settings import Settings
+    from pytest_icbench.testbed.case_rig import Rig
     from pytest_icbench.testbed.exchange import Exchange
-    from pytest_icbench.testbed.rig import Rig
     from pytest_icbench.testbed.testbed import Testbed
 
 
@@ -186,7 +194,7 @@ class Run:
 
         Raises Unsupported with the reason and its remedy, Invalid if its neighbour cannot be found.
         """
-        from pytest_icbench.testbed.neighbour import check_found
+        from pytest_icbench.testbed.neighbour_load import check_found
 
         self.progress.next_case()
         self.testbed.placement(case)

@@ -17,8 +17,7 @@ from pytest_icbench.model.case import MODE_KEY
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.store import hdr
-from pytest_icbench.store.paths import path_part
-from pytest_icbench.store.results import unwritten
+from pytest_icbench.store.run_files import path_part, unwritten
 
 #: The kinds of launches by the fields of a measurement, as lines name them.
 LAUNCHES = {

@@ -4,41 +4,152 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pytest_icbench.config.fit import unsupported_reason
 from pytest_icbench.config.options import Options
-from pytest_icbench.config.topology.model import why_nothing_to_attach_to
+from pytest_icbench.config.topology.model import Topology, why_nothing_to_attach_to
+from pytest_icbench.config.topology.model import Topology as UserTopology
+from pytest_icbench.driver.function.protocol import Function
 from pytest_icbench.driver.function.registry import component_behind
 from pytest_icbench.driver.guard import make_function, make_switch, probe_node, switch_needs
+from pytest_icbench.driver.switch.protocol import Switch, SwitchFacts
 from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.model import flows
 from pytest_icbench.model.candidate import candidate_key
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.existing import ATTACH
 from pytest_icbench.model.neighbour_kinds import L3
-from pytest_icbench.testbed.attached import why_not_attached
-from pytest_icbench.testbed.function_fit import misfit
-from pytest_icbench.testbed.neighbour import neighbour_cpus, why_not_isolated
+from pytest_icbench.model.placement import Placement
+from pytest_icbench.model.traffic import FCS_BYTES, STAMP_BYTES
+from pytest_icbench.model.uplink import Uplink
+from pytest_icbench.testbed.candidate_catalogue import Candidates
+from pytest_icbench.testbed.memory_budget import HostRoom, RigMemory
+from pytest_icbench.testbed.neighbour_load import neighbour_cpus, why_not_isolated
 from pytest_icbench.testbed.probe import probe, why_no_crowd, why_not
+from pytest_icbench.testbed.remote.remote_host import RemoteHost
 from pytest_icbench.testbed.remote.uplinks import check as check_uplink
 from pytest_icbench.testbed.remote.uplinks import uplinks_of
-from pytest_icbench.testbed.room import HostRoom, RigMemory
 from pytest_icbench.wording import counted
 
-if TYPE_CHECKING:
-    from pytest_icbench.config.topology.model import Topology as UserTopology
-    from pytest_icbench.driver.function.protocol import Function
-    from pytest_icbench.driver.switch.protocol import Switch, SwitchFacts
-    from pytest_icbench.host.session import HostSession
-    from pytest_icbench.model.placement import Placement
-    from pytest_icbench.model.uplink import Uplink
-    from pytest_icbench.testbed.candidates import Candidates
-    from pytest_icbench.testbed.remote.host import RemoteHost
+
+def why_not_attached(case: Case, driver: type[Switch], topology: Topology, session: HostSession) -> str | None:
+    """Returns why a case cannot use the containers that are there, None if it can. Without root nothing is asked."""
+    if os.geteuid() != 0:
+        return None
+    from pytest_icbench.driver.switch.attach.places import find_places
+
+    ends = [(spec.existing, spec.address) for spec in topology.endpoint_specs(case.pairs) if spec.existing is not None]
+    raw = case.resolved_api(driver).startswith("raw")
+    try:
+        find_places(ends, port=case.resolved_port(driver), raw=raw, mtu=case.traffic.mtu, root=session.root)
+    except ProvisionError as error:
+        return str(error)
+    return None
+
+
+#: How the APIs begin whose sockets take only frames for the address of their interface.
+_UDP = "udp"
+
+
+def misfit(component: type[Function], function: str, case: Case, api: str) -> str | None:
+    """Returns a sentence if a component cannot do a function for a case, or could not prove it; None if it can.
+
+    Args:
+        function: one of the case's.
+        api: the case's, resolved.
+    """
+    return next(_misfits(component, function, case, api), None)
+
+
+def _misfits(component: type[Function], function: str, case: Case, api: str) -> Iterator[str]:
+    if case.chain > 1 and not component.chains:
+        yield (
+            f"{component.name} makes no chains of its function '{function}': take --icbench-chain 1, or a function"
+            " in containers"
+        )
+    if api.startswith(_UDP) and component.readdresses(function, case.chain):
+        yield (
+            f"function {function} swaps MAC addresses, and UDP sockets take frames for their own address alone: take"
+            " --icbench-api raw, raw-mmsg or xdp"
+        )
+    if case.traffic.header is not None and not component.any_frame:
+        yield (
+            f"function {function} is for IPv4 and UDP without a VLAN tag, not for {case.traffic.header}:"
+            " leave --icbench-header out"
+        )
+    number = flows.number(case.traffic.flows)
+    most = component.most_flows(function)
+    if most is not None and most < number and case.traffic.flows != flows.NEW:
+        yield (
+            f"function {function} has {most:,} ports for flows at its pool's address, not for {number:,}:"
+            f" take at most {most:,} with --icbench-flows"
+        )
+    if case.traffic.both:
+        yield from _both_ways(component, function, case)
+    if case.dimension == "throughput":
+        yield from _idle_limits(component, function, case)
+        yield from _nothing_denied(component, function, case, number)
+
+
+def _both_ways(component: type[Function], function: str, case: Case) -> Iterator[str]:
+    """Yields why both ends of a case cannot send through a function at once."""
+    remedy = "leave --icbench-direction out"
+    if case.chain > 1 or case.new_flows:
+        what = "a chain" if case.chain > 1 else "new flows"
+        yield f"function {function} accounts for the frames of {what} from side a to side b only: {remedy}"
+    if case.one_cpu:
+        yield f"functions that share a CPU are compared by the frames from side a to side b: {remedy}"
+    if component.set_rate(function, case.traffic.mean_bytes) is not None:
+        yield f"function {function} limits the frames of side a alone, and all would be judged by its rate: {remedy}"
+    if case.traffic.flows is not None and component.only_answers(function):
+        yield f"function {function} would deny all of side b's flows: leave --icbench-flows out"
+
+
+def _idle_limits(component: type[Function], function: str, case: Case) -> Iterator[str]:
+    limit, rate = component.set_rate(function, case.traffic.mean_bytes), case.rate.pps
+    if limit is not None and case.rate.loss_ratio is not None:
+        yield (
+            f"function {function} lets {limit.pps:,.0f} frames/s pass, and a search ends below that, where it limits"
+            f" none: take a rate above it, or max, not {case.rate.typed}"
+        )
+    if limit is not None and rate is not None and rate < limit.pps * (1 + limit.tolerance):
+        yield (
+            f"function {function} lets {limit.pps:,.0f} frames/s pass, and {rate:,} are sent, so it would never limit"
+            " any: set a lower limit, or a greater rate"
+        )
+
+
+def _nothing_denied(component: type[Function], function: str, case: Case, number: int) -> Iterator[str]:
+    denial = component.denial(function)
+    if denial is None:
+        return
+    if denial.unasked:
+        if not case.traffic.both:
+            yield (
+                f"function {function} denies frames of side b, which sends none, so their accounts would prove nothing:"
+                " take --icbench-direction both"
+            )
+        return
+    if case.traffic.flows is None:
+        return
+    if not denial.of_flows(number):
+        yield (
+            f"function {function} denies none of {counted(number, 'flow')}, so their accounts would prove nothing:"
+            f" take {denial.least_flows} or more with --icbench-flows"
+        )
+    needed = case.traffic.headers_bytes + STAMP_BYTES + denial.text_bytes + FCS_BYTES
+    if denial.text_bytes and min(case.traffic.sizes) < needed:
+        yield (
+            f"function {function} looks for a text that {min(case.traffic.sizes)} bytes do not hold behind headers and"
+            f" stamp: take frames of {needed} or more"
+        )
 
 
 class Feasibility:
@@ -210,7 +321,7 @@ class Feasibility:
     def _resolve_policy(self, cases: Sequence[Case]) -> Literal["auto", "dedicated", "cooperative"]:
         if self.options.placement != "auto":
             return self.options.placement
-        from pytest_icbench.testbed.placement import resolve_auto
+        from pytest_icbench.testbed.cpu_placement import resolve_auto
 
         if self._user_topology is not None and self._user_topology.cpus(1):
             return self._policy_of_given(cases)
@@ -245,7 +356,7 @@ class Feasibility:
 
     def _place(self, case: Case, policy: Literal["auto", "dedicated", "cooperative"]) -> Placement:
         """Places a case's threads on the topology's CPUs, or on the best. Raises Unsupported."""
-        from pytest_icbench.testbed.placement import with_neighbour
+        from pytest_icbench.testbed.cpu_placement import with_neighbour
 
         count, apart = neighbour_cpus(case), case.isolation == L3
         if not count:
@@ -272,7 +383,7 @@ class Feasibility:
 
     def _place_path(self, case: Case, policy: Literal["auto", "dedicated", "cooperative"], more: int = 0) -> Placement:
         """Places a case without its neighbour, with ``more`` workers after the switch's own. Raises Unsupported."""
-        from pytest_icbench.testbed.placement import joined, plan, plan_given
+        from pytest_icbench.testbed.cpu_placement import joined, plan, plan_given
 
         workers = self._workers(case) + more
         given = {} if self._user_topology is None else self._user_topology.cpus(case.pairs)
@@ -388,9 +499,9 @@ class Feasibility:
 
 
 def _why_no_application(label: str) -> str | None:
-    from pytest_icbench.testbed.application_probe import probed
+    from pytest_icbench.testbed.probe import probe_application
 
-    return why_not(lambda: probed(label))
+    return why_not(lambda: probe_application(label))
 
 
 def _refuse(reason: str | None) -> None:

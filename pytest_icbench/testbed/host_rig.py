@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 
 from pytest_icbench.driver.function.registry import component_behind
@@ -16,28 +17,52 @@ from pytest_icbench.driver.node.protocol import Node, NodeFacts, NodeSpec
 from pytest_icbench.driver.switch.common.nic_uplink import cable_fault
 from pytest_icbench.driver.switch.protocol import Attachment, Switch, SwitchSpec
 from pytest_icbench.driver.workload.eal import endpoint_mib
+from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import IcbenchError, ProvisionError
 from pytest_icbench.host.cleanup import remove_tree
-from pytest_icbench.host.cpu_time import OwnProcesses
+from pytest_icbench.host.cpu_usage import CpuWatch, OwnProcesses
 from pytest_icbench.host.namespaces import NETNS_DIR
+from pytest_icbench.host.net import sockets
 from pytest_icbench.host.resource import hugepages
+from pytest_icbench.host.resource.perf import HardwareEvents
 from pytest_icbench.host.resource.sysctl import KernelOptions
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.host.watch import HostWatch
 from pytest_icbench.model.case import NETDEV_APIS
+from pytest_icbench.model.cpu_state import CpuState
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.endpoint_spec import default_endpoint_specs
 from pytest_icbench.model.function_facts import FunctionCounters, function_key
 from pytest_icbench.model.interference import Interference
-from pytest_icbench.model.rig import LaunchPlan, Polled, RigCalls, RigFacts, RigSpec
+from pytest_icbench.model.placement import Placement
+from pytest_icbench.model.rig import LaunchPlan, Polled, Question, RigCalls, RigFacts, RigSpec, Usage
 from pytest_icbench.model.switch_facts import Batches, Busy, PortCounters
-from pytest_icbench.testbed.function_nodes import FunctionNodes
-from pytest_icbench.testbed.function_proof import prove
-from pytest_icbench.testbed.hardware import HardwareEvents
-from pytest_icbench.testbed.node_calls import NodeCalls
-from pytest_icbench.testbed.processes import RunningLaunch, check_switch, with_workload
-from pytest_icbench.testbed.room import RigMemory, check_room
+from pytest_icbench.testbed.function_nodes import FunctionNodes, prove
+from pytest_icbench.testbed.launch_processes import RunningLaunch, check_switch, with_workload
+from pytest_icbench.testbed.memory_budget import RigMemory, check_room
 from pytest_icbench.testbed.switch_group import SwitchGroup
+
+
+class NodeCalls(RigCalls):
+    """The part of a ``HostRig`` that asks servers in nodes, and CPUs; the rig keeps the launches."""
+
+    _launches: dict[str, RunningLaunch]
+    _session: HostSession
+    placement: Placement
+
+    def cpu_state(self) -> CpuState:
+        return self._session.cpu_meter.read(workload_path(), self.placement.hand_overs)
+
+    @cached_property
+    def _inits(self) -> dict[int, int]:
+        """The process that stays in each node, by endpoint index."""
+        return {}
+
+    def usage(self, launch_id: str) -> dict[int, Usage]:
+        return self._launches[launch_id].usage()
+
+    def ask(self, index: int, address: str, question: Question) -> str:
+        return sockets.ask(f"/proc/{self._inits[index]}/ns/net", address, question)
+
 
 _DPDK_APPLICATION = "dpdk-"
 _LOGS_EVERY_S = 1.0
@@ -85,7 +110,7 @@ class HostRig(NodeCalls, HostPart):
         self.endpoints: list[Endpoint] = []
         self.files = Path()
         self._own = OwnProcesses(session.id)
-        self._watch: tuple[str, HostWatch] | None = None
+        self._watch: tuple[str, CpuWatch] | None = None
         self._kernel: KernelOptions | None = None
 
     @property
@@ -268,7 +293,7 @@ class HostRig(NodeCalls, HostPart):
         self._step_aside()
         pids = self.pids(launch_id)
         cpus = {*self._workers, *(self._cpus[index] for index in pids)}
-        self._watch = launch_id, HostWatch(self._own, cpus, pids, self._workers)
+        self._watch = launch_id, CpuWatch(self._own, cpus, pids, self._workers)
         return self._launches[launch_id].start(delay_s)
 
     def interference(self, launch_id: str) -> Interference | None:

@@ -17,14 +17,14 @@ from pytest_icbench.config.options import Options
 from pytest_icbench.config.switch_config import SwitchConfig
 from pytest_icbench.driver.guard import node_treatment
 from pytest_icbench.errors import IcbenchError, ProvisionError, WorkloadError
-from pytest_icbench.host.limits import allow_files
+from pytest_icbench.host.process import allow_files
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.candidate import WORKLOAD, candidate_key
 from pytest_icbench.model.case import CANDIDATE_KEY, Case
 from pytest_icbench.model.function_facts import function_key
-from pytest_icbench.testbed.application_probe import with_application
-from pytest_icbench.testbed.candidates import Candidates
+from pytest_icbench.testbed.candidate_catalogue import Candidates
 from pytest_icbench.testbed.feasibility import Feasibility
+from pytest_icbench.testbed.probe import with_application
 from pytest_icbench.testbed.remote.uplinks import uplinks_of
 from pytest_icbench.testbed.rig_pool import RigRequest, RigRequests
 from pytest_icbench.testbed.treatment import common_treatment, function_treatment, rig_treatment, with_ports
@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     from pytest_icbench.model.old_version import OldVersion
     from pytest_icbench.model.placement import Placement
     from pytest_icbench.model.settings import Settings
+    from pytest_icbench.testbed.case_rig import Rig
     from pytest_icbench.testbed.host_rig import HostPart
-    from pytest_icbench.testbed.remote.host import RemoteHost
-    from pytest_icbench.testbed.rig import Rig
+    from pytest_icbench.testbed.remote.remote_host import RemoteHost
 
 DEFAULT_HUGEPAGE_KIB = 2048
 #: Why a case is not held against the link without its switch.
@@ -134,7 +134,7 @@ class Testbed:
 
     def examine(self, limit_s: float = 0.0, on_wait: Callable[[Fitness, float], None] | None = None) -> Fitness:
         """Returns whether this host is fit now; waits at most ``limit_s`` seconds until others leave it alone."""
-        from pytest_icbench.testbed.fitness import wait_quiet
+        from pytest_icbench.testbed.host_fitness import wait_quiet
 
         cpus = self._feasibility.measuring_cpus() or os.sched_getaffinity(0)
         fitness = wait_quiet(self.session, cpus, limit_s, on_wait)
@@ -146,7 +146,7 @@ class Testbed:
 
         Returns a sentence if that fails, None for a case without such a link on one host. Raises as ``placement`` does.
         """
-        from pytest_icbench.testbed.fitness import ControlLink, measure_link
+        from pytest_icbench.testbed.host_fitness import ControlLink, measure_link
 
         requested = self.need(case, settings).reference
         if requested is None or requested.case.remote:
@@ -161,7 +161,7 @@ class Testbed:
     def _remote_host(self) -> RemoteHost | None:
         if self.options.remote is None or not any(case.remote for case in self._cases):
             return None
-        from pytest_icbench.testbed.remote.host import RemoteHost
+        from pytest_icbench.testbed.remote.remote_host import RemoteHost
 
         arguments = {**self._arguments, "configs": self._configs}
         return RemoteHost.of_run(self.options, arguments, lambda: self._feasibility.measuring_cpus_there())
@@ -195,7 +195,7 @@ class Testbed:
     def _why_no_reference(self, case: Case, reference: Case) -> str | None:
         if not case.remote:
             return ONE_CPU_REFERENCE if self._crosses_alone(case) else None
-        from pytest_icbench.testbed.remote.reference import why_none
+        from pytest_icbench.testbed.remote.uplinks import why_none
 
         return why_none(case, reference, self.catalogue, self.options)
 
@@ -252,7 +252,7 @@ class Testbed:
     def make_rig(self, request: RigRequest) -> Rig:
         """Returns a rig, not yet built."""
         from pytest_icbench.testbed.births import BirthRig
-        from pytest_icbench.testbed.rig import ExclusiveRig, Rig
+        from pytest_icbench.testbed.case_rig import ExclusiveRig, Rig
 
         case, replaced = self.candidates.built(request.case), self.candidates.replaced(request.case)
         endpoint_specs = None if self.user_topology is None else self.user_topology.endpoint_specs_of(case)
@@ -271,7 +271,7 @@ class Testbed:
     def _two_hosts(self, case: Case) -> Callable[[], HostPart] | None:
         if not case.remote:
             return None
-        from pytest_icbench.testbed.remote.rig import SecondHost
+        from pytest_icbench.testbed.remote.remote_rig import SecondHost
 
         uplinks = uplinks_of(self.options, self.catalogue[case.switch])
         second = SecondHost(self._feasibility.second().rig, uplinks.here, uplinks.there)
@@ -279,9 +279,9 @@ class Testbed:
 
     @cached_property
     def _identity(self) -> Mapping[str, Any]:
-        from pytest_icbench.host import facts
+        from pytest_icbench.host import host_facts
 
-        return facts.identity(self.session.root)
+        return host_facts.identity(self.session.root)
 
     def measure(
         self,
@@ -298,7 +298,7 @@ class Testbed:
             part: the round that this is; the measurement is that of all rounds so far.
         """
         from pytest_icbench.testbed.births import measure_births
-        from pytest_icbench.testbed.neighbour import beside
+        from pytest_icbench.testbed.neighbour_load import beside
 
         rig, reference_rig = rigs
         if case.birth is not None:
@@ -392,7 +392,7 @@ class Testbed:
         return with_ports(now, rigs[0]), with_ports(then, rigs[1])
 
     def _around(self, rig: Rig) -> Surroundings:
-        from pytest_icbench.host import facts
+        from pytest_icbench.host import host_facts
         from pytest_icbench.measure.summary.summarize import Surroundings
 
         return Surroundings(
@@ -401,7 +401,7 @@ class Testbed:
             identity=self._identity,
             treatment=self._treatment(rig),
             conditions={
-                **facts.conditions(self.session.root, {*rig.placement.switch, *rig.placement.local}),
+                **host_facts.conditions(self.session.root, {*rig.placement.switch, *rig.placement.local}),
                 **self._found_fit(),
                 **({"host": platform.node()} if self.options.host_names else {}),
             },
@@ -409,7 +409,7 @@ class Testbed:
         )
 
     def _software(self, rig: Rig) -> OldVersion:
-        from pytest_icbench.testbed.software import software_of
+        from pytest_icbench.testbed.treatment import software_of
 
         key, candidate = candidate_key(rig.case), self.candidates.of(rig.case)
         configs = {**self._user, **({rig.case.switch: self._user[key]} if key in self._user else {})}
@@ -453,9 +453,9 @@ class Testbed:
         }
         with suppress(WorkloadError):  # without a workload nothing can run
             programs[WORKLOAD] = (workload_path(), None)
-        for name, facts in self._feasibility.switch_facts.items():
-            program = None if facts.program is None else Path(facts.program)
-            versions = ", ".join(map(str, filter(None, (facts.version, *facts.config.values()))))
+        for name, host_facts in self._feasibility.switch_facts.items():
+            program = None if host_facts.program is None else Path(host_facts.program)
+            versions = ", ".join(map(str, filter(None, (host_facts.version, *host_facts.config.values()))))
             programs[name] = (program, versions or None)
         return programs
 

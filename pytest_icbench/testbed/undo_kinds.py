@@ -12,14 +12,14 @@ from pytest_icbench.driver.node.lxc import node as lxc
 from pytest_icbench.driver.node.oci import node as oci
 from pytest_icbench.host import undo
 from pytest_icbench.host.journal import UndoKind
-from pytest_icbench.host.net import nic, present, vf
+from pytest_icbench.host.net import attached_links, nic, vf
 from pytest_icbench.host.resource import modules, pci, resctrl
 
 UNDO_KINDS: dict[str, UndoKind] = {
     **undo.UNDO_KINDS,
     **nic.UNDO_KINDS,
     **vf.UNDO_KINDS,
-    **present.UNDO_KINDS,
+    **attached_links.UNDO_KINDS,
     **pci.UNDO_KINDS,
     **modules.UNDO_KINDS,
     **resctrl.UNDO_KINDS,

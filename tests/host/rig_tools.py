@@ -18,8 +18,8 @@ from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint_spec import EndpointSpec
-from pytest_icbench.testbed.placement import plan
-from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.case_rig import Rig
+from pytest_icbench.testbed.cpu_placement import plan
 from tests.host.node_tools import require
 
 

@@ -16,8 +16,8 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.trace import Trace
-from pytest_icbench.testbed.placement import plan
-from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.case_rig import Rig
+from pytest_icbench.testbed.cpu_placement import plan
 from tests.host.function_tools import SHORT, through
 from tests.host.node_tools import clean, cpu_ticks, require, session
 from tests.host.rig_tools import NodeOption, built, running

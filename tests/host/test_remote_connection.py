@@ -14,10 +14,10 @@ from pytest_icbench.host.session import RUN_DIR
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.rig import LOCAL_WORKLOAD, LaunchPlan, PlannedProcess, RigSpec
-from pytest_icbench.testbed.remote.calls import RIG_CALLS, SessionArguments, SwitchQuestion
 from pytest_icbench.testbed.remote.connection import Connection
-from pytest_icbench.testbed.remote.host import RemoteCalls
-from pytest_icbench.testbed.remote.rig import RemoteRig
+from pytest_icbench.testbed.remote.host_calls import RIG_CALLS, SessionArguments, SwitchQuestion
+from pytest_icbench.testbed.remote.remote_host import RemoteCalls
+from pytest_icbench.testbed.remote.remote_rig import RemoteRig
 from tests.host import snapshot
 from tests.second_host import SecondHost, other, unsupported_reason
 

@@ -26,9 +26,9 @@ from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.rig import LaunchPlan, PlannedProcess, RigFacts, RigSpec
 from pytest_icbench.model.settings import Settings
+from pytest_icbench.testbed.case_rig import Rig
 from pytest_icbench.testbed.host_rig import HostRig
-from pytest_icbench.testbed.remote.calls import RIG_CALLS
-from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.remote.host_calls import RIG_CALLS
 from tests.host.node_tools import clean, require, session
 from tests.host.rig_tools import NodeOption, acting, built
 

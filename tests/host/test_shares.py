@@ -13,8 +13,8 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.model.case import Case, Dimension
 from pytest_icbench.model.rate import Rate
-from pytest_icbench.testbed.placement import plan
-from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.case_rig import Rig
+from pytest_icbench.testbed.cpu_placement import plan
 from tests.host.function_tools import SHORT
 from tests.host.node_tools import clean, require, session
 from tests.host.rig_tools import NodeOption, running

@@ -22,8 +22,8 @@ from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.traffic import Traffic
+from pytest_icbench.testbed.case_rig import Rig
 from pytest_icbench.testbed.exchange import Exchange
-from pytest_icbench.testbed.rig import Rig
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.host.node_tools import clean, cpu_ticks, session
 from tests.host.rig_tools import built, driver

@@ -21,7 +21,7 @@ from pytest_icbench.model.endpoint import VhostUser
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.case_rig import Rig
 from tests.host.node_tools import clean, require, session
 from tests.host.rig_tools import NodeOption
 

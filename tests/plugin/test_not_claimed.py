@@ -18,7 +18,7 @@ from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.testbed.fitness import examine
+from pytest_icbench.testbed.host_fitness import examine
 from tests.plugin.conftest import Runner
 from tests.plugin.fakes import FakeTestbed
 from tests.unit.scripted_rig import FRAMES, ScriptedRig, run

@@ -27,7 +27,7 @@ from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings as Lengths
 from pytest_icbench.stats.quantiles import Histogram
-from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.case_rig import Rig
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from validation import capture, drawing, open_loop, rigs
 from validation.model import Found, Row, Settings

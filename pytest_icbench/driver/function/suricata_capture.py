@@ -15,7 +15,7 @@ from pytest_icbench.driver.function.protocol import FunctionSpec
 from pytest_icbench.driver.function.suricata_engine import Engine
 from pytest_icbench.driver.workload.eal import eal_arguments
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host.net import links, offloads
+from pytest_icbench.host.net import ethtool, links
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Veth
 
@@ -72,7 +72,7 @@ class KernelCapture(Capture):
         if not isinstance(inner, Veth) or not isinstance(outer, Veth) or spec.node_facts is None:
             raise ProvisionError(f"function {spec.function} needs kernel interfaces")
         # It gives frames out as they came in, with the checksum that a sender's kernel has left to its device.
-        offloads.apply(session, spec.sides, {"checksum": "false"})
+        ethtool.apply_settings(session, spec.sides, {"checksum": "false"})
         self._netns, self._interfaces = spec.node_facts.netns, (inner.interface, outer.interface)
         self.settings = copying(*self._interfaces)
         self._unseen = 0

@@ -23,7 +23,7 @@ from pytest_icbench.driver.switch.vpp import client as vpp_client
 from pytest_icbench.driver.switch.vpp import interfaces, program
 from pytest_icbench.driver.switch.vpp.config import Sockets, startup
 from pytest_icbench.errors import ProvisionError, Unsupported
-from pytest_icbench.host.net import offloads
+from pytest_icbench.host.net import ethtool
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Endpoint, Memif, Veth
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
@@ -182,7 +182,7 @@ class VppFunction(WordFunction):
         directory.mkdir()
         if isinstance(inner, Veth):
             # Its AF_PACKET takes frames as they are in memory, with the checksum that a sender leaves to its device.
-            offloads.apply(session, spec.sides, {"checksum": "false"})
+            ethtool.apply_settings(session, spec.sides, {"checksum": "false"})
         port = interfaces.AF_PACKET if isinstance(inner, Veth) else MEMIF
         wanted = (("nat", parts.nat), ("acl", parts.rules), ("policer", parts.police_pps))
         config = startup(

@@ -15,9 +15,9 @@ from pytest_icbench.driver.node.rootfs import Skeleton, mount_point, skeleton
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.cgroup_layout import Layout
-from pytest_icbench.host.entering import can_enter, start_within
 from pytest_icbench.host.findings import Finding, Level
 from pytest_icbench.host.journal import process_start_time
+from pytest_icbench.host.nsenter import can_enter, start_within
 from pytest_icbench.host.process import Process
 from pytest_icbench.host.session import HostSession
 

@@ -12,7 +12,7 @@ from typing import Any
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.changes import Changes
 from pytest_icbench.host.namespaces import entered
-from pytest_icbench.host.resource.memory import memory_kib
+from pytest_icbench.host.resource.hugepages import memory_kib
 from pytest_icbench.host.root import Root
 
 _PROC = "/proc/sys/net/netfilter/nf_conntrack_"

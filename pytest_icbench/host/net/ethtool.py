@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What ethtool(8) shows of a NIC: queues, offloads, its driver's version."""
+"""Settings of links: queues, offloads, threaded NAPI, packet steering, and the version of the driver."""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from types import MappingProxyType
 from typing import Any
 
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.namespaces import entered
+from pytest_icbench.host.session import HostSession
 
 _CHANNELS = ("rx_count", "tx_count", "other_count", "combined_count")
 #: Large receive offload.
@@ -89,7 +93,7 @@ def lro(name: str) -> bool | None:
     return None
 
 
-def feature(name: str, feature_name: str) -> bool | None:
+def read_feature(name: str, feature_name: str) -> bool | None:
     """Returns whether an offload is on; None if the driver lacks it.
 
     Args:
@@ -118,3 +122,61 @@ def set_feature(name: str, feature: str, on: bool) -> None:
             device.set_features(features)
     except OSError as error:
         raise ProvisionError(f"{refusal}: {error}") from None
+
+
+#: The kernel's names of offloads that can be switched, by ours.
+FEATURES: Mapping[str, str] = MappingProxyType(
+    {
+        "checksum": "tx-checksum-ip-generic",
+        "gro": "rx-gro",
+        "gso": "tx-generic-segmentation",
+        "tso": "tx-tcp-segmentation",
+        "udp-gro": "rx-udp-gro-forwarding",
+    }
+)
+#: Settings in a link's directory of sysfs, by our names: a flag, and a mask of CPUs.
+THREADED, RPS = "threaded-napi", "rps"
+_FILES = {THREADED: "threaded", RPS: "queues/rx-0/rps_cpus"}
+KEYS = (*FEATURES, *_FILES)
+_MASK = re.compile(r"[0-9a-f]+(,[0-9a-f]+)*", re.ASCII)
+#: /sys shows the links of the namespace in which it was mounted, so a child mounts it anew for itself.
+_WRITE = 'mount -t sysfs none /sys && printf %s "$3" >"/sys/class/net/$1/$2"'
+_WRITE_S = 5.0
+
+
+def check_settings(settings: Mapping[str, str]) -> dict[str, str]:
+    """Returns a user's settings. Raises ProvisionError with one sentence for a key or a value that there is not."""
+    for key, value in settings.items():
+        if key not in KEYS:
+            raise ProvisionError(f"offloads: there is no '{key}': the offloads are {', '.join(KEYS)}")
+        if key == RPS and not _MASK.fullmatch(value):
+            raise ProvisionError(f"offloads: rps = '{value}' is no mask of CPUs: write it in hexadecimal, as \"3\"")
+        if key != RPS and value not in ("true", "false"):
+            raise ProvisionError(f"offloads: {key} = '{value}' is neither true nor false")
+    return dict(settings)
+
+
+def apply_settings(session: HostSession, links: Sequence[tuple[str, str]], settings: Mapping[str, str]) -> None:
+    """Applies settings to links, each given by its name and its namespace. They end with the links.
+
+    Raises ProvisionError if a link cannot have a setting.
+    """
+    for name, netns in links:
+        with entered(netns):
+            for key, value in settings.items():
+                if key in FEATURES and read_feature(name, FEATURES[key]) != (value == "true"):
+                    set_feature(name, FEATURES[key], value == "true")
+        for key in _FILES.keys() & settings.keys():
+            text = settings[key] if key == RPS else str(int(settings[key] == "true"))
+            argv = ["unshare", "--mount", "sh", "-c", _WRITE, "sh", name, _FILES[key], text]
+            try:
+                session.spawner.run(argv, timeout_s=_WRITE_S, netns=netns)
+            except ProvisionError as error:
+                raise ProvisionError(f"{name} cannot have {key} = {settings[key]}: {error}") from None
+
+
+def read_offloads(name: str, netns: str) -> dict[str, bool]:
+    """Returns which offloads of a link are on, by our names; those that it does not have are left out."""
+    with entered(netns):
+        states = {key: read_feature(name, feature) for key, feature in FEATURES.items()}
+    return {key: state for key, state in states.items() if state is not None}

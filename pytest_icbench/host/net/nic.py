@@ -8,24 +8,98 @@ namespace, and a card would come back under any free name.
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import entry_checks
+from pytest_icbench.host.changes import Changes
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.namespaces import opened
 from pytest_icbench.host.net import ethtool
 from pytest_icbench.host.net.links import await_up, link_index, netlink
-from pytest_icbench.host.net.nic_use import use_of
 from pytest_icbench.host.resource.pci import SETTLE_S
 
-if TYPE_CHECKING:
-    from pytest_icbench.host.changes import Changes
+_IFF_LOOPBACK = 0x8
+_AF_INET, _AF_INET6 = 2, 10
+_TABLE_LOCAL = 255
+
+
+def find_use(route: Any, index: int, link: Any, client: str) -> str | None:
+    """Returns the reason why a NIC is not to be taken, to be put behind its name; None if there is none.
+
+    Args:
+        route: a netlink socket in the NIC's network namespace.
+        index: the NIC's index.
+        link: the netlink message about it.
+        client: address of this host in an ssh connection to another one; empty for none.
+    """
+    if link["flags"] & _IFF_LOOPBACK:
+        return "is the loopback"
+    if (master := link.get_attr("IFLA_MASTER")) is not None:
+        owner = route.get_links(master)[0].get_attr("IFLA_IFNAME")
+        return f"is a port of {owner}"
+    above = [other.get_attr("IFLA_IFNAME") for other in route.get_links() if _is_on(other, index)]
+    if above:
+        return f"carries {', '.join(above)}"
+    if any(
+        _is_default_by(entry, index) for family in (_AF_INET, _AF_INET6) for entry in route.get_routes(family=family)
+    ):
+        return "has the host's default route"
+    by_ssh = {_plain(address) for address in (client, *_ssh_addresses())} - {""}
+    mine = {
+        _plain(str(entry.get_attr("IFA_LOCAL") or entry.get_attr("IFA_ADDRESS")))
+        for entry in route.get_addr(index=index)
+    }
+    if by_ssh & mine:
+        return "has the address of this very ssh connection"  # the address itself could end up in a report
+    return None
+
+
+def _ssh_addresses() -> Iterator[str]:
+    """Yields this host's addresses in the ssh connections of the process and of its ancestors.
+
+    sudo removes the variable from its own environment, but not from that of the shell that started it.
+    """
+    name, pid = "SSH_CONNECTION", os.getpid()
+    connections = [os.environ.get(name, "")]
+    with suppress(OSError, ValueError):
+        while pid > 1:
+            variables = Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace").split("\0")
+            connections += [variable.partition("=")[2] for variable in variables if variable.startswith(f"{name}=")]
+            pid = int(
+                Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[1]
+            )
+    for connection in connections:
+        yield from connection.split()[2:3]
+
+
+def _plain(address: str) -> str:
+    """Returns an address without its zone, and an IPv4 address in IPv6 as plain IPv4."""
+    return address.partition("%")[0].lower().removeprefix("::ffff:")
+
+
+def _is_on(link: Any, index: int) -> bool:
+    """Returns whether an interface (VLAN, macvlan, tunnel) sends its frames by another one of this namespace."""
+    info = link.get_attr("IFLA_LINKINFO")
+    kind = None if info is None else info.get_attr("IFLA_INFO_KIND")
+    if link.get_attr("IFLA_LINK") != index or link["index"] == index or link.get_attr("IFLA_LINK_NETNSID") is not None:
+        return False
+    return kind is not None and kind != "veth"  # IFLA_LINK of a veth is its other end
+
+
+def _is_default_by(entry: Any, index: int) -> bool:
+    """Returns whether a default route leads through an interface, perhaps as one of several hops."""
+    if entry["dst_len"] or entry.get_attr("RTA_TABLE") == _TABLE_LOCAL:
+        return False
+    hops = entry.get_attr("RTA_MULTIPATH") or ()
+    return index in (entry.get_attr("RTA_OIF"), *(hop["oif"] for hop in hops))
+
 
 _IFF_UP = 0x1
 _IFF_NOARP = 0x80
@@ -36,10 +110,8 @@ _FLAGS = _IFF_NOARP | _IFF_PROMISC | _IFF_ALLMULTI
 _IFA_F_PERMANENT = 0x80
 #: The flags of an address that users set: nodad, home, mngtmpaddr, noprefixroute, autojoin.
 _ADDRESS_FLAGS = 0x02 | 0x10 | 0x100 | 0x200 | 0x400
-_AF_INET, _AF_INET6 = 2, 10
 #: The origins of routes that the kernel makes and removes together with the addresses.
 _RTPROT_KERNEL, _RTPROT_RA = 2, 9
-_TABLE_LOCAL = 255
 _HERE = "/proc/thread-self/ns/net"
 #: Settings below /proc/sys/net that a stay in another namespace loses.
 _SYSCTLS = ("ipv6/conf/{}/disable_ipv6", "ipv6/conf/{}/accept_ra", "ipv6/conf/{}/autoconf")
@@ -81,7 +153,7 @@ def check(name: str, *, client: str = "") -> None:
         with netlink(doing=f"the state of {name}") as route:
             index = link_index(route, name)
             link = route.get_links(index)[0]
-            reason = use_of(route, index, link, client)
+            reason = find_use(route, index, link, client)
     except ProvisionError:
         known = ", ".join(sorted(path.name for path in Path("/sys/class/net").iterdir() if path.name != "lo"))
         raise Unsupported(f"--icbench-uplink: there is no network interface {name}: this host has {known}") from None

@@ -100,3 +100,32 @@ def unsupported_reason() -> str | None:
     except OSError as error:
         return error.strerror or str(error)
     return None
+
+
+class HardwareEvents:
+    """The counters of one launch at a time, from the first question for it on."""
+
+    def __init__(self) -> None:
+        self._launch_id = ""
+        self._groups: dict[str, Counters] = {}
+
+    def read(self, launch_id: str, pids: Iterable[int], workers: Sequence[int]) -> dict[str, dict[str, int]] | None:
+        """Returns the events by name, for ``endpoints`` and ``switch``; None where the kernel counts none."""
+        if self._launch_id != launch_id:
+            self.end()
+        if not self._groups:
+            try:
+                self._groups = {"endpoints": of_processes(pids)}
+                if workers:
+                    self._groups["switch"] = of_cpus(workers)
+            except OSError:
+                self._groups = {}
+                return None
+            self._launch_id = launch_id
+        return {group: counters.read() for group, counters in self._groups.items()}
+
+    def end(self) -> None:
+        """Ends the counting. Idempotent."""
+        for counters in self._groups.values():
+            counters.close()
+        self._groups = {}

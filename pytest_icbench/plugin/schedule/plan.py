@@ -114,7 +114,7 @@ def plan(
         hosts: the number of hosts that would share them.
         by_case: a line for each case, not for each switch of a test.
     """
-    from pytest_icbench.testbed.neighbour import check_found
+    from pytest_icbench.testbed.neighbour_load import check_found
 
     cases, total_s, soak_s = benchmarks(items), options.budget, options.soak_duration
     forecast = estimates(testbed, cases, soak_s, budgeted=total_s is not None)

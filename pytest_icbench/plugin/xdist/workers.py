@@ -13,8 +13,8 @@ import pytest
 
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import UsageError
-from pytest_icbench.store.merge import Merge
-from pytest_icbench.store.run import TestRecord
+from pytest_icbench.store.run_files import TestRecord
+from pytest_icbench.store.transfer import Merge
 from pytest_icbench.version import package_version
 
 #: The key of a worker's output with the reason why it refused to begin.

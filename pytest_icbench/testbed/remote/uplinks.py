@@ -3,16 +3,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from pytest_icbench.config.fit import remote_misfit
+from pytest_icbench.config.options import Options
+from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.errors import Unsupported
+from pytest_icbench.model.case import Case
 from pytest_icbench.model.uplink import Uplink, name_of
-
-if TYPE_CHECKING:
-    from pytest_icbench.config.options import Options
-    from pytest_icbench.driver.switch.protocol import Switch
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,3 +55,22 @@ def check(uplink: Uplink, client: str = "") -> None:
         names = [path.name for path in Path(f"/sys/bus/pci/devices/{uplink.nic}/net").glob("*")]
     for name in names:
         nic.check(name, client=client)
+
+
+def why_none(case: Case, reference: Case, catalogue: Mapping[str, type[Switch]], options: Options) -> str | None:
+    """Returns why a case has no reference link between two hosts; None if it has one.
+
+    Args:
+        reference: the case of the link.
+        catalogue: switches by name.
+    """
+    switch, link = catalogue[case.switch], catalogue[reference.switch]
+    reason = remote_misfit(reference, link)
+    if reason is None and link.family == "dpdk" and case.resolved_port(switch) not in link.ports:
+        reason = f"{case.switch}'s ports are of the card that the link would be, so DPDK cannot have both alike"
+    if reason is None:
+        try:
+            uplinks_of(options, link)
+        except Unsupported as error:
+            reason = str(error)
+    return None if reason is None else f"no reference link: {reason}"

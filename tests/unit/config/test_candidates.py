@@ -19,7 +19,7 @@ from pytest_icbench.model.candidate import Candidate, candidate_key
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.replaced import Replaced
 from pytest_icbench.model.toml import TomlFile
-from pytest_icbench.testbed.candidates import Candidates
+from pytest_icbench.testbed.candidate_catalogue import Candidates
 
 SWITCHES = builtin_switches()
 

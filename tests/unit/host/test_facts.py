@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench.host import facts
+from pytest_icbench.host import host_facts
 from pytest_icbench.host.root import Root
 from tests.unit.recorded import NAMES, expand
 
@@ -24,9 +24,9 @@ def tree(tmp_path: Path) -> Tree:
 
 def test_identity(tree: Tree) -> None:
     root = tree("intel_pstate")
-    found = facts.identity(root)
+    found = host_facts.identity(root)
     assert found == {
-        "machine": facts.machine(root),
+        "machine": host_facts.machine(root),
         "cpu_model": "Intel(R) Core(TM) i7-6700 CPU @ 3.40GHz",
         "sockets": 1,
         "cores": 4,
@@ -41,14 +41,14 @@ def test_identity(tree: Tree) -> None:
 
 
 def test_identity_counts_what_is_online(tree: Tree) -> None:
-    found = facts.identity(tree("amd-pstate"))
+    found = host_facts.identity(tree("amd-pstate"))
     assert (found["cpus"], found["cores"], found["machine"]) == (7, 7, None)
-    found = facts.identity(tree("numa-smt"))
+    found = host_facts.identity(tree("numa-smt"))
     assert (found["sockets"], found["cores"], found["cpus"], found["numa_nodes"]) == (2, 8, 16, 2)
 
 
 def test_treatment(tree: Tree) -> None:
-    found = facts.treatment(tree("intel_pstate"))
+    found = host_facts.treatment(tree("intel_pstate"))
     assert found == {
         "kernel": "6.1.0-18-amd64",
         "kernel_parameters": {},
@@ -58,7 +58,7 @@ def test_treatment(tree: Tree) -> None:
         "transparent_hugepages": "always",
         "clock_source": "tsc",
     }
-    parameters = facts.treatment(tree("amd-pstate"))["kernel_parameters"]
+    parameters = host_facts.treatment(tree("amd-pstate"))["kernel_parameters"]
     assert parameters["isolcpus"] == "managed_irq,domain,4-7"
     assert parameters["hugepagesz"] == "2M 1G"
     assert parameters["hugepages"] == "16 1"
@@ -69,21 +69,21 @@ def test_treatment(tree: Tree) -> None:
     ("name", "expected"), [("intel_pstate", None), ("virtual", "unknown"), ("numa-smt", None), ("acpi-cpufreq", None)]
 )
 def test_hypervisor(tree: Tree, name: str, expected: str | None) -> None:
-    assert facts.hypervisor(tree(name)) == expected
+    assert host_facts.hypervisor(tree(name)) == expected
 
 
 def test_a_hypervisor_that_tells_its_name(tree: Tree) -> None:
     root = tree("virtual")
     (root.base / "sys/class/dmi/id").mkdir(parents=True)
     root.write("/sys/class/dmi/id/sys_vendor", "QEMU")
-    assert facts.hypervisor(root) == "QEMU"
+    assert host_facts.hypervisor(root) == "QEMU"
     (root.base / "sys/hypervisor").mkdir()
     root.write("/sys/hypervisor/type", "xen")
-    assert facts.hypervisor(root) == "xen"
+    assert host_facts.hypervisor(root) == "xen"
 
 
 def test_conditions(tree: Tree) -> None:
-    found = facts.conditions(tree("intel_pstate"))
+    found = host_facts.conditions(tree("intel_pstate"))
     assert found == {
         "load_1min": 0.42,
         "frequency_mhz": dict.fromkeys(range(8), 800.0),
@@ -97,31 +97,31 @@ def test_conditions(tree: Tree) -> None:
 
 
 def test_conditions_of_a_virtual_machine(tree: Tree) -> None:
-    found = facts.conditions(tree("virtual"), [1])
+    found = host_facts.conditions(tree("virtual"), [1])
     assert found["frequency_mhz"] == {1: 2000.0}
     assert found["steal_ticks"] == 73
     assert found["temperature_celsius"] is None
     assert found["turbo"] is None
-    assert facts.conditions(tree("virtual"))["steal_ticks"] == 158
-    assert facts.conditions(tree("amd-pstate"))["temperature_celsius"] == 38.5
+    assert host_facts.conditions(tree("virtual"))["steal_ticks"] == 158
+    assert host_facts.conditions(tree("amd-pstate"))["temperature_celsius"] == 38.5
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_everything_is_plain_json(tree: Tree, name: str) -> None:
     root = tree(name)
-    json.dumps([facts.identity(root), facts.treatment(root), facts.conditions(root)])
+    json.dumps([host_facts.identity(root), host_facts.treatment(root), host_facts.conditions(root)])
 
 
 def test_an_empty_tree_has_no_facts_and_no_error(tmp_path: Path) -> None:
     root = Root(tmp_path)
-    assert facts.identity(root)["cpu_model"] is None
-    assert facts.treatment(root)["kernel"] is None
-    assert facts.conditions(root)["load_1min"] is None
+    assert host_facts.identity(root)["cpu_model"] is None
+    assert host_facts.treatment(root)["kernel"] is None
+    assert host_facts.conditions(root)["load_1min"] is None
 
 
 def test_stolen_time(tree: Tree) -> None:
     root = tree("virtual")
-    meter = facts.StealMeter(root)
+    meter = host_facts.StealMeter(root)
     assert meter.read() == {0: 0.0, 1: 0.0}
     stat = root.read("/proc/stat")
     assert stat is not None
@@ -134,9 +134,9 @@ def test_stolen_time(tree: Tree) -> None:
 
 
 def test_the_running_machine() -> None:
-    found = facts.identity()
+    found = host_facts.identity()
     assert found["cpus"] >= 1
     assert found["memory_gib"] >= 1
-    assert facts.treatment()["kernel"] == os.uname().release
-    assert facts.conditions()["load_1min"] >= 0
-    assert set(facts.StealMeter().read()) >= os.sched_getaffinity(0)
+    assert host_facts.treatment()["kernel"] == os.uname().release
+    assert host_facts.conditions()["load_1min"] >= 0
+    assert set(host_facts.StealMeter().read()) >= os.sched_getaffinity(0)

@@ -13,20 +13,22 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.host import watch as watch_module
-from pytest_icbench.host.cpu_time import (
+from pytest_icbench.host import cpu_usage as watch_module
+from pytest_icbench.host.cpu_usage import (
+    NO_CPU_TIME,
+    NO_RUN_DELAY,
     CpuTime,
+    CpuWatch,
     OwnProcesses,
     ProcessTime,
     ThreadTime,
-    cpu_time,
-    cpu_use,
-    process_times,
-    takers,
-    thread_times,
+    find_takers,
+    read_cpu_time,
+    read_cpu_use,
+    read_process_times,
+    read_thread_times,
 )
 from pytest_icbench.host.process import SESSION_VARIABLE
-from pytest_icbench.host.watch import NO_CPU_TIME, NO_RUN_DELAY, HostWatch
 
 SPIN = "import time\nend = time.monotonic() + 30\nwhile time.monotonic() < end: pass"
 
@@ -56,20 +58,20 @@ def spinner(tmp_path: Path) -> Iterator[Any]:
 def test_a_foreign_process_is_named_and_an_own_one_is_not(spinner: Any) -> None:
     foreign, mine = spinner(), spinner("abc123")
     deadline = time.monotonic() + 10
-    while not {foreign.pid, mine.pid} <= process_times().keys() and time.monotonic() < deadline:
+    while not {foreign.pid, mine.pid} <= read_process_times().keys() and time.monotonic() < deadline:
         time.sleep(0.01)
     time.sleep(0.1)
     own = OwnProcesses("abc123")
-    begin = process_times()
+    begin = read_process_times()
     assert {mine.pid, os.getpid()} <= own.of(begin)
     assert foreign.pid not in own.of(begin)
-    seen = HostWatch(own, os.sched_getaffinity(0))
+    seen = CpuWatch(own, os.sched_getaffinity(0))
     time.sleep(0.6)
     found = seen.read()
     assert found.cpus == len(os.sched_getaffinity(0))
     assert found.taken is not None
     assert found.taken > 0.02
-    end = process_times()
+    end = read_process_times()
     spun = (end[foreign.pid].ticks - begin[foreign.pid].ticks) / os.sysconf("SC_CLK_TCK")
     mine_spun = (end[mine.pid].ticks - begin[mine.pid].ticks) / os.sysconf("SC_CLK_TCK")
     assert spun > 0
@@ -80,10 +82,10 @@ def test_a_foreign_process_is_named_and_an_own_one_is_not(spinner: Any) -> None:
 
 
 def test_a_thread_has_its_run_time_and_its_wait() -> None:
-    times = thread_times(os.getpid())
+    times = read_thread_times(os.getpid())
     assert times[os.getpid()].run_ns > 0
     assert times[os.getpid()].cpus <= set(range(os.cpu_count() or 1))
-    assert thread_times(2**30) == {}
+    assert read_thread_times(2**30) == {}
 
 
 def recorded(tmp_path: Path, text: str) -> Path:
@@ -95,24 +97,24 @@ def recorded(tmp_path: Path, text: str) -> Path:
 def test_the_time_of_cpus(tmp_path: Path) -> None:
     base = recorded(tmp_path, "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 2 3 40 5 6 7 8 0 0\ncpu1 1 2 3 50 0 6 7 1 0 0\n")
     tick = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
-    assert cpu_time({0, 1}, base) == CpuTime(95 * tick, 9 * tick)
-    assert cpu_time({1}, base) == CpuTime(50 * tick, 1 * tick)
-    assert cpu_time({2}, base) is None
-    assert cpu_time({0}, tmp_path / "nowhere") is None
+    assert read_cpu_time({0, 1}, base) == CpuTime(95 * tick, 9 * tick)
+    assert read_cpu_time({1}, base) == CpuTime(50 * tick, 1 * tick)
+    assert read_cpu_time({2}, base) is None
+    assert read_cpu_time({0}, tmp_path / "nowhere") is None
 
 
 @pytest.mark.parametrize("stat", ["", "17 (half", "17 (a) b) S 1 2"])
 def test_what_is_no_process_is_left_out(tmp_path: Path, stat: str) -> None:
     (tmp_path / "proc/17").mkdir(parents=True)
     (tmp_path / "proc/17/stat").write_text(stat)
-    assert process_times(tmp_path) == {}
+    assert read_process_times(tmp_path) == {}
 
 
 def test_a_name_with_brackets(tmp_path: Path) -> None:
     (tmp_path / "proc/17").mkdir(parents=True)
     fields = " ".join(["S", "2", *["0"] * 9, "30", "4", *["0"] * 6, "77", *["0"] * 16, "1", "0"])
     (tmp_path / "proc/17/stat").write_text(f"17 (ksoftirqd/0) x) {fields}")
-    process = process_times(tmp_path)[17]
+    process = read_process_times(tmp_path)[17]
     assert (process.name, process.ticks, process.started, process.parent) == ("ksoftirqd/0) x", 34, 77, 2)
     assert process.is_path
 
@@ -132,11 +134,11 @@ def test_takers_are_ranked_and_none_is_the_rigs() -> None:
         6: process("idle", 1, 2),
     }
     rate = os.sysconf("SC_CLK_TCK")
-    found = takers(before, after, {2}, {0, 1}, 100 / rate)
+    found = find_takers(before, after, {2}, {0, 1}, 100 / rate)
     assert [(taker.name, taker.share) for taker in found] == [("make", 0.7), ("new", 0.5)]
 
 
-class Told(HostWatch):
+class Told(CpuWatch):
     """A watch with two prepared readings."""
 
     def __init__(self, first: dict[str, Any], last: dict[str, Any], **arguments: Any) -> None:
@@ -208,13 +210,13 @@ def test_times_that_run_backwards_take_nothing() -> None:
 def test_the_cpu_time_of_processes_is_counted_with_and_without_the_schedulers_own_figures(
     monkeypatch: pytest.MonkeyPatch, hidden: str | None
 ) -> None:
-    module = sys.modules[cpu_use.__module__]
+    module = sys.modules[read_cpu_use.__module__]
     read = vars(module)["_read"]
     monkeypatch.setattr(module, "_read", lambda path: None if path.name == hidden else read(path))
     begun_ns = time.process_time_ns()
     while time.process_time_ns() - begun_ns < 30_000_000:
         pass
-    use = cpu_use([os.getpid(), 2**30])
+    use = read_cpu_use([os.getpid(), 2**30])
     # A tick may be missing of each thread.
     assert use["cpu_ns"] == pytest.approx(time.process_time_ns(), rel=0.1, abs=0.1e9)
     assert use["involuntary_switches"] + use["voluntary_switches"] > 0

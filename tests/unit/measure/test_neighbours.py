@@ -25,7 +25,7 @@ from pytest_icbench.model.neighbour import NeighbourUse, excludes_one
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.neighbours import effect as sentence
-from pytest_icbench.testbed.neighbour import RigView
+from pytest_icbench.testbed.neighbour_load import RigView
 from tests.unit.scripted_rig import EXECUTABLE, FAST, ScriptedRig
 
 RTT = Case("linux-bridge", api="udp", rate=Rate(1000), dimension="latency", neighbour="stream")

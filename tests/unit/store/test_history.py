@@ -18,7 +18,7 @@ from pytest_icbench.cli.history import render
 from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.report.trends import trends
 from pytest_icbench.stats.change_points import FEWEST, levels
-from pytest_icbench.store.history import Entry, append, entry_of, host_key, newest_at, read
+from pytest_icbench.store.history_file import Entry, append, entry_of, host_key, newest_at, read
 from tests.measurements import measurement
 
 ENTRY = Entry(

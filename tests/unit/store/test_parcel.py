@@ -13,11 +13,11 @@ import pytest
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.gate.entry import entry_of
 from pytest_icbench.model.codec import encode
-from pytest_icbench.store import baseline_file, parcel
-from pytest_icbench.store.merge import Merge
+from pytest_icbench.store import baselines, transfer
 from pytest_icbench.store.raw import write_raw
-from pytest_icbench.store.read import read_run
-from pytest_icbench.store.run import BASELINES, ResultPlace, RunInfo, TestRecord, write_info
+from pytest_icbench.store.run_files import BASELINES, ResultPlace, RunInfo, TestRecord, write_info
+from pytest_icbench.store.stored_run import read_run
+from pytest_icbench.store.transfer import Merge
 from tests.measurements import measurement
 
 NODEID = "t.py::test[ovs]"
@@ -32,11 +32,11 @@ def sent(tmp_path: Path) -> dict[str, Any]:
     (there / BASELINE).parent.mkdir(parents=True)
     entry = entry_of(measurement())
     assert entry is not None
-    (there / BASELINE).write_text(baseline_file.write([entry]))
+    (there / BASELINE).write_text(baselines.format_baseline([entry]))
     write_info(there, RunInfo("r", 1.0, ("there",), "/d", "/r", identity={"machine": "aa"}))
     raw = write_raw(there, Path("raw/b32/x+memif=a%2F..%2Fb"), NODEID, measurement())
     limits = ({"name": "throughput_pps", "kind": "min", "value": 1.0, "source": "t"},)
-    return parcel.pack(there, [ResultPlace(7, str(raw.relative_to(there)), limits)], first=True)
+    return transfer.pack(there, [ResultPlace(7, str(raw.relative_to(there)), limits)], first=True)
 
 
 def merged(tmp_path: Path, sent: Any, results: Any = MISSING) -> Path:
@@ -63,7 +63,7 @@ def test_a_parcel_becomes_files_of_the_run(tmp_path: Path, sent: dict[str, Any])
 def test_a_directory_of_baselines_with_an_odd_name_arrives(tmp_path: Path) -> None:
     (tmp_path / BASELINES / "main" / "my host").mkdir(parents=True)
     (tmp_path / BASELINES / "main" / "my host" / "ovs.json").write_text("{}")
-    assert list(parcel.pack(tmp_path, [], first=True)["baseline"]) == [f"{BASELINES}/main/my%20host/ovs.json"]
+    assert list(transfer.pack(tmp_path, [], first=True)["baseline"]) == [f"{BASELINES}/main/my%20host/ovs.json"]
 
 
 NAMES = [
@@ -150,7 +150,7 @@ def test_places_have_the_types_of_a_run(tmp_path: Path, sent: dict[str, Any], ke
 
 
 def test_sizes_are_bounded(tmp_path: Path, sent: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parcel, "LONGEST_TEXT", 10)
+    monkeypatch.setattr(transfer, "LONGEST_TEXT", 10)
     assert "at most 10 characters" in refused(tmp_path, sent)
 
 

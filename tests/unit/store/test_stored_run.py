@@ -15,7 +15,7 @@ from pytest_icbench.cli.main import main
 from pytest_icbench.measure.recompute import recounted
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.result import Result
-from pytest_icbench.store.read import read_run, with_windows
+from pytest_icbench.store.stored_run import read_run, with_windows
 
 RUN = Path(__file__).with_name("stored_run")
 LINES = (RUN / "results.jsonl").read_text(encoding="utf-8").splitlines()

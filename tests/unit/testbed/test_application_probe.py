@@ -11,16 +11,16 @@ from pytest_icbench.measure.summary.gathered import Gathered
 from pytest_icbench.measure.summary.summarize import Surroundings, summarize
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.testbed import application_probe
+from pytest_icbench.testbed import probe
 
 
 @pytest.mark.parametrize(("app", "metric"), [("redis_open", "open-loop"), ("redis", "closed-loop")])
 def test_a_result_without_any_launch_has_the_metric_of_its_application(
     monkeypatch: pytest.MonkeyPatch, app: str, metric: str
 ) -> None:
-    monkeypatch.setattr(application_probe, "versions", lambda _cls: {"redis-server": "7.0"})
+    monkeypatch.setattr(probe, "program_versions", lambda _cls: {"redis-server": "7.0"})
     case = Case("veth", app=app, dimension="application")
-    chosen, around = application_probe.with_application(case, Surroundings("dedicated", ()))
+    chosen, around = probe.with_application(case, Surroundings("dedicated", ()))
     assert chosen is not None
     assert around.treatment == {"application": {"redis-server": "7.0"}}
     gathered = Gathered(launches=[], invalid=("process-died", "the server could not be started"))
@@ -34,4 +34,4 @@ def test_a_program_that_does_not_tell_its_version_has_another_tell_it(command: t
     class Silent(Redis):
         server = client = program
 
-    assert application_probe.versions(Silent) == {"true": told}
+    assert probe.program_versions(Silent) == {"true": told}

@@ -19,12 +19,12 @@ from pytest_icbench.driver.node.lxc.node import LxcNode
 from pytest_icbench.driver.switch import registry
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host import disturbances
-from pytest_icbench.host.cpu_time import ProcessTime, process_times
+from pytest_icbench.host.cpu_usage import ProcessTime, read_process_times
 from pytest_icbench.host.findings import Finding, Level, exit_code, kernel_line, render
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.root import Root
 from pytest_icbench.model.placement import Placement
-from pytest_icbench.testbed import doctor
+from pytest_icbench.testbed import host_examination
 from tests.unit.recorded import NAMES, expand
 
 Tree = Callable[[str], Root]
@@ -41,7 +41,7 @@ def levels(findings: list[Finding]) -> dict[str, Level]:
 
 def test_it_says_where_a_pair_would_be(tree: Tree, tmp_path: Path) -> None:
     def said(root: Root) -> str:
-        return next(item.text for item in doctor.examine(root, sample_s=0) if item.topic == "placement")
+        return next(item.text for item in host_examination.examine(root, sample_s=0) if item.topic == "placement")
 
     assert said(tree("numa-smt")) == "a switch's worker on CPU 2, a pair on 1,3 (dedicated): node 0, L3 unknown"
     (tmp_path / "sys/devices/system/cpu").mkdir(parents=True)
@@ -49,7 +49,7 @@ def test_it_says_where_a_pair_would_be(tree: Tree, tmp_path: Path) -> None:
 
 
 def test_a_desktop(tree: Tree) -> None:
-    found = doctor.examine(tree("intel_pstate"), sample_s=0)
+    found = host_examination.examine(tree("intel_pstate"), sample_s=0)
     assert levels(found) == {
         "host": Level.NOTE,
         "placement": Level.NOTE,
@@ -73,7 +73,7 @@ def test_a_desktop(tree: Tree) -> None:
 
 
 def test_a_server_of_two_nodes(tree: Tree) -> None:
-    found = doctor.examine(tree("acpi-cpufreq"), sample_s=0)
+    found = host_examination.examine(tree("acpi-cpufreq"), sample_s=0)
     seen = levels(found)
     assert seen["NUMA balancing"] is Level.DISTURBS
     assert seen["IOMMU"] is Level.DISTURBS
@@ -84,7 +84,7 @@ def test_a_server_of_two_nodes(tree: Tree) -> None:
 
 
 def test_a_prepared_machine(tree: Tree) -> None:
-    found = doctor.examine(tree("numa-smt"), sample_s=0)
+    found = host_examination.examine(tree("numa-smt"), sample_s=0)
     seen = levels(found)
     assert seen["governor"] is seen["turbo"] is seen["isolation"] is Level.GOOD
     assert "IOMMU" not in seen
@@ -93,7 +93,7 @@ def test_a_prepared_machine(tree: Tree) -> None:
 
 
 def test_a_container_without_cpuset(tree: Tree) -> None:
-    found = doctor.examine(tree("amd-pstate"), sample_s=0)
+    found = host_examination.examine(tree("amd-pstate"), sample_s=0)
     seen = levels(found)
     assert seen["cgroups"] is Level.MISSING
     assert seen["huge pages"] is Level.MISSING  # 1056 MiB of pages and 976 MiB of memory
@@ -102,7 +102,7 @@ def test_a_container_without_cpuset(tree: Tree) -> None:
 
 
 def test_a_virtual_machine_of_two_cores(tree: Tree) -> None:
-    found = doctor.examine(tree("virtual"), sample_s=0)
+    found = host_examination.examine(tree("virtual"), sample_s=0)
     seen = levels(found)
     assert seen["virtual machine"] is Level.DISTURBS
     assert seen["cores"] is Level.DISTURBS
@@ -115,7 +115,7 @@ def test_a_virtual_machine_of_two_cores(tree: Tree) -> None:
 def test_a_processor_that_promises_no_invariant_clock(tree: Tree, lacks: str) -> None:
     root = tree("virtual")
     root.write("/proc/cpuinfo", (root.read("/proc/cpuinfo") or "").replace(f" {lacks}", ""))
-    told = [finding for finding in doctor.examine(root, sample_s=0) if finding.topic == "clock"]
+    told = [finding for finding in host_examination.examine(root, sample_s=0) if finding.topic == "clock"]
     assert [finding.text for finding in told] == [
         "the CPU does not promise an invariant time stamp counter: times may be wrong"
     ]
@@ -125,19 +125,19 @@ def test_a_processor_that_promises_no_invariant_clock(tree: Tree, lacks: str) ->
 def test_no_memory_for_huge_pages(tree: Tree) -> None:
     root = tree("virtual")
     root.write("/proc/meminfo", "MemTotal: 900000 kB\nMemAvailable: 500000 kB\n")
-    found = [finding for finding in doctor.examine(root, sample_s=0) if finding.topic == "huge pages"]
+    found = [finding for finding in host_examination.examine(root, sample_s=0) if finding.topic == "huge pages"]
     assert [finding.level for finding in found] == [Level.MISSING]
     assert kernel_line(found) == "hugepagesz=2M hugepages=1024"
 
 
 def test_a_machine_without_huge_pages_and_cgroups(tmp_path: Path) -> None:
-    found = doctor.examine(Root(tmp_path), sample_s=0)
+    found = host_examination.examine(Root(tmp_path), sample_s=0)
     assert levels(found)["huge pages"] is levels(found)["cgroups"] is Level.MISSING
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_finding_is_one_sentence(tree: Tree, name: str) -> None:
-    for finding in doctor.examine(tree(name), sample_s=0):
+    for finding in host_examination.examine(tree(name), sample_s=0):
         assert "\n" not in finding.text
         assert not finding.text.endswith(".")
         assert finding.level is not Level.DISTURBS or finding.remedy
@@ -165,7 +165,7 @@ def test_it_sees_a_busy_process() -> None:
     burner, began = subprocess.Popen([sys.executable, "-c", "while True: pass"]), time.monotonic()
     try:
         found = disturbances.find(Root(), sample_s=1.0)
-        used_s = process_times()[burner.pid].ticks / os.sysconf("SC_CLK_TCK")
+        used_s = read_process_times()[burner.pid].ticks / os.sysconf("SC_CLK_TCK")
         share = used_s / (time.monotonic() - began)
     finally:
         burner.kill()
@@ -203,7 +203,7 @@ def test_a_switch_that_cannot_run_has_its_remedy_and_is_missing_if_asked_for(
             raise Unsupported("absent is not installed: apt install absent\ndetails")
 
     monkeypatch.setattr(registry, "builtin_switches", lambda: {"absent": Absent})
-    found = [finding for finding in doctor.examine(sample_s=0, asked=asked) if finding.topic == "absent"]
+    found = [finding for finding in host_examination.examine(sample_s=0, asked=asked) if finding.topic == "absent"]
     assert found == [Finding(level, "absent", "absent is not installed: apt install absent")]
     assert exit_code(found) == int(bool(asked))
 
@@ -220,7 +220,7 @@ def test_lxc_tells_its_version_or_why_it_cannot_be_had(monkeypatch: pytest.Monke
 
 def test_without_the_workload(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("ICBENCH_WORKLOAD", str(tmp_path / "none"))
-    assert levels(list(doctor._workload())) == {"workload": Level.MISSING}
+    assert levels(list(host_examination._workload())) == {"workload": Level.MISSING}
 
 
 @pytest.mark.parametrize(
@@ -234,13 +234,13 @@ def test_a_workload_without_dpdk_is_named(
     program.write_text(f"#!/bin/sh\necho '{said}'\n")
     program.chmod(0o755)
     monkeypatch.setenv("ICBENCH_WORKLOAD", str(program))
-    found = list(doctor._workload())
+    found = list(host_examination._workload())
     assert [finding.level for finding in found] == [level]
     assert said in found[0].text
 
 
 def test_every_built_in_switch_is_examined() -> None:
-    topics = {finding.topic for finding in doctor.examine(sample_s=0)}
+    topics = {finding.topic for finding in host_examination.examine(sample_s=0)}
     assert set(registry.builtin_switches()) <= topics
 
 
@@ -255,9 +255,9 @@ def test_every_built_in_switch_is_examined() -> None:
 def test_the_distance_of_the_cpus_of_a_pair(
     monkeypatch: pytest.MonkeyPatch, answer: str, level: Level, text: str
 ) -> None:
-    monkeypatch.setattr(doctor, "plan", lambda *_, **__: Placement("cooperative", (1,), (0, 0), (0,), 0, 128))
-    monkeypatch.setattr(doctor, "run", lambda *_, **__: SimpleNamespace(stdout=answer))
-    (finding,) = doctor._distance()
+    monkeypatch.setattr(host_examination, "plan", lambda *_, **__: Placement("cooperative", (1,), (0, 0), (0,), 0, 128))
+    monkeypatch.setattr(host_examination, "run", lambda *_, **__: SimpleNamespace(stdout=answer))
+    (finding,) = host_examination._distance()
     assert finding.level is level
     assert text in finding.text
     assert (finding.remedy is None) == (level is Level.GOOD)

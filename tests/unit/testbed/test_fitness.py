@@ -18,8 +18,8 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import decode, encode
 from pytest_icbench.model.fitness import Control, Fitness, Link
 from pytest_icbench.model.interference import Interference, Taker
-from pytest_icbench.testbed import fitness
-from pytest_icbench.testbed.fitness import ControlLink, examine, measure_link, wait_quiet
+from pytest_icbench.testbed import host_fitness
+from pytest_icbench.testbed.host_fitness import ControlLink, examine, measure_link, wait_quiet
 from tests.unit.scripted_rig import EXECUTABLE, FAST, MAX, ScriptedRig
 
 QUIET = Fitness(Interference(2, 0.5, taken=0.02, stolen=0.0), 2900.0)
@@ -150,7 +150,7 @@ def test_the_wait_ends_once_the_host_stays_quiet() -> None:
 
 def test_the_wait_ends_with_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(0, 1000, 4))
-    monkeypatch.setattr("pytest_icbench.testbed.fitness.time.monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr("pytest_icbench.testbed.host_fitness.time.monotonic", lambda: float(next(clock)))
     look, _ = looks(BUSY)
     left: list[float] = []
     found = wait_quiet(session(), {0}, 10.0, lambda _seen, seconds: left.append(seconds), look)
@@ -162,7 +162,7 @@ def test_the_wait_ends_with_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
 def link(rig: ScriptedRig, monkeypatch: pytest.MonkeyPatch) -> ControlLink:
     monkeypatch.setenv("ICBENCH_WORKLOAD", str(EXECUTABLE))
     monkeypatch.setattr("pytest_icbench.driver.workload.executable.workload_path", lambda: EXECUTABLE)
-    monkeypatch.setitem(fitness._CONTROL, "warmup_s", 0.0)  # scripted processes begin with the first window
+    monkeypatch.setitem(host_fitness._CONTROL, "warmup_s", 0.0)  # scripted processes begin with the first window
     settings = replace(FAST, window_s=0.02)
     return ControlLink(MAX, lambda: rig, "udp", settings)  # type: ignore[arg-type, return-value]
 

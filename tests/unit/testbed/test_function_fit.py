@@ -17,7 +17,7 @@ from pytest_icbench.driver.function.vpp import VppFunction
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
-from pytest_icbench.testbed.function_fit import misfit
+from pytest_icbench.testbed.feasibility import misfit
 
 LINUX, OVS, VPP, SURICATA = LinuxFunction, OvsFunction, VppFunction, SuricataFunction
 

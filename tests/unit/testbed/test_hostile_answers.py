@@ -16,8 +16,8 @@ import pytest
 from pytest_icbench.errors import ConnectionLost, IcbenchError, UsageError
 from pytest_icbench.model.codec import encode
 from pytest_icbench.model.rig import Polled
-from pytest_icbench.testbed.remote.calls import HOST_CALLS, RIG_CALLS
 from pytest_icbench.testbed.remote.connection import Connection, Reply, parse_reply, raised
+from pytest_icbench.testbed.remote.host_calls import HOST_CALLS, RIG_CALLS
 from tests.hostile import mutated_data, mutated_text, refusals
 
 #: Answers by the call that they are for; None: an error.

@@ -15,8 +15,8 @@ from pytest_icbench.host.resource.cpu import Cpu, Topology
 from pytest_icbench.host.root import Root
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.placement import Placement
-from pytest_icbench.testbed.neighbour import COMMANDS, RunningNeighbour, cache_parts, why_not_isolated
-from pytest_icbench.testbed.placement import with_neighbour
+from pytest_icbench.testbed.cpu_placement import with_neighbour
+from pytest_icbench.testbed.neighbour_load import COMMANDS, RunningNeighbour, cache_parts, why_not_isolated
 from tests.unit.recorded import expand
 from tests.unit.recording_host import FakeProcess
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.resource.cpu import Cpu, Topology
 from pytest_icbench.model.placement import Placement
-from pytest_icbench.testbed.placement import YIELD_EVERY_FRAMES, plan, resolve_auto
+from pytest_icbench.testbed.cpu_placement import YIELD_EVERY_FRAMES, plan, resolve_auto
 
 
 def machine(

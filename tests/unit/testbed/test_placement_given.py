@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.model.placement import Placement
-from pytest_icbench.testbed.placement import YIELD_EVERY_FRAMES, plan_given
+from pytest_icbench.testbed.cpu_placement import YIELD_EVERY_FRAMES, plan_given
 from tests.unit.testbed.test_placement import machine, topologies
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from pytest_icbench.host.resource.cpu import Cpu, Topology
 from pytest_icbench.host.root import Root, parse_cpu_list
-from pytest_icbench.testbed.placement import plan, plan_given, with_neighbour
+from pytest_icbench.testbed.cpu_placement import plan, plan_given, with_neighbour
 
 
 def host(

@@ -20,7 +20,7 @@ import pytest
 from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.host.process import Process, Spawner
 from pytest_icbench.model.rig import LaunchPlan, PlannedProcess, Polled
-from pytest_icbench.testbed.processes import RunningLaunch, check_switch
+from pytest_icbench.testbed.launch_processes import RunningLaunch, check_switch
 
 
 class Here:

@@ -19,14 +19,14 @@ from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.rig import LOCAL_WORKLOAD, LaunchPlan, PlannedProcess, Polled, RigFacts, RigSpec
 from pytest_icbench.model.switch_facts import Busy, SwitchFacts
 from pytest_icbench.model.uplink import Uplink
+from pytest_icbench.testbed.case_rig import ExclusiveRig
+from pytest_icbench.testbed.cpu_placement import joined
 from pytest_icbench.testbed.host_rig import HostRig
-from pytest_icbench.testbed.placement import joined
-from pytest_icbench.testbed.remote import host as host_module
-from pytest_icbench.testbed.remote.calls import RemoteRigFacts, SessionArguments
+from pytest_icbench.testbed.remote import remote_host as host_module
 from pytest_icbench.testbed.remote.connection import Reply
-from pytest_icbench.testbed.remote.host import RemoteHost
-from pytest_icbench.testbed.remote.rig import RemoteRig, TwoHostRig
-from pytest_icbench.testbed.rig import ExclusiveRig
+from pytest_icbench.testbed.remote.host_calls import RemoteRigFacts, SessionArguments
+from pytest_icbench.testbed.remote.remote_host import RemoteHost
+from pytest_icbench.testbed.remote.remote_rig import RemoteRig, TwoHostRig
 
 
 class FakeConnection:

@@ -24,7 +24,7 @@ from pytest_icbench.model.rig import RigSpec
 from pytest_icbench.testbed import host_rig
 from pytest_icbench.testbed.feasibility import Feasibility
 from pytest_icbench.testbed.host_rig import HostRig
-from pytest_icbench.testbed.room import HostRoom, RigMemory, check_room
+from pytest_icbench.testbed.memory_budget import HostRoom, RigMemory, check_room
 from tests.unit.recorded import expand
 from tests.unit.testbed.test_placement import machine
 

@@ -26,9 +26,9 @@ from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.model.uplink import parse
-from pytest_icbench.testbed import placement as placement_module
+from pytest_icbench.testbed import cpu_placement as placement_module
 from pytest_icbench.testbed import testbed as testbed_module
-from pytest_icbench.testbed.placement import joined
+from pytest_icbench.testbed.cpu_placement import joined
 from pytest_icbench.testbed.rig_pool import RigRequests
 from pytest_icbench.testbed.testbed import Testbed
 from tests.unit.recording_host import program

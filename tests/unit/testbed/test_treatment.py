@@ -14,7 +14,7 @@ from pytest_icbench.model.function_facts import FunctionFacts, FunctionTerms
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.switch_facts import SwitchFacts
 from pytest_icbench.model.traffic import Traffic
-from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.case_rig import Rig
 from pytest_icbench.testbed.treatment import function_treatment, rig_treatment
 
 

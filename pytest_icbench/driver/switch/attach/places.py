@@ -14,7 +14,7 @@ from pathlib import Path
 from pytest_icbench.driver.node.attached.target import Target, find
 from pytest_icbench.driver.switch.common.ports import SUN_PATH_MAX
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host.net.present import Interface, Way, interfaces, way
+from pytest_icbench.host.net.attached_links import Interface, Way, find_way, interfaces
 from pytest_icbench.host.root import Root
 from pytest_icbench.model.endpoint import Address
 from pytest_icbench.model.existing import Existing
@@ -161,7 +161,7 @@ def _led(place: Place, peer: Place, raw: bool) -> Place:
     """Returns a place with the way to its peer. Raises ProvisionError if there is none, or none for such frames."""
     assert place.interface is not None
     name, there = place.existing.container, peer.existing.container
-    route = way(place.target.netns, peer.address.ip)
+    route = find_way(place.target.netns, peer.address.ip)
     if route is None:
         raise ProvisionError(
             f"{name} has no route to {there} ({peer.address.ip}): give it one, or take another address"

@@ -12,7 +12,7 @@ from pytest_icbench.driver.switch.common import kernel
 from pytest_icbench.driver.switch.common.ports import MEMIF, VHOST_USER, VHOST_USER_PACKED
 from pytest_icbench.driver.switch.protocol import Attachment, PortCounters, SwitchFacts, SwitchSpec
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host.net import present
+from pytest_icbench.host.net import attached_links
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Endpoint, Memif, Pci, Veth, VhostUser
 from pytest_icbench.model.existing import ATTACH
@@ -63,10 +63,10 @@ class Attach(kernel.KernelSwitch):
             assert place.interface is not None
             assert place.way is not None
             peer, target = self._places[path.peer(index)], place.target
-            known = present.neighbours(place.interface.name, target.netns)
+            known = attached_links.neighbours(place.interface.name, target.netns)
             strangers = tuple({place.way.gateway or peer.address.ip, peer.address.ip} - known)
             if strangers:
-                present.keep_neighbours(session, place.interface.name, target.netns, target.inode, strangers)
+                attached_links.keep_neighbours(session, place.interface.name, target.netns, target.inode, strangers)
                 self._strangers.append((place, strangers))
 
     @staticmethod
@@ -103,7 +103,7 @@ class Attach(kernel.KernelSwitch):
         while self._strangers and self.session is not None:
             place, strangers = self._strangers.pop()
             assert place.interface is not None
-            present.forget_neighbours(
+            attached_links.forget_neighbours(
                 self.session, place.interface.name, place.target.netns, place.target.inode, strangers
             )
         self._places.clear()

@@ -10,9 +10,7 @@ from contextlib import suppress
 
 from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host.limits import refused_memory
-from pytest_icbench.host.process import Process
-from pytest_icbench.host.process_ends import exit_sentence, stopped_sentence
+from pytest_icbench.host.process import Process, exit_sentence, refused_memory, stopped_sentence
 
 #: How long a switch may take to tell how busy it is, in seconds. No endpoint is read meanwhile.
 SAMPLE_S = 1.0

@@ -11,7 +11,7 @@ from pytest_icbench.driver.switch.common import kernel
 from pytest_icbench.driver.switch.protocol import Attachment, PortCounters, SwitchFacts, SwitchSpec
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.namespaces import entered
-from pytest_icbench.host.net import links, offloads
+from pytest_icbench.host.net import ethtool, links
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.switch_traits import Kind
@@ -32,7 +32,7 @@ def make_links(session: HostSession, netns: str, attachments: Sequence[Attachmen
     for attachment in attachments:
         end = kernel.node_end(attachment)
         links.create_pair(session, end, links.End(port_of(attachment), netns), mtu=mtu)
-        offloads.apply(session, [(end.name, attachment.node.netns)], UNFINISHED)
+        ethtool.apply_settings(session, [(end.name, attachment.node.netns)], UNFINISHED)
 
 
 def move_ports(session: HostSession, netns: str, attachments: Sequence[Attachment]) -> None:
@@ -82,7 +82,7 @@ class KernelPath(kernel.KernelSwitch):
 
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
         """Makes the namespace, the ports and the path. Raises ProvisionError."""
-        settings = {**self.preset, **offloads.checked(spec.config.get(OFFLOADS, {}))}
+        settings = {**self.preset, **ethtool.check_settings(spec.config.get(OFFLOADS, {}))}
         self.session, self.cpus = session, spec.endpoint_cpus
         self.make_namespaces(session, spec)
         for attachment in attachments:
@@ -94,7 +94,7 @@ class KernelPath(kernel.KernelSwitch):
         places = [(attachment.interface, attachment.node.netns) for attachment in attachments]
         if self.veth_ports:
             places += [(port_of(attachment), self.netns_of(attachment)) for attachment in attachments]
-        offloads.apply(session, places, settings)
+        ethtool.apply_settings(session, places, settings)
         self._facts = SwitchFacts(version=kernel.release(), config=self.told(spec, settings, attachments[0]))
         return endpoints
 
@@ -123,10 +123,10 @@ class KernelPath(kernel.KernelSwitch):
 
     def told(self, spec: SwitchSpec, settings: Mapping[str, str], first: Attachment) -> Mapping[str, Any]:
         """Returns the configuration for results: the mode, and the offloads in force."""
-        in_force: dict[str, Any] = {"endpoint": offloads.read(first.interface, first.node.netns)}
+        in_force: dict[str, Any] = {"endpoint": ethtool.read_offloads(first.interface, first.node.netns)}
         if self.veth_ports:
-            in_force["port"] = offloads.read(port_of(first), self.netns_of(first))
-        rest = {key: settings[key] for key in (offloads.THREADED, offloads.RPS) if key in settings}
+            in_force["port"] = ethtool.read_offloads(port_of(first), self.netns_of(first))
+        rest = {key: settings[key] for key in (ethtool.THREADED, ethtool.RPS) if key in settings}
         return {"mode": spec.mode or "default", OFFLOADS: {**in_force, **rest}}
 
     def facts(self) -> SwitchFacts:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_icbench.errors import ProvisionError, Unsupported
-from pytest_icbench.host import facts
+from pytest_icbench.host import host_facts
 from pytest_icbench.host.net import vf
 from pytest_icbench.host.resource import modules, pci
 from pytest_icbench.host.root import Root
@@ -67,7 +67,7 @@ def _candidates(root: Root) -> str:
 def vfio(root: Root) -> None:
     """Raises Unsupported where no function can be given to a container."""
     if not pci.has_iommu(root):
-        words = " ".join(facts.iommu_parameters(root))
+        words = " ".join(host_facts.iommu_parameters(root))
         raise Unsupported(
             "the IOMMU is off, so that no VF can be given to a container: switch it on in the firmware (VT-d, AMD-Vi)"
             f" and boot with {words}"

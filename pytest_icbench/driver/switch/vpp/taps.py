@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pytest_icbench.driver.switch.common import kernel, kernel_ports
 from pytest_icbench.driver.switch.protocol import Attachment, SwitchSpec
-from pytest_icbench.host.net import offloads
+from pytest_icbench.host.net import ethtool
 from pytest_icbench.host.session import HostSession
 
 #: The devices with the kernel's module and option for each.
@@ -40,7 +40,7 @@ def give(session: HostSession, pid: int, spec: SwitchSpec, netns: str, attachmen
     """
     kernel_ports.move_ports(session, netns, attachments)
     ends = [(attachment.interface, attachment.node.netns) for attachment in attachments]
-    offloads.apply(session, ends, kernel_ports.UNFINISHED)
+    ethtool.apply_settings(session, ends, kernel_ports.UNFINISHED)
     cpus = set(spec.service_cpus) - set(spec.worker_cpus)
     for thread in _copying(pid):
         with suppress(ProcessLookupError):

@@ -9,17 +9,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_icbench.errors import IcbenchError
-from pytest_icbench.host import facts
-from pytest_icbench.host.cpu_time import OwnProcesses, counts_run_delay
+from pytest_icbench.host import host_facts
+from pytest_icbench.host.cpu_usage import NO_RUN_DELAY, CpuWatch, OwnProcesses, counts_run_delay
 from pytest_icbench.host.resource import perf
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.host.watch import NO_RUN_DELAY, HostWatch
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.fitness import Fitness, Link
 from pytest_icbench.model.settings import Settings
 
 if TYPE_CHECKING:
-    from pytest_icbench.testbed.rig import Rig
+    from pytest_icbench.testbed.case_rig import Rig
 
 #: How long the CPUs are watched, in seconds.
 SAMPLE_S = 0.5
@@ -35,10 +34,10 @@ OnWait = Callable[[Fitness, float], None]
 
 def examine(session: HostSession, cpus: Collection[int], sample_s: float = SAMPLE_S) -> Fitness:
     """Returns what others take from these CPUs now, and how fast the CPUs are."""
-    watch = HostWatch(OwnProcesses(session.id, base=session.root.base), cpus, base=session.root.base)
+    watch = CpuWatch(OwnProcesses(session.id, base=session.root.base), cpus, base=session.root.base)
     time.sleep(sample_s)
     seen = watch.read()
-    frequencies = facts.frequency_mhz(session.root, cpus)
+    frequencies = host_facts.frequency_mhz(session.root, cpus)
     slowest = min(frequencies, key=lambda cpu: frequencies[cpu], default=None)
     base_khz = slowest and session.root.read_int(f"/sys/devices/system/cpu/cpu{slowest}/cpufreq/base_frequency")
     least = None if slowest is None else round(frequencies[slowest])

@@ -11,7 +11,7 @@ from typing import Any
 
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host import entry_checks
-from pytest_icbench.host.holder import Holder
+from pytest_icbench.host.changes import Holder
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.net.links import link_index, netlink
 
@@ -66,7 +66,7 @@ class Way:
     gateway: str | None
 
 
-def way(netns: str, ip: str) -> Way | None:
+def find_way(netns: str, ip: str) -> Way | None:
     """Returns the way that a namespace's routes have to an address, None without one. Raises ProvisionError."""
     from pyroute2.netlink.exceptions import NetlinkError
 

@@ -21,8 +21,7 @@ from typing import NoReturn
 
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.namespaces import setns
-from pytest_icbench.host.process import Process
-from pytest_icbench.host.process_ends import refused_process
+from pytest_icbench.host.process import Process, refused_process
 
 #: The namespaces of a container, in the order in which they are entered: files last, since the others' are opened
 #: before, and the user namespace is the host's.

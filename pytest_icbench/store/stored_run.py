@@ -13,8 +13,15 @@ from pytest_icbench.model.codec import DamagedData, decode, from_json
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.store.raw import LAUNCHES
-from pytest_icbench.store.results import FILE_NAME
-from pytest_icbench.store.run import ResultPlace, RunInfo, TestRecord, read_info, read_tests, whole_lines
+from pytest_icbench.store.run_files import (
+    FILE_NAME,
+    ResultPlace,
+    RunInfo,
+    TestRecord,
+    read_info,
+    read_tests,
+    whole_lines,
+)
 
 
 @dataclass(frozen=True, slots=True)

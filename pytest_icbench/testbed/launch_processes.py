@@ -22,8 +22,7 @@ from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.host.journal import process_start_time
 from pytest_icbench.host.net.sockets import interface_counters, is_listening
-from pytest_icbench.host.process import Process
-from pytest_icbench.host.process_ends import stopped_sentence
+from pytest_icbench.host.process import Process, stopped_sentence
 from pytest_icbench.host.urgent import urgent
 from pytest_icbench.model.rig import FILES, LOCAL_WORKLOAD, LaunchPlan, PlannedProcess, Polled, Usage
 

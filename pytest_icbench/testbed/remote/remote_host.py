@@ -7,26 +7,27 @@ A lost connection costs the case that used it. The next case connects anew, and 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from pytest_icbench.config import values
+from pytest_icbench.config.options import Options
+from pytest_icbench.driver.workload.version import workload_version
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, UsageError
+from pytest_icbench.host.findings import Finding, Level
+from pytest_icbench.measure.summary.summarize import Surroundings
 from pytest_icbench.model.calls import Call
 from pytest_icbench.model.codec import encode
-from pytest_icbench.model.placement import Placement
-from pytest_icbench.testbed.remote.calls import HostCalls, SessionArguments, SwitchQuestion
+from pytest_icbench.model.placement import Placement, Policy
+from pytest_icbench.model.uplink import Uplink
+from pytest_icbench.testbed.case_rig import Rig
 from pytest_icbench.testbed.remote.connection import Connection
-from pytest_icbench.testbed.remote.rig import RemoteRig
-
-if TYPE_CHECKING:
-    from pytest_icbench.config.options import Options
-    from pytest_icbench.measure.summary.summarize import Surroundings
-    from pytest_icbench.model.placement import Policy
-    from pytest_icbench.model.uplink import Uplink
-    from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.remote.host_calls import HostCalls, SessionArguments, SwitchQuestion
+from pytest_icbench.testbed.remote.remote_rig import RemoteRig
+from pytest_icbench.version import package_version
 
 #: How long the other end of a lost connection may take to notice and to clean up, in seconds.
 _CLEANING_S = 30.0
@@ -266,3 +267,48 @@ class RemoteHost:
             raise ProvisionError(
                 f"the remote host was lost and may not be as before ({error}): run `icbench recover` there"
             ) from None
+
+
+def examine_remote(host: str, python: str | None, pf: str | None, asked: Collection[str] = ()) -> list[Finding]:
+    """Returns findings about the connection and the versions, then those of ``icbench doctor`` there.
+
+    Args:
+        host: ``[USER@]HOST``.
+        python: path of the Python over there; None to look for one.
+        pf: the card that ``sriov`` is to use there.
+        asked: the switches to examine there, as ``testbed.doctor.examine`` takes them.
+
+    Raises UsageError if such a Python cannot be reached, or has another version of the package.
+    """
+    values.host_name(host, "--remote")
+    if python is not None:
+        values.python_path(python, "--remote-python")
+    connection = Connection(host, python)
+    try:
+        findings = [
+            Finding(
+                Level.GOOD,
+                "connection",
+                f"ssh leads to Python {connection.python} with pytest-icbench {package_version()}, as here",
+            ),
+            _workload(connection),
+        ]
+        return findings + [Finding.from_dict(data) for data in RemoteCalls(connection).examine(pf, tuple(asked))]
+    finally:
+        connection.close()
+
+
+def _workload(connection: Connection) -> Finding:
+    try:
+        there, here = RemoteCalls(connection).versions(), workload_version()
+    except IcbenchError as error:
+        return Finding(Level.MISSING, "versions", str(error))
+    versions = f"workload {there.workload} with DPDK {there.dpdk or 'absent'} there"
+    if (there.workload, there.dpdk) == (here.workload, here.dpdk):
+        return Finding(Level.GOOD, "versions", f"{versions}, the same here")
+    return Finding(
+        Level.DISTURBS,
+        "versions",
+        f"{versions}, {here.workload} with DPDK {here.dpdk or 'absent'} here",
+        "build both with the same DPDK, if ends shall be alike",
+    )

@@ -16,7 +16,7 @@ from pytest_icbench.config.options import Options
 from pytest_icbench.config.switch_config import SwitchConfig
 from pytest_icbench.driver.workload.executable import NAME, workload_path
 from pytest_icbench.errors import ProvisionError, UsageError, WorkloadError
-from pytest_icbench.host.facts import sha256
+from pytest_icbench.host.host_facts import sha256
 from pytest_icbench.host.resource.sysctl import check_options
 from pytest_icbench.host.root import Root
 from pytest_icbench.model.candidate import WORKLOAD, Candidate

@@ -14,10 +14,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from pytest_icbench.host.cpu_time import cpu_ticks
+from pytest_icbench.host.cpu_usage import read_cpu_ticks
 from pytest_icbench.host.resource import frequency
 from pytest_icbench.host.resource.cpu import Topology
-from pytest_icbench.host.resource.memory import memory_kib
+from pytest_icbench.host.resource.hugepages import memory_kib
 from pytest_icbench.host.root import Root
 
 #: Kernel parameters that change what a packet path costs.
@@ -201,7 +201,7 @@ def conditions(root: Root | None = None, cpus: Iterable[int] | None = None) -> d
 
 def steal_ticks(root: Root, cpus: Iterable[int]) -> int:
     """Returns the ticks (100 a second) that the hypervisor took from these CPUs since boot."""
-    ticks = cpu_ticks(root.base)
+    ticks = read_cpu_ticks(root.base)
     return sum(ticks[cpu].stolen for cpu in cpus if cpu in ticks)
 
 
@@ -210,11 +210,11 @@ class StealMeter:
 
     def __init__(self, root: Root | None = None) -> None:
         self._root = root or Root()
-        self._last = cpu_ticks(self._root.base)
+        self._last = read_cpu_ticks(self._root.base)
 
     def read(self) -> Mapping[int, float]:
         """Returns the share by CPU, 0 to 1, since the last call or the constructor; 0 if no tick has passed."""
-        now = cpu_ticks(self._root.base)
+        now = read_cpu_ticks(self._root.base)
         shares = {}
         for cpu, ticks in now.items():
             before = self._last.get(cpu, ticks)

@@ -14,18 +14,18 @@ from pytest_icbench.driver.switch import registry
 from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import IcbenchError, Unsupported
-from pytest_icbench.host import cpu_quota, disturbances, facts
+from pytest_icbench.host import cpu_usage, disturbances, host_facts
 from pytest_icbench.host.findings import Finding, Level
 from pytest_icbench.host.process import run
 from pytest_icbench.host.resource import hugepages, perf
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.resource.cpu_meter import question, state_of
-from pytest_icbench.host.resource.memory import memory_kib
+from pytest_icbench.host.resource.hugepages import memory_kib
 from pytest_icbench.host.root import Root, format_cpu_list
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.cpu_state import CpuState
-from pytest_icbench.testbed.application_probe import findings as application_findings
-from pytest_icbench.testbed.placement import plan
+from pytest_icbench.testbed.cpu_placement import plan
+from pytest_icbench.testbed.probe import application_findings
 
 #: Huge pages that a switch and two endpoints take at most, in MiB.
 PLENTY_MIB = 2048
@@ -58,7 +58,7 @@ def examine(
 
 
 def _hardware(root: Root) -> Iterator[Finding]:
-    known, kernel = facts.identity(root), facts.treatment(root)
+    known, kernel = host_facts.identity(root), host_facts.treatment(root)
     yield Finding(
         Level.NOTE,
         "host",
@@ -73,7 +73,7 @@ def _hardware(root: Root) -> Iterator[Finding]:
             "IOMMU",
             f"{len(cards)} devices have SR-IOV, but without an IOMMU their functions cannot be given to a container",
             "switch it on in the firmware and the kernel",
-            facts.iommu_parameters(root),
+            host_facts.iommu_parameters(root),
         )
 
 
@@ -104,7 +104,7 @@ def _counters(root: Root) -> Iterator[Finding]:
     if reason is None:
         yield Finding(Level.GOOD, "hardware events", "the kernel counts cycles, instructions and cache misses")
         return
-    kind, paranoid = facts.hypervisor(root), root.read("/proc/sys/kernel/perf_event_paranoid")
+    kind, paranoid = host_facts.hypervisor(root), root.read("/proc/sys/kernel/perf_event_paranoid")
     if kind is not None:
         remedy = "let the hypervisor pass the processor's counters (vPMU) to this machine"
     elif os.geteuid() != 0:
@@ -141,7 +141,7 @@ def _cgroups(root: Root) -> Iterator[Finding]:
             "mount cgroup2 on /sys/fs/cgroup",
         )
     yield from precedence.findings(root)
-    yield from cpu_quota.findings(root, os.getpid())
+    yield from cpu_usage.quota_findings(root, os.getpid())
 
 
 def _huge_pages(root: Root) -> Iterator[Finding]:

@@ -1,13 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A host as the other end of a connection sees it: what it can run, its facts, a session, rigs.
+"""The server at the other end of a connection: a host as its caller sees it, with a session and rigs.
 
-``Testbed`` does the same on the host on which pytest runs.
+The server takes one call at a time. When the connection ends, also by the death of the other side, everything that was
+made for it is unmade. ``Testbed`` does the same on the host on which pytest runs.
 """
 
 from __future__ import annotations
 
+import errno
 import itertools
+import json
+import logging
+import os
+import queue
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,16 +22,18 @@ from typing import Any
 from pytest_icbench.driver.node.precedence import precede
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.driver.workload.version import WorkloadVersion
-from pytest_icbench.errors import ProvisionError, Unsupported, UsageError, WorkloadError
-from pytest_icbench.host import facts
+from pytest_icbench.errors import IcbenchError, Invalid, ProvisionError, Unsupported, UsageError, WorkloadError
+from pytest_icbench.host import host_facts
 from pytest_icbench.host.resource.cpu import Topology
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.session import RUN_DIR, HostSession
+from pytest_icbench.host.signals import shielded
 from pytest_icbench.model.placement import Placement, Policy
 from pytest_icbench.model.rig import RigSpec
-from pytest_icbench.testbed.doctor import examine
+from pytest_icbench.testbed.host_examination import examine
 from pytest_icbench.testbed.host_rig import HostRig
 from pytest_icbench.testbed.probe import unsupported_reason, why_not
-from pytest_icbench.testbed.remote.calls import (
+from pytest_icbench.testbed.remote.connection import ALIVE, SILENCE_S
+from pytest_icbench.testbed.remote.host_calls import (
     HOST_CALLS,
     RIG_CALLS,
     HostCalls,
@@ -86,12 +95,12 @@ class HostEnd(HostCalls):
         return unsupported_reason(cls, question.port, question.api, session, node=question.node, binary=binary)
 
     def resolve_auto(self, needs: tuple[tuple[int, int], ...]) -> Policy:
-        from pytest_icbench.testbed.placement import resolve_auto
+        from pytest_icbench.testbed.cpu_placement import resolve_auto
 
         return resolve_auto(Topology.read(self._session.root), needs)
 
     def plan(self, workers: int, endpoints: int, policy: Any, cpus: tuple[int, ...] = ()) -> Placement:
-        from pytest_icbench.testbed.placement import plan, plan_given
+        from pytest_icbench.testbed.cpu_placement import plan, plan_given
 
         topology = Topology.read(self._session.root)
         if cpus:
@@ -99,14 +108,14 @@ class HostEnd(HostCalls):
         return plan(topology, workers=workers, endpoints=endpoints, policy=policy)
 
     def identity(self) -> dict[str, Any]:
-        return facts.identity(self._session.root)
+        return host_facts.identity(self._session.root)
 
     def treatment(self) -> dict[str, Any]:
-        known = facts.treatment(self._session.root)
+        known = host_facts.treatment(self._session.root)
         return {**known, "workload": asdict(self.versions()), "precedence": self._session.precedence}
 
     def conditions(self, cpus: tuple[int, ...]) -> dict[str, Any]:
-        return facts.conditions(self._session.root, cpus)
+        return host_facts.conditions(self._session.root, cpus)
 
     def hold(self, arguments: SessionArguments) -> tuple[str, ...]:
         if self._session.live:
@@ -153,3 +162,72 @@ class HostEnd(HostCalls):
         session.close()
         if failures:
             raise ProvisionError("\n".join(failures))
+
+
+log = logging.getLogger(__name__)
+
+
+def serve(channel: Any) -> None:
+    """Serves an execnet channel until its end."""
+    Server(channel).run()
+
+
+class Server:
+    """The main thread's loop over the calls of a channel, which a thread of execnet receives."""
+
+    def __init__(self, channel: Any) -> None:
+        self._channel = channel
+        self._calls: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._end = HostEnd(self._wake)
+
+    def _hear(self, message: str | None) -> None:
+        self._calls.put(message)
+        if message != ALIVE:
+            os.eventfd_write(self._wake, 1)
+
+    def run(self) -> None:
+        """Answers calls until the channel ends, or the other side is silent for ``SILENCE_S`` seconds."""
+        self._channel.setcallback(self._hear, endmarker=None)
+        try:
+            while (message := self._calls.get(timeout=SILENCE_S)) is not None:
+                if message == ALIVE:
+                    continue
+                self._quiet()
+                self._channel.send(json.dumps(self._answer(json.loads(message))))
+        except (queue.Empty, OSError, KeyboardInterrupt):
+            log.info("the other side is gone")
+        finally:
+            with shielded(), suppress(IcbenchError):  # what remains is in the journal
+                self._end.give_back()
+
+    def _quiet(self) -> None:
+        """Leaves ``wake`` readable only if there is another call."""
+        with suppress(BlockingIOError):
+            os.eventfd_read(self._wake)
+        if not self._calls.empty():
+            os.eventfd_write(self._wake, 1)
+
+    def _answer(self, call: dict[str, Any]) -> dict[str, Any]:
+        number = call["id"]
+        try:
+            return {"id": number, "result": self._end.answer(call["call"], call["arguments"])}
+        except Invalid as error:
+            return {"id": number, "error": "Invalid", "message": "", "reason": error.reason, "evidence": error.evidence}
+        except WorkloadError as error:
+            return {"id": number, "error": "WorkloadError", "message": str(error), "crashed": error.crashed}
+        except UsageError as error:  # SessionBusyError too
+            return {"id": number, "error": "UsageError", "message": str(error)}
+        except IcbenchError as error:
+            return {"id": number, "error": type(error).__name__, "message": str(error)}
+        except OSError as error:
+            return {"id": number, "error": "ProvisionError", "message": _system_error(error)}
+        except Exception as error:  # a bug here is reported: the server has to live to give the host back
+            return {"id": number, "error": "ProvisionError", "message": f"{type(error).__name__}: {error}"}
+
+
+def _system_error(error: OSError) -> str:
+    where = f" ({error.filename})" if error.filename else ""
+    if error.errno == errno.ENOSPC:
+        return f"its disk is full{where or f' (below {RUN_DIR}, mostly)'}: free some space there"
+    return f"{error.strerror or error}{where}"

@@ -13,8 +13,8 @@ from pytest_icbench.errors import ConnectionLost, IcbenchError, ProvisionError, 
 from pytest_icbench.model.calls import Call
 from pytest_icbench.model.rig import LOCAL_WORKLOAD, LaunchPlan, PlannedProcess, Polled, RigCalls, RigFacts, RigSpec
 from pytest_icbench.testbed.host_rig import HostPart, HostRig
-from pytest_icbench.testbed.remote.calls import HOST_CALLS, RIG_CALLS, RemoteRigFacts
 from pytest_icbench.testbed.remote.connection import CALL_S, Connection, Reply
+from pytest_icbench.testbed.remote.host_calls import HOST_CALLS, RIG_CALLS, RemoteRigFacts
 
 if TYPE_CHECKING:
     from pytest_icbench.driver.switch.protocol import Switch

@@ -19,9 +19,8 @@ from pytest_icbench.driver.guard import make_node
 from pytest_icbench.driver.node.cgroups import SessionGroup
 from pytest_icbench.driver.node.protocol import Node, NodeSpec
 from pytest_icbench.errors import Invalid, ProvisionError
-from pytest_icbench.host.cpu_time import thread_times
-from pytest_icbench.host.process import Process
-from pytest_icbench.host.process_ends import exit_sentence
+from pytest_icbench.host.cpu_usage import read_thread_times
+from pytest_icbench.host.process import Process, exit_sentence
 from pytest_icbench.host.resource.resctrl import CacheParts, why_missing, why_not_ways
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import HostSession
@@ -32,7 +31,7 @@ from pytest_icbench.model.neighbour import Neighbour, NeighbourUse, cache_ways
 from pytest_icbench.model.neighbour_kinds import KINDS, MEMORY_MIB
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.rig import LaunchPlan
-from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.case_rig import Rig
 
 #: The least time that a neighbour runs, or waits to, over the time of its CPUs: in a launch and before it.
 LEAST_BUSY = 0.5
@@ -185,7 +184,7 @@ class RunningNeighbour:
         groups = SessionGroup.of(self._session)
         assert self._node is not None
         pids = groups.pids(groups.member(self._node.spec.name))
-        threads = [thread for pid in pids for thread in thread_times(pid).values()]
+        threads = [thread for pid in pids for thread in read_thread_times(pid).values()]
         run_ns = sum(thread.run_ns for thread in threads)
         return time.monotonic(), run_ns, run_ns + sum(thread.waited_ns or 0 for thread in threads)
 
