@@ -46,11 +46,6 @@ fastcgi_temp_path DIR/3; uwsgi_temp_path DIR/4; scgi_temp_path DIR/5; server { l
 
 
 @dataclass(frozen=True)
-class Node:
-    node: str
-
-
-@dataclass(frozen=True)
 class Containers:
     """The rig's client and server: how a command enters, and where the server listens."""
 
@@ -171,7 +166,7 @@ def compared(session: HostSession, label: str, arguments: argparse.Namespace) ->
         return None
     case = Case(arguments.switch, app=label, dimension="application")
     placement = plan(Topology.read(session.root), workers=0, endpoints=2, policy="auto")
-    rig = Rig(case, placement, session, Node(arguments.node))
+    rig = Rig(case, placement, session, arguments.node)
     seconds: float = arguments.seconds
     rig.build()
     try:

@@ -12,7 +12,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pytest_icbench.driver.function.registry import component_behind
 from pytest_icbench.driver.guard import make_node
@@ -38,11 +38,6 @@ CASES = (
 )
 
 
-@dataclass(frozen=True)
-class Node:
-    node: str
-
-
 def rig_seconds(session: HostSession, case: Case, node: str) -> float:
     """Seconds to build and close a rig. Raises Unsupported."""
     switch = builtin_switches()[case.switch]
@@ -56,7 +51,7 @@ def rig_seconds(session: HostSession, case: Case, node: str) -> float:
     count = len(case.path.endpoints)
     placement = plan(Topology.read(session.root), workers=workers, endpoints=count + pollers, policy="auto")
     placement = replace(placement, endpoints=placement.endpoints[:count], functions=placement.endpoints[count:])
-    rig = Rig(case, placement, session, Node(node))
+    rig = Rig(case, placement, session, node)
     began = time.monotonic()
     try:
         rig.build()

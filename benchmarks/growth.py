@@ -42,11 +42,6 @@ COLUMNS = {
 
 
 @dataclass(frozen=True)
-class Node:
-    node: str
-
-
-@dataclass(frozen=True)
 class Row:
     """What so many pairs cost.
 
@@ -76,7 +71,7 @@ def measure(session: HostSession, switch: str, pairs: int, node: str) -> Row:
     driver().probe(session, None)
     workers = driver().needs(pairs, case.resolved_cores(driver)).pollers
     placement = plan(Topology.read(session.root), workers=workers, endpoints=2 * pairs, policy="auto")
-    rig = Rig(case, placement, session, Node(node))
+    rig = Rig(case, placement, session, node)
     before, began = available_mib(), time.monotonic()
     rig.build()
     try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import ProvisionError, Unsupported
@@ -28,11 +27,6 @@ from validation.model import Row, Settings
 QUIET_SHARE = 0.8
 
 
-@dataclass(frozen=True)
-class _Node:
-    node: str
-
-
 def placement(session: HostSession, case: Case, policy: str = "auto") -> Placement:
     """Where the case's threads run. Raises Unsupported if this host cannot have it: the reason and its remedy."""
     driver = builtin_switches()[case.switch]
@@ -50,7 +44,7 @@ def built(session: HostSession, case: Case, settings: Settings, where: Placement
 
     Its endpoints come before whatever else wants their CPUs, unless the switch is the kernel.
     """
-    rig = Rig(case, where or placement(session, case), session, _Node(settings.node))
+    rig = Rig(case, where or placement(session, case), session, settings.node)
     rig.build()
     try:
         if builtin_switches()[case.switch].family == "dpdk":

@@ -38,15 +38,15 @@ def make_directory(path: Path) -> None:
 def prepare_directory(path: Path) -> None:
     """Makes the directory of all sessions with the parents that it lacks, or checks and closes the present one.
 
-    Older versions made it readable, which is put right. One that others could write to may hold anything.
+    A mode that lets others read it is corrected. A directory that others could write to may hold anything.
 
-    Raises OpenDirectoryError if others have, or had, a say in it or in one of its parents.
+    Raises OpenDirectoryError if others can write, or could have written, to it or to one of its parents.
     """
     path = path.absolute()
     for parent in reversed(path.parents):
         if not os.path.lexists(parent):
             make_directory(parent)
-        _check_owner(parent, remedy="give it to root and take the right to write from others", sticky=True)
+        _check_owner(parent, remedy="give it to root, and let nobody else write to it", sticky=True)
     if not os.path.lexists(path):
         make_directory(path)
     check_directory(path)
@@ -59,7 +59,7 @@ def check_directory(path: Path) -> None:
 
     Raises OpenDirectoryError with the remedy.
     """
-    _check_owner(path, remedy="see what others have put there, and remove it", sticky=False)
+    _check_owner(path, remedy="look at what others have written there, and remove it", sticky=False)
 
 
 def _check_owner(path: Path, *, remedy: str, sticky: bool) -> None:
@@ -79,7 +79,7 @@ def _check_owner(path: Path, *, remedy: str, sticky: bool) -> None:
         fault = f"can be written by others (mode {stat.S_IMODE(status.st_mode):04o})"
     else:
         return
-    raise OpenDirectoryError(f"{path} {fault}, but sessions do as root what stands there: {remedy}")
+    raise OpenDirectoryError(f"{path} {fault}, but sessions carry out as root what is written there: {remedy}")
 
 
 #: The locks of this process, because a record lock does not exclude the process that holds it.
@@ -91,9 +91,9 @@ class SessionBusyError(UsageError):
 
 
 def _only_read(fd: int) -> bool:
-    """Takes a shared lock. Returns whether it could: then no session holds the file, which they do exclusively.
+    """Takes a shared lock. Returns whether it succeeds: then no session holds the file, whose lock is exclusive.
 
-    An ordinary user can hold one on a file that an older version made readable, and so keep every session out.
+    An ordinary user who can read the file could hold a shared lock on it, and so keep every session out.
     """
     try:
         fcntl.lockf(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -114,48 +114,59 @@ class HostLock:
         self._fd = -1
         if path in _held:
             raise SessionBusyError(f"this process already has a session on this host ({path}): close it first")
-        while True:
-            try:
-                prepare_directory(path.parent)
-                fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-            except (FileNotFoundError, FileExistsError):  # the last holder removes the directory at this moment
-                continue
-            except OSError as error:
-                alien = error.errno in (errno.EISDIR, errno.ELOOP)
-                remedy = "it is no session's, remove it" if alien else "make its directory writable"
-                raise UsageError(
-                    f"the lock of sessions, {path}, cannot be opened ({error.strerror}): {remedy}"
-                ) from None
-            os.fchmod(fd, 0o600)  # who may read it could hold a shared lock
-            try:
-                fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if os.fstat(fd).st_ino == path.stat().st_ino:
-                    break
-            except FileNotFoundError:  # the last holder removed it meanwhile
-                pass
-            except (BlockingIOError, PermissionError):
-                if not _only_read(fd):
-                    sentence = self._busy(fd)
-                    os.close(fd)
-                    raise SessionBusyError(sentence) from None
-                ours = self._replaced(fd)
-                if ours is not None:
-                    os.close(fd)
-                    fd = ours
-                    break
-            os.close(fd)
+        while (fd := self._try()) is None:
+            pass
         self._fd = fd
         _held.add(path)
         owner = Owner.current()
-        with suppress(OSError):  # a full disk: the lock holds, it only does not tell by whom
+        with suppress(OSError):  # a full disk: the lock holds, it only does not name its owner
             os.ftruncate(fd, 0)
             os.pwrite(fd, json.dumps({"pid": owner.pid, "since": owner.since}).encode() + b"\n", 0)
 
-    def _replaced(self, fd: int) -> int | None:
+    def _try(self) -> int | None:
+        """Opens and locks the file. Returns its descriptor; None if its last holder removed it meanwhile.
+
+        Raises as the constructor does.
+        """
+        fd = self._open()
+        if fd is None:
+            return None
+        locked = None
+        try:
+            os.fchmod(fd, 0o600)  # who may read it could hold a shared lock
+            fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.fstat(fd).st_ino == self.path.stat().st_ino:
+                locked = fd
+        except FileNotFoundError:  # the last holder removed it meanwhile
+            pass
+        except (BlockingIOError, PermissionError):
+            if not _only_read(fd):
+                raise SessionBusyError(self._busy(fd)) from None
+            locked = self._replace(fd)
+        finally:
+            if locked != fd:
+                os.close(fd)
+        return locked
+
+    def _open(self) -> int | None:
+        """Opens the file; returns None if the last holder removes its directory at this moment. Raises UsageError."""
+        try:
+            prepare_directory(self.path.parent)
+            return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        except (FileNotFoundError, FileExistsError):
+            return None
+        except OSError as error:
+            foreign = error.errno in (errno.EISDIR, errno.ELOOP)
+            remedy = "no session made it, remove it" if foreign else "make its directory writable"
+            raise UsageError(
+                f"the lock of sessions, {self.path}, cannot be opened ({error.strerror}): {remedy}"
+            ) from None
+
+    def _replace(self, fd: int) -> int | None:
         """Puts a file that nobody else has opened, and whose lock is held, in the place of one that others read.
 
-        Only who holds the lock of the new file renames it, and the old one's reader here keeps it from becoming a
-        session's meanwhile. So of two that do this at once one has the lock.
+        The new file is renamed only under its own lock. Meanwhile the shared lock on the old file keeps other sessions
+        from taking that. So one of two that do this at once gets the lock.
 
         Returns its descriptor; None if there is another file by now. Raises SessionBusyError if another is doing this.
         """
@@ -175,7 +186,7 @@ class HostLock:
             pass
         except (BlockingIOError, PermissionError):
             os.close(ours)
-            raise SessionBusyError("another icbench session just starts on this host: wait for its end") from None
+            raise SessionBusyError("another icbench session is starting on this host: wait for its end") from None
         os.close(ours)
         return None
 

@@ -13,7 +13,7 @@ import platform
 import signal
 import struct
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,36 +41,40 @@ def can_enter() -> bool:
     return platform.machine() in _CLONE
 
 
-def start_within(
-    pid: int,
-    argv: Sequence[str],
-    *,
-    cpus: Sequence[int],
-    log: Path,
-    env: Mapping[str, str],
-    cgroups: Iterable[Path],
-    capabilities: Iterable[int],
-) -> Process:
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The bounds of a process in a container.
+
+    Attributes:
+        cpus: its CPU affinity.
+        env: all variables of its environment.
+        cgroups: directories of the groups that it joins.
+        capabilities: the numbers of the capabilities that it keeps; root has no others inside.
+    """
+
+    cpus: Sequence[int]
+    env: Mapping[str, str]
+    cgroups: Sequence[Path]
+    capabilities: Collection[int]
+
+
+def start_within(pid: int, argv: Sequence[str], bounds: Bounds, *, log: Path) -> Process:
     """Starts a process in the namespaces of another one, with pipes as standard input and output.
 
     Args:
         pid: the process whose namespaces are entered.
-        cpus: its CPU affinity.
         log: file to which its standard error is appended.
-        env: all variables of its environment.
-        cgroups: directories of the groups that it joins.
-        capabilities: the numbers of the capabilities that it keeps; root has no others inside.
 
     Raises ProvisionError if the other process has ended, or the kernel refuses.
     """
     words = [str(word) for word in argv]
     last = int(Path("/proc/sys/kernel/cap_last_cap").read_text(encoding="ascii"))
-    dropped = sorted({*range(last + 1)} - {*capabilities})
+    dropped = sorted({*range(last + 1)} - {*bounds.capabilities})
     with ExitStack() as stack:
         try:
-            names = [_opened(stack, f"/proc/{pid}/ns/{name}") for name in _NAMESPACES]
-            groups = [_opened(stack, str(group / "cgroup.procs"), os.O_WRONLY) for group in cgroups]
-            sink = _opened(stack, str(log), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+            names = [_open_until_exit(stack, f"/proc/{pid}/ns/{name}") for name in _NAMESPACES]
+            groups = [_open_until_exit(stack, str(group / "cgroup.procs"), os.O_WRONLY) for group in bounds.cgroups]
+            sink = _open_until_exit(stack, str(log), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         except OSError as error:
             raise ProvisionError(f"{words[0]} cannot enter process {pid}: {error.strerror}: {error.filename}") from None
         in_read, in_write = os.pipe2(os.O_CLOEXEC)
@@ -78,35 +82,32 @@ def start_within(
         out_read, out_write = os.pipe2(os.O_CLOEXEC)
         stack.callback(os.close, out_write)
         try:
-            child = _child(names, groups, _Job(words, env, cpus, dropped, (in_read, out_write, sink)))
+            child = _fork_child(names, groups, _Job(words, bounds, dropped, (in_read, out_write, sink)))
         except ProvisionError:
             os.close(in_write)
             os.close(out_read)
             raise
-    return Process.adopt(
-        child, words, log, os.fdopen(in_write, "wb", buffering=0), os.fdopen(out_read, "rb", buffering=0)
-    )
+    return Process(child, words, log, os.fdopen(in_write, "wb", buffering=0), os.fdopen(out_read, "rb", buffering=0))
 
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """What the child executes: with its environment, CPUs, capabilities to drop, and descriptors of its streams."""
+    """A program that the child executes: its bounds, the capabilities to drop, and descriptors of its streams."""
 
     argv: Sequence[str]
-    env: Mapping[str, str]
-    cpus: Sequence[int]
+    bounds: Bounds
     dropped: Sequence[int]
     streams: Sequence[int]
 
 
-def _opened(stack: ExitStack, path: str, flags: int = os.O_RDONLY) -> int:
+def _open_until_exit(stack: ExitStack, path: str, flags: int = os.O_RDONLY) -> int:
     descriptor = os.open(path, flags | os.O_CLOEXEC, 0o644)
     stack.callback(os.close, descriptor)
     return descriptor
 
 
-def _child(namespaces: Sequence[int], groups: Sequence[int], job: _Job) -> int:
-    """Makes the child by a helper. Returns its pid. Raises ProvisionError with what the helper says."""
+def _fork_child(namespaces: Sequence[int], groups: Sequence[int], job: _Job) -> int:
+    """Makes the child by a helper and returns its pid. Raises ProvisionError with the helper's message."""
     said_read, said_write = os.pipe2(os.O_CLOEXEC)
     with warnings.catch_warnings():
         # Helper and child need no lock that another thread may have held at the fork.
@@ -118,7 +119,7 @@ def _child(namespaces: Sequence[int], groups: Sequence[int], job: _Job) -> int:
             os.close(said_write)
             raise ProvisionError(f"{job.argv[0]} cannot be started: {refused_process(error)}") from None
     if helper == 0:
-        _help(namespaces, groups, said_write, job)
+        _run_helper(namespaces, groups, said_write, job)
     os.close(said_write)
     with os.fdopen(said_read, "rb") as reader:
         said = reader.read()
@@ -129,8 +130,8 @@ def _child(namespaces: Sequence[int], groups: Sequence[int], job: _Job) -> int:
     return int(_PID.unpack(said)[0])
 
 
-def _help(namespaces: Sequence[int], groups: Sequence[int], said: int, job: _Job) -> NoReturn:
-    """Enters everything, makes the child and says its pid; else says why not. Never returns."""
+def _run_helper(namespaces: Sequence[int], groups: Sequence[int], said: int, job: _Job) -> NoReturn:
+    """Enters everything, makes the child, and writes its pid or the error to ``said``. Never returns."""
     try:
         for group in groups:
             os.write(group, b"0")
@@ -159,11 +160,11 @@ def _execute(job: _Job) -> NoReturn:
             signal.signal(number, signal.SIG_DFL)
         for target, stream in enumerate(job.streams):
             os.dup2(stream, target)
-        os.sched_setaffinity(0, job.cpus)
+        os.sched_setaffinity(0, job.bounds.cpus)
         for capability in job.dropped:
             _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        os.execvpe(job.argv[0], list(job.argv), job.env)
+        os.execvpe(job.argv[0], list(job.argv), job.bounds.env)
     except FileNotFoundError:
         code = _NOT_FOUND
         os.write(2, f"{job.argv[0]} cannot be executed: the container does not have it\n".encode())

@@ -45,7 +45,7 @@ from pytest_icbench.store.run_files import (
     drop_run,
     write_info,
 )
-from pytest_icbench.testbed.rig_pool import RigPool, RigRequests, Rigs
+from pytest_icbench.testbed.rig_pool import RigPool, Setup, SetupRequest
 
 if TYPE_CHECKING:
     from pytest_icbench.measure.comparing import Allowances
@@ -213,7 +213,7 @@ class Run:
 
         show = partial(self.show, case.dimension)
 
-        def measured(rigs: Rigs[Any], requests: RigRequests, budgeted: Settings) -> Measurement:
+        def measured(rigs: Setup[Any], requests: SetupRequest, budgeted: Settings) -> Measurement:
             reference = requests.reference.case if requests.reference is not None else None
             measurement = self.testbed.measure((rigs.rig, rigs.reference), case, reference, budgeted, show)
             return replace(measurement, reference_evidence=rigs.trouble) if rigs.trouble is not None else measurement
@@ -235,13 +235,12 @@ class Run:
         # All cases that the baseline judged share the error rate, as any of them might have been measured again.
         compared = self.compared if base is None or self.comparer is None else self.comparer.cases
 
-        def measured(rigs: Rigs[Any], _requests: RigRequests, budgeted: Settings) -> tuple[Measurement, Measurement]:
+        def measured(rigs: Setup[Any], _requests: SetupRequest, budgeted: Settings) -> tuple[Measurement, Measurement]:
             if rigs.reference is None:
                 raise ProvisionError(f"the base, {rigs.trouble}")
             pair = rigs.rig, rigs.reference
             show = partial(self.show, case.dimension)
-            more = {} if base is None else {"base": base}
-            return self.testbed.measure_versions(pair, case, budgeted, allowed, compared, show, **more)
+            return self.testbed.measure_versions(pair, (case, base or case.base), budgeted, allowed, compared, show)
 
         now, then = self._on_rigs(case, settings, measured, base)
         return now, then
@@ -250,7 +249,7 @@ class Run:
         self,
         case: Case,
         settings: Settings,
-        measure: Callable[[Rigs[Any], RigRequests, Settings], Measurement | tuple[Measurement, ...]],
+        measure: Callable[[Setup[Any], SetupRequest, Settings], Measurement | tuple[Measurement, ...]],
         base: Case | None = None,
     ) -> tuple[Measurement, ...]:
         """Measures on the case's rigs, within the budget. Returns the results; the first is that of the case.

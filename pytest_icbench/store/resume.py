@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.file_names import LIMITS_FILE
@@ -17,10 +19,9 @@ from pytest_icbench.store.stored_run import StoredResult, StoredRun, read_run, w
 #: Outcomes of a test that came to its end, so that its measurements are complete.
 _FINISHED = ("passed", "failed")
 #: Options with a value that do not affect results.
-_SHOWING = (
-    *("--icbench-resume", "--html", "--junitxml", "--junit-xml", "--basetemp", "--color", "--tb"),
-    *("--durations",),
-)
+_SHOWING = {"--icbench-resume", "--html", "--junitxml", "--junit-xml", "--basetemp", "--color", "--tb", "--durations"}
+#: Options without a value that do not affect results.
+_FLAGS = {"-v", "-vv", "-vvv", "-q", "-qq", "-s", "-x", "--verbose", "--quiet", "--self-contained-html"}
 
 
 def find_run(text: str, reports: Path) -> Path:
@@ -107,14 +108,13 @@ def arguments_of(argv: Sequence[str]) -> list[str]:
         if name in _SHOWING:
             skip_next = not equals
             continue
-        if argument in ("-v", "-vv", "-vvv", "-q", "-qq", "-s", "-x", "--verbose", "--quiet", "--self-contained-html"):
-            continue
-        kept.append(argument)
+        if argument not in _FLAGS:
+            kept.append(argument)
     return kept
 
 
 def refuse_other(before: RunInfo, now: RunInfo, limits: Path | None) -> None:
-    """Raises UsageError with one sentence if the runs differ, so that no result could be taken.
+    """Raises UsageError in one sentence if the runs differ, so that their results do not belong together.
 
     Args:
         before: the interrupted run.
@@ -122,25 +122,26 @@ def refuse_other(before: RunInfo, now: RunInfo, limits: Path | None) -> None:
         limits: the file of limits that the user named; it may differ, since verdicts are made anew.
     """
 
-    def refuse(fact: str, old: object, new: object) -> None:
+    old_argv, new_argv = arguments_of(before.argv), arguments_of(now.argv)
+    differences = itertools.chain(
+        [("the command line", " ".join(old_argv), " ".join(new_argv))] if old_argv != new_argv else [],
+        _differing("the host's", before.identity, now.identity),
+        _differing("the treatment's", before.treatment, now.treatment),
+        _differing("the binary", before.binaries, now.binaries),
+    )
+    for fact, old, new in differences:
         raise UsageError(
-            f"--icbench-resume: {fact} of {before.run} was {old!r}, now it is {new!r}: start a run of its own instead"
+            f"--icbench-resume: {fact} of {before.run} was {old!r}, now it is {new!r}: start a new run instead"
         )
-
-    if (old := arguments_of(before.argv)) != (new := arguments_of(now.argv)):
-        refuse("the command line", " ".join(old), " ".join(new))
-    groups = (("host", before.identity, now.identity), ("treatment", before.treatment, now.treatment))
-    for group, old_facts, new_facts in groups:
-        for key in sorted({*old_facts, *new_facts}):
-            if old_facts.get(key) != new_facts.get(key):
-                refuse(f"the {group}'s {key}", old_facts.get(key), new_facts.get(key))
-    for key in sorted({*before.binaries, *now.binaries}):
-        if before.binaries.get(key) != now.binaries.get(key):
-            refuse(f"the binary {key}", before.binaries.get(key), now.binaries.get(key))
     # Verdicts are made anew, so limits may have changed.
-    for path in sorted({*before.files, *now.files}):
-        about_limits = Path(path).name == LIMITS_FILE or path == str(limits)
-        if not about_limits and before.files.get(path) != now.files.get(path):
-            raise UsageError(
-                f"--icbench-resume: {path} is not what it was in {before.run}: start a run of its own instead"
-            )
+    for fact, _, _ in _differing("the file", before.files, now.files):
+        path = fact.removeprefix("the file ")
+        if Path(path).name != LIMITS_FILE and path != str(limits):
+            raise UsageError(f"--icbench-resume: {path} is not what it was in {before.run}: start a new run instead")
+
+
+def _differing(group: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """Yields the names of facts that differ, after their group's, with the old and the new value."""
+    for name in sorted({*before, *now}):
+        if before.get(name) != now.get(name):
+            yield f"{group} {name}", before.get(name), now.get(name)

@@ -228,7 +228,7 @@ def write_info(run: Path, info: RunInfo) -> None:
 def read_info(run: Path) -> RunInfo | None:
     """Reads ``run.json``; None for a run that is older than this file. Raises UsageError, DamagedData."""
     path = run / RUN_FILE
-    text = _text(path)
+    text = read_text(path)
     return None if text is None else parse_info(text, str(path))
 
 
@@ -246,7 +246,7 @@ def append_test(run: Path, record: TestRecord) -> None:
 def read_tests(run: Path) -> list[TestRecord]:
     """Reads the finished tests; a last line that a crash cut off is left out. Raises DamagedData for other damage."""
     path = run / TESTS_FILE
-    text = _text(path)
+    text = read_text(path)
     return [] if text is None else [_decoded(TestRecord, line, where) for where, line in whole_lines(text, path)]
 
 
@@ -257,7 +257,8 @@ def whole_lines(text: str, path: Path) -> Iterator[tuple[str, str]]:
             yield f"{path} line {number}", line
 
 
-def _text(path: Path) -> str | None:
+def read_text(path: Path) -> str | None:
+    """Returns the text of a file, None if there is none. Raises UsageError if it cannot be read."""
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:

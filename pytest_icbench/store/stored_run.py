@@ -20,6 +20,7 @@ from pytest_icbench.store.run_files import (
     TestRecord,
     read_info,
     read_tests,
+    read_text,
     whole_lines,
 )
 
@@ -42,7 +43,7 @@ class StoredResult:
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
-    """A run on the disk. ``tests`` is empty for runs that are older than ``tests.jsonl``."""
+    """A run on the disk."""
 
     directory: Path
     info: RunInfo | None
@@ -62,31 +63,39 @@ def read_run(directory: Path) -> StoredRun:
         UsageError: the directory is no run, or a file cannot be read.
         DamagedData: a file is damaged; the sentence names file and line.
     """
-    path = directory / FILE_NAME
-    info, tests = read_info(directory), read_tests(directory)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        if info is None and not tests:
-            raise UsageError(f"{directory} is no run: it has no {FILE_NAME}; name a directory below reports/") from None
-        text = ""
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read ({getattr(error, 'strerror', None) or error})") from None
-    measurements = {}
-    for where, line in whole_lines(text, path):
-        data = from_json(line, where)
-        measurements[int(where.rsplit(" ", 1)[1])] = Measurement.from_dict(data, where), frozenset(data)
+    info, tests = read_info(directory), tuple(read_tests(directory))
+    measurements = _read_lines(directory, is_run=info is not None or bool(tests))
     results: dict[int, StoredResult] = {}
     for test in tests:
         for place in test.results:
             if place.line not in measurements:
-                raise DamagedData(f"{path}: line {place.line}, a result of {test.nodeid}, is missing")
+                where = directory / FILE_NAME
+                raise DamagedData(f"{where}: line {place.line}, a result of {test.nodeid}, is missing")
             raw = _below(directory, place.raw)
             results[place.line] = StoredResult(*measurements[place.line], test.nodeid, raw, place)
-    # A run that was killed after a result and before the end of its test, or that is older than tests.jsonl.
+    # A run that was killed after a result and before the end of its test.
     if left := {line: stored for line, stored in measurements.items() if line not in results}:
         results |= _named_by_raw(directory, left)
-    return StoredRun(directory, info, tuple(tests), tuple(results[line] for line in sorted(results)))
+    return StoredRun(directory, info, tests, tuple(results[line] for line in sorted(results)))
+
+
+def _read_lines(directory: Path, *, is_run: bool) -> dict[int, tuple[Measurement, frozenset[str]]]:
+    """Returns the measurement and the keys of each line of ``results.jsonl``, by the line's number.
+
+    Args:
+        is_run: whether the directory is a run even without that file.
+
+    Raises as ``read_run`` does.
+    """
+    path = directory / FILE_NAME
+    text = read_text(path)
+    if text is None and not is_run:
+        raise UsageError(f"{directory} is no run: it has no {FILE_NAME}; name a directory below reports/")
+    measurements = {}
+    for where, line in whole_lines(text or "", path):
+        data = from_json(line, where)
+        measurements[int(where.rsplit(" ", 1)[1])] = Measurement.from_dict(data, where), frozenset(data)
+    return measurements
 
 
 def _below(directory: Path, name: str) -> Path | None:
@@ -102,7 +111,7 @@ def _below(directory: Path, name: str) -> Path | None:
 def _named_by_raw(
     directory: Path, measurements: dict[int, tuple[Measurement, frozenset[str]]]
 ) -> dict[int, StoredResult]:
-    """Returns results that no line of ``tests.jsonl`` names: the first lines of raw files say what belongs to them."""
+    """Returns the results that no line of ``tests.jsonl`` names; the first line of a raw file identifies its result."""
     raws: dict[tuple[str, str, float], Path] = {}
     for path in sorted(directory.glob("raw/**/*.jsonl")):
         with path.open(encoding="utf-8", errors="replace") as file:
@@ -133,10 +142,9 @@ def with_windows(result: StoredResult) -> Measurement:
 
 def read_raw(path: Path) -> Measurement:
     """Reads a raw file: the measurement, its launches and their windows. Raises DamagedData, UsageError."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read ({getattr(error, 'strerror', None) or error})") from None
+    text = read_text(path)
+    if text is None:
+        raise UsageError(f"{path} cannot be read: it does not exist")
     return parse_raw(text, path)
 
 

@@ -9,12 +9,14 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pytest_icbench.config.candidates import of_switch
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.switch_config import SwitchConfig
+from pytest_icbench.driver.node.registry import node_kind, node_kinds
 from pytest_icbench.driver.workload.executable import NAME, workload_path
+from pytest_icbench.driver.workload.version import WorkloadVersion, version_of
 from pytest_icbench.errors import ProvisionError, UsageError, WorkloadError
 from pytest_icbench.host.host_facts import sha256
 from pytest_icbench.host.resource.sysctl import check_options
@@ -26,22 +28,19 @@ from pytest_icbench.model.old_version import OldVersion
 from pytest_icbench.model.replaced import Replaced
 from pytest_icbench.wording import alternatives
 
-if TYPE_CHECKING:
-    from pytest_icbench.driver.workload.version import WorkloadVersion
-
 
 class Candidates:
-    """The candidates that ``--icbench-variant`` names. Each has what its base has, but for the one thing that is named.
+    """The candidates that ``--icbench-variant`` names. Each differs from its base in the one thing that is named.
 
     Args:
-        configs: those of candidates, by their keys.
-        root: for a look at the host's kernel options.
+        configs: configurations of candidates, by their keys.
+        root: files of the host, for its kernel options.
 
     Attributes:
         binaries: paths by candidate, such as ``ovs:new`` and ``workload:new``.
 
-    Raises UsageError for what cannot replace anything here: a file that is no workload, a kernel option that the host
-    lacks or has already.
+    Raises UsageError for a replacement that has no effect here: a file that is no workload, a kernel option that the
+    host lacks or has already.
     """
 
     def __init__(
@@ -62,13 +61,7 @@ class Candidates:
             check_options(root or Root(), candidate.options, where)
             if candidate.kind in ("node", "image"):
                 _check_node(candidate, options.node, where)
-            if candidate.target == WORKLOAD and candidate.kind == "binary":
-                self.binaries[candidate.key] = candidate.path
-                self._versions[candidate.name] = _version(candidate.path, where)
-            elif candidate.kind == "image" and (inside := _inside(candidate.path)) is not None:
-                self._inside[candidate.name] = inside
-                if os.geteuid() == 0:  # else it is a plan
-                    self._versions[candidate.name] = _version(inside, where, candidate.path)
+            self._take_workload(candidate, where)
         for switch in catalogue:
             for candidate in of_switch(options.variant, switch):
                 self._known[switch, candidate.name] = candidate
@@ -76,6 +69,16 @@ class Candidates:
                 binary = candidate.path if has_binary else options.binaries.get(switch)
                 if binary is not None:
                     self.binaries[f"{switch}:{candidate.name}"] = binary
+
+    def _take_workload(self, candidate: Candidate, where: str) -> None:
+        """Notes the workload that a candidate brings: a binary, or the one in its image. Raises UsageError."""
+        if candidate.target == WORKLOAD and candidate.kind == "binary":
+            self.binaries[candidate.key] = candidate.path
+            self._versions[candidate.name] = _version(candidate.path, where)
+        elif candidate.kind == "image" and (inside := _inside(candidate.path)) is not None:
+            self._inside[candidate.name] = inside
+            if os.geteuid() == 0:  # without root this is a plan only
+                self._versions[candidate.name] = _version(inside, where, candidate.path)
 
     def add_old(self, case: Case, candidate: Candidate) -> Case:
         """Makes a baseline's version a candidate, in place of an earlier one. Returns its case."""
@@ -101,7 +104,7 @@ class Candidates:
         return case if candidate is None or candidate.kind != "api" else replace(case, api=candidate.value)
 
     def replaced(self, case: Case) -> Replaced:
-        """Returns what a case's rig is built with in place of what its base has."""
+        """Returns the parts of a case's rig that replace those of its base."""
         candidate = self.of(case)
         if candidate is None:
             return Replaced()
@@ -131,7 +134,7 @@ class Candidates:
         return {"workload": version.workload, "workload_build": version.build, "dpdk": version.dpdk}
 
     def treatment(self, case: Case) -> dict[str, Any] | None:
-        """Returns what a result keeps of a case's candidate: what is replaced and by what, without directories."""
+        """Returns a candidate as results keep it: the replaced part and the new one, without directories."""
         candidate = self.of(case)
         if candidate is None:
             return None
@@ -155,8 +158,6 @@ def _of_old(old: OldVersion, switch: str) -> Replaced:
 
 def _check_node(candidate: Candidate, node: str, where: str) -> None:
     """Raises UsageError for nodes of the kind that all have, and for an image where the kind takes none."""
-    from pytest_icbench.driver.node.registry import node_kind, node_kinds
-
     if candidate.kind == "node" and candidate.value == node:
         raise UsageError(f"{where}: --icbench-node is {node}, so nothing would differ; give another kind")
     if candidate.kind == "image" and not getattr(node_kind(node), "takes_image", False):
@@ -179,8 +180,6 @@ def _inside(image: Path) -> Path | None:
 
 
 def _version(workload: Path, where: str, image: Path | None = None) -> WorkloadVersion:
-    from pytest_icbench.driver.workload.version import version_of
-
     try:
         return version_of(workload, image)
     except (WorkloadError, ProvisionError) as error:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.driver.switch.registry import builtin_switches
@@ -28,11 +28,24 @@ from pytest_icbench.testbed.host_rig import HostPart, HostRig
 _numbers = itertools.count(1)
 
 
-class RigOptions(Protocol):
-    """The options of a run that a rig needs."""
+@dataclass(frozen=True, slots=True)
+class BuildOptions:
+    """The choices with which a rig is built, apart from its case and placement.
 
-    @property
-    def node(self) -> str: ...
+    Attributes:
+        switches: drivers by name; None for the package's own.
+        endpoint_specs: names, addresses and places of the endpoints, by index; None for the default.
+        host_part: makes the part that the rig drives, at each ``build``; None: everything is on this host.
+        replaced: programs, configurations and the like that take the place of the installed ones.
+    """
+
+    switches: Mapping[str, type[Switch]] | None = None
+    endpoint_specs: Sequence[EndpointSpec] | None = None
+    host_part: Callable[[], HostPart] | None = None
+    replaced: Replaced = field(default_factory=Replaced)
+
+
+_DEFAULTS = BuildOptions()
 
 
 class Rig(MeasuredRig):
@@ -41,16 +54,15 @@ class Rig(MeasuredRig):
     The rig of a reference link is of the same class, for the case's ``veth`` or ``direct`` twin. ``RigCalls`` declares
     the calls of a built rig; they raise ProvisionError while it is not built.
 
+    A rig over two hosts exists only while it runs: the other rig of its case takes the same two NICs. So it is removed
+    when it is paused, and built again when it is resumed.
+
     Args:
         placement: CPUs of workers (none for a switch without pollers), endpoints and everything else.
-        options: those of the run; ``node`` is the kind of node.
-        switches: drivers by name; None for the package's own.
-        endpoint_specs: names, addresses and places of the endpoints, by index; None for the default.
-        host_part: makes the part that the rig drives, at each ``build``; None: everything is on this host.
-        replaced: what it is built with in place of what is installed.
+        node: kind of the nodes.
 
     Attributes:
-        preflighted: whether frames were seen both ways since it was built or resumed; the measurement keeps it.
+        preflighted: whether frames passed both ways since it was built or resumed; the measurement sets it.
         endpoints: by index; empty until built.
         endpoint_specs: their names, addresses and places, by index.
         remote_switch: facts of the second host's switch.
@@ -63,17 +75,13 @@ class Rig(MeasuredRig):
         case: Case,
         placement: Placement,
         session: HostSession,
-        options: RigOptions,
-        *,
-        switches: Mapping[str, type[Switch]] | None = None,
-        endpoint_specs: Sequence[EndpointSpec] | None = None,
-        host_part: Callable[[], HostPart] | None = None,
-        replaced: Replaced | None = None,
+        node: str,
+        options: BuildOptions = _DEFAULTS,
     ) -> None:
         self.case = case
         self.placement = placement
         self.session = session
-        self.options = options
+        self._node = node
         self.preflighted = False
         self.endpoints: list[Endpoint] = []
         self.files = Path()
@@ -82,11 +90,12 @@ class Rig(MeasuredRig):
         self.peers = ()
         self.terms = ()
         self.function_facts: tuple[FunctionFacts, ...] = ()
-        self.endpoint_specs = default_endpoint_specs(case.pairs) if endpoint_specs is None else list(endpoint_specs)
-        drivers = builtin_switches() if switches is None else switches
-        self._make_part = (lambda: HostRig(session, drivers)) if host_part is None else host_part
+        specs = options.endpoint_specs
+        self.endpoint_specs = default_endpoint_specs(case.pairs) if specs is None else list(specs)
+        drivers = builtin_switches() if options.switches is None else options.switches
+        self._make_part = options.host_part or (lambda: HostRig(session, drivers))
         self._part: HostPart | None = None
-        self._replaced = replaced or Replaced()
+        self._replaced = options.replaced
 
     def build(self) -> None:
         """Makes everything. Raises ProvisionError, after undoing what was done by then."""
@@ -97,7 +106,7 @@ class Rig(MeasuredRig):
             name=f"r{next(_numbers) % 1000}",
             case=self.case,
             placement=self.placement,
-            node=replaced.node or self.options.node,
+            node=replaced.node or self._node,
             endpoint_specs=tuple(self.endpoint_specs),
             env=replaced.env,
             sysctl=replaced.sysctl,
@@ -132,10 +141,25 @@ class Rig(MeasuredRig):
         """Hands every call to the host part."""
         return getattr(self.part, call.name)(*arguments, **keywords)
 
+    def check(self) -> None:
+        """Raises as ``RigCalls.check`` does. A rig over two hosts may not exist; then nothing can be dead."""
+        if self._part is not None or not self.case.remote:
+            super().check()
+
+    def pause(self) -> None:
+        """Takes everything off the CPUs. Raises ProvisionError for what remains of a rig over two hosts."""
+        if self.case.remote:
+            self.close()
+        else:
+            super().pause()
+
     def resume(self) -> None:
-        """Lets everything go on; a preflight is due."""
-        self.part.resume()
-        self.preflighted = False
+        """Lets everything go on; a preflight is due. Raises ProvisionError if a rig over two hosts cannot be built."""
+        if not self.case.remote:
+            self.part.resume()
+            self.preflighted = False
+        elif self._part is None:
+            self.build()
 
     def close(self) -> None:
         """Unmakes everything. Idempotent. Raises ProvisionError for what remains."""
@@ -144,21 +168,3 @@ class Rig(MeasuredRig):
         self.preflighted = False
         if part is not None:
             part.undo()
-
-
-class ExclusiveRig(Rig):
-    """A rig over two hosts. It exists only while it runs: the other rig of its case takes the same two NICs."""
-
-    def check(self) -> None:
-        """Raises as ``Rig.check`` does. Nothing can be dead while the rig does not exist."""
-        if self._part is not None:
-            super().check()
-
-    def pause(self) -> None:
-        """Unmakes it. Raises ProvisionError for what remains."""
-        self.close()
-
-    def resume(self) -> None:
-        """Makes it anew; a preflight is due. Raises ProvisionError."""
-        if self._part is None:
-            self.build()

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Literal
 
@@ -24,9 +25,9 @@ from pytest_icbench.host.root import format_cpu_list
 from pytest_icbench.model.placement import Placement, Policy
 
 Core = tuple[Cpu, ...]
-#: What makes a core worse apart from its place, the weightiest first.
+#: Defects of a core apart from its place, the weightiest first.
 Rank = tuple[bool, bool, bool]
-#: What pollers are to have in common: the kind of core and the L3 cache.
+#: What pollers should share: the kind of core and the L3 cache.
 Domain = tuple[int, int | None]
 
 
@@ -36,10 +37,10 @@ def domain(core: Core) -> Domain:
 
 
 def cores_by_node(topology: Topology, count: int, near: Domain | None = None) -> dict[int, list[Core]]:
-    """Returns the cores of each NUMA node, the best for so many pollers first.
+    """Returns the cores of each NUMA node, the best for ``count`` pollers first.
 
     Args:
-        near: where the first of them are to be, as far as isolation allows; None for wherever it is best.
+        near: domain of the first cores, as far as isolation allows; None for the best one.
     """
 
     ranks = {core[0].id: _rank(topology, core) for core in topology.cores()}
@@ -53,7 +54,7 @@ def cores_by_node(topology: Topology, count: int, near: Domain | None = None) ->
 
 
 def best_node(nodes: dict[int, list[Core]], count: int) -> int:
-    """Returns the node with most of so many cores.
+    """Returns the node with most of ``count`` cores.
 
     Among equal ones, more isolated cores come first, then fewer and faster kinds, fewer L3 caches, a core to spare,
     and the lower number.
@@ -65,10 +66,10 @@ def best_node(nodes: dict[int, list[Core]], count: int) -> int:
 
 
 def where(topology: Topology, pollers: Sequence[int], count: int, *, given: bool = False) -> str:
-    """Returns in words which L3 caches and NUMA nodes the CPUs of pollers are of, and why they share none.
+    """Describes the L3 caches and NUMA nodes of pollers' CPUs, and the reason if they are several.
 
     Args:
-        count: of the cores that the pollers would take, each its own.
+        count: number of cores that the pollers would take, one each.
         given: whether the user chose the endpoints' CPUs.
     """
     cpus = [topology[cpu] for cpu in pollers]
@@ -113,7 +114,7 @@ def _from_home(cores: Sequence[Core], ranks: Mapping[int, Rank], home: Domain) -
 
 
 def _together(cores: Sequence[Core], count: int) -> tuple[int, ...]:
-    """Returns how well the first of so many cores go together: the greatest is best."""
+    """Rates how well the first ``count`` cores go together: the greatest is best."""
     taken = cores[:count]
     kinds, caches = {core[0].kind for core in taken}, {core[0].l3 for core in taken}
     slow = sum(core[0].kind for core in taken)
@@ -121,7 +122,7 @@ def _together(cores: Sequence[Core], count: int) -> tuple[int, ...]:
 
 
 def _fit(cores: Sequence[Core], ranks: Mapping[int, Rank], count: int) -> tuple[int, ...]:
-    """Returns how good the first of so many cores of a node are: the greatest is best."""
+    """Rates the first ``count`` cores of a node: the greatest is best."""
     taken = cores[:count]
     at_home = sum(domain(core) == domain(taken[0]) for core in taken)
     worse = [ranks[core[0].id] for core in taken]
@@ -141,7 +142,7 @@ def _why_apart(topology: Topology, cpus: Sequence[Cpu], count: int, given: bool)
 
 
 def _kinds(topology: Topology, cpus: Sequence[Cpu]) -> str:
-    """Returns the kinds of cores that CPUs are of, where a host has several; empty otherwise."""
+    """Returns the kinds of cores of CPUs, where a host has several; empty otherwise."""
     kinds = {cpu.kind for cpu in cpus}
     if len({cpu.kind for cpu in topology.cpus}) == 1:
         return ""
@@ -196,7 +197,7 @@ def plan(
 def plan_given(
     topology: Topology, *, workers: int, endpoints: Sequence[int], policy: Literal["auto", "dedicated", "cooperative"]
 ) -> Placement:
-    """Places one case whose endpoints' CPUs are given: the switch and its service get what is left.
+    """Places one case whose endpoints' CPUs are given: the switch and its service get the rest.
 
     Args:
         workers: polling threads of the switch, 0 for a kernel switch.
@@ -206,39 +207,28 @@ def plan_given(
         Unsupported: a CPU cannot be used, is shared in spite of ``dedicated``, or no CPU is left for a worker.
     """
     usable = {cpu.id for cpu in topology.usable}
-    for cpu in endpoints:
-        if cpu not in usable:
-            raise Unsupported(
-                f"the topology gives an endpoint CPU {cpu}, which is not online or not allowed to this process:"
-                f" name one of {format_cpu_list(sorted(usable))}"
-            )
-    if policy == "auto":
-        try:
-            placement = plan_given(topology, workers=workers, endpoints=endpoints, policy="dedicated")
-        except Unsupported:
-            policy = "cooperative"
-        else:
-            if not set(placement.service) & {*placement.switch, *placement.endpoints}:
-                return placement
-            policy = "cooperative"
+    if (unusable := next((cpu for cpu in endpoints if cpu not in usable), None)) is not None:
+        raise Unsupported(
+            f"the topology gives an endpoint CPU {unusable}, which is not online or not allowed to this process:"
+            f" name one of {format_cpu_list(sorted(usable))}"
+        )
+    if policy != "auto":
+        return _place_given(topology, workers, endpoints, policy)
+    with suppress(Unsupported):
+        placement = _place_given(topology, workers, endpoints, "dedicated")
+        if not set(placement.service) & {*placement.switch, *placement.endpoints}:
+            return placement
+    return _place_given(topology, workers, endpoints, "cooperative")
+
+
+def _place_given(topology: Topology, workers: int, endpoints: Sequence[int], policy: Policy) -> Placement:
     node = topology[endpoints[0]].node
-    taken = {sibling for cpu in endpoints for sibling in topology[cpu].siblings}
     if policy == "dedicated" and len({topology[cpu].siblings for cpu in endpoints}) < len(endpoints):
         raise Unsupported(
             "dedicated placement gives each endpoint a physical core, and the topology lets two share one: change its"
             " cpus, or use --icbench-placement cooperative"
         )
-    # The endpoints' node first, for the memory that they share.
-    near, count = domain((topology[endpoints[0]],)), workers + len(endpoints)
-    order = sorted(cores_by_node(topology, count, near).items(), key=lambda item: item[0] != node)
-    cores = [core for _, node_cores in order for core in node_cores if not taken & {cpu.id for cpu in core}]
-    left = [core[0].id for core in cores]
-    if policy == "cooperative":
-        left += [
-            cpu
-            for cpu in _threads([core for _, node_cores in order for core in node_cores])
-            if cpu not in (*left, *endpoints)
-        ]
+    left = _free_cpus(topology, workers, endpoints, policy)
     if len(left) < workers:
         raise Unsupported(
             f"the switch's {_count(workers, 'worker')} {'needs a CPU' if workers == 1 else 'need CPUs'} beside the"
@@ -248,8 +238,22 @@ def plan_given(
     switch = tuple(left[:workers])
     service = _service(topology, node, [*switch, *endpoints], endpoints[0])
     yields = YIELD_EVERY_FRAMES if len(set(endpoints)) < len(endpoints) else 0
-    words = where(topology, [*switch, *endpoints], count, given=True)
+    words = where(topology, [*switch, *endpoints], workers + len(endpoints), given=True)
     return Placement(policy, switch, tuple(endpoints), service, node, yields, where=words)
+
+
+def _free_cpus(topology: Topology, workers: int, endpoints: Sequence[int], policy: Policy) -> list[int]:
+    """Returns the CPUs beside given ones, the best first: one of each unused core, then the rest if ``cooperative``."""
+    node = topology[endpoints[0]].node
+    taken = {sibling for cpu in endpoints for sibling in topology[cpu].siblings}
+    # The endpoints' node first, for the memory that they share.
+    near, count = domain((topology[endpoints[0]],)), workers + len(endpoints)
+    order = sorted(cores_by_node(topology, count, near).items(), key=lambda item: item[0] != node)
+    cores = [core for _, node_cores in order for core in node_cores]
+    left = [core[0].id for core in cores if not taken & {cpu.id for cpu in core}]
+    if policy == "cooperative":
+        left += [cpu for cpu in _threads(cores) if cpu not in (*left, *endpoints)]
+    return left
 
 
 def with_neighbour(topology: Topology, placement: Placement, count: int, *, apart: bool) -> Placement | None:

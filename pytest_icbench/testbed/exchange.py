@@ -282,46 +282,75 @@ class WatchedLaunch:
 def watched_launch(rig: MeasuredRig, case: Case) -> WatchedLaunch:
     """Sends over pair 1 as fast as it can. Raises WorkloadError if a process does not get ready, or does not end."""
     path = case.path
-    sender, receiver = path.ends(1)
     listeners = [index for index in path.endpoints if path.pair(index) != 1]
     listening = replay_commands(rig, case, tag="leak", indexes=listeners)
     launched: dict[int, Command] = {**commands(rig, replace(case, pairs=1), _SETTINGS), **listening}
     captured = [Captured(command.captures) for command in listening.values()]
-    launch = rig.launch(launch_plan(launched, workload_path(), TIMEOUT_S))
+    watch = _Watch(rig, rig.launch(launch_plan(launched, workload_path(), TIMEOUT_S)), set(launched), path.ends(1))
     try:
-        ready: set[int] = set()
-        summaries: dict[int, int] = {}
-        deadline = time.monotonic() + TIMEOUT_S
-        began = stopped = False
-        sender_over: float | None = None
-        while len(summaries) < len(launched):
-            polled = rig.poll(launch, 0.05)
-            for index, text in polled.lines:
-                line = json.loads(text)
-                if line["type"] == "ready":
-                    ready.add(index)
-                elif line["type"] == "summary":
-                    summaries[index] = int(line.get("received", 0))
-            if len(ready) == len(launched) and not began:
-                rig.start(launch)
-                began = True
-                deadline = time.monotonic() + TIMEOUT_S  # the time before was for the start
-            if sender in summaries and sender_over is None:
-                sender_over = time.monotonic()
-            # On a busy host, a receiver that got none of the marks at the flow's end does not know that it is over.
-            waited = sender_over is not None and time.monotonic() - sender_over > 2 * _SETTINGS.drain_s
-            if ({sender, receiver} <= set(summaries) or waited) and not stopped:
-                rig.tell(launch, "stop\n")
-                stopped = True
-            gone = [index for index in polled.exited if index not in summaries]
-            if gone or time.monotonic() > deadline:
-                look_at_the_switch(rig)
-                index = gone[0] if gone else min(set(launched) - set(summaries))
-                raise WorkloadError(
-                    f"endpoint {index} has not finished; the end of its log:\n{rig.log_tail(launch, index)}"
-                )
+        while not watch.over:
+            watch.step()
     finally:
-        rig.end(launch)
+        rig.end(watch.launch)
     frames = [frame for capture in captured for frame in capture.fresh()]
     window = slice(case.traffic.headers_bytes + 2, case.traffic.headers_bytes + 4)
-    return WatchedLaunch(summaries[receiver], [frame for frame in frames if frame[window] != _CONTROL])
+    return WatchedLaunch(watch.received, [frame for frame in frames if frame[window] != _CONTROL])
+
+
+class _Watch:
+    """The course of a watched launch: all processes get ready, pair 1 sends, the others are stopped."""
+
+    def __init__(self, rig: MeasuredRig, launch: str, indexes: set[int], pair: tuple[int, int]) -> None:
+        self.launch = launch
+        self._rig, self._indexes, self._pair = rig, indexes, pair
+        self._ready: set[int] = set()
+        self._summaries: dict[int, int] = {}
+        self._began = self._stopped = False
+        self._sender_over: float | None = None
+        self._deadline = time.monotonic() + TIMEOUT_S
+
+    @property
+    def over(self) -> bool:
+        """Whether every process has written its summary."""
+        return self._summaries.keys() >= self._indexes
+
+    @property
+    def received(self) -> int:
+        """The number of frames at the receiver."""
+        return self._summaries[self._pair[1]]
+
+    def step(self) -> None:
+        """Reads new lines, and begins or stops the launch when it is time. Raises WorkloadError."""
+        polled = self._rig.poll(self.launch, 0.05)
+        for index, text in polled.lines:
+            line = json.loads(text)
+            if line["type"] == "ready":
+                self._ready.add(index)
+            elif line["type"] == "summary":
+                self._summaries[index] = int(line.get("received", 0))
+        if self._ready >= self._indexes and not self._began:
+            self._rig.start(self.launch)
+            self._began = True
+            self._deadline = time.monotonic() + TIMEOUT_S  # the time before was for the start
+        if self._sent and not self._stopped:
+            self._rig.tell(self.launch, "stop\n")
+            self._stopped = True
+        gone = [index for index in polled.exited if index not in self._summaries]
+        if gone or time.monotonic() > self._deadline:
+            look_at_the_switch(self._rig)
+            index = gone[0] if gone else min(self._indexes - self._summaries.keys())
+            raise WorkloadError(
+                f"endpoint {index} has not finished; the end of its log:\n{self._rig.log_tail(self.launch, index)}"
+            )
+
+    @property
+    def _sent(self) -> bool:
+        """Whether pair 1 has finished.
+
+        On a busy host a receiver that got none of the marks at the flow's end does not notice it: then time decides.
+        """
+        sender, receiver = self._pair
+        if sender not in self._summaries:
+            return False
+        self._sender_over = self._sender_over or time.monotonic()
+        return receiver in self._summaries or time.monotonic() - self._sender_over > 2 * _SETTINGS.drain_s

@@ -1,26 +1,28 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The cases that a host can run, and their CPUs, by its switches, NICs and CPUs, the topology and the second host."""
+"""Decides which cases a host can run, and on which CPUs: by its switches, NICs, CPUs, topology and second host."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
 from typing import Literal
 
 from pytest_icbench.config.fit import unsupported_reason
 from pytest_icbench.config.options import Options
-from pytest_icbench.config.topology.model import Topology, why_nothing_to_attach_to
 from pytest_icbench.config.topology.model import Topology as UserTopology
+from pytest_icbench.config.topology.model import why_nothing_to_attach_to
 from pytest_icbench.driver.function.protocol import Function
 from pytest_icbench.driver.function.registry import component_behind
 from pytest_icbench.driver.guard import make_function, make_switch, probe_node, switch_needs
+from pytest_icbench.driver.switch.attach.places import find_places
 from pytest_icbench.driver.switch.protocol import Switch, SwitchFacts
 from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
+from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.measure.versions import check_comparable
 from pytest_icbench.model import flows
 from pytest_icbench.model.candidate import candidate_key
 from pytest_icbench.model.case import Case
@@ -30,21 +32,20 @@ from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.traffic import FCS_BYTES, STAMP_BYTES
 from pytest_icbench.model.uplink import Uplink
 from pytest_icbench.testbed.candidate_catalogue import Candidates
-from pytest_icbench.testbed.memory_budget import HostRoom, RigMemory
+from pytest_icbench.testbed.cpu_placement import joined, plan, plan_given, resolve_auto, with_neighbour
+from pytest_icbench.testbed.memory_budget import FreeMemory, MemoryDemand
 from pytest_icbench.testbed.neighbour_load import neighbour_cpus, why_not_isolated
-from pytest_icbench.testbed.probe import probe, why_no_crowd, why_not
+from pytest_icbench.testbed.probe import probe, probe_application, why_no_crowd, why_not
 from pytest_icbench.testbed.remote.remote_host import RemoteHost
 from pytest_icbench.testbed.remote.uplinks import check as check_uplink
 from pytest_icbench.testbed.remote.uplinks import uplinks_of
 from pytest_icbench.wording import counted
 
 
-def why_not_attached(case: Case, driver: type[Switch], topology: Topology, session: HostSession) -> str | None:
+def why_not_attached(case: Case, driver: type[Switch], topology: UserTopology, session: HostSession) -> str | None:
     """Returns why a case cannot use the containers that are there, None if it can. Without root nothing is asked."""
     if os.geteuid() != 0:
         return None
-    from pytest_icbench.driver.switch.attach.places import find_places
-
     ends = [(spec.existing, spec.address) for spec in topology.endpoint_specs(case.pairs) if spec.existing is not None]
     raw = case.resolved_api(driver).startswith("raw")
     try:
@@ -152,22 +153,32 @@ def _nothing_denied(component: type[Function], function: str, case: Case, number
         )
 
 
+@dataclass(slots=True)
+class Hosts:
+    """The hosts of a run.
+
+    Attributes:
+        session: for questions about this host, until the run holds it; then the session that holds it.
+        remote: the second host; None for a run on one.
+    """
+
+    session: HostSession
+    remote: RemoteHost | None = None
+
+
 class Feasibility:
     """The cases that this host can run. Nothing is changed, no root is needed, and each answer is kept.
 
     Args:
         catalogue: switches by name.
-        cases: those of the run: ``auto`` placement resolves to what every case can have. Where a baseline is saved or
-            compared with, it resolves for each case by itself: which others are selected must not matter then.
-        binaries: the user's paths by switch, candidate or tool.
+        cases: the cases of the run: ``auto`` placement resolves to what every case can have. With a baseline that is
+            saved or compared, it resolves for each case alone, so that the selection of cases does not matter.
+        hosts: this host, and the second one where one is named.
         unsupported: why no host can run a case, as far as that is known.
-        user_topology: the user's endpoints; None for the default ones.
-        remote: the second host, where one is named.
-        candidates: what is compared with the bases; None for a run without.
+        candidates: the alternatives to the bases; None for a run without.
 
     Attributes:
         policy: the placement of all cases, resolved; ``auto`` if none of them can run, or if they differ.
-        session: for looking at the host; a run puts its session here once it holds the host.
         switch_facts: facts of each probed switch, by the names of binaries.
     """
 
@@ -176,29 +187,22 @@ class Feasibility:
         catalogue: Mapping[str, type[Switch]],
         options: Options,
         cases: Sequence[Case],
+        hosts: Hosts,
         *,
-        binaries: Mapping[str, Path],
         unsupported: Mapping[Case, str | None],
-        user_topology: UserTopology | None,
-        remote: RemoteHost | None,
-        session: HostSession,
         candidates: Candidates | None = None,
     ) -> None:
-        from pytest_icbench.host.resource.cpu import Topology
-
         self.catalogue = catalogue
         self.options = options
-        self.session = session
         self._cases = cases
-        self._binaries = binaries
-        self._user_topology = user_topology
-        self._remote = remote
+        self._hosts = hosts
+        self._user_topology = options.topology
         self._candidates = candidates
-        self._topology = Topology.read(session.root)
-        self._room = HostRoom.read(session.root)
+        self._topology = Topology.read(hosts.session.root)
+        self._room = FreeMemory.read(hosts.session.root)
         self.switch_facts: dict[str, SwitchFacts] = {}
         self._unsupported = dict(unsupported)
-        # Each is found out once, before anything is made: later the rigs of this run would be in the way.
+        # Each reason is kept from before anything is made: later the rigs of this run would be in the way.
         self._host_reason = cache(self._why_no_host)
         self._switch_reason = cache(self._why_no_switch)
         self._pairs_reason = cache(self._why_no_pairs)
@@ -231,20 +235,20 @@ class Feasibility:
             self._check_candidates(case)
         self._probe(case)
         if case.switch == ATTACH and self._user_topology is not None:
-            _refuse(why_not_attached(case, self.catalogue[ATTACH], self._user_topology, self.session))
+            _refuse(why_not_attached(case, self.catalogue[ATTACH], self._user_topology, self._hosts.session))
         if case.app is not None:
             _refuse(self._application_reason(case.app))
         if case.birth is not None:
-            _refuse(why_no_crowd(case.birth, self.session))
+            _refuse(why_no_crowd(case.birth, self._hosts.session))
         _refuse(self._pairs_reason(case.switch, case.path.wires_count))
         placement = self._place(case, self._resolve_policy([case]) if self._by_case else self.policy)
-        _refuse(why_not_isolated(case, placement, self.session.root))
+        _refuse(why_not_isolated(case, placement, self._hosts.session.root))
         _refuse(self._room.shortage(self._memory(case, placement)))
         return placement
 
-    def _memory(self, case: Case, placement: Placement) -> RigMemory:
+    def _memory(self, case: Case, placement: Placement) -> MemoryDemand:
         """Returns what a case's rig takes of this host's memory."""
-        return RigMemory.of(
+        return MemoryDemand.of(
             case,
             self.catalogue[case.switch],
             workers=len(placement.switch),
@@ -274,9 +278,9 @@ class Feasibility:
 
     def second(self) -> RemoteHost:
         """Returns the second host. Raises Unsupported if the user named none."""
-        if self._remote is None:
+        if self._hosts.remote is None:
             raise Unsupported("the case needs a second host: name it with --icbench-remote")
-        return self._remote
+        return self._hosts.remote
 
     def _why_no_host(self, case: Case) -> str | None:
         """Returns why no host can run a case, None if one can."""
@@ -291,8 +295,6 @@ class Feasibility:
 
     def _check_candidates(self, case: Case) -> None:
         """Raises Unsupported if a case cannot be compared launch by launch, or this host cannot run its base."""
-        from pytest_icbench.measure.versions import check_comparable
-
         if case.remote:
             raise Unsupported(
                 "versions side by side would need one NIC twice: leave out --icbench-variant over two hosts"
@@ -306,7 +308,7 @@ class Feasibility:
         if candidate is None:
             return
         if candidate.kind == "node" and os.geteuid() == 0:  # else it is a plan, for a run with root
-            _refuse(why_not(lambda: probe_node(candidate.value, self.session)))
+            _refuse(why_not(lambda: probe_node(candidate.value, self._hosts.session)))
         if candidate.component is not None:
             made_by = {self._component(case, function).name for function in case.functions}
             if candidate.component not in made_by:
@@ -321,8 +323,6 @@ class Feasibility:
     def _resolve_policy(self, cases: Sequence[Case]) -> Literal["auto", "dedicated", "cooperative"]:
         if self.options.placement != "auto":
             return self.options.placement
-        from pytest_icbench.testbed.cpu_placement import resolve_auto
-
         if self._user_topology is not None and self._user_topology.cpus(1):
             return self._policy_of_given(cases)
         here, there = set(), set()
@@ -340,8 +340,8 @@ class Feasibility:
         if not here:
             return "auto"
         policy = resolve_auto(self._topology, sorted(here))
-        if there and self._remote is not None and policy == "dedicated":
-            policy = self._remote.resolve_auto(sorted(there))
+        if there and self._hosts.remote is not None and policy == "dedicated":
+            policy = self._hosts.remote.resolve_auto(sorted(there))
         return policy
 
     def _policy_of_given(self, cases: Sequence[Case]) -> Literal["auto", "dedicated", "cooperative"]:
@@ -356,8 +356,6 @@ class Feasibility:
 
     def _place(self, case: Case, policy: Literal["auto", "dedicated", "cooperative"]) -> Placement:
         """Places a case's threads on the topology's CPUs, or on the best. Raises Unsupported."""
-        from pytest_icbench.testbed.cpu_placement import with_neighbour
-
         count, apart = neighbour_cpus(case), case.isolation == L3
         if not count:
             return self._place_path(case, policy)
@@ -383,8 +381,6 @@ class Feasibility:
 
     def _place_path(self, case: Case, policy: Literal["auto", "dedicated", "cooperative"], more: int = 0) -> Placement:
         """Places a case without its neighbour, with ``more`` workers after the switch's own. Raises Unsupported."""
-        from pytest_icbench.testbed.cpu_placement import joined, plan, plan_given
-
         workers = self._workers(case) + more
         given = {} if self._user_topology is None else self._user_topology.cpus(case.pairs)
         away = self._away(case)
@@ -420,7 +416,7 @@ class Feasibility:
         return switch_needs(cls, case.path.wires_count, case.resolved_cores(cls), case.traffic).pollers
 
     def _function_pollers(self, case: Case) -> int:
-        """Returns how many network functions of a case poll, each on its CPU. Raises Unsupported."""
+        """Returns the number of a case's network functions that poll, each on its CPU. Raises Unsupported."""
         if case.function is None:
             return 0
         made_by = {self._component(case, function): function for function in dict.fromkeys(case.functions)}
@@ -439,7 +435,7 @@ class Feasibility:
         return case.pairs * case.chain if component.polls else 0
 
     def _component(self, case: Case, function: str) -> type[Function]:
-        """Returns what makes a case's function. Raises Unsupported if nothing can here."""
+        """Returns the component that makes a case's function. Raises Unsupported if none can here."""
         cls = self.catalogue[case.switch]
         # A driver from elsewhere may be no Switch. One that takes frames to their addresses need not keep ports apart.
         by_address = getattr(cls, "unknown_unicast", None) == "none" and cls.hops is None
@@ -453,15 +449,15 @@ class Feasibility:
         component = component_behind(cls, case.resolved_port(cls), function)
         if by_address and not component.has_addresses(function):
             raise Unsupported(
-                f"{case.switch} carries frames to the addresses of its ports alone, and function {function} has none of"
-                " its own: take one that routes, or another switch"
+                f"{case.switch} carries frames to the addresses of its ports alone, and function {function} has none:"
+                " take one that routes, or another switch"
             )
         _refuse(misfit(component, function, case, case.resolved_api(cls)))
         _refuse(self._function_reason(component, function))
         return component
 
     def _why_no_function(self, component: type[Function], function: str) -> str | None:
-        return why_not(lambda: make_function(component).probe(self.session, function))
+        return why_not(lambda: make_function(component).probe(self._hosts.session, function))
 
     def _probe(self, case: Case) -> None:
         """Raises Unsupported if this host, or the second one of a case on two, lacks what the case takes."""
@@ -480,13 +476,13 @@ class Feasibility:
 
     def _why_no_switch(self, switch: str, port: str, api: str, name: str) -> str | None:
         def find() -> None:
-            cls, binary = self.catalogue[switch], self._binaries.get(name)
-            self.switch_facts[name] = probe(cls, port, api, self.session, node=self.options.node, binary=binary)
+            cls, binary = self.catalogue[switch], self._hosts.session.binaries.get(name)
+            self.switch_facts[name] = probe(cls, port, api, self._hosts.session, node=self.options.node, binary=binary)
 
         return why_not(find)
 
     def _why_no_pairs(self, switch: str, pairs: int) -> str | None:
-        return why_not(lambda: make_switch(self.catalogue[switch]).probe_pairs(self.session, pairs))
+        return why_not(lambda: make_switch(self.catalogue[switch]).probe_pairs(self._hosts.session, pairs))
 
     @staticmethod
     def _why_no_uplink(uplink: Uplink, client: str = "") -> str | None:
@@ -499,8 +495,6 @@ class Feasibility:
 
 
 def _why_no_application(label: str) -> str | None:
-    from pytest_icbench.testbed.probe import probe_application
-
     return why_not(lambda: probe_application(label))
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,16 +31,35 @@ _PAGE_BYTES = 4096
 _Place = tuple[int, int]
 
 
-class FunctionNodes:
-    """The functions of a rig, a chain for each pair, each in a node of its own.
-
-    Args:
-        component: what makes all of them.
-        addresses: those of the endpoints, by index.
-        undo: collects what unmakes them; it is called in reverse order.
+@dataclass(frozen=True, slots=True)
+class StartContext:
+    """The switch and the directories with which functions start.
 
     Attributes:
-        chains: by pair, the ends of each chain as one, which its proof is for.
+        switch: the started switch.
+        ports: the ports' endpoints by index.
+        work_dir: directory for files and logs.
+        mtu: layer 3 MTU in bytes.
+        config: the user's configuration of the component.
+    """
+
+    switch: Switch
+    ports: Mapping[int, Endpoint]
+    work_dir: Path
+    mtu: int
+    config: Mapping[str, Any]
+
+
+class FunctionNodes:
+    """The functions of a rig: a chain for each pair, each function in a separate node.
+
+    Args:
+        component: the maker of all functions.
+        addresses: addresses of the endpoints, by index.
+        undo: collects the calls that remove the functions; they are made in reverse order.
+
+    Attributes:
+        chains: by pair, the ends of each chain as a whole, for its proof.
     """
 
     def __init__(
@@ -98,7 +117,7 @@ class FunctionNodes:
 
     @property
     def addresses(self) -> list[Address]:
-        """Those of the functions' ports at the switch, in the order of their indexes, which follow the endpoints'."""
+        """Addresses of the functions' ports at the switch, by index; the indexes follow those of the endpoints."""
         if self.component.in_switch is not None:
             return []
         return [address for ends in self._ends.values() for address in (ends.inner, ends.outer)]
@@ -139,7 +158,7 @@ class FunctionNodes:
         return self._placement.endpoints[self.path.leaders[pair - 1]]
 
     def around(self, attachments: Sequence[Attachment]) -> list[Attachment]:
-        """Returns the endpoints' attachments with those of the functions' ports between, in the order of the path."""
+        """Returns the attachments of endpoints and functions' ports in the order of the path."""
         ordered: list[Attachment] = []
         for (leader, follower), chain in zip(self.path.by_pair(attachments), self.chains, strict=True):
             function = self.functions[leader.pair - 1]
@@ -155,22 +174,15 @@ class FunctionNodes:
             ordered += [*row, replace(follower, peer=seen_by_follower)]
         return [replace(item, segment=place // 2) for place, item in enumerate(ordered)]
 
-    def start(
-        self, switch: Switch, ports: Mapping[int, Endpoint], work_dir: Path, mtu: int, config: Mapping[str, Any]
-    ) -> None:
-        """Starts all functions. Raises ProvisionError.
-
-        Args:
-            switch: the started switch.
-            ports: the ports' endpoints by index.
-        """
-        # Ports that serve each other are ready one after the other. Else all start side by side, and who polls is
-        # frozen as soon as it is ready: it would take the time in which the next one starts.
-        joined = any(port.serves for port in ports.values())
+    def start(self, context: StartContext) -> None:
+        """Starts all functions. Raises ProvisionError."""
+        # Ports that serve each other become ready one after the other. Otherwise all start together, and a poller is
+        # frozen as soon as it is ready: it would take the CPU time in which the next one starts.
+        joined = any(port.serves for port in context.ports.values())
         freezing = self.component.polls and not joined and len(self._nodes) > 1
         try:
             for place, ends in self._ends.items():
-                self._start_one(place, ends, switch, ports, work_dir, mtu, config)
+                self._start_one(place, ends, context)
                 if joined:
                     self._functions[place].await_started()
             for place, function in () if joined else self._functions.items():
@@ -179,22 +191,13 @@ class FunctionNodes:
                     self._nodes[place].pause()
         finally:
             self.resume()
-        self._undo += [self._leave, self.resume]  # what is frozen ends by no signal
+        self._undo += [self._leave, self.resume]  # a frozen process does not end by a signal
 
     def _leave(self) -> None:
         for function in self._functions.values():
             function.leave()
 
-    def _start_one(
-        self,
-        place: _Place,
-        ends: Ends,
-        switch: Switch,
-        ports: Mapping[int, Endpoint],
-        work_dir: Path,
-        mtu: int,
-        config: Mapping[str, Any],
-    ) -> None:
+    def _start_one(self, place: _Place, ends: Ends, context: StartContext) -> None:
         pair, hop = place
         row = self.path.between(pair)
         between = row[hop - 1] if row else None
@@ -202,17 +205,17 @@ class FunctionNodes:
             function=self.functions[pair - 1],
             pair=pair,
             ends=ends,
-            inner=None if between is None else ports[between[0]],
-            outer=None if between is None else ports[between[1]],
+            inner=None if between is None else context.ports[between[0]],
+            outer=None if between is None else context.ports[between[1]],
             node=self._nodes.get(place),
             node_facts=self._node_facts.get(place),
-            switch=switch,
+            switch=context.switch,
             indexes=[self.path.ends(pair)[0], *(between or ()), self.path.ends(pair)[1]],
             cpu=self._cpu(place),
             yield_every=self._placement.yield_every,
-            mtu=mtu,
-            work_dir=work_dir,
-            config=config,
+            mtu=context.mtu,
+            work_dir=context.work_dir,
+            config=context.config,
             hop=hop,
             hops=self.case.chain,
             counts_control=self.case.counts_hops,

@@ -22,7 +22,7 @@ from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.resource.cpu_meter import question, state_of
 from pytest_icbench.host.resource.hugepages import memory_kib
 from pytest_icbench.host.root import Root, format_cpu_list
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.session import HostSession, SessionOptions
 from pytest_icbench.model.cpu_state import CpuState
 from pytest_icbench.testbed.cpu_placement import plan
 from pytest_icbench.testbed.probe import application_findings
@@ -149,7 +149,7 @@ def _huge_pages(root: Root) -> Iterator[Finding]:
     memory = memory_kib(root)
     spare_mib = memory.get("MemAvailable", 0) // 1024
     for node in nodes:
-        sizes = hugepages.sizes(root, node)
+        sizes = hugepages.sizes_kib(root, node)
         if not sizes:
             yield Finding(
                 Level.MISSING,
@@ -221,7 +221,7 @@ def _distance() -> Iterator[Finding]:
 
 
 def _switches(known: Mapping[str, type[Switch]], asked: Collection[str], pf: str | None) -> Iterator[Finding]:
-    session, absent = HostSession.probing(pf=pf), Level.MISSING if asked else Level.NOTE
+    session, absent = HostSession.probing(SessionOptions(pf=pf)), Level.MISSING if asked else Level.NOTE
     for name in asked or known:
         if name not in known:
             text = "comes from another package, and such a switch runs on one host only"

@@ -22,8 +22,7 @@ from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.host.journal import process_start_time
 from pytest_icbench.host.net.sockets import interface_counters, is_listening
-from pytest_icbench.host.process import Process, stopped_sentence
-from pytest_icbench.host.urgent import urgent
+from pytest_icbench.host.process import Process, realtime, stopped_sentence
 from pytest_icbench.model.rig import FILES, LOCAL_WORKLOAD, LaunchPlan, PlannedProcess, Polled, Usage
 
 #: How long processes may take to end after they were asked to, in seconds.
@@ -101,7 +100,7 @@ def _gone_sentence(node: str) -> str:
 
 
 def check_switch(switch: Switch, nodes: Mapping[int, Node], inits: Mapping[int, int]) -> None:
-    """Raises ProvisionError if a switch is broken, or if the node is gone that took its end of a link along."""
+    """Raises ProvisionError if a switch is broken; names the node if its end broke the switch's link."""
     try:
         switch.check()
     except ProvisionError:
@@ -111,39 +110,41 @@ def check_switch(switch: Switch, nodes: Mapping[int, Node], inits: Mapping[int, 
         raise
 
 
+@dataclass(frozen=True, slots=True)
+class LaunchSite:
+    """The nodes, CPUs and directories of a rig's launches.
+
+    Attributes:
+        nodes: by endpoint index.
+        cpus: CPU of each endpoint.
+        logs: directory for standard error; a file's name ends with the endpoint's index.
+        inits: process that stays in each node, by endpoint index.
+        files: directory that the nodes can write, for files of processes.
+        wake: descriptor that ends a ``poll`` when it becomes readable; it is not read here.
+    """
+
+    nodes: Mapping[int, Node]
+    cpus: Sequence[int]
+    logs: Path
+    inits: Mapping[int, int] = field(default_factory=dict)
+    files: Path | None = None
+    wake: int | None = None
+
+
 class RunningLaunch:
     """The processes of one launch.
 
     Args:
-        nodes: by endpoint index.
-        cpus: CPU of each endpoint.
-        logs: directory for their standard error; a file's name ends with the endpoint's index.
         prefix: beginning of the log files' names.
-        wake: descriptor that ends a ``poll`` when it becomes readable; it is not read here.
-        inits: process that stays in each node, by endpoint index.
-        files: directory that the nodes can write, for files of processes.
     """
 
-    def __init__(
-        self,
-        nodes: Mapping[int, Node],
-        cpus: Sequence[int],
-        logs: Path,
-        prefix: str,
-        wake: int | None = None,
-        inits: Mapping[int, int] | None = None,
-        files: Path | None = None,
-    ) -> None:
-        self._nodes = nodes
-        self._inits = inits or {}
-        self._files = files
-        self._cpus = cpus
-        self._logs = logs
-        self._prefix = prefix
+    def __init__(self, site: LaunchSite, prefix: str) -> None:
+        self._site = site
+        self._nodes, self._inits, self._prefix = site.nodes, site.inits, prefix
         self._speakers: dict[int, _Speaker] = {}
         self._selector = selectors.DefaultSelector()
-        if wake is not None:
-            self._selector.register(wake, selectors.EVENT_READ)
+        if site.wake is not None:
+            self._selector.register(site.wake, selectors.EVENT_READ)
         self._ended = False
 
     def begin(self, plan: LaunchPlan) -> None:
@@ -174,9 +175,9 @@ class RunningLaunch:
                 f"{process.listens} is in use in the node of endpoint {index}: end what listens there, or leave the"
                 f" application of {Path(process.argv[0]).name} out"
             )
-        log = self._logs / f"{self._prefix}-{index}.log"
+        log = self._site.logs / f"{self._prefix}-{index}.log"
         try:
-            child = self._nodes[index].spawn(self._with_files(process), cpus=[self._cpus[index]], log=log)
+            child = self._nodes[index].spawn(self._with_files(process), cpus=[self._site.cpus[index]], log=log)
         except ProvisionError as error:
             if self._gone(index):
                 raise ProvisionError(f"{_gone_sentence(self._nodes[index].spec.name)}; {error}") from None
@@ -191,10 +192,10 @@ class RunningLaunch:
         return speaker
 
     def _with_files(self, process: PlannedProcess) -> list[str]:
-        """Writes a process' files; returns its command line with their directory."""
-        if process.files is None or self._files is None:
+        """Writes a process' files and returns its command line with their directory."""
+        if process.files is None or self._site.files is None:
             return list(process.argv)
-        directory = self._files / f"files{process.index}"
+        directory = self._site.files / f"files{process.index}"
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir()
         for name, content in process.files:
@@ -202,7 +203,7 @@ class RunningLaunch:
         return [word.replace(FILES, str(directory)) for word in process.argv]
 
     def _wait_for_sockets(self, speakers: Sequence[_Speaker], timeout_s: float) -> None:
-        """Waits until each serves: a front-end that serves says hello only after its peer has connected."""
+        """Waits until each process serves. A serving front-end prints its hello only once its peer is connected."""
         deadline = time.monotonic() + timeout_s
         waiting = list(speakers)
         while waiting:
@@ -227,7 +228,7 @@ class RunningLaunch:
                 time.sleep(_STAGE_POLL_S)
 
     def tell(self, text: str, index: int | None = None) -> None:
-        """Writes to one standard input, or to all. A process that has ended is passed over: ``poll`` reports it."""
+        """Writes to one standard input, or to all. An ended process is skipped; ``poll`` reports its end."""
         for speaker in self._speakers.values():
             pipe = speaker.process.stdin
             if pipe is not None and not pipe.closed and index in (None, speaker.index):
@@ -236,7 +237,7 @@ class RunningLaunch:
 
     def start(self, delay_s: float) -> int:
         """Tells all to begin ``delay_s`` seconds from now; returns that moment, CLOCK_MONOTONIC in ns."""
-        with urgent():  # the first of them may send before the last has been told
+        with realtime():  # the first of them may send before the last has been told
             moment = time.monotonic_ns() + round(delay_s * 1e9)
             self.tell(f"start {moment}\n")
         return moment
@@ -361,4 +362,4 @@ class RunningLaunch:
     def remove_logs(self) -> None:
         """Deletes the log files of an ended launch."""
         for index in self._speakers:
-            (self._logs / f"{self._prefix}-{index}.log").unlink(missing_ok=True)
+            (self._site.logs / f"{self._prefix}-{index}.log").unlink(missing_ok=True)

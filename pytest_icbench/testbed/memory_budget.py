@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The memory that a rig takes on one host, summed before anything of it starts."""
+"""The memory that a rig needs on one host, summed before anything of it starts, and the memory that is free."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NODE_MIB = 8
 
 
 @dataclass(frozen=True, slots=True)
-class RigMemory:
+class MemoryDemand:
     """The memory of a rig on one host, in MiB.
 
     Attributes:
@@ -31,9 +31,9 @@ class RigMemory:
         endpoints_mib: huge pages of each endpoint.
         functions: the network functions in words, empty without any.
         functions_mib: huge pages of all of them.
-        function_nodes_mib: what they and their nodes take besides.
-        neighbour: the load beside the case, as ids have it, empty without any.
-        neighbour_mib: what it holds.
+        function_nodes_mib: ordinary memory of the functions and their nodes.
+        neighbour: the neighbour's label, empty without any.
+        neighbour_mib: memory that it holds.
     """
 
     nodes: int
@@ -46,13 +46,13 @@ class RigMemory:
     neighbour_mib: int = 0
 
     @classmethod
-    def of(cls, case: Case, driver: type[Switch], *, workers: int, nodes: int, made: int, uplink: bool) -> RigMemory:
-        """Returns what a case takes.
+    def of(cls, case: Case, driver: type[Switch], *, workers: int, nodes: int, made: int, uplink: bool) -> MemoryDemand:
+        """Returns the demand of a case.
 
         Args:
             workers: polling threads of the switch.
             nodes: endpoints on this host.
-            made: those whose nodes are made, and not there already.
+            made: endpoints whose nodes are made and do not exist already.
             uplink: whether the switch is connected with a second host.
         """
         port = case.resolved_port(driver)
@@ -79,14 +79,14 @@ class RigMemory:
 
     @property
     def claims_mib(self) -> tuple[int, ...]:
-        """The huge pages, by who claims them."""
+        """The huge pages of each claim."""
         return self.switch_mib, *self.endpoints_mib, self.functions_mib
 
     def shortage(self, pages_mib: int, available_mib: int) -> str | None:
         """Returns why the host has too little memory, None if it has enough.
 
         Args:
-            pages_mib: those huge pages for which the host has to give memory.
+            pages_mib: huge pages for which the host has to give memory.
             available_mib: memory that the host can give.
         """
         nodes_mib = NODE_MIB * self.nodes + self.function_nodes_mib + self.neighbour_mib
@@ -102,7 +102,7 @@ class RigMemory:
         )
 
 
-def check_room(session: HostSession, numa_node: int, memory: RigMemory) -> None:
+def check_memory(session: HostSession, numa_node: int, memory: MemoryDemand) -> None:
     """Checks that the host has the memory for a whole rig; changes nothing. Raises NoRoom if it has not."""
     pages_mib = hugepages.check_room(session, numa_node, memory.claims_mib)
     available = memory_kib(session.root).get("MemAvailable")
@@ -112,25 +112,25 @@ def check_room(session: HostSession, numa_node: int, memory: RigMemory) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class HostRoom:
+class FreeMemory:
     """The memory that a host can give to rigs before the first of them is made, in MiB.
 
     Attributes:
-        available_mib: of ordinary memory; None if the kernel does not tell.
-        free_pages_mib: in huge pages that nobody uses, of all sizes and NUMA nodes.
+        available_mib: ordinary memory; None if the kernel does not report it.
+        free_pages_mib: unused huge pages of all sizes and NUMA nodes.
     """
 
     available_mib: int | None
     free_pages_mib: int
 
     @classmethod
-    def read(cls, root: Root) -> HostRoom:
-        """Reads it."""
+    def read(cls, root: Root) -> FreeMemory:
+        """Reads the host's free memory."""
         available = memory_kib(root).get("MemAvailable")
         return cls(None if available is None else available // 1024, hugepages.free_mib(root))
 
-    def shortage(self, memory: RigMemory) -> str | None:
-        """Returns why a rig has no room, None if it has. What is refused here, ``check_room`` would refuse."""
+    def shortage(self, memory: MemoryDemand) -> str | None:
+        """Returns why the host lacks memory for a rig; None if it has enough. ``check_memory`` agrees later."""
         if self.available_mib is None:
             return None
         return memory.shortage(max(0, sum(memory.claims_mib) - self.free_pages_mib), self.available_mib)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A neighbour: load in a node of its own, on CPUs of its own, that runs during every other launch of a case.
+"""A neighbour: load in a separate node, on separate CPUs, that runs during every other launch of a case.
 
-Launches with and without it are on one rig, so that they differ in nothing else. Between its launches it is frozen:
-what it holds in memory stays, and it is busy again at once. It is busy while its processes run or wait for their CPU;
-the time that they got is kept with the result, because others on the host may take some.
+Launches with and without it use one rig, so that nothing else differs. Between its launches it is frozen: it keeps its
+memory, and it is busy again at once. It is busy while its processes run or wait for their CPU. The result keeps the
+CPU time that they got, because other processes on the host may take some.
 """
 
 from __future__ import annotations
@@ -245,8 +245,8 @@ class RunningNeighbour:
                 parts.remove()
 
 
-class RigView(MeasuredRig):
-    """A rig as launches beside a neighbour have it, or those without one: both are of the same rig, which runs."""
+class NeighbourView(MeasuredRig):
+    """A running rig as launches with a neighbour see it, or those without one. Both use the same rig."""
 
     def __init__(self, rig: Rig, neighbour: RunningNeighbour | None = None) -> None:
         self._rig, self._neighbour = rig, neighbour
@@ -254,7 +254,7 @@ class RigView(MeasuredRig):
         self._look()
 
     def _look(self) -> None:
-        """Takes over what the rig is now: the other view may have built it anew."""
+        """Takes over the rig's present state: the other view may have rebuilt it."""
         rig = self._rig
         self.endpoints, self.placement, self.peers, self.terms = rig.endpoints, rig.placement, rig.peers, rig.terms
 
@@ -313,7 +313,7 @@ def beside(rig: Rig, reference: Rig | None, case: Case, node: str) -> Iterator[t
     neighbour = RunningNeighbour(rig.session, case, rig.placement, node)
     try:
         neighbour.isolate()
-        yield RigView(rig, neighbour), RigView(rig)
+        yield NeighbourView(rig, neighbour), NeighbourView(rig)
     except BaseException:
         with suppress(ProvisionError):  # the first error says more, and the session's end tries again
             neighbour.stop()

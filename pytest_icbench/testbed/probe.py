@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pytest_icbench.driver.application.protocol import Application, Program
 from pytest_icbench.driver.application.registry import applications
-from pytest_icbench.driver.guard import make_application
+from pytest_icbench.driver.guard import make_application, make_switch, probe_node
 from pytest_icbench.driver.switch.protocol import Switch, SwitchFacts
 from pytest_icbench.driver.workload.executable import NAME as WORKLOAD
 from pytest_icbench.driver.workload.version import workload_version
@@ -21,7 +21,8 @@ from pytest_icbench.host.findings import Finding, Level
 from pytest_icbench.host.process import run
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.summary.summarize import Surroundings
-from pytest_icbench.model.case import Case
+from pytest_icbench.model.birth import FORK, Crowd
+from pytest_icbench.model.case import SOCKET_APIS, Case
 
 
 def why_not(check: Callable[[], object]) -> str | None:
@@ -42,9 +43,6 @@ def unsupported_reason(
 
 def why_no_crowd(label: str, session: HostSession) -> str | None:
     """Returns why this host cannot make containers of a crowd's kind; None if it can."""
-    from pytest_icbench.driver.guard import probe_node
-    from pytest_icbench.model.birth import FORK, Crowd
-
     crowd = Crowd.of(label)
     if crowd is None or crowd.kind == FORK:
         return None
@@ -65,10 +63,6 @@ def probe(
     Raises Unsupported with the reason and its remedy if it cannot be run here, ProvisionError if a program that was
     asked for its version was killed or hangs: this host may run the switch, so no case is skipped for it.
     """
-    from pytest_icbench.driver.guard import make_switch, probe_node
-    from pytest_icbench.driver.workload.version import workload_version
-    from pytest_icbench.model.case import SOCKET_APIS
-
     try:
         version = workload_version()
         if api not in SOCKET_APIS and version.dpdk is None:

@@ -11,42 +11,55 @@ from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.switch_config import SwitchConfig
 from pytest_icbench.driver.guard import node_treatment
+from pytest_icbench.driver.node.precedence import precede
+from pytest_icbench.driver.switch.protocol import Switch
+from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import IcbenchError, ProvisionError, WorkloadError
+from pytest_icbench.host import host_facts
 from pytest_icbench.host.process import allow_files
-from pytest_icbench.host.session import HostSession
-from pytest_icbench.model.candidate import WORKLOAD, candidate_key
+from pytest_icbench.host.resource.frequency import prepare_cpus
+from pytest_icbench.host.session import HostSession, SessionOptions
+from pytest_icbench.measure.comparing import Allowances
+from pytest_icbench.measure.measure import Measuring
+from pytest_icbench.measure.part import Part
+from pytest_icbench.measure.progress import OnProgress
+from pytest_icbench.measure.reference import reference_case
+from pytest_icbench.measure.rig import MeasuredRig
+from pytest_icbench.measure.summary.summarize import Surroundings
+from pytest_icbench.measure.versions import measure_versions
+from pytest_icbench.model.candidate import WORKLOAD, Candidate, candidate_key
 from pytest_icbench.model.case import CANDIDATE_KEY, Case
+from pytest_icbench.model.fitness import Fitness, Link
 from pytest_icbench.model.function_facts import function_key
+from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.old_version import OldVersion
+from pytest_icbench.model.placement import Placement
+from pytest_icbench.model.settings import Settings
+from pytest_icbench.testbed.births import BirthRig, measure_births
 from pytest_icbench.testbed.candidate_catalogue import Candidates
-from pytest_icbench.testbed.feasibility import Feasibility
+from pytest_icbench.testbed.case_rig import BuildOptions, Rig
+from pytest_icbench.testbed.feasibility import Feasibility, Hosts
+from pytest_icbench.testbed.host_fitness import ControlLink, measure_link, wait_quiet
+from pytest_icbench.testbed.host_rig import HostPart
+from pytest_icbench.testbed.neighbour_load import beside
 from pytest_icbench.testbed.probe import with_application
-from pytest_icbench.testbed.remote.uplinks import uplinks_of
-from pytest_icbench.testbed.rig_pool import RigRequest, RigRequests
-from pytest_icbench.testbed.treatment import common_treatment, function_treatment, rig_treatment, with_ports
+from pytest_icbench.testbed.remote.remote_host import RemoteHost
+from pytest_icbench.testbed.remote.remote_rig import SecondHost
+from pytest_icbench.testbed.remote.uplinks import uplinks_of, why_none
+from pytest_icbench.testbed.rig_pool import BuildRequest, SetupRequest
+from pytest_icbench.testbed.treatment import (
+    common_treatment,
+    function_treatment,
+    rig_treatment,
+    software_of,
+    with_ports,
+)
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
-
-if TYPE_CHECKING:
-    from pytest_icbench.driver.switch.protocol import Switch
-    from pytest_icbench.measure.comparing import Allowances
-    from pytest_icbench.measure.measure import Measuring
-    from pytest_icbench.measure.part import Part
-    from pytest_icbench.measure.progress import OnProgress
-    from pytest_icbench.measure.rig import MeasuredRig
-    from pytest_icbench.measure.summary.summarize import Surroundings
-    from pytest_icbench.model.candidate import Candidate
-    from pytest_icbench.model.fitness import Fitness, Link
-    from pytest_icbench.model.measurement import Measurement
-    from pytest_icbench.model.old_version import OldVersion
-    from pytest_icbench.model.placement import Placement
-    from pytest_icbench.model.settings import Settings
-    from pytest_icbench.testbed.case_rig import Rig
-    from pytest_icbench.testbed.host_rig import HostPart
-    from pytest_icbench.testbed.remote.remote_host import RemoteHost
 
 DEFAULT_HUGEPAGE_KIB = 2048
 #: Why a case is not held against the link without its switch.
@@ -77,56 +90,59 @@ class Testbed:
         self.catalogue = catalogue
         self.options = options
         self._cases = tuple(cases)
-        self._arguments: dict[str, Any] = {
-            "binaries": dict(options.binaries),
-            "hugepage_size_kib": options.hugepage_size_kib or DEFAULT_HUGEPAGE_KIB,
-            "pf": options.pf,
-        }
+        #: The user's paths by switch, candidate or tool. A retest adds those of an old version.
+        self._binaries: dict[str, Path] = dict(options.binaries)
+        self._hugepage_kib = options.hugepage_size_kib or DEFAULT_HUGEPAGE_KIB
         self._user = configs
-        self._configs = {key: dict(config.values) for key, config in configs.items()}
         #: The user's endpoints; None for the default ones.
         self.user_topology = options.topology
-        #: What is compared with the bases. Its binaries go by the names of its cases.
+        #: The alternatives to the bases. Its binaries go by the names of its cases.
         self.candidates = Candidates(catalogue, options, configs)
-        self._arguments["binaries"] |= self.candidates.binaries
-        self.remote = self._remote_host()
-        self.session = HostSession.probing(**self._arguments)
+        self._binaries |= self.candidates.binaries
         self._warnings: list[str] = []
         self._fitness: Fitness | None = None
+        self._hosts = Hosts(HostSession.probing(replace(self._session_options, configs={})), self._remote_host())
         self._feasibility = Feasibility(
-            catalogue,
-            options,
-            self._cases,
-            binaries=self._arguments["binaries"],
-            unsupported=unsupported,
-            user_topology=self.user_topology,
-            remote=self.remote,
-            session=self.session,
-            candidates=self.candidates,
+            catalogue, options, self._cases, self._hosts, unsupported=unsupported, candidates=self.candidates
+        )
+
+    @property
+    def session(self) -> HostSession:
+        """This host: for questions only, until the run holds it."""
+        return self._hosts.session
+
+    @property
+    def remote(self) -> RemoteHost | None:
+        """The second host; None for a run on one."""
+        return self._hosts.remote
+
+    @property
+    def _session_options(self) -> SessionOptions:
+        return SessionOptions(
+            self._hugepage_kib,
+            {name: str(path) for name, path in self._binaries.items()},
+            self.options.pf,
+            {key: dict(config.values) for key, config in self._user.items()},
         )
 
     def hold(self) -> None:
         """Takes the host for this run, and the second one.
 
         Raises what opening a HostSession raises, for a busy host or unclean remains. Without the second host it raises
-        only if all cases need it; else those that do fail one by one.
+        only if all cases need it; otherwise the cases that need it fail one by one.
         """
         needed = bool(self._cases) and all(case.remote for case in self._cases)
         if self.remote is not None and needed:
             self.remote.check()
         allow_files(max((case.path.wires_count for case in self._cases), default=0))
-        self.session = self._feasibility.session = HostSession(UNDO_KINDS, **self._arguments, configs=self._configs)
+        self._hosts.session = HostSession(UNDO_KINDS, self._session_options)
         self._warnings = list(self.session.warnings)
         try:
             if self.remote is not None and needed:
                 self.remote.hold()
             if self.options.frequency == "fix":
-                from pytest_icbench.host.resource.frequency import prepare_cpus
-
                 self._warnings += prepare_cpus(self.session, self._feasibility.measuring_cpus()).warnings
             if self.options.precedence == "all":
-                from pytest_icbench.driver.node.precedence import precede
-
                 self._warnings += precede(self.session)
         except BaseException:
             self.session.close()
@@ -134,8 +150,6 @@ class Testbed:
 
     def examine(self, limit_s: float = 0.0, on_wait: Callable[[Fitness, float], None] | None = None) -> Fitness:
         """Returns whether this host is fit now; waits at most ``limit_s`` seconds until others leave it alone."""
-        from pytest_icbench.testbed.host_fitness import wait_quiet
-
         cpus = self._feasibility.measuring_cpus() or os.sched_getaffinity(0)
         fitness = wait_quiet(self.session, cpus, limit_s, on_wait)
         self.take_fitness(fitness)
@@ -146,8 +160,6 @@ class Testbed:
 
         Returns a sentence if that fails, None for a case without such a link on one host. Raises as ``placement`` does.
         """
-        from pytest_icbench.testbed.host_fitness import ControlLink, measure_link
-
         requested = self.need(case, settings).reference
         if requested is None or requested.case.remote:
             return None
@@ -161,10 +173,7 @@ class Testbed:
     def _remote_host(self) -> RemoteHost | None:
         if self.options.remote is None or not any(case.remote for case in self._cases):
             return None
-        from pytest_icbench.testbed.remote.remote_host import RemoteHost
-
-        arguments = {**self._arguments, "configs": self._configs}
-        return RemoteHost.of_run(self.options, arguments, lambda: self._feasibility.measuring_cpus_there())
+        return RemoteHost.of_run(self.options, self._session_options, lambda: self._feasibility.measuring_cpus_there())
 
     @property
     def policy(self) -> Literal["auto", "dedicated", "cooperative"]:
@@ -182,8 +191,6 @@ class Testbed:
 
     def _twin(self, case: Case) -> Case | None:
         """Returns the case without any switch, whether or not this host can run it; None if there is none."""
-        from pytest_icbench.measure.reference import reference_case
-
         cls = self.catalogue[case.switch]
         twin = reference_case(case, case.resolved_port(cls), family=cls.family)
         if twin is None or twin.switch not in self.catalogue:
@@ -195,8 +202,6 @@ class Testbed:
     def _why_no_reference(self, case: Case, reference: Case) -> str | None:
         if not case.remote:
             return ONE_CPU_REFERENCE if self._crosses_alone(case) else None
-        from pytest_icbench.testbed.remote.uplinks import why_none
-
         return why_none(case, reference, self.catalogue, self.options)
 
     def _crosses_alone(self, case: Case) -> bool:
@@ -214,11 +219,11 @@ class Testbed:
         Raises UsageError if it is no workload any more.
         """
         old = self.candidates.add_old(case, candidate)
-        self._arguments["binaries"] |= self.candidates.binaries
-        self.session.binaries = dict(self._arguments["binaries"])
+        self._binaries |= self.candidates.binaries
+        self.session.binaries = dict(self._binaries)
         return old
 
-    def need(self, case: Case, settings: Settings, base: Case | None = None) -> RigRequests:
+    def need(self, case: Case, settings: Settings, base: Case | None = None) -> SetupRequest:
         """Returns the rigs that a case needs. Raises Unsupported as ``placement`` does.
 
         Args:
@@ -227,17 +232,17 @@ class Testbed:
         placement = self.placement(case)
         if base is not None or case.candidate is not None:
             base = base or case.base
-            return RigRequests(
-                RigRequest(case, placement, (case.rig_key, placement)),
-                RigRequest(base, placement, (base.rig_key, placement)),
+            return SetupRequest(
+                BuildRequest(case, placement, (case.rig_key, placement)),
+                BuildRequest(base, placement, (base.rig_key, placement)),
             )
-        rig = RigRequest(case, placement, (case.rig_key, placement))
+        rig = BuildRequest(case, placement, (case.rig_key, placement))
         # Launches without a neighbour are on the same rig as those beside it.
         reference = self._twin(case) if settings.reference and case.neighbour is None else None
         if reference is None:
-            return RigRequests(rig, None)
+            return SetupRequest(rig, None)
         if (missing := self._why_no_reference(case, reference)) is not None:
-            return RigRequests(rig, None, missing)
+            return SetupRequest(rig, None, missing)
         # The endpoints have the same CPUs as in the case, and there is no switch.
         there = None if placement.there is None else replace(placement.there, switch=())
         without = replace(placement, switch=(), there=there)
@@ -247,40 +252,25 @@ class Testbed:
             without = replace(
                 placement, functions=cpus[: reference.pairs] if reference.function else (), endpoints=ends
             )
-        return RigRequests(rig, RigRequest(reference, without, (reference.rig_key, without)))
+        return SetupRequest(rig, BuildRequest(reference, without, (reference.rig_key, without)))
 
-    def make_rig(self, request: RigRequest) -> Rig:
+    def make_rig(self, request: BuildRequest) -> Rig:
         """Returns a rig, not yet built."""
-        from pytest_icbench.testbed.births import BirthRig
-        from pytest_icbench.testbed.case_rig import ExclusiveRig, Rig
-
         case, replaced = self.candidates.built(request.case), self.candidates.replaced(request.case)
         endpoint_specs = None if self.user_topology is None else self.user_topology.endpoint_specs_of(case)
-        kind = BirthRig if case.birth is not None else ExclusiveRig if case.remote else Rig
-        return kind(
-            case,
-            request.placement,
-            self.session,
-            self.options,
-            switches=self.catalogue,
-            endpoint_specs=endpoint_specs,
-            host_part=self._two_hosts(case),
-            replaced=replaced,
-        )
+        kind = Rig if case.birth is None else BirthRig
+        options = BuildOptions(self.catalogue, endpoint_specs, self._two_hosts(case), replaced)
+        return kind(case, request.placement, self.session, self.options.node, options)
 
     def _two_hosts(self, case: Case) -> Callable[[], HostPart] | None:
         if not case.remote:
             return None
-        from pytest_icbench.testbed.remote.remote_rig import SecondHost
-
         uplinks = uplinks_of(self.options, self.catalogue[case.switch])
         second = SecondHost(self._feasibility.second().rig, uplinks.here, uplinks.there)
         return lambda: second.joined(self.session, self.catalogue)
 
     @cached_property
     def _identity(self) -> Mapping[str, Any]:
-        from pytest_icbench.host import host_facts
-
         return host_facts.identity(self.session.root)
 
     def measure(
@@ -297,9 +287,6 @@ class Testbed:
         Args:
             part: the round that this is; the measurement is that of all rounds so far.
         """
-        from pytest_icbench.testbed.births import measure_births
-        from pytest_icbench.testbed.neighbour_load import beside
-
         rig, reference_rig = rigs
         if case.birth is not None:
             return measure_births(rig, settings, self._around(rig), on_progress)
@@ -333,8 +320,6 @@ class Testbed:
         Args:
             seen: the rigs as the launches see them: beside a neighbour, and without it.
         """
-        from pytest_icbench.measure.measure import Measuring
-
         around = self._around(rig)
         if self.remote is not None and case.remote:
             around = self.remote.around(around, rig, self.options.remote if self.options.host_names else None)
@@ -354,24 +339,21 @@ class Testbed:
     def measure_versions(
         self,
         rigs: tuple[Rig, Rig],
-        case: Case,
+        sides: tuple[Case, Case],
         settings: Settings,
         allowed: Allowances,
         cases: int,
         on_progress: OnProgress,
-        base: Case | None = None,
     ) -> tuple[Measurement, Measurement]:
         """Measures a candidate side by side with its base; returns both results. Raises as ``measure`` does.
 
         Args:
             rigs: the candidate's and the base's.
-            allowed: how much worse the candidate may be.
+            sides: the candidate's case and the base's.
+            allowed: the slowdown that the candidate may have.
             cases: number of comparisons of the run.
-            base: another base than the candidate's own.
         """
-        from pytest_icbench.measure.versions import measure_versions
-
-        base = base or case.base
+        case, base = sides
         cls = self.catalogue[case.switch]
         apis = tuple(self.candidates.built(each).resolved_api(cls) for each in (case, base))
         application, now_around = with_application(case, self._around(rigs[0]))
@@ -392,9 +374,6 @@ class Testbed:
         return with_ports(now, rigs[0]), with_ports(then, rigs[1])
 
     def _around(self, rig: Rig) -> Surroundings:
-        from pytest_icbench.host import host_facts
-        from pytest_icbench.measure.summary.summarize import Surroundings
-
         return Surroundings(
             placement=rig.placement.policy,
             endpoints=tuple(rig.endpoints),
@@ -409,15 +388,13 @@ class Testbed:
         )
 
     def _software(self, rig: Rig) -> OldVersion:
-        from pytest_icbench.testbed.treatment import software_of
-
         key, candidate = candidate_key(rig.case), self.candidates.of(rig.case)
         configs = {**self._user, **({rig.case.switch: self._user[key]} if key in self._user else {})}
         if candidate is not None and candidate.component is not None and candidate.key in self._user:
             configs[function_key(candidate.component)] = self._user[candidate.key]
         return software_of(
             rig,
-            {**self._arguments["binaries"], **self.candidates.replaced(rig.case).programs},
+            {**self._binaries, **self.candidates.replaced(rig.case).programs},
             self.programs.get(key, (None, None))[0],
             self.candidates.workload(rig.case),
             configs,
@@ -446,24 +423,20 @@ class Testbed:
 
         Names are those of binaries (``ovs``, ``ovs:new``).
         """
-        from pytest_icbench.driver.workload.executable import workload_path
-
         programs: dict[str, tuple[Path | None, str | None]] = {
-            name: (path, None) for name, path in self._arguments["binaries"].items()
+            name: (path, None) for name, path in self._binaries.items()
         }
         with suppress(WorkloadError):  # without a workload nothing can run
             programs[WORKLOAD] = (workload_path(), None)
-        for name, host_facts in self._feasibility.switch_facts.items():
-            program = None if host_facts.program is None else Path(host_facts.program)
-            versions = ", ".join(map(str, filter(None, (host_facts.version, *host_facts.config.values()))))
+        for name, probed in self._feasibility.switch_facts.items():
+            program = None if probed.program is None else Path(probed.program)
+            versions = ", ".join(map(str, filter(None, (probed.version, *probed.config.values()))))
             programs[name] = (program, versions or None)
         return programs
 
     @cached_property
     def _common_treatment(self) -> dict[str, Any]:
-        return common_treatment(
-            self.session.root, self.options, self._arguments["hugepage_size_kib"], self.user_topology
-        )
+        return common_treatment(self.session.root, self.options, self._hugepage_kib, self.user_topology)
 
     def _treatment(self, rig: Rig) -> dict[str, Any]:
         key = candidate_key(rig.case)

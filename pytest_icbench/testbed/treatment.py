@@ -11,8 +11,13 @@ from typing import Any
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.switch_config import SwitchConfig
 from pytest_icbench.config.topology.model import Topology
+from pytest_icbench.driver.guard import node_treatment
+from pytest_icbench.driver.node.cgroups import SessionGroup
 from pytest_icbench.driver.workload.executable import workload_path
+from pytest_icbench.driver.workload.version import workload_version
 from pytest_icbench.errors import DriverFault, ProvisionError, WorkloadError
+from pytest_icbench.host import host_facts
+from pytest_icbench.host.host_facts import sha256
 from pytest_icbench.host.programs import program_at
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import HostSession
@@ -24,6 +29,7 @@ from pytest_icbench.model.old_version import OldVersion, Program
 from pytest_icbench.model.toml import TomlFile
 from pytest_icbench.model.uplink import Uplink
 from pytest_icbench.testbed.case_rig import Rig
+from pytest_icbench.version import package_version
 
 
 def common_treatment(root: Root, options: Options, hugepage_kib: int, user_topology: Topology | None) -> dict[str, Any]:
@@ -32,11 +38,6 @@ def common_treatment(root: Root, options: Options, hugepage_kib: int, user_topol
     Args:
         user_topology: the user's endpoints; None for the default ones.
     """
-    from pytest_icbench.driver.guard import node_treatment
-    from pytest_icbench.driver.workload.version import workload_version
-    from pytest_icbench.host import host_facts
-    from pytest_icbench.version import package_version
-
     version = workload_version()
     return {
         **host_facts.treatment(root),
@@ -72,8 +73,6 @@ def uplink_mbps(root: Root, uplink: Uplink | None) -> int | None:
 
 def precedence(session: HostSession, case: Case) -> str:
     """Returns how the pollers stand before other processes, and which do not: those in groups that are not ours."""
-    from pytest_icbench.driver.node.cgroups import SessionGroup
-
     told = session.precedence
     if told.startswith("none"):
         return told
@@ -110,8 +109,6 @@ def rig_treatment(rig: Rig, user_config: Any, program: Path | None = None) -> di
         user_config: the user's own configuration of the switch, as results keep it.
         program: that of the switch, if it has one: another build can have the same version.
     """
-    from pytest_icbench.host.host_facts import sha256
-
     placement = rig.placement
     return {
         "endpoints": sorted({endpoint.kind for endpoint in rig.endpoints}),

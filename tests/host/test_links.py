@@ -111,8 +111,8 @@ def test_configuration(session: HostSession, ends: tuple[str, str]) -> None:
 def test_moved_links_are_configured_alike(session: HostSession, ends: tuple[str, str]) -> None:
     names = session.name_link("a0"), session.name_link("b0")
     links.create_pair(session, End(names[0]), End(names[1]), up=False)
-    links.move(session, names[0], ends[0], "eth0", A)
-    links.move(session, names[1], ends[1], "eth0", B)
+    links.move(names[0], End("eth0", ends[0], A))
+    links.move(names[1], End("eth0", ends[1], B))
     assert not links.exists(names[0])
     links.await_up("eth0", ends[0])
     links.await_up("eth0", ends[1])
@@ -127,7 +127,7 @@ def test_a_bridge_forwards_between_two_pairs(session: HostSession, ends: tuple[s
     for netns, address, suffix in zip(ends, (A, B), ("p0", "p1"), strict=True):
         port = session.name_link(suffix)
         links.create_pair(session, End("eth0", netns, address), End(port))
-        links.enslave(session, port, bridge)
+        links.enslave(port, bridge)
     links.set_up(bridge)
     exchange(*ends, count=12)
     for suffix in ("p0", "p1"):
@@ -202,7 +202,7 @@ def test_links_that_were_made_for_it_end_in_one_go(session: HostSession, ends: t
     for name in ("one", "two"):
         links.create_pair(session, End(name, a, A), End(name, b, grouped=True))
         with entered(b):
-            links.enslave(session, name, "br0")
+            links.enslave(name, "br0")
     links.create_pair(session, End("kept", a, A), End("kept", b, B))
     links.remove_grouped(b)
     for netns in ends:

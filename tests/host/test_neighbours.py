@@ -23,7 +23,6 @@ from pytest_icbench.testbed.case_rig import Rig
 from pytest_icbench.testbed.cpu_placement import plan
 from tests.host.function_tools import SHORT
 from tests.host.node_tools import clean, require, session
-from tests.host.rig_tools import NodeOption
 
 __all__ = ["clean", "session"]  # fixtures
 
@@ -40,7 +39,7 @@ def measured(
         pytest.skip("stress-ng is not installed: apt install stress-ng")
     placement = plan(Topology.read(session.root), workers=1, endpoints=2, policy="cooperative")
     placement = replace(placement, switch=(), neighbour=placement.switch)
-    rig = Rig(case, placement, session, NodeOption(kind))
+    rig = Rig(case, placement, session, kind)
     rig.build()
     try:
         with neighbour_load.beside(rig, None, case, kind) as (case_rig, alone):

@@ -113,7 +113,7 @@ class Stopper:
 def check(settings: Settings) -> Found:
     rows: list[Row] = []
     data: dict[str, Any] = {"window_s": LENGTHS.window_s, "received_share": {}}
-    with HostSession(UNDO_KINDS, binaries=settings.binaries) as session:
+    with HostSession(UNDO_KINDS, settings.session_options) as session:
         cases, notes = rigs.can_run(session, [Case(name) for name in rigs.switches()])
         for case in cases:
             settings.tell(case.switch)

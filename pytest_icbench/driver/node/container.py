@@ -17,7 +17,7 @@ from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.cgroup_layout import Layout
 from pytest_icbench.host.findings import Finding, Level
 from pytest_icbench.host.journal import process_start_time
-from pytest_icbench.host.nsenter import can_enter, start_within
+from pytest_icbench.host.nsenter import Bounds, can_enter, start_within
 from pytest_icbench.host.process import Process
 from pytest_icbench.host.session import HostSession
 
@@ -56,15 +56,13 @@ class ContainerNode:
     def attach(self, argv: Sequence[str], cpus: Sequence[int], log: Path) -> Process:
         """Starts a process inside: as a child of this one, in the init's namespaces. Raises ProvisionError."""
         root = self.session.root
-        return start_within(
-            self._init,
-            argv,
-            cpus=cpus,
-            log=log,
-            env=environment(self.session.id),
-            cgroups=[root.path(hierarchy.mount + path) for hierarchy, path in self.layout.groups_of(root, self._init)],
-            capabilities=[NUMBERS[name] for name in kept(self.spec)],
+        bounds = Bounds(
+            cpus,
+            environment(self.session.id),
+            [root.path(hierarchy.mount + path) for hierarchy, path in self.layout.groups_of(root, self._init)],
+            [NUMBERS[name] for name in kept(self.spec)],
         )
+        return start_within(self._init, argv, bounds, log=log)
 
     def end(self) -> None:
         """Ends the container, whose processes are reaped, and removes it. Raises ProvisionError for what remains."""

@@ -9,15 +9,17 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host import entry_checks
 from pytest_icbench.host.changes import Holder
 from pytest_icbench.host.cleanup import unmount_below
+from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.namespaces import CLONE_NEWNET, NETNS_DIR, bind, entered, opened, saved_netns, unshare
 from pytest_icbench.model.endpoint import Address
 from pytest_icbench.model.traffic import MTU_ETHERNET
@@ -157,27 +159,18 @@ def configure(end: End, *, up: bool = True, has_mac: bool = False) -> None:
             route.link("set", index=index, flags=_IFF_UP, change=_IFF_UP)
 
 
-def move(
-    session: Holder,  # noqa: ARG001 - the link is in its journal already
-    name: str,
-    netns: str,
-    new_name: str,
-    address: Address | None,
-    up: bool = True,
-    *,
-    neighbours: Sequence[Address] = (),
-) -> None:
-    """Moves a link into a namespace and makes it an endpoint: MAC, IP, permanent neighbours, no IPv6, no ARP.
+def move(name: str, end: End, *, up: bool = True) -> None:
+    """Moves a link of the session into a namespace and makes it an endpoint: MAC, IP, permanent neighbours, no IPv6.
 
     Args:
-        netns: path of the namespace, for example ``/proc/PID/ns/net``.
-        address: its MAC and IP addresses; None leaves the link without an IP address.
-        neighbours: its peers; none stands for the other side of its own pair.
+        name: its name in this process' namespace.
+        end: what it becomes; its ``netns`` is not None.
         up: whether to set it up.
     """
-    with opened(netns) as target, netlink(doing=f"to move the link {name} into {netns}") as route:
-        route.link("set", index=link_index(route, name), net_ns_fd=target, ifname=new_name)
-    configure(End(new_name, netns, address, tuple(neighbours)), up=up)
+    assert end.netns is not None
+    with opened(end.netns) as target, netlink(doing=f"to move the link {name} into {end.netns}") as route:
+        route.link("set", index=link_index(route, name), net_ns_fd=target, ifname=end.name)
+    configure(end, up=up)
 
 
 def create_bridge(
@@ -217,7 +210,7 @@ def set_bridge_ageing(name: str, seconds: float, netns: str | None = None) -> No
         route.link("set", index=link_index(route, name), kind="bridge", br_ageing_time=ticks)
 
 
-def enslave(session: Holder, name: str, bridge: str) -> None:  # noqa: ARG001 - as its neighbours
+def enslave(name: str, bridge: str) -> None:
     """Adds a link to a bridge as a port."""
     with netlink(doing=f"to add {name} to the bridge {bridge}") as route:
         route.link("set", index=link_index(route, name), master=link_index(route, bridge))
@@ -320,10 +313,9 @@ def remove_link(name: str, netns: str | None = None) -> None:
 
 
 def remove_grouped(netns: str) -> None:
-    """Removes all links of a namespace that were made for it, with the other ends of veths, in one go.
+    """Removes all links of a namespace that were made for it, with the other ends of veths, in one request.
 
-    By themselves, links end one after the other, each after a grace period of the kernel (20 ms). Raises
-    ProvisionError.
+    Single requests would each wait for a grace period of the kernel (20 ms). Raises ProvisionError.
     """
     with netlink(netns, doing=f"to delete the links of {netns}") as route:
         from pyroute2.netlink.exceptions import NetlinkError
@@ -409,7 +401,7 @@ def forward_packets(netns: str) -> None:
 
 
 def serve_endpoint(port: str, netns: str, endpoint: Address, mac: str) -> None:
-    """Gives a router's port a MAC address and the route to the endpoint behind it. Raises ProvisionError."""
+    """Gives a router's port a MAC address and the route to its endpoint. Raises ProvisionError."""
     with netlink(netns, doing=f"the route to {endpoint.ip}") as route:
         index = link_index(route, port)
         route.link("set", index=index, address=mac)
@@ -438,3 +430,9 @@ def lead_through_router(end: End, peer: Address) -> None:
         route.neigh("replace", index=index, dst=GATEWAY, lladdr=peer.mac, state="permanent")
         route.route("add", dst=GATEWAY, dst_len=32, oif=index, scope=_SCOPE_LINK)
         route.route("add", dst=peer.ip, dst_len=32, gateway=GATEWAY, oif=index)
+
+
+UNDO_KINDS = {
+    "netns": UndoKind(remove_netns, checks={"name": entry_checks.name}),
+    "link": UndoKind(remove_link, checks={"name": entry_checks.link, "netns": entry_checks.netns}),
+}

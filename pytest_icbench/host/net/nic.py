@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import Any
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import entry_checks
 from pytest_icbench.host.changes import Changes
+from pytest_icbench.host.entry_checks import Scope
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.namespaces import opened
 from pytest_icbench.host.net import ethtool
@@ -31,7 +32,7 @@ _TABLE_LOCAL = 255
 
 
 def find_use(route: Any, index: int, link: Any, client: str) -> str | None:
-    """Returns the reason why a NIC is not to be taken, to be put behind its name; None if there is none.
+    """Returns how the host uses a NIC, as a predicate of its name; None if the NIC may be taken.
 
     Args:
         route: a netlink socket in the NIC's network namespace.
@@ -134,11 +135,11 @@ class State:
     mtu: int
     txqueuelen: int
     flags: int
-    addresses: Sequence[Mapping[str, Any]]
-    routes: Sequence[Mapping[str, Any]]
+    addresses: tuple[Mapping[str, Any], ...]
+    routes: tuple[Mapping[str, Any], ...]
     lro: bool | None
     sysctls: Mapping[str, str]
-    channels: Sequence[int] | None = None
+    channels: tuple[int, ...] | None = None
 
 
 def check(name: str, *, client: str = "") -> None:
@@ -183,10 +184,10 @@ def read(name: str) -> State:
         mtu=link.get_attr("IFLA_MTU"),
         txqueuelen=link.get_attr("IFLA_TXQLEN"),
         flags=link["flags"] & (_FLAGS | _IFF_UP),
-        addresses=[address for address in addresses if not str(address["address"]).lower().startswith("fe80:")],
-        routes=routes,
+        addresses=tuple(one for one in addresses if not str(one["address"]).lower().startswith("fe80:")),
+        routes=tuple(routes),
         lro=ethtool.lro(name),
-        channels=ethtool.channels(name),
+        channels=None if (queues := ethtool.channels(name)) is None else tuple(queues),
         sysctls={
             pattern.format(name): text for pattern in _SYSCTLS if (text := _sysctl(pattern.format(name))) is not None
         },
@@ -235,31 +236,34 @@ def remember(changes: Changes, name: str, pci: str) -> None:
         check(name)
     except Unsupported as error:
         raise ProvisionError(str(error)) from None
-    changes.record("nic", netns=None, moved=pci, **asdict(read(name)))
+    changes.record("nic", state=asdict(read(name)), netns=None, moved=pci)
     with netlink(doing=f"to set {name} down") as route:
         route.link("set", index=link_index(route, name), flags=0, change=_IFF_UP)
 
 
-def take(
-    changes: Changes,
-    name: str,
-    netns: str,
-    *,
-    new_name: str,
-    mtu: int,
-    promiscuous: bool = False,
-    up: bool = True,
-    single_queue: bool = False,
-) -> None:
-    """Moves a NIC into a namespace, without addresses, ARP and IPv6. The change is journaled, for ``changes`` to undo.
+@dataclass(frozen=True, slots=True)
+class Stay:
+    """A NIC's state while a rig has it.
 
-    Args:
+    Attributes:
         netns: path of a namespace that outlives its processes (``links.create_netns``, ``links.pin_netns``).
-        new_name: its name there.
+        name: its name there.
         mtu: layer 3 MTU in bytes.
         promiscuous: whether it receives frames to any address.
         up: whether to set it up.
-        single_queue: whether all frames come in by its first queue, the only one that AF_XDP uses.
+        single_queue: whether all frames arrive in its first queue, the only one that AF_XDP uses.
+    """
+
+    netns: str
+    name: str
+    mtu: int
+    promiscuous: bool = False
+    up: bool = True
+    single_queue: bool = False
+
+
+def take(changes: Changes, name: str, stay: Stay) -> None:
+    """Moves a NIC into a namespace, without addresses, ARP and IPv6. The change is journaled, for ``changes`` to undo.
 
     Raises ProvisionError if there is no such NIC, it is in use, or it refuses the MTU.
     """
@@ -268,27 +272,23 @@ def take(
     except Unsupported as error:  # it was free when the case was scheduled
         raise ProvisionError(str(error)) from None
     before = read(name)
-    changes.record("nic", netns=netns, moved=new_name, **asdict(before))
-    if single_queue and before.channels is not None:
+    changes.record("nic", state=asdict(before), netns=stay.netns, moved=stay.name)
+    if stay.single_queue and before.channels is not None:
         ethtool.set_channels(name, ethtool.single(before.channels))
-    flags = _IFF_NOARP | (_IFF_PROMISC if promiscuous else 0)
-    with opened(netns) as target, netlink(doing=f"to move {name} into {netns}") as route:
+    flags = _IFF_NOARP | (_IFF_PROMISC if stay.promiscuous else 0)
+    with opened(stay.netns) as target, netlink(doing=f"to move {name} into {stay.netns}") as route:
         index = link_index(route, name)
         route.link("set", index=index, flags=0, change=_IFF_UP)
-        route.link("set", index=index, net_ns_fd=target, ifname=new_name)
-    with netlink(netns, doing=f"MTU {mtu} on {name}") as route:
-        index = link_index(route, new_name)
-        _quieten(new_name)
-        route.link("set", index=index, mtu=mtu)
+        route.link("set", index=index, net_ns_fd=target, ifname=stay.name)
+    with netlink(stay.netns, doing=f"MTU {stay.mtu} on {name}") as route:
+        index = link_index(route, stay.name)
+        with suppress(OSError):
+            Path(f"/proc/sys/net/ipv6/conf/{stay.name}/disable_ipv6").write_text("1", encoding="ascii")
+        route.link("set", index=index, mtu=stay.mtu)
         route.link("set", index=index, flags=flags, change=_FLAGS)
-    if up:
-        with netlink(netns, doing=f"to set {name} up") as route:
-            route.link("set", index=link_index(route, new_name), flags=_IFF_UP, change=_IFF_UP)
-
-
-def _quieten(name: str) -> None:
-    with suppress(OSError):
-        Path(f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6").write_text("1", encoding="ascii")
+    if stay.up:
+        with netlink(stay.netns, doing=f"to set {name} up") as route:
+            route.link("set", index=link_index(route, stay.name), flags=_IFF_UP, change=_IFF_UP)
 
 
 def await_carrier(name: str, netns: str, *, nic: str, timeout_s: float = SETTLE_S) -> None:
@@ -308,34 +308,20 @@ def await_carrier(name: str, netns: str, *, nic: str, timeout_s: float = SETTLE_
         ) from None
 
 
-def undo_nic(
-    name: str,
-    mac: str,
-    mtu: int,
-    txqueuelen: int,
-    flags: int,
-    addresses: tuple[Mapping[str, Any], ...],
-    routes: tuple[Mapping[str, Any], ...],
-    lro: bool | None,
-    sysctls: Mapping[str, str],
-    netns: str | None,
-    moved: str,
-    channels: tuple[int, ...] | None = None,
-) -> None:
-    """Moves a NIC back, unless it is back already, and restores its state, the fields of ``State``.
+def undo_nic(state: State, netns: str | None, moved: str) -> None:
+    """Moves a NIC back, unless it is back already, and restores its state.
 
     Args:
         netns: path of the namespace it was moved into; None if another driver had it.
         moved: its name in that namespace, or the address of its PCI function.
     """
-    before = State(name, mac, mtu, txqueuelen, flags, addresses, routes, lro, sysctls, channels)
     with netlink() as route:
-        here = bool(route.link_lookup(ifname=name))
+        here = bool(route.link_lookup(ifname=state.name))
     if not here and netns is None:
-        _await_function(before, moved)
+        _await_function(state, moved)
     elif not here and netns is not None:
-        _fetch(before, netns, moved)
-    _restore(before)
+        _fetch(state, netns, moved)
+    _restore(state)
 
 
 def _await_function(before: State, pci: str) -> None:
@@ -389,40 +375,43 @@ def _restore(before: State) -> None:
     """Restores the state of a NIC that is back under its old name. Raises ProvisionError."""
     with netlink(doing=f"to restore {before.name}") as route:
         index = link_index(route, before.name)
-        up = before.flags & _IFF_UP
-        link = route.get_links(index)[0]
-        if link.get_attr("IFLA_ADDRESS") != before.mac:
+        if route.get_links(index)[0].get_attr("IFLA_ADDRESS") != before.mac:
             route.link("set", index=index, flags=0, change=_IFF_UP)
             route.link("set", index=index, address=before.mac)
         route.link("set", index=index, mtu=before.mtu, txqlen=before.txqueuelen)
         route.link("set", index=index, flags=before.flags & _FLAGS, change=_FLAGS)
-        for name, text in before.sysctls.items():
-            with suppress(OSError):
-                Path("/proc/sys/net", name).write_text(text, encoding="ascii")
-        if before.lro and not ethtool.lro(before.name):
-            ethtool.set_feature(before.name, ethtool.LRO, True)
-        if before.channels is not None and ethtool.channels(before.name) != list(before.channels):
-            ethtool.set_channels(before.name, before.channels)
-        if not up:
+        _restore_settings(before)
+        if not before.flags & _IFF_UP:
             route.link("set", index=index, flags=0, change=_IFF_UP)
         present = {entry.get_attr("IFA_ADDRESS") for entry in route.get_addr(index=index)}
         for address in before.addresses:
             if address["address"] not in present:
                 route.addr("add", index=index, **address)
-        if up:
+        if before.flags & _IFF_UP:
             route.link("set", index=index, flags=_IFF_UP, change=_IFF_UP)
         for attributes in before.routes:
             route.route("replace", oif=index, **attributes)
 
 
+def _restore_settings(before: State) -> None:
+    """Restores what netlink does not set: files below /proc/sys/net, large receive offload and queues."""
+    for name, text in before.sysctls.items():
+        with suppress(OSError):
+            Path("/proc/sys/net", name).write_text(text, encoding="ascii")
+    if before.lro and not ethtool.lro(before.name):
+        ethtool.set_feature(before.name, ethtool.LRO, True)
+    if before.channels is not None and ethtool.channels(before.name) != list(before.channels):
+        ethtool.set_channels(before.name, before.channels)
+
+
+def _is_written_state(value: State, scope: Scope) -> bool:
+    """Whether a session may have written a NIC's state: its name and its settings are checked."""
+    return entry_checks.interface(value.name, scope) and entry_checks.sysctls(value.sysctls, scope)
+
+
 UNDO_KINDS = {
     "nic": UndoKind(
         undo_nic,
-        checks={
-            "name": entry_checks.interface,
-            "netns": entry_checks.netns,
-            "moved": entry_checks.interface_or_pci,
-            "sysctls": entry_checks.sysctls,
-        },
+        checks={"state": _is_written_state, "netns": entry_checks.netns, "moved": entry_checks.interface_or_pci},
     )
 }

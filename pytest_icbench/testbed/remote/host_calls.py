@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The calls of a second host, besides those of its rigs: what it can run, its facts, a session. No behaviour."""
+"""The declarations of a second host's calls: what it can run, its facts, a session. Its rigs have their own."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from pytest_icbench.driver.workload.version import WorkloadVersion
+from pytest_icbench.host.session import SessionOptions
 from pytest_icbench.model.calls import Forwarding, call, calls_of
 from pytest_icbench.model.placement import Placement, Policy
 from pytest_icbench.model.rig import RigCalls, RigFacts, RigSpec
@@ -35,19 +35,8 @@ class SwitchQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class SessionArguments:
-    """The arguments of ``HostSession``, and ``--icbench-precedence``. ``binaries`` are paths by switch."""
-
-    hugepage_size_kib: int
-    binaries: Mapping[str, str] = field(default_factory=dict)
-    pf: str | None = None
-    configs: Mapping[str, Any] = field(default_factory=dict)
-    precedence: str = "none"
-
-
-@dataclass(frozen=True, slots=True)
-class RemoteRigFacts:
-    """A rig that was built, and its id for the calls to it."""
+class BuildAnswer:
+    """The id of a rig that was built, for the calls to it, and its facts."""
 
     rig: str
     facts: RigFacts
@@ -97,8 +86,11 @@ class HostCalls(Forwarding):
         raise NotImplementedError
 
     @call()
-    def hold(self, arguments: SessionArguments) -> tuple[str, ...]:
+    def hold(self, options: SessionOptions, precedence: str) -> tuple[str, ...]:
         """Takes the host; returns a sentence for each change of dead sessions that was undone.
+
+        Args:
+            precedence: the value of ``--icbench-precedence``.
 
         Raises what opening a HostSession raises.
         """
@@ -110,7 +102,7 @@ class HostCalls(Forwarding):
         raise NotImplementedError
 
     @call()
-    def build(self, spec: RigSpec) -> RemoteRigFacts:
+    def build(self, spec: RigSpec) -> BuildAnswer:
         """Builds a rig. Raises ProvisionError."""
         raise NotImplementedError
 

@@ -18,6 +18,7 @@ from pytest_icbench.config.options import Options
 from pytest_icbench.driver.workload.version import workload_version
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, UsageError
 from pytest_icbench.host.findings import Finding, Level
+from pytest_icbench.host.session import SessionOptions
 from pytest_icbench.measure.summary.summarize import Surroundings
 from pytest_icbench.model.calls import Call
 from pytest_icbench.model.codec import encode
@@ -25,7 +26,7 @@ from pytest_icbench.model.placement import Placement, Policy
 from pytest_icbench.model.uplink import Uplink
 from pytest_icbench.testbed.case_rig import Rig
 from pytest_icbench.testbed.remote.connection import Connection
-from pytest_icbench.testbed.remote.host_calls import HostCalls, SessionArguments, SwitchQuestion
+from pytest_icbench.testbed.remote.host_calls import HostCalls, SwitchQuestion
 from pytest_icbench.testbed.remote.remote_rig import RemoteRig
 from pytest_icbench.version import package_version
 
@@ -51,22 +52,24 @@ class RemoteHost:
 
     Args:
         connect: opens a connection; raises UsageError.
-        arguments: those of its session.
+        options: those of its session.
         node: kind of nodes.
+        precedence: the value of ``--icbench-precedence``.
         fixed: returns the CPUs whose frequency is fixed, when the host is taken; None: none is fixed.
     """
 
     def __init__(
         self,
         connect: Callable[[], Connection],
-        arguments: SessionArguments,
+        options: SessionOptions,
         *,
         node: str,
+        precedence: str = "none",
         fixed: Callable[[], set[int]] | None = None,
     ) -> None:
         self._connect = connect
-        self._arguments = arguments
-        self._node = node
+        self._options = options
+        self._node, self._precedence = node, precedence
         self._fixed = fixed
         self._connection: Connection | None = None
         self._refusal: str | None = None
@@ -79,22 +82,16 @@ class RemoteHost:
         self.warnings: list[str] = []
 
     @classmethod
-    def of_run(cls, options: Options, arguments: Mapping[str, Any], fixed: Callable[[], set[int]]) -> RemoteHost:
+    def of_run(cls, options: Options, session: SessionOptions, fixed: Callable[[], set[int]]) -> RemoteHost:
         """Returns the host that a run's options name.
 
         Args:
-            arguments: those of this host's session, with ``binaries`` as paths.
+            session: the options of this host's session.
             fixed: as for the constructor.
         """
         assert options.remote is not None
-        binaries = {name: str(path) for name, path in arguments["binaries"].items()}
         connect = partial(Connection, options.remote, options.remote_python)
-        return cls(
-            connect,
-            SessionArguments(**{**arguments, "binaries": binaries}, precedence=options.precedence),
-            node=options.node,
-            fixed=fixed,
-        )
+        return cls(connect, session, node=options.node, precedence=options.precedence, fixed=fixed)
 
     @property
     def connection(self) -> Connection:
@@ -144,8 +141,8 @@ class RemoteHost:
             port=port,
             api=api,
             node=self._node,
-            hugepage_size_kib=self._arguments.hugepage_size_kib,
-            binary=self._arguments.binaries.get(switch),
+            hugepage_size_kib=self._options.hugepage_size_kib,
+            binary=self._options.binaries.get(switch),
             uplink=uplink,
         )
         if question not in self._reasons:
@@ -224,7 +221,7 @@ class RemoteHost:
         deadline = time.monotonic() + (_CLEANING_S if self._left_behind else 0.0)
         while True:
             try:
-                calls.hold(self._arguments)
+                calls.hold(self._options, self._precedence)
                 break
             except UsageError:  # the busy session may be the end of a lost connection of this run
                 if time.monotonic() >= deadline:

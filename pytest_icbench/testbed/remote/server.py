@@ -21,14 +21,16 @@ from typing import Any
 
 from pytest_icbench.driver.node.precedence import precede
 from pytest_icbench.driver.switch.registry import builtin_switches
-from pytest_icbench.driver.workload.version import WorkloadVersion
+from pytest_icbench.driver.workload.version import WorkloadVersion, workload_version
 from pytest_icbench.errors import IcbenchError, Invalid, ProvisionError, Unsupported, UsageError, WorkloadError
 from pytest_icbench.host import host_facts
 from pytest_icbench.host.resource.cpu import Topology
-from pytest_icbench.host.session import RUN_DIR, HostSession
+from pytest_icbench.host.resource.frequency import prepare_cpus
+from pytest_icbench.host.session import RUN_DIR, HostSession, SessionOptions
 from pytest_icbench.host.signals import shielded
 from pytest_icbench.model.placement import Placement, Policy
 from pytest_icbench.model.rig import RigSpec
+from pytest_icbench.testbed.cpu_placement import plan, plan_given, resolve_auto
 from pytest_icbench.testbed.host_examination import examine
 from pytest_icbench.testbed.host_rig import HostRig
 from pytest_icbench.testbed.probe import unsupported_reason, why_not
@@ -36,9 +38,8 @@ from pytest_icbench.testbed.remote.connection import ALIVE, SILENCE_S
 from pytest_icbench.testbed.remote.host_calls import (
     HOST_CALLS,
     RIG_CALLS,
+    BuildAnswer,
     HostCalls,
-    RemoteRigFacts,
-    SessionArguments,
     SwitchQuestion,
 )
 from pytest_icbench.testbed.remote.uplinks import check as check_uplink
@@ -74,8 +75,6 @@ class HostEnd(HostCalls):
         return RIG_CALLS[name].answer(self._rigs[rig], rest)
 
     def versions(self) -> WorkloadVersion:
-        from pytest_icbench.driver.workload.version import workload_version
-
         return workload_version()
 
     def examine(self, pf: str | None, asked: tuple[str, ...]) -> tuple[dict[str, Any], ...]:
@@ -91,17 +90,13 @@ class HostEnd(HostCalls):
         uplink = question.uplink
         if uplink is not None and (reason := why_not(lambda: check_uplink(uplink))) is not None:
             return reason
-        session = HostSession.probing(hugepage_size_kib=question.hugepage_size_kib)
+        session = HostSession.probing(SessionOptions(question.hugepage_size_kib))
         return unsupported_reason(cls, question.port, question.api, session, node=question.node, binary=binary)
 
     def resolve_auto(self, needs: tuple[tuple[int, int], ...]) -> Policy:
-        from pytest_icbench.testbed.cpu_placement import resolve_auto
-
         return resolve_auto(Topology.read(self._session.root), needs)
 
     def plan(self, workers: int, endpoints: int, policy: Any, cpus: tuple[int, ...] = ()) -> Placement:
-        from pytest_icbench.testbed.cpu_placement import plan, plan_given
-
         topology = Topology.read(self._session.root)
         if cpus:
             return plan_given(topology, workers=workers, endpoints=cpus, policy=policy)
@@ -117,34 +112,26 @@ class HostEnd(HostCalls):
     def conditions(self, cpus: tuple[int, ...]) -> dict[str, Any]:
         return host_facts.conditions(self._session.root, cpus)
 
-    def hold(self, arguments: SessionArguments) -> tuple[str, ...]:
+    def hold(self, options: SessionOptions, precedence: str) -> tuple[str, ...]:
         if self._session.live:
             return ()
         try:
-            self._session = HostSession(
-                UNDO_KINDS,
-                binaries={name: Path(path) for name, path in arguments.binaries.items()},
-                hugepage_size_kib=arguments.hugepage_size_kib,
-                pf=arguments.pf,
-                configs=arguments.configs,
-            )
+            self._session = HostSession(UNDO_KINDS, options)
         except Unsupported as error:
             raise ProvisionError(str(error)) from None
-        if arguments.precedence == "all":
+        if precedence == "all":
             precede(self._session)
         return tuple(self._session.recovered)
 
     def prepare_cpus(self, cpus: tuple[int, ...]) -> tuple[str, ...]:
-        from pytest_icbench.host.resource.frequency import prepare_cpus
-
         return tuple(prepare_cpus(self._session, set(cpus)).warnings)
 
-    def build(self, spec: RigSpec) -> RemoteRigFacts:
+    def build(self, spec: RigSpec) -> BuildAnswer:
         rig = HostRig(self._session, self._switches, wake=self._wake)
         rig_facts = rig.prepare(spec)
         rig_id = f"x{next(self._numbers)}"
         self._rigs[rig_id] = rig
-        return RemoteRigFacts(rig_id, rig_facts)
+        return BuildAnswer(rig_id, rig_facts)
 
     def undo(self, rig: str) -> None:
         built = self._rigs.pop(rig, None)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host.process import Process, Spawner, run
+from pytest_icbench.host.process import Process, ProcessPlace, Spawner, run
 
 
 @pytest.fixture
@@ -166,7 +166,7 @@ def test_a_missing_program(spawner: Spawner, log: Path) -> None:
 
 def test_a_missing_namespace(spawner: Spawner, log: Path) -> None:
     with pytest.raises(ProvisionError, match="/proc/0/ns/net cannot be entered"):
-        spawner.start(["true"], log=log, netns="/proc/0/ns/net")
+        spawner.start(["true"], log=log, place=ProcessPlace("/proc/0/ns/net"))
 
 
 def test_run_gives_output_and_refuses_failures() -> None:
@@ -196,7 +196,7 @@ def test_run_is_bounded_and_kills_the_whole_group(tmp_path: Path) -> None:
 
 def test_an_adopted_child(log: Path) -> None:
     pid = os.posix_spawn(sys.executable, [sys.executable, "-c", "raise SystemExit(5)"], os.environ)
-    process = Process.adopt(pid, ["python"], log)
+    process = Process(pid, ["python"], log)
     assert process.wait(10) == 5
     assert process.name == "python"
     assert process.tail() == ""
@@ -204,13 +204,13 @@ def test_an_adopted_child(log: Path) -> None:
 
 def test_an_adopted_child_in_our_group_is_stopped_alone() -> None:
     pid = os.posix_spawn("/bin/sleep", ["sleep", "60"], os.environ)
-    process = Process.adopt(pid, ["sleep"])
+    process = Process(pid, ["sleep"])
     assert process.stop() == -signal.SIGTERM
 
 
 def test_a_child_that_somebody_else_reaped() -> None:
     pid = os.posix_spawn("/bin/true", ["true"], os.environ)
-    process = Process.adopt(pid, ["true"])
+    process = Process(pid, ["true"])
     os.waitpid(pid, 0)
     assert process.wait(1) == 255
     assert process.stop() == 255

@@ -20,7 +20,7 @@ import pytest
 from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.host.process import Process, Spawner
 from pytest_icbench.model.rig import LaunchPlan, PlannedProcess, Polled
-from pytest_icbench.testbed.launch_processes import RunningLaunch, check_switch
+from pytest_icbench.testbed.launch_processes import LaunchSite, RunningLaunch, check_switch
 
 
 class Here:
@@ -41,7 +41,7 @@ CPU = min(os.sched_getaffinity(0))
 @pytest.fixture
 def launch(tmp_path: Path) -> Iterator[RunningLaunch]:
     nodes: Any = [Here(), Here()]
-    found = RunningLaunch(nodes, [CPU, CPU], tmp_path, "l1")
+    found = RunningLaunch(LaunchSite(nodes, [CPU, CPU], tmp_path), "l1")
     yield found
     found.end()
 
@@ -180,7 +180,7 @@ class Refusing(Here):
 def test_a_node_that_is_gone_before_a_process_enters_it_is_named(tmp_path: Path, *, gone: bool, said: str) -> None:
     init = Here().spawn(python("time.sleep(60)"), cpus=[CPU], log=tmp_path / "init.log")
     nodes: Any = [Refusing()]
-    launch = RunningLaunch(nodes, [CPU], tmp_path, "l1", inits={0: init.pid})
+    launch = RunningLaunch(LaunchSite(nodes, [CPU], tmp_path, {0: init.pid}), "l1")
     try:
         if gone:
             os.kill(init.pid, signal.SIGKILL)

@@ -9,9 +9,9 @@ from typing import Any, cast
 
 import pytest
 
-from pytest_icbench.config.options import Options
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ConnectionLost, ProvisionError, UsageError
+from pytest_icbench.host.session import SessionOptions
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import decode, encode
 from pytest_icbench.model.endpoint import Address, Veth
@@ -19,12 +19,12 @@ from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.rig import LOCAL_WORKLOAD, LaunchPlan, PlannedProcess, Polled, RigFacts, RigSpec
 from pytest_icbench.model.switch_facts import Busy, SwitchFacts
 from pytest_icbench.model.uplink import Uplink
-from pytest_icbench.testbed.case_rig import ExclusiveRig
+from pytest_icbench.testbed.case_rig import Rig
 from pytest_icbench.testbed.cpu_placement import joined
 from pytest_icbench.testbed.host_rig import HostRig
 from pytest_icbench.testbed.remote import remote_host as host_module
 from pytest_icbench.testbed.remote.connection import Reply
-from pytest_icbench.testbed.remote.host_calls import RemoteRigFacts, SessionArguments
+from pytest_icbench.testbed.remote.host_calls import BuildAnswer
 from pytest_icbench.testbed.remote.remote_host import RemoteHost
 from pytest_icbench.testbed.remote.remote_rig import RemoteRig, TwoHostRig
 
@@ -92,7 +92,7 @@ def made(*names: str) -> RigFacts:
 
 def made_there(*names: str) -> dict[str, Any]:
     """The same, as it comes over a connection."""
-    answer: dict[str, Any] = json.loads(json.dumps(encode(RemoteRigFacts("x7", made(*names)))))
+    answer: dict[str, Any] = json.loads(json.dumps(encode(BuildAnswer("x7", made(*names)))))
     return answer
 
 
@@ -258,7 +258,7 @@ def remote(*connections: FakeConnection | UsageError) -> RemoteHost:
             raise found
         return found
 
-    return RemoteHost(connect, SessionArguments(2048), node="netns")
+    return RemoteHost(connect, SessionOptions(), node="netns")
 
 
 def test_a_refusal_is_said_again_without_asking_again() -> None:
@@ -320,7 +320,7 @@ def test_plans_cross_as_json() -> None:
 
 
 def test_a_rig_in_turn_exists_only_while_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    rig = ExclusiveRig(Case("direct", remote=True), HERE, cast("Any", None), Options())
+    rig = Rig(Case("direct", remote=True), HERE, cast("Any", None), "netns")
     built: list[str] = []
     monkeypatch.setattr(rig, "build", lambda: built.append("built"))
     rig.check()  # nothing of it can be dead

@@ -38,7 +38,7 @@ def test_whose_call_it_is_is_what_it_says() -> None:
 
 
 def test_calls_of_a_rig_need_a_rig() -> None:
-    rig = Rig(Case("veth"), None, None, None)  # type: ignore[arg-type]
+    rig = Rig(Case("veth"), None, None, "netns")  # type: ignore[arg-type]
     with pytest.raises(ProvisionError, match="is not built"):
         rig.busy()
     rig._part = host_rig({0: 11})

@@ -22,9 +22,9 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.rig import RigSpec
 from pytest_icbench.testbed import host_rig
-from pytest_icbench.testbed.feasibility import Feasibility
+from pytest_icbench.testbed.feasibility import Feasibility, Hosts
 from pytest_icbench.testbed.host_rig import HostRig
-from pytest_icbench.testbed.memory_budget import HostRoom, RigMemory, check_room
+from pytest_icbench.testbed.memory_budget import FreeMemory, MemoryDemand, check_memory
 from tests.unit.recorded import expand
 from tests.unit.testbed.test_placement import machine
 
@@ -32,10 +32,10 @@ SWITCHES = builtin_switches()
 TOO_MANY = r"^130 containers want about 1040 MiB of memory, and the host has 640 MiB: run fewer pairs"
 
 
-def memory(case: Case, *, there_already: bool = False, uplink: bool = False) -> RigMemory:
+def memory(case: Case, *, there_already: bool = False, uplink: bool = False) -> MemoryDemand:
     nodes = len(case.path.endpoints)
     made = 0 if there_already else nodes
-    return RigMemory.of(case, SWITCHES[case.switch], workers=1, nodes=nodes, made=made, uplink=uplink)
+    return MemoryDemand.of(case, SWITCHES[case.switch], workers=1, nodes=nodes, made=made, uplink=uplink)
 
 
 def host(base: Path, available_mib: int) -> Root:
@@ -51,20 +51,20 @@ def session_on(root: Root) -> HostSession:
 
 def test_the_containers_of_all_pairs_are_summed(tmp_path: Path) -> None:
     session = session_on(host(tmp_path, 40 * 2 * 8))
-    check_room(session, 0, memory(Case("linux-bridge", pairs=40)))
+    check_memory(session, 0, memory(Case("linux-bridge", pairs=40)))
     with pytest.raises(ProvisionError, match=TOO_MANY):
-        check_room(session, 0, memory(Case("linux-bridge", pairs=65)))
-    check_room(session, 0, memory(Case("linux-bridge", pairs=65), there_already=True))
+        check_memory(session, 0, memory(Case("linux-bridge", pairs=65)))
+    check_memory(session, 0, memory(Case("linux-bridge", pairs=65), there_already=True))
 
 
 def test_huge_pages_that_have_to_be_made_leave_less_for_containers(tmp_path: Path) -> None:
-    wanted = RigMemory(nodes=10, switch_mib=96 + 40, endpoints_mib=())
-    check_room(session_on(host(tmp_path / "a", 120)), 1, wanted)
+    wanted = MemoryDemand(nodes=10, switch_mib=96 + 40, endpoints_mib=())
+    check_memory(session_on(host(tmp_path / "a", 120)), 1, wanted)
     with pytest.raises(
         ProvisionError,
         match=r"^10 containers want about 80 MiB of memory besides 40 MiB for huge pages, .* has 119 MiB",
     ):
-        check_room(session_on(host(tmp_path / "b", 119)), 1, wanted)
+        check_memory(session_on(host(tmp_path / "b", 119)), 1, wanted)
 
 
 def test_functions_are_summed_with_the_containers_at_their_ends() -> None:
@@ -97,11 +97,11 @@ def test_huge_pages_are_those_of_the_switch_all_endpoints_and_all_functions() ->
 
 def test_before_a_run_only_what_can_never_have_room_is_refused(tmp_path: Path) -> None:
     """Free pages may be on a node, or of a size, that the rig will not take."""
-    room = HostRoom.read(host(tmp_path, 300))
-    assert room == HostRoom(300, 2 * 48 * 2)
-    assert room.shortage(RigMemory(10, 192 + 220, ())) is None
-    assert room.shortage(RigMemory(10, 192 + 221, ())) is not None
-    assert HostRoom(None, 0).shortage(memory(Case("linux-bridge", pairs=65))) is None
+    room = FreeMemory.read(host(tmp_path, 300))
+    assert room == FreeMemory(300, 2 * 48 * 2)
+    assert room.shortage(MemoryDemand(10, 192 + 220, ())) is None
+    assert room.shortage(MemoryDemand(10, 192 + 221, ())) is not None
+    assert FreeMemory(None, 0).shortage(memory(Case("linux-bridge", pairs=65))) is None
 
 
 def test_a_rig_without_room_makes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,16 +122,8 @@ def feasible(cases: Sequence[Case], root: Root, monkeypatch: pytest.MonkeyPatch)
     """What a host with every switch and function can run."""
     monkeypatch.setattr(Feasibility, "_probe", lambda *_: None)
     monkeypatch.setattr(Feasibility, "_why_no_function", lambda *_: None)
-    return Feasibility(
-        SWITCHES,
-        Options(placement="cooperative"),
-        cases,
-        binaries={},
-        unsupported=dict.fromkeys(cases),
-        user_topology=None,
-        remote=None,
-        session=HostSession.probing(root=root),
-    )
+    hosts = Hosts(HostSession.probing(root=root))
+    return Feasibility(SWITCHES, Options(placement="cooperative"), cases, hosts, unsupported=dict.fromkeys(cases))
 
 
 def test_a_case_without_room_is_refused_before_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

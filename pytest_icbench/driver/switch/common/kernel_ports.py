@@ -35,14 +35,12 @@ def make_links(session: HostSession, netns: str, attachments: Sequence[Attachmen
         ethtool.apply_settings(session, [(end.name, attachment.node.netns)], UNFINISHED)
 
 
-def move_ports(session: HostSession, netns: str, attachments: Sequence[Attachment]) -> None:
+def move_ports(netns: str, attachments: Sequence[Attachment]) -> None:
     """Moves ports that a userspace switch made in its namespace into the nodes. Raises ProvisionError."""
     for attachment in attachments:
         end = kernel.node_end(attachment)
         with entered(netns):
-            links.move(
-                session, port_of(attachment), attachment.node.netns, end.name, end.address, neighbours=end.neighbours
-            )
+            links.move(port_of(attachment), end)
 
 
 class KernelPath(kernel.KernelSwitch):

@@ -12,6 +12,7 @@ from pytest_icbench.driver.switch.common.daemon import Daemon, DaemonSwitch
 from pytest_icbench.driver.switch.common.ports import MEMIF, VHOST_USER, VHOST_USER_PACKED
 from pytest_icbench.driver.switch.protocol import SwitchFacts, SwitchSpec
 from pytest_icbench.errors import NotStarted, Unsupported
+from pytest_icbench.host.process import ProcessPlace
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.traffic import MAX_FRAME_BYTES
 
@@ -117,12 +118,10 @@ def start_daemon(
         argv,
         log=spec.work_dir / f"{name}.log",
         cpus=sorted({*spec.service_cpus, *spec.worker_cpus}) if cpus is None else cpus,
-        netns=netns,
+        place=ProcessPlace(netns, spec.work_dir, mount_ns),
         # Without it EAL makes and leaves a directory in /var/run/dpdk, even with --in-memory.
         env={"RUNTIME_DIRECTORY": str(runtime), **(env or {})},
         pipes=pipes,
-        cwd=spec.work_dir,
-        mount_ns=mount_ns,
     )
     return Daemon(name, process)
 

@@ -54,8 +54,8 @@ def options(port: str) -> list[str]:
     return ["options:xdp-mode=generic"] if port.startswith(_AFXDP) else []
 
 
-def endpoints(session: HostSession, spec: SwitchSpec, netns: str, attachments: Sequence[Attachment]) -> list[Endpoint]:
+def endpoints(spec: SwitchSpec, netns: str, attachments: Sequence[Attachment]) -> list[Endpoint]:
     """Gives each node its tap, if there are taps; returns the endpoints. Raises ProvisionError."""
     if spec.port == _TAP:
-        kernel_ports.move_ports(session, netns, attachments)
+        kernel_ports.move_ports(netns, attachments)
     return [kernel.endpoint(attachment, port_of(attachment), spec.mtu) for attachment in attachments]

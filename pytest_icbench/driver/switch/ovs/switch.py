@@ -212,7 +212,7 @@ class OpenVSwitch(DaemonSwitch):
         user_flows: Sequence[str] = spec.config.get("flows", ())
         self._has_user_flows = bool(user_flows)
         daemons.ofctl("add-flows", _BRIDGE, "-", text="\n".join([*flows, *user_flows]))
-        return kernel_ports.endpoints(session, spec, daemons.netns, attachments) if to_kernel else endpoints
+        return kernel_ports.endpoints(spec, daemons.netns, attachments) if to_kernel else endpoints
 
     def add_flows(self, flows: Sequence[str]) -> None:
         """Adds flows of a network function, which take frames from the flows that count by port.

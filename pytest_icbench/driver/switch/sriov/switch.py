@@ -211,9 +211,7 @@ class Sriov(Switch):
             name = pci.await_interface(session.root, function)
             try:
                 end = kernel.node_end(attachment)
-                links.move(
-                    session, name, attachment.node.netns, end.name, end.address, up=False, neighbours=end.neighbours
-                )
+                links.move(name, end, up=False)
             except ProvisionError:
                 if not left or name in pci.interfaces(session.root, function):
                     raise

@@ -38,7 +38,7 @@ def give(session: HostSession, pid: int, spec: SwitchSpec, netns: str, attachmen
 
     Raises ProvisionError.
     """
-    kernel_ports.move_ports(session, netns, attachments)
+    kernel_ports.move_ports(netns, attachments)
     ends = [(attachment.interface, attachment.node.netns) for attachment in attachments]
     ethtool.apply_settings(session, ends, kernel_ports.UNFINISHED)
     cpus = set(spec.service_cpus) - set(spec.worker_cpus)

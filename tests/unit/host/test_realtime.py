@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from pytest_icbench.host.urgent import urgent
+from pytest_icbench.host.process import realtime
 
 
 def policy() -> int:
@@ -17,7 +17,7 @@ def policy() -> int:
 
 
 def may_be_real_time() -> bool:
-    with urgent():
+    with realtime():
         return policy() == os.SCHED_FIFO
 
 
@@ -25,7 +25,7 @@ def may_be_real_time() -> bool:
 def test_only_the_thread_is_real_time_and_only_for_the_block() -> None:
     before = policy()
     elsewhere: list[int] = []
-    with urgent():
+    with realtime():
         assert policy() == os.SCHED_FIFO
         thread = threading.Thread(target=lambda: elsewhere.append(policy()))
         thread.start()
@@ -38,7 +38,7 @@ def test_only_the_thread_is_real_time_and_only_for_the_block() -> None:
 
 def test_it_ends_with_an_error() -> None:
     before = policy()
-    with pytest.raises(ZeroDivisionError), urgent():
+    with pytest.raises(ZeroDivisionError), realtime():
         _ = 1 / 0
     assert policy() == before
 
@@ -49,6 +49,6 @@ def test_without_the_right_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> N
 
     before, ran = policy(), False
     monkeypatch.setattr(os, "sched_setscheduler", refused)
-    with urgent():
+    with realtime():
         ran = policy() == before
     assert ran
