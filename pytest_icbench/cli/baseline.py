@@ -23,7 +23,7 @@ from pytest_icbench.report.html.compare import compare_page
 from pytest_icbench.report.markdown import compare_markdown
 from pytest_icbench.store import waiver_file
 from pytest_icbench.store.baselines import save
-from pytest_icbench.store.comparison_source import measurements, side_of
+from pytest_icbench.store.comparison_source import read_measurements, read_source
 from pytest_icbench.wording import printable
 
 #: The default paths below the current directory, which are those of pytest below its root directory.
@@ -69,7 +69,7 @@ def accept_command(arguments: argparse.Namespace) -> int:
     if bool(arguments.case) == arguments.all:
         raise UsageError("accept: name the cases (patterns over their ids), or give --all")
     source = Path(arguments.run)
-    results = measurements(source)
+    results = read_measurements(source)
     patterns = ["*"] if arguments.all else arguments.case
     for pattern in patterns:
         if not any(fnmatchcase(measurement.case, pattern) for measurement in results):
@@ -133,7 +133,7 @@ def waive_command(arguments: argparse.Namespace) -> int:
 def compare_command(arguments: argparse.Namespace) -> int:
     """Prints a comparison and writes its files. The exit code is 1 if a case REGRESSED. Raises UsageError."""
     directory = Path(arguments.baselines)
-    before, now = (side_of(text, directory) for text in (arguments.a, arguments.b))
+    before, now = (read_source(text, directory) for text in (arguments.a, arguments.b))
     thresholds = load(Path(arguments.thresholds)) if arguments.thresholds else Thresholds()
     patterns: Sequence[str] = circumstances.DEFAULT
     if arguments.must_match:

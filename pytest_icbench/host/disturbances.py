@@ -21,7 +21,7 @@ STEAL_LIMIT = 0.005
 BUSY_LIMIT = 0.2
 
 
-def find(root: Root, sample_s: float = 0.3) -> list[Finding]:
+def find_disturbances(root: Root, sample_s: float = 0.3) -> list[Finding]:
     """Returns findings about the host's state.
 
     Args:
@@ -36,7 +36,7 @@ def find(root: Root, sample_s: float = 0.3) -> list[Finding]:
 
 
 def _frequency(root: Root, topology: Topology) -> Iterator[Finding]:
-    state = frequency.read(root, [cpu.id for cpu in topology.usable])
+    state = frequency.read_frequency(root, [cpu.id for cpu in topology.usable])
     if state.driver is None:
         yield Finding(Level.NOTE, "governor", "no cpufreq here: the hypervisor or the firmware rules the frequency")
         return

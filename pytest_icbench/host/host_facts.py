@@ -184,7 +184,7 @@ def conditions(root: Root | None = None, cpus: Iterable[int] | None = None) -> d
     """Returns the momentary state: load, frequency, temperature, stolen time, swap."""
     root = root or Root()
     selected = sorted(cpus) if cpus is not None else [cpu.id for cpu in Topology.read(root).cpus if cpu.online]
-    state = frequency.read(root, selected)
+    state = frequency.read_frequency(root, selected)
     load = (root.read("/proc/loadavg") or "").split()
     memory = memory_kib(root)
     return {

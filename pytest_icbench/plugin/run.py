@@ -32,9 +32,9 @@ from pytest_icbench.plugin.run_info import gather
 from pytest_icbench.plugin.schedule.forecast import comparisons_of, estimates, retest_settings
 from pytest_icbench.plugin.schedule.plan import hosts_of, is_adaptive, make_budget, no_retests
 from pytest_icbench.plugin.schedule.schedule import Schedule
-from pytest_icbench.store.history_file import append, entry_of
+from pytest_icbench.store.history_file import append, make_entry
 from pytest_icbench.store.raw import raw_directory, write_hlog, write_raw
-from pytest_icbench.store.resume import Taken, find_run
+from pytest_icbench.store.resume import ResumedRun, find_run
 from pytest_icbench.store.run_files import (
     FILE_NAME,
     ResultPlace,
@@ -119,9 +119,9 @@ class Run:
         self.old: Candidate | None = None
         info = gather(config, options, items, directory.name, testbed.facts, testbed.programs)
         #: The measurements of the run that is resumed.
-        self.taken: Taken | None = None
+        self.taken: ResumedRun | None = None
         if options.resume is not None:
-            self.taken = Taken(find_run(options.resume, options.reports))
+            self.taken = ResumedRun(find_run(options.resume, options.reports))
             self.taken.check(info, options.thresholds)
             info = replace(info, resumed=self.taken.name)
             self.found_rates |= self.taken.rates()
@@ -145,7 +145,7 @@ class Run:
             self._undo = undo.pop_all()
 
     @property
-    def taken_now(self) -> Taken | None:
+    def taken_now(self) -> ResumedRun | None:
         """The measurements of the run that is resumed; None on a retest, which measures anew."""
         return self.taken if self._retest_s is None else None
 
@@ -194,11 +194,11 @@ class Run:
 
         Raises Unsupported with the reason and its remedy, Invalid if its neighbour cannot be found.
         """
-        from pytest_icbench.testbed.neighbour_load import check_found
+        from pytest_icbench.testbed.neighbour_load import check_installed
 
         self.progress.next_case()
         self.testbed.placement(case)
-        check_found(case)
+        check_installed(case)
 
     def measure(self, case: Case, settings: Settings) -> Measurement:
         """Measures a case. Its rigs stay for the next one unless an error occurs.
@@ -380,7 +380,7 @@ class Run:
         self._tests.setdefault(nodeid, []).append(place)
         write_hlog(raw, measurement)  # last: what cannot be written now costs no result
         if self.options.history is not None and taken_from is None:
-            entry = entry_of(measurement, self.directory.name, self.options.incomparable)
+            entry = make_entry(measurement, self.directory.name, self.options.incomparable)
             append(self.options.history, [entry] if entry is not None else [])
 
     def places(self, nodeid: str) -> list[ResultPlace]:

@@ -14,7 +14,7 @@ from pytest_icbench.store.baselines import load
 _RESULTS = "results.jsonl"
 
 
-def measurements(source: Path) -> list[Measurement]:
+def read_measurements(source: Path) -> list[Measurement]:
     """Reads the results of a run.
 
     Args:
@@ -36,7 +36,7 @@ def measurements(source: Path) -> list[Measurement]:
     return measured
 
 
-def side_of(text: str, baselines: Path) -> Baseline:
+def read_source(text: str, baselines: Path) -> Baseline:
     """Reads a run if the text is a file or a directory with results, else the baseline of this name.
 
     Args:
@@ -48,7 +48,7 @@ def side_of(text: str, baselines: Path) -> Baseline:
     """
     path = Path(text)
     if path.is_file() or (path / _RESULTS).is_file():
-        measured = measurements(path)
+        measured = read_measurements(path)
         # Of several results of one case the last one stands, as in a baseline.
         entries = [entry for measurement in measured if (entry := entry_of(measurement)) is not None]
         last = {(str(entry.identity), entry.key): entry for entry in entries}

@@ -86,7 +86,7 @@ def host_key(result: Measurement, patterns: Sequence[str] = circumstances.DEFAUL
     return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()[:12]
 
 
-def entry_of(result: Measurement, run: str, patterns: Sequence[str] = circumstances.DEFAULT) -> Entry | None:
+def make_entry(result: Measurement, run: str, patterns: Sequence[str] = circumstances.DEFAULT) -> Entry | None:
     """Returns the line of a result; None for one that is no number (INVALID, or without any of the figures)."""
     if result.verdict == Verdict.INVALID:
         return None

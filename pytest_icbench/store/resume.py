@@ -14,7 +14,7 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.store.run_files import FILE_NAME, RunInfo
-from pytest_icbench.store.stored_run import StoredResult, StoredRun, read_run, with_windows
+from pytest_icbench.store.stored_run import StoredResult, StoredRun, read_run, read_with_windows
 
 #: Outcomes of a test that came to its end, so that its measurements are complete.
 _FINISHED = ("passed", "failed")
@@ -35,7 +35,7 @@ def find_run(text: str, reports: Path) -> Path:
     raise UsageError(f"--icbench-resume: there is no run {text!r} below {reports}: name one of its directories")
 
 
-class Taken:
+class ResumedRun:
     """The results of an interrupted run, by test; each is given once.
 
     Args:
@@ -63,14 +63,14 @@ class Taken:
 
     def check(self, now: RunInfo, limits: Path | None) -> None:
         """Raises UsageError if that run differs from this one; see ``refuse_other``."""
-        refuse_other(self.info, now, limits)
+        check_same_run(self.info, now, limits)
 
     def take(self, test: str, case: Case) -> Measurement | None:
         """Returns the test's measurement of the case with its windows; None if it has to be measured."""
         for place, result in enumerate(self._left.get(test, ())):
             if (result.measurement.case, result.measurement.dimension) == (case.id, case.dimension):
                 del self._left[test][place]
-                return with_windows(result)
+                return read_with_windows(result)
         return None
 
     def has(self, test: str, case: Case) -> bool:
@@ -83,7 +83,7 @@ class Taken:
     def rest(self, test: str) -> Iterator[Measurement]:
         """Yields the test's remaining measurements, such as the search whose rate its load refers to."""
         for result in self._left.pop(test, ()):
-            yield with_windows(result)
+            yield read_with_windows(result)
 
     def rates(self) -> dict[Case, Measurement]:
         """Returns the rates that were searched for: loads of other tests are parts of them."""
@@ -96,7 +96,7 @@ class Taken:
         return rates
 
 
-def arguments_of(argv: Sequence[str]) -> list[str]:
+def filter_arguments(argv: Sequence[str]) -> list[str]:
     """Returns the arguments that affect results, without those of resuming, of showing and of writing reports."""
     kept: list[str] = []
     skip_next = False
@@ -113,7 +113,7 @@ def arguments_of(argv: Sequence[str]) -> list[str]:
     return kept
 
 
-def refuse_other(before: RunInfo, now: RunInfo, limits: Path | None) -> None:
+def check_same_run(before: RunInfo, now: RunInfo, limits: Path | None) -> None:
     """Raises UsageError in one sentence if the runs differ, so that their results do not belong together.
 
     Args:
@@ -122,7 +122,7 @@ def refuse_other(before: RunInfo, now: RunInfo, limits: Path | None) -> None:
         limits: the file of limits that the user named; it may differ, since verdicts are made anew.
     """
 
-    old_argv, new_argv = arguments_of(before.argv), arguments_of(now.argv)
+    old_argv, new_argv = filter_arguments(before.argv), filter_arguments(now.argv)
     differences = itertools.chain(
         [("the command line", " ".join(old_argv), " ".join(new_argv))] if old_argv != new_argv else [],
         _differing("the host's", before.identity, now.identity),

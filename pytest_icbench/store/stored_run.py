@@ -126,7 +126,7 @@ def _named_by_raw(
     return results
 
 
-def with_windows(result: StoredResult) -> Measurement:
+def read_with_windows(result: StoredResult) -> Measurement:
     """Reads the measurement with its windows from its raw file.
 
     Raises DamagedData for a file that is damaged or that belongs to another result, UsageError if it is missing.

@@ -22,7 +22,7 @@ from pytest_icbench.model.codec import DamagedData, decode, encode
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.store import baselines
 from pytest_icbench.store.baselines import host_name
-from pytest_icbench.store.history_file import append, entry_of
+from pytest_icbench.store.history_file import append, make_entry
 from pytest_icbench.store.run_files import (
     BASELINES,
     FILE_NAME,
@@ -184,7 +184,7 @@ def _result(result: Any, sent: Any) -> SentResult:
 _OF_A_HOST = ("identity", "treatment", "versions", "binaries")
 
 
-class Merge:
+class RunMerger:
     """Writes a run's directory from parcels.
 
     Args:
@@ -234,7 +234,7 @@ class Merge:
             self._lines += 1
             self._places.setdefault(nodeid, []).append(replace(result.place, line=self._lines, raw=raw))
             if self._history is not None and result.place.taken_from is None:
-                entry = entry_of(result.measurement, self._directory.name, self._patterns)
+                entry = make_entry(result.measurement, self._directory.name, self._patterns)
                 append(self._history, [entry] if entry is not None else [])
 
     def _keep_baseline(self, files: Mapping[str, str], host: str) -> None:

@@ -31,7 +31,7 @@ Rank = tuple[bool, bool, bool]
 Domain = tuple[int, int | None]
 
 
-def domain(core: Core) -> Domain:
+def find_domain(core: Core) -> Domain:
     """Returns the kind of a core, and the first CPU of its L3 cache (None where that is not known)."""
     return (core[0].kind, core[0].l3)
 
@@ -46,7 +46,7 @@ def cores_by_node(topology: Topology, count: int, near: Domain | None = None) ->
     ranks = {core[0].id: _rank(topology, core) for core in topology.cores()}
 
     def order(cores: Sequence[Core]) -> list[Core]:
-        homes = [near] if near is not None else dict.fromkeys(map(domain, cores))
+        homes = [near] if near is not None else dict.fromkeys(map(find_domain, cores))
         orders = (_from_home(cores, ranks, home) for home in homes)
         return max(orders, key=lambda order: _fit(order, ranks, max(count, 1)))
 
@@ -65,7 +65,7 @@ def best_node(nodes: dict[int, list[Core]], count: int) -> int:
     return max(sorted(nodes), key=lambda node: (*_together(nodes[node], count), min(len(nodes[node]), count + 1)))
 
 
-def where(topology: Topology, pollers: Sequence[int], count: int, *, given: bool = False) -> str:
+def describe_place(topology: Topology, pollers: Sequence[int], count: int, *, given: bool = False) -> str:
     """Describes the L3 caches and NUMA nodes of pollers' CPUs, and the reason if they are several.
 
     Args:
@@ -84,7 +84,7 @@ def where(topology: Topology, pollers: Sequence[int], count: int, *, given: bool
     elif len(caches) == 1:
         text = f"one L3 ({format_cpu_list([cpu.id for cpu in topology.cpus if cpu.l3 in caches])})"
     else:
-        text = f"{len(caches)} L3s of node {node}: {_why_apart(topology, cpus, count, given)}"
+        text = f"{len(caches)} L3s of node {node}: {_explain_split(topology, cpus, count, given)}"
     return text + _kinds(topology, cpus)
 
 
@@ -103,10 +103,10 @@ def _isolated(core: Core) -> bool:
 
 def _from_home(cores: Sequence[Core], ranks: Mapping[int, Rank], home: Domain) -> list[Core]:
     """Returns cores with those of a domain first, then those of the largest others; isolated ones before all."""
-    isolated, every = Counter(domain(core) for core in cores if _isolated(core)), Counter(map(domain, cores))
+    isolated, every = Counter(find_domain(core) for core in cores if _isolated(core)), Counter(map(find_domain, cores))
 
     def key(core: Core) -> tuple[object, ...]:
-        place = domain(core)
+        place = find_domain(core)
         far = (place != home, place[0] != home[0], -isolated[place], -every[place], place[0], place[1] or 0)
         return (not _isolated(core), *far, *ranks[core[0].id], core[0].id)
 
@@ -124,14 +124,14 @@ def _together(cores: Sequence[Core], count: int) -> tuple[int, ...]:
 def _fit(cores: Sequence[Core], ranks: Mapping[int, Rank], count: int) -> tuple[int, ...]:
     """Rates the first ``count`` cores of a node: the greatest is best."""
     taken = cores[:count]
-    at_home = sum(domain(core) == domain(taken[0]) for core in taken)
+    at_home = sum(find_domain(core) == find_domain(taken[0]) for core in taken)
     worse = [ranks[core[0].id] for core in taken]
     each = [-sum(rank[index] for rank in worse) for index in range(3)]
     # The first of them is a worker of the switch.
     return (*_together(cores, count), at_home, *each, *(-bad for bad in worse[0]))
 
 
-def _why_apart(topology: Topology, cpus: Sequence[Cpu], count: int, given: bool) -> str:
+def _explain_split(topology: Topology, cpus: Sequence[Cpu], count: int, given: bool) -> str:
     """Returns why pollers of one node have several L3 caches."""
     rooms = Counter(core[0].l3 for core in topology.cores(cpus[0].node))
     if max(rooms.values()) < count:
@@ -156,7 +156,7 @@ def _kinds(topology: Topology, cpus: Sequence[Cpu]) -> str:
 YIELD_EVERY_FRAMES = 128
 
 
-def joined(here: Placement, there: Placement, away: Sequence[int]) -> Placement:
+def join_placements(here: Placement, there: Placement, away: Sequence[int]) -> Placement:
     """Returns the placement of a case on two hosts: endpoints of both by index, everything else of this host.
 
     Args:
@@ -238,7 +238,7 @@ def _place_given(topology: Topology, workers: int, endpoints: Sequence[int], pol
     switch = tuple(left[:workers])
     service = _service(topology, node, [*switch, *endpoints], endpoints[0])
     yields = YIELD_EVERY_FRAMES if len(set(endpoints)) < len(endpoints) else 0
-    words = where(topology, [*switch, *endpoints], workers + len(endpoints), given=True)
+    words = describe_place(topology, [*switch, *endpoints], workers + len(endpoints), given=True)
     return Placement(policy, switch, tuple(endpoints), service, node, yields, where=words)
 
 
@@ -247,7 +247,7 @@ def _free_cpus(topology: Topology, workers: int, endpoints: Sequence[int], polic
     node = topology[endpoints[0]].node
     taken = {sibling for cpu in endpoints for sibling in topology[cpu].siblings}
     # The endpoints' node first, for the memory that they share.
-    near, count = domain((topology[endpoints[0]],)), workers + len(endpoints)
+    near, count = find_domain((topology[endpoints[0]],)), workers + len(endpoints)
     order = sorted(cores_by_node(topology, count, near).items(), key=lambda item: item[0] != node)
     cores = [core for _, node_cores in order for core in node_cores]
     left = [core[0].id for core in cores if not taken & {cpu.id for cpu in core}]
@@ -256,7 +256,7 @@ def _free_cpus(topology: Topology, workers: int, endpoints: Sequence[int], polic
     return left
 
 
-def with_neighbour(topology: Topology, placement: Placement, count: int, *, apart: bool) -> Placement | None:
+def add_neighbour(topology: Topology, placement: Placement, count: int, *, apart: bool) -> Placement | None:
     """Returns a placement with CPUs for a neighbour, each of an unused core; None if there are too few.
 
     Args:
@@ -337,7 +337,7 @@ def _dedicated(topology: Topology, workers: int, endpoints: int) -> Placement:
     switch, slots = tuple(chosen[:workers]), chosen[workers:]
     places = _share(slots, endpoints) if endpoints else ()
     service = _service(topology, node, chosen, places[0] if places else None)
-    return Placement("dedicated", switch, places, service, node, 0, where=where(topology, chosen, count))
+    return Placement("dedicated", switch, places, service, node, 0, where=describe_place(topology, chosen, count))
 
 
 def _cooperative(topology: Topology, workers: int, endpoints: int) -> Placement:
@@ -361,7 +361,7 @@ def _cooperative(topology: Topology, workers: int, endpoints: int) -> Placement:
     places = _share(rest, endpoints) if endpoints else ()
     service = _service(topology, node, [*switch, *places], places[0] if places else None)
     yields = YIELD_EVERY_FRAMES if len(set(places)) < len(places) else 0
-    words = where(topology, [*switch, *places], count)
+    words = describe_place(topology, [*switch, *places], count)
     return Placement("cooperative", switch, places, service, node, yields, where=words)
 
 

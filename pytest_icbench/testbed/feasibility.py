@@ -32,17 +32,17 @@ from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.traffic import FCS_BYTES, STAMP_BYTES
 from pytest_icbench.model.uplink import Uplink
 from pytest_icbench.testbed.candidate_catalogue import Candidates
-from pytest_icbench.testbed.cpu_placement import joined, plan, plan_given, resolve_auto, with_neighbour
+from pytest_icbench.testbed.cpu_placement import add_neighbour, join_placements, plan, plan_given, resolve_auto
 from pytest_icbench.testbed.memory_budget import FreeMemory, MemoryDemand
-from pytest_icbench.testbed.neighbour_load import neighbour_cpus, why_not_isolated
-from pytest_icbench.testbed.probe import probe, probe_application, why_no_crowd, why_not
+from pytest_icbench.testbed.neighbour_load import explain_no_isolation, neighbour_cpus
+from pytest_icbench.testbed.probe import explain_missing_kind, find_refusal, probe, probe_application
 from pytest_icbench.testbed.remote.remote_host import RemoteHost
 from pytest_icbench.testbed.remote.uplinks import check as check_uplink
-from pytest_icbench.testbed.remote.uplinks import uplinks_of
+from pytest_icbench.testbed.remote.uplinks import find_uplinks
 from pytest_icbench.wording import counted
 
 
-def why_not_attached(case: Case, driver: type[Switch], topology: UserTopology, session: HostSession) -> str | None:
+def explain_unattachable(case: Case, driver: type[Switch], topology: UserTopology, session: HostSession) -> str | None:
     """Returns why a case cannot use the containers that are there, None if it can. Without root nothing is asked."""
     if os.geteuid() != 0:
         return None
@@ -59,7 +59,7 @@ def why_not_attached(case: Case, driver: type[Switch], topology: UserTopology, s
 _UDP = "udp"
 
 
-def misfit(component: type[Function], function: str, case: Case, api: str) -> str | None:
+def explain_misfit(component: type[Function], function: str, case: Case, api: str) -> str | None:
     """Returns a sentence if a component cannot do a function for a case, or could not prove it; None if it can.
 
     Args:
@@ -208,7 +208,7 @@ class Feasibility:
         self._pairs_reason = cache(self._why_no_pairs)
         self._function_reason = cache(self._why_no_function)
         self._uplink_reason = cache(self._why_no_uplink)
-        self._application_reason = cache(_why_no_application)
+        self._application_reason = cache(_explain_missing_application)
         self._answers: dict[Case, Placement | str] = {}
         self._by_case = options.save is not None or options.compare is not None
         self.policy = self._resolve_policies(cases)
@@ -235,14 +235,14 @@ class Feasibility:
             self._check_candidates(case)
         self._probe(case)
         if case.switch == ATTACH and self._user_topology is not None:
-            _refuse(why_not_attached(case, self.catalogue[ATTACH], self._user_topology, self._hosts.session))
+            _refuse(explain_unattachable(case, self.catalogue[ATTACH], self._user_topology, self._hosts.session))
         if case.app is not None:
             _refuse(self._application_reason(case.app))
         if case.birth is not None:
-            _refuse(why_no_crowd(case.birth, self._hosts.session))
+            _refuse(explain_missing_kind(case.birth, self._hosts.session))
         _refuse(self._pairs_reason(case.switch, case.path.wires_count))
         placement = self._place(case, self._resolve_policy([case]) if self._by_case else self.policy)
-        _refuse(why_not_isolated(case, placement, self._hosts.session.root))
+        _refuse(explain_no_isolation(case, placement, self._hosts.session.root))
         _refuse(self._room.shortage(self._memory(case, placement)))
         return placement
 
@@ -308,7 +308,7 @@ class Feasibility:
         if candidate is None:
             return
         if candidate.kind == "node" and os.geteuid() == 0:  # else it is a plan, for a run with root
-            _refuse(why_not(lambda: probe_node(candidate.value, self._hosts.session)))
+            _refuse(find_refusal(lambda: probe_node(candidate.value, self._hosts.session)))
         if candidate.component is not None:
             made_by = {self._component(case, function).name for function in case.functions}
             if candidate.component not in made_by:
@@ -360,7 +360,7 @@ class Feasibility:
         if not count:
             return self._place_path(case, policy)
         with suppress(Unsupported):
-            placement = with_neighbour(self._topology, self._place_path(case, policy), count, apart=apart)
+            placement = add_neighbour(self._topology, self._place_path(case, policy), count, apart=apart)
             if placement is not None:
                 return placement
         if apart:
@@ -400,7 +400,7 @@ class Feasibility:
         if not away:
             return here
         cpus = [cpu for index, cpu in given.items() if index in away]
-        return joined(here, self.second().plan(workers, len(away), policy, cpus), away)
+        return join_placements(here, self.second().plan(workers, len(away), policy, cpus), away)
 
     def _away(self, case: Case) -> tuple[int, ...]:
         """Returns the indexes of the endpoints on the second host."""
@@ -452,12 +452,12 @@ class Feasibility:
                 f"{case.switch} carries frames to the addresses of its ports alone, and function {function} has none:"
                 " take one that routes, or another switch"
             )
-        _refuse(misfit(component, function, case, case.resolved_api(cls)))
+        _refuse(explain_misfit(component, function, case, case.resolved_api(cls)))
         _refuse(self._function_reason(component, function))
         return component
 
     def _why_no_function(self, component: type[Function], function: str) -> str | None:
-        return why_not(lambda: make_function(component).probe(self._hosts.session, function))
+        return find_refusal(lambda: make_function(component).probe(self._hosts.session, function))
 
     def _probe(self, case: Case) -> None:
         """Raises Unsupported if this host, or the second one of a case on two, lacks what the case takes."""
@@ -469,7 +469,7 @@ class Feasibility:
         _refuse(self._switch_reason(case.switch, port, api, candidate_key(case)))
         if case.remote:
             second = self.second()
-            uplinks = uplinks_of(self.options, cls)
+            uplinks = find_uplinks(self.options, cls)
             _refuse(self._uplink_reason(uplinks.here))
             second.unsupported_reason(case.switch, port, api, uplinks.there)
             _refuse(self._uplink_reason(uplinks.here, second.client))
@@ -479,10 +479,10 @@ class Feasibility:
             cls, binary = self.catalogue[switch], self._hosts.session.binaries.get(name)
             self.switch_facts[name] = probe(cls, port, api, self._hosts.session, node=self.options.node, binary=binary)
 
-        return why_not(find)
+        return find_refusal(find)
 
     def _why_no_pairs(self, switch: str, pairs: int) -> str | None:
-        return why_not(lambda: make_switch(self.catalogue[switch]).probe_pairs(self._hosts.session, pairs))
+        return find_refusal(lambda: make_switch(self.catalogue[switch]).probe_pairs(self._hosts.session, pairs))
 
     @staticmethod
     def _why_no_uplink(uplink: Uplink, client: str = "") -> str | None:
@@ -491,11 +491,11 @@ class Feasibility:
         Args:
             client: this host's address of the connection to the second one, once there is a connection.
         """
-        return why_not(lambda: check_uplink(uplink, client))
+        return find_refusal(lambda: check_uplink(uplink, client))
 
 
-def _why_no_application(label: str) -> str | None:
-    return why_not(lambda: probe_application(label))
+def _explain_missing_application(label: str) -> str | None:
+    return find_refusal(lambda: probe_application(label))
 
 
 def _refuse(reason: str | None) -> None:

@@ -19,7 +19,7 @@ from pytest_icbench.host.findings import Finding, Level
 from pytest_icbench.host.process import run
 from pytest_icbench.host.resource import hugepages, perf
 from pytest_icbench.host.resource.cpu import Topology
-from pytest_icbench.host.resource.cpu_meter import question, state_of
+from pytest_icbench.host.resource.cpu_meter import format_question, parse_answer
 from pytest_icbench.host.resource.hugepages import memory_kib
 from pytest_icbench.host.root import Root, format_cpu_list
 from pytest_icbench.host.session import HostSession, SessionOptions
@@ -54,7 +54,7 @@ def examine(
         known = registry.builtin_switches() if switches is None else switches
         findings += [*_root(), *_counters(root), *_nodes(), *_workload(), *_distance(), *_switches(known, asked, pf)]
         findings += application_findings()
-    return findings + disturbances.find(root, sample_s)
+    return findings + disturbances.find_disturbances(root, sample_s)
 
 
 def _hardware(root: Root) -> Iterator[Finding]:
@@ -207,8 +207,8 @@ def _distance() -> Iterator[Finding]:
     """Reads the CPUs that a pair and a switch with one worker would have."""
     try:
         pairs = plan(Topology.read(), workers=1, endpoints=2, policy="auto").hand_overs
-        answer = run([workload_path(), "distance"], timeout_s=10, input=question(pairs)).stdout
-        state, fault = state_of(answer, pairs)
+        answer = run([workload_path(), "distance"], timeout_s=10, input=format_question(pairs)).stdout
+        state, fault = parse_answer(answer, pairs)
     except IcbenchError as error:
         state, fault = CpuState(), str(error).splitlines()[0]
     if fault is not None or state.distance_ns is None or state.work_ns is None:

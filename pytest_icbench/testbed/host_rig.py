@@ -35,7 +35,7 @@ from pytest_icbench.model.interference import Interference
 from pytest_icbench.model.rig import LaunchPlan, Polled, Question, RigCalls, RigFacts, RigSpec, Usage
 from pytest_icbench.model.switch_facts import Batches, Busy, PortCounters
 from pytest_icbench.testbed.function_nodes import FunctionNodes, StartContext, prove
-from pytest_icbench.testbed.launch_processes import LaunchSite, RunningLaunch, check_switch, with_workload
+from pytest_icbench.testbed.launch_processes import LaunchSite, RunningLaunch, check_switch, fill_in_workload
 from pytest_icbench.testbed.memory_budget import MemoryDemand, check_memory
 from pytest_icbench.testbed.switch_group import SwitchGroup
 
@@ -273,7 +273,7 @@ class HostRig(HostPart):
             old = self._launches.pop(old_id)
             old.end()
             old.remove_logs()
-        plan = replace(plan, processes=tuple(map(with_workload, plan.processes)))
+        plan = replace(plan, processes=tuple(map(fill_in_workload, plan.processes)))
         dpdk = [process.index for process in plan.processes if process.argv[1].startswith(_DPDK_APPLICATION)]
         self._reserve_endpoints(dpdk)
         self._count += 1

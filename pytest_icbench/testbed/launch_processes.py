@@ -36,7 +36,7 @@ _HELLO = '"hello"'
 _PIPE_BYTES = 2**20
 
 
-def with_workload(process: PlannedProcess) -> PlannedProcess:
+def fill_in_workload(process: PlannedProcess) -> PlannedProcess:
     """Puts this host's workload in the place that a command line keeps for it."""
     if LOCAL_WORKLOAD not in process.argv:
         return process

@@ -21,7 +21,7 @@ from pytest_icbench.driver.node.protocol import Node, NodeSpec
 from pytest_icbench.errors import Invalid, ProvisionError
 from pytest_icbench.host.cpu_usage import read_thread_times
 from pytest_icbench.host.process import Process, exit_sentence
-from pytest_icbench.host.resource.resctrl import CacheParts, why_missing, why_not_ways
+from pytest_icbench.host.resource.resctrl import CacheParts, explain_missing_resctrl, explain_refused_ways
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.rig import MeasuredRig
@@ -67,7 +67,7 @@ def neighbour_cpus(case: Case) -> int:
     return 0 if neighbour is None else neighbour.cpus
 
 
-def check_found(case: Case) -> None:
+def check_installed(case: Case) -> None:
     """Raises Invalid if the program of a case's neighbour is not installed; nothing is started."""
     kind = (case.neighbour or "").partition(":")[0]
     if kind in COMMANDS and shutil.which(program := _program(COMMANDS[kind])) is None:
@@ -93,12 +93,12 @@ def cache_parts(case: Case, placement: Placement) -> dict[str, tuple[int, ...]]:
     return {**path, "neighbour": placement.neighbour}
 
 
-def why_not_isolated(case: Case, placement: Placement, root: Root) -> str | None:
+def explain_no_isolation(case: Case, placement: Placement, root: Root) -> str | None:
     """Returns why a host cannot give a case the ways of the cache that it names; None if it can, or need not."""
     ways = cache_ways(case.isolation)
     if not ways:
         return None
-    if (reason := why_missing(root) or why_not_ways(root, ways)) is not None:
+    if (reason := explain_missing_resctrl(root) or explain_refused_ways(root, ways)) is not None:
         return reason
     parts = cache_parts(case, placement)
     cpus = [cpu for part in parts.values() for cpu in set(part)]
@@ -165,7 +165,7 @@ class RunningNeighbour:
         self._mark()
 
     def _start(self, kind: str) -> None:
-        check_found(self._case)
+        check_installed(self._case)
         directory = self._session.dir / "neighbour"
         directory.mkdir(exist_ok=True)
         spec = NodeSpec(self._session.name("neighbour"), self._placement.neighbour, sockets=[directory])
@@ -298,7 +298,9 @@ class NeighbourView(MeasuredRig):
 
 
 @contextmanager
-def beside(rig: Rig, reference: Rig | None, case: Case, node: str) -> Iterator[tuple[MeasuredRig, MeasuredRig | None]]:
+def open_views(
+    rig: Rig, reference: Rig | None, case: Case, node: str
+) -> Iterator[tuple[MeasuredRig, MeasuredRig | None]]:
     """Yields the rig beside its neighbour and the same without it; for a case without one, the rigs as they are.
 
     Args:

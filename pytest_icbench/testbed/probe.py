@@ -25,7 +25,7 @@ from pytest_icbench.model.birth import FORK, Crowd
 from pytest_icbench.model.case import SOCKET_APIS, Case
 
 
-def why_not(check: Callable[[], object]) -> str | None:
+def find_refusal(check: Callable[[], object]) -> str | None:
     """Returns the reason and the remedy for which a check raises Unsupported; None if it does not."""
     try:
         check()
@@ -38,15 +38,15 @@ def unsupported_reason(
     cls: type[Switch], port: str, api: str, session: HostSession, *, node: str, binary: Path | None
 ) -> str | None:
     """Returns why this host cannot run a switch, and the remedy; None if it can. For arguments see ``probe``."""
-    return why_not(lambda: probe(cls, port, api, session, node=node, binary=binary))
+    return find_refusal(lambda: probe(cls, port, api, session, node=node, binary=binary))
 
 
-def why_no_crowd(label: str, session: HostSession) -> str | None:
+def explain_missing_kind(label: str, session: HostSession) -> str | None:
     """Returns why this host cannot make containers of a crowd's kind; None if it can."""
     crowd = Crowd.of(label)
     if crowd is None or crowd.kind == FORK:
         return None
-    return why_not(lambda: probe_node(crowd.kind, session))
+    return find_refusal(lambda: probe_node(crowd.kind, session))
 
 
 def probe(
@@ -124,7 +124,7 @@ def probe_application(label: str) -> Application:
     return make_application(label, program_versions(applications()[label.partition(":")[0]]))
 
 
-def with_application(case: Case, around: Surroundings) -> tuple[Application | None, Surroundings]:
+def add_application(case: Case, around: Surroundings) -> tuple[Application | None, Surroundings]:
     """Returns the application of a case, and the circumstances with its facts; without one None, and unchanged."""
     if case.app is None:
         return None, around

@@ -46,18 +46,18 @@ from pytest_icbench.testbed.case_rig import BuildOptions, Rig
 from pytest_icbench.testbed.feasibility import Feasibility, Hosts
 from pytest_icbench.testbed.host_fitness import ControlLink, measure_link, wait_quiet
 from pytest_icbench.testbed.host_rig import HostPart
-from pytest_icbench.testbed.neighbour_load import beside
-from pytest_icbench.testbed.probe import with_application
+from pytest_icbench.testbed.neighbour_load import open_views
+from pytest_icbench.testbed.probe import add_application
 from pytest_icbench.testbed.remote.remote_host import RemoteHost
 from pytest_icbench.testbed.remote.remote_rig import SecondHost
-from pytest_icbench.testbed.remote.uplinks import uplinks_of, why_none
+from pytest_icbench.testbed.remote.uplinks import explain_no_reference, find_uplinks
 from pytest_icbench.testbed.rig_pool import BuildRequest, SetupRequest
 from pytest_icbench.testbed.treatment import (
+    add_ports,
     common_treatment,
     function_treatment,
+    read_software,
     rig_treatment,
-    software_of,
-    with_ports,
 )
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 
@@ -202,7 +202,7 @@ class Testbed:
     def _why_no_reference(self, case: Case, reference: Case) -> str | None:
         if not case.remote:
             return ONE_CPU_REFERENCE if self._crosses_alone(case) else None
-        return why_none(case, reference, self.catalogue, self.options)
+        return explain_no_reference(case, reference, self.catalogue, self.options)
 
     def _crosses_alone(self, case: Case) -> bool:
         """Whether a case's frames change CPUs at its maximum, and those of the link without its switch would not."""
@@ -265,7 +265,7 @@ class Testbed:
     def _two_hosts(self, case: Case) -> Callable[[], HostPart] | None:
         if not case.remote:
             return None
-        uplinks = uplinks_of(self.options, self.catalogue[case.switch])
+        uplinks = find_uplinks(self.options, self.catalogue[case.switch])
         second = SecondHost(self._feasibility.second().rig, uplinks.here, uplinks.there)
         return lambda: second.joined(self.session, self.catalogue)
 
@@ -292,7 +292,7 @@ class Testbed:
             return measure_births(rig, settings, self._around(rig), on_progress)
         if case.neighbour is not None:
             reference = case.undisturbed
-        with beside(rig, reference_rig, case, self.options.node) as seen:
+        with open_views(rig, reference_rig, case, self.options.node) as seen:
             return self._measuring(rig, seen, case, reference, settings, on_progress).run(part)
 
     def measuring(
@@ -323,7 +323,7 @@ class Testbed:
         around = self._around(rig)
         if self.remote is not None and case.remote:
             around = self.remote.around(around, rig, self.options.remote if self.options.host_names else None)
-        application, around = with_application(case, around)
+        application, around = add_application(case, around)
         return Measuring(
             seen,
             case,
@@ -333,7 +333,7 @@ class Testbed:
             reference=reference,
             api=case.resolved_api(self.catalogue[case.switch]),
             application=application,
-            complete=partial(with_ports, rig=rig),
+            complete=partial(add_ports, rig=rig),
         )
 
     def measure_versions(
@@ -356,8 +356,8 @@ class Testbed:
         case, base = sides
         cls = self.catalogue[case.switch]
         apis = tuple(self.candidates.built(each).resolved_api(cls) for each in (case, base))
-        application, now_around = with_application(case, self._around(rigs[0]))
-        _, base_around = with_application(case, self._around(rigs[1]))
+        application, now_around = add_application(case, self._around(rigs[0]))
+        _, base_around = add_application(case, self._around(rigs[1]))
         now, then = measure_versions(
             rigs,
             case,
@@ -371,7 +371,7 @@ class Testbed:
             on_progress=on_progress,
             executables=(self.candidates.workload(case), self.candidates.workload(base)),
         )
-        return with_ports(now, rigs[0]), with_ports(then, rigs[1])
+        return add_ports(now, rigs[0]), add_ports(then, rigs[1])
 
     def _around(self, rig: Rig) -> Surroundings:
         return Surroundings(
@@ -392,7 +392,7 @@ class Testbed:
         configs = {**self._user, **({rig.case.switch: self._user[key]} if key in self._user else {})}
         if candidate is not None and candidate.component is not None and candidate.key in self._user:
             configs[function_key(candidate.component)] = self._user[candidate.key]
-        return software_of(
+        return read_software(
             rig,
             {**self._binaries, **self.candidates.replaced(rig.case).programs},
             self.programs.get(key, (None, None))[0],

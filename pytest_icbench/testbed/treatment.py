@@ -131,7 +131,7 @@ def rig_treatment(rig: Rig, user_config: Any, program: Path | None = None) -> di
     }
 
 
-def with_ports(measurement: Measurement, rig: Rig) -> Measurement:
+def add_ports(measurement: Measurement, rig: Rig) -> Measurement:
     """Adds the CPU of each port: some switches give queues to workers only when endpoints connect."""
     ports = None
     try:
@@ -144,7 +144,7 @@ def with_ports(measurement: Measurement, rig: Rig) -> Measurement:
     return replace(measurement, treatment={**measurement.treatment, "cpus": cpus})
 
 
-def software_of(
+def read_software(
     rig: Rig,
     binaries: Mapping[str, Path],
     program: Path | None,

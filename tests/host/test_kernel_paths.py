@@ -56,7 +56,7 @@ def test_counters_agree_with_the_endpoints(session: HostSession, name: str) -> N
 
 
 def test_a_program_that_the_verifier_refuses_is_told_with_its_last_line() -> None:
-    with pytest.raises(ProvisionError) as caught, bpf.loaded("xdp", bpf.leave(), name="nothing"):
+    with pytest.raises(ProvisionError) as caught, bpf.load_program("xdp", bpf.leave(), name="nothing"):
         pytest.fail("a program without a result was taken")
     assert str(caught.value) == "the kernel refused the BPF program nothing (Permission denied): R0 !read_ok"
 

@@ -161,15 +161,15 @@ def test_queues(ends: tuple[str, str]) -> None:
     words = "link add q0 numtxqueues 4 numrxqueues 4 type veth peer name q1 numtxqueues 4 numrxqueues 4"
     run(["ip", *words.split()], timeout_s=5, netns=ends[0])
     with entered(ends[0]):
-        assert ethtool.channels("lo") is None
+        assert ethtool.read_channels("lo") is None
         ethtool.set_channels("q0", [2, 3, 0, 0])
-        assert ethtool.channels("q0") == [2, 3, 0, 0]
-        ethtool.set_channels("q0", ethtool.single([2, 3, 0, 0]))
-        assert ethtool.channels("q0") == [1, 1, 0, 0]
+        assert ethtool.read_channels("q0") == [2, 3, 0, 0]
+        ethtool.set_channels("q0", ethtool.limit_to_single([2, 3, 0, 0]))
+        assert ethtool.read_channels("q0") == [1, 1, 0, 0]
         with pytest.raises(ProvisionError, match=r"^q0 refuses \[9, 1, 0, 0\] queues"):
             ethtool.set_channels("q0", [9, 1, 0, 0])
-        assert ethtool.channels("q0") == [1, 1, 0, 0]
-        assert ethtool.lro("q0") is None
+        assert ethtool.read_channels("q0") == [1, 1, 0, 0]
+        assert ethtool.read_lro("q0") is None
         assert str(ethtool.driver_version("q0")).startswith("veth ")
 
 

@@ -42,7 +42,7 @@ def measured(
     rig = Rig(case, placement, session, kind)
     rig.build()
     try:
-        with neighbour_load.beside(rig, None, case, kind) as (case_rig, alone):
+        with neighbour_load.open_views(rig, None, case, kind) as (case_rig, alone):
             start, count = case_rig.start, iter(range(9))
 
             def started(launch_id: str, delay_s: float = 0.02) -> int:

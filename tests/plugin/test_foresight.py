@@ -103,7 +103,7 @@ def test_a_weak_session_begins_with_a_warning(told: Told) -> None:
     ids=["clock", "gap", "neither"],
 )
 def test_a_history_that_cannot_tell_is_said(told: Told, inner: Runner, ago_s: float, sentence: str | None) -> None:
-    kept = history_file.entry_of(measured(started_at=time.time() - ago_s), "before")
+    kept = history_file.make_entry(measured(started_at=time.time() - ago_s), "before")
     assert kept is not None
     history_file.append(inner.path / "h.jsonl", [replace(kept, at=kept.at - 1000), kept])
     for text in told("--icbench-history=h.jsonl"):

@@ -129,7 +129,7 @@ def device_map(devices: Mapping[int, int]) -> Iterator[int]:
 
 
 @contextmanager
-def loaded(kind: Literal["classifier", "xdp"], program: bytes, *, name: str) -> Iterator[int]:
+def load_program(kind: Literal["classifier", "xdp"], program: bytes, *, name: str) -> Iterator[int]:
     """Yields the descriptor of a program.
 
     Args:

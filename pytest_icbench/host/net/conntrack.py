@@ -41,7 +41,7 @@ def _socket(netns: str) -> Iterator[Any]:
         raise ProvisionError(f"the kernel refused a look at its connections ({error})") from None
 
 
-def sessions(netns: str) -> Sessions:
+def count_sessions(netns: str) -> Sessions:
     """Returns the connections of the namespace at a path. Raises ProvisionError."""
     with _socket(netns) as conntrack:
         by_cpu = [dict(message["attrs"]) for message in conntrack.stat()]
@@ -53,13 +53,13 @@ def sessions(netns: str) -> Sessions:
     return Sessions(entries, total("DROP", "CHAIN_TOOLONG"), total("EARLY_DROP"))
 
 
-def forget(netns: str) -> None:
+def flush_sessions(netns: str) -> None:
     """Removes all connections of a namespace. Raises ProvisionError."""
     with _socket(netns) as conntrack:
         conntrack.flush()
 
 
-def size_misfit(root: Root, size: int) -> str | None:
+def explain_misfit(root: Root, size: int) -> str | None:
     """Returns why the table of each namespace cannot have a size, or None. Changes nothing."""
     if root.exists(f"{_PROC}max") and not os.access(root.path(f"{_PROC}max"), os.W_OK):
         return "nf_conntrack_max can be set by root on the host alone, not in a container"

@@ -46,7 +46,7 @@ def _device(name: str) -> Iterator[Any]:
         device.close()
 
 
-def channels(name: str) -> list[int] | None:
+def read_channels(name: str) -> list[int] | None:
     """Returns the queues (receive, transmit, other, combined; ``ethtool -l``), None if their number is fixed."""
     with suppress(OSError), _device(name) as device:
         current = device.get_channels()
@@ -66,7 +66,7 @@ def driver_version(name: str) -> str | None:
     return None
 
 
-def single(channels: Sequence[int]) -> list[int]:
+def limit_to_single(channels: Sequence[int]) -> list[int]:
     """Returns the same queues with at most one of each kind; ``other`` stays."""
     receive, transmit, other, combined = channels
     return [min(receive, 1), min(transmit, 1), other, min(combined, 1)]
@@ -84,7 +84,7 @@ def set_channels(name: str, channels: Sequence[int]) -> None:
         raise ProvisionError(f"{name} refuses {list(channels)} queues (receive, transmit, other, combined)") from None
 
 
-def lro(name: str) -> bool | None:
+def read_lro(name: str) -> bool | None:
     """Returns whether large receive offload is on; None if it is missing or fixed. A bridge switches it off."""
     with suppress(OSError), _device(name) as device:
         features = device.get_features()

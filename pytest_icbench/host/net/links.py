@@ -279,13 +279,13 @@ def states(netns: str | None = None) -> dict[str, LinkState]:
         }
 
 
-def index_of(name: str, netns: str | None = None) -> int:
+def read_index(name: str, netns: str | None = None) -> int:
     """Returns a link's index. Raises ProvisionError if there is none of that name."""
     with netlink(netns, doing=f"the index of {name}") as route:
         return link_index(route, name)
 
 
-def mac_of(name: str, netns: str | None = None) -> str:
+def read_mac(name: str, netns: str | None = None) -> str:
     """Returns a link's MAC address. Raises ProvisionError if there is none of that name."""
     with netlink(netns, doing=f"the address of {name}") as route:
         return str(route.get_links(link_index(route, name))[0].get_attr("IFLA_ADDRESS"))

@@ -171,7 +171,7 @@ def _routes_through(route: Any, index: int, family: int) -> list[Any]:
     ]
 
 
-def read(name: str) -> State:
+def read_state(name: str) -> State:
     """Reads a NIC's state. Raises ProvisionError if it is not in this process' namespace."""
     with netlink(doing=f"the state of {name}") as route:
         index = link_index(route, name)
@@ -186,8 +186,8 @@ def read(name: str) -> State:
         flags=link["flags"] & (_FLAGS | _IFF_UP),
         addresses=tuple(one for one in addresses if not str(one["address"]).lower().startswith("fe80:")),
         routes=tuple(routes),
-        lro=ethtool.lro(name),
-        channels=None if (queues := ethtool.channels(name)) is None else tuple(queues),
+        lro=ethtool.read_lro(name),
+        channels=None if (queues := ethtool.read_channels(name)) is None else tuple(queues),
         sysctls={
             pattern.format(name): text for pattern in _SYSCTLS if (text := _sysctl(pattern.format(name))) is not None
         },
@@ -236,7 +236,7 @@ def remember(changes: Changes, name: str, pci: str) -> None:
         check(name)
     except Unsupported as error:
         raise ProvisionError(str(error)) from None
-    changes.record("nic", state=asdict(read(name)), netns=None, moved=pci)
+    changes.record("nic", state=asdict(read_state(name)), netns=None, moved=pci)
     with netlink(doing=f"to set {name} down") as route:
         route.link("set", index=link_index(route, name), flags=0, change=_IFF_UP)
 
@@ -271,10 +271,10 @@ def take(changes: Changes, name: str, stay: Stay) -> None:
         check(name)
     except Unsupported as error:  # it was free when the case was scheduled
         raise ProvisionError(str(error)) from None
-    before = read(name)
+    before = read_state(name)
     changes.record("nic", state=asdict(before), netns=stay.netns, moved=stay.name)
     if stay.single_queue and before.channels is not None:
-        ethtool.set_channels(name, ethtool.single(before.channels))
+        ethtool.set_channels(name, ethtool.limit_to_single(before.channels))
     flags = _IFF_NOARP | (_IFF_PROMISC if stay.promiscuous else 0)
     with opened(stay.netns) as target, netlink(doing=f"to move {name} into {stay.netns}") as route:
         index = link_index(route, name)
@@ -398,9 +398,9 @@ def _restore_settings(before: State) -> None:
     for name, text in before.sysctls.items():
         with suppress(OSError):
             Path("/proc/sys/net", name).write_text(text, encoding="ascii")
-    if before.lro and not ethtool.lro(before.name):
+    if before.lro and not ethtool.read_lro(before.name):
         ethtool.set_feature(before.name, ethtool.LRO, True)
-    if before.channels is not None and ethtool.channels(before.name) != list(before.channels):
+    if before.channels is not None and ethtool.read_channels(before.name) != list(before.channels):
         ethtool.set_channels(before.name, before.channels)
 
 

@@ -50,7 +50,7 @@ def _known(value: int | None) -> int | None:
     return None if value is None or value in (-1, 0xFFFFFFFF) else value
 
 
-def read(pf: str) -> dict[int, Settings]:
+def read_settings(pf: str) -> dict[int, Settings]:
     """Returns the settings of a PF's VFs by index. Raises ProvisionError if there is no such interface."""
     with netlink(doing=f"the VFs of {pf}") as route:
         link = next(iter(route.link("get", index=link_index(route, pf), ext_mask=_WITH_VFS)))
@@ -58,7 +58,7 @@ def read(pf: str) -> dict[int, Settings]:
     return {number: settings for number, settings, _ in map(_parse, listed.get_attrs("IFLA_VF_INFO") if listed else ())}
 
 
-def statistics(pf: str) -> dict[int, dict[str, int]]:
+def read_statistics(pf: str) -> dict[int, dict[str, int]]:
     """Returns the driver's counters of each VF, by index: ``rx_packets tx_packets rx_dropped tx_dropped``.
 
     ``tx`` counts the frames that the VF sent. A driver without counters gives zeros.
@@ -129,25 +129,25 @@ def configure(changes: Changes, pf: str, index: int, settings: Settings) -> Sett
 
     Raises ProvisionError if it does not accept the address.
     """
-    before = replace(read(pf).get(index, Settings()), vlan=None)  # ``set_vlan`` changes and undoes that
+    before = replace(read_settings(pf).get(index, Settings()), vlan=None)  # ``set_vlan`` changes and undoes that
     changes.record("vf", pf=pf, index=index, settings=asdict(before))
     return _apply(pf, index, settings)
 
 
 def set_vlan(changes: Changes, pf: str, index: int, vlan: int) -> None:
     """Puts a VF into a VLAN, of which it sees nothing. Raises ProvisionError if the driver has none for VFs."""
-    before = read(pf).get(index, Settings())
+    before = read_settings(pf).get(index, Settings())
     changes.record("vf", pf=pf, index=index, settings=asdict(Settings(vlan=before.vlan or 0)))
     _apply(pf, index, Settings(vlan=vlan))
 
 
 def undo_vf(pf: str, index: int, settings: Settings) -> None:
     """Restores a VF's settings, unless the VF is gone."""
-    if Path("/sys/class/net", pf).exists() and index in read(pf):
+    if Path("/sys/class/net", pf).exists() and index in read_settings(pf):
         _apply(pf, index, settings)
 
 
-def addresses(name: str) -> list[str]:
+def read_addresses(name: str) -> list[str]:
     """Returns the IP addresses of an interface, without link-local ones."""
     with netlink(doing=f"the addresses of {name}") as route:
         texts = [entry.get_attr("IFA_ADDRESS") for entry in route.get_addr(index=link_index(route, name))]

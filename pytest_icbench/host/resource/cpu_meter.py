@@ -38,12 +38,12 @@ class _Answer:
     pairs: tuple[_Pair | None, ...]
 
 
-def question(pairs: Sequence[CpuPair]) -> str:
+def format_question(pairs: Sequence[CpuPair]) -> str:
     """Returns the program's input for these pairs."""
     return ", ".join(f"{first} {second}" for first, second in pairs) + "\n"
 
 
-def state_of(answer: str, pairs: Sequence[CpuPair]) -> tuple[CpuState, str | None]:
+def parse_answer(answer: str, pairs: Sequence[CpuPair]) -> tuple[CpuState, str | None]:
     """Returns the state that the program's answer tells, and why it has no figures, if it has none.
 
     Raises DamagedData if it is no answer to the question.
@@ -89,8 +89,8 @@ class CpuMeter:
         if not pairs or self._failures >= MOST_FAILURES:
             return CpuState()
         try:
-            answer = self._ask(program, question(pairs), ANSWER_S + PAIR_S * len(pairs))
-            state, self.fault = state_of(answer, pairs)
+            answer = self._ask(program, format_question(pairs), ANSWER_S + PAIR_S * len(pairs))
+            state, self.fault = parse_answer(answer, pairs)
             self._failures = 0
         except (IcbenchError, OSError) as error:
             state, self.fault = CpuState(), f"{program.name} distance: {error}"

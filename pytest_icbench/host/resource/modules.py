@@ -28,7 +28,7 @@ def _directory(root: Root) -> str:
     return f"/lib/modules/{root.read('/proc/sys/kernel/osrelease') or 'unknown'}"
 
 
-def loaded(root: Root) -> set[str]:
+def list_loaded(root: Root) -> set[str]:
     """Returns the names of the loaded modules, without those built in."""
     return {line.split()[0] for line in (root.read("/proc/modules") or "").splitlines()}
 
@@ -48,7 +48,7 @@ def available(root: Root, name: str) -> bool:
     return any(name in _names(root.read(file)) for file in files)
 
 
-def for_alias(root: Root, alias: str) -> str | None:
+def find_by_alias(root: Root, alias: str) -> str | None:
     """Returns the module for a device with this ``modalias``; None if this kernel has none."""
     kind = alias.partition(":")[0]
     for line in (root.read(f"{_directory(root)}/modules.alias") or "").splitlines():
@@ -81,7 +81,7 @@ def expect(changes: Changes, names: Sequence[str]) -> list[str]:
 
     Returns the missing modules. Raises ProvisionError with the message of modprobe.
     """
-    before = loaded(changes.root)
+    before = list_loaded(changes.root)
     spawner = changes.session.spawner
     needed: dict[str, None] = {}
     for name in names:
@@ -107,7 +107,7 @@ def undo_modules(names: tuple[str, ...]) -> None:
 def _free(root: Root, name: str) -> bool:
     """Waits a little until a module has no user and none of its drivers a device. Returns whether it can go."""
     deadline = time.monotonic() + _RELEASE_S
-    while name in loaded(root):
+    while name in list_loaded(root):
         used = root.read_int(f"/sys/module/{name}/refcnt") or _devices(root, name)
         if not used:
             return True

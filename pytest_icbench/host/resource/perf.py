@@ -76,18 +76,18 @@ class Counters:
             os.close(self._descriptors.pop()[1])
 
 
-def of_cpus(cpus: Sequence[int]) -> Counters:
+def count_on_cpus(cpus: Sequence[int]) -> Counters:
     """Opens counters for all that runs on these CPUs, the kernel included. Raises OSError."""
     return Counters((_ANY, cpu) for cpu in cpus)
 
 
-def of_processes(pids: Iterable[int]) -> Counters:
+def count_in_processes(pids: Iterable[int]) -> Counters:
     """Opens counters for the present threads of these processes, and the kernel's work for them. Raises OSError."""
     threads = [int(task.name) for pid in pids for task in Path(f"/proc/{pid}/task").iterdir()]
     return Counters((thread, _ANY) for thread in threads)
 
 
-def without_events() -> str | None:
+def explain_missing_events() -> str | None:
     """Returns a sentence on what results lack because this kernel counts no hardware events; None if it does."""
     reason = unsupported_reason()
     return reason and f"the kernel gives no hardware events ({reason}): {LACKED}"
@@ -96,7 +96,7 @@ def without_events() -> str | None:
 def unsupported_reason() -> str | None:
     """Returns why this kernel counts no hardware events, in the system's words; None if it does."""
     try:
-        of_cpus([min(os.sched_getaffinity(0))]).close()
+        count_on_cpus([min(os.sched_getaffinity(0))]).close()
     except OSError as error:
         return error.strerror or str(error)
     return None
@@ -115,9 +115,9 @@ class HardwareEvents:
             self.end()
         if not self._groups:
             try:
-                self._groups = {"endpoints": of_processes(pids)}
+                self._groups = {"endpoints": count_in_processes(pids)}
                 if workers:
-                    self._groups["switch"] = of_cpus(workers)
+                    self._groups["switch"] = count_on_cpus(workers)
             except OSError:
                 self._groups = {}
                 return None

@@ -20,7 +20,7 @@ BASE = "/sys/fs/resctrl"
 _INFO = f"{BASE}/info/L3"
 
 
-def why_missing(root: Root) -> str | None:
+def explain_missing_resctrl(root: Root) -> str | None:
     """Returns what this host lacks for Cache Allocation Technology of the L3 cache, each with its remedy; None."""
     flags = next((line for line in (root.read("/proc/cpuinfo") or "").splitlines() if line.startswith("flags")), "")
     kernel = "resctrl" in (root.read("/proc/filesystems") or "").split()
@@ -33,7 +33,7 @@ def why_missing(root: Root) -> str | None:
     return f"ways of the L3 cache cannot be given here; missing: {', '.join(lacks)}" if lacks else None
 
 
-def why_not_ways(root: Root, ways: Sequence[int]) -> str | None:
+def explain_refused_ways(root: Root, ways: Sequence[int]) -> str | None:
     """Returns why the L3 cache cannot be split so, None if it can. ``ways`` has those of each part."""
     most, least = _mask(root).bit_count(), root.read_int(f"{_INFO}/min_cbm_bits") or 1
     shown = "-".join(map(str, ways))
@@ -55,7 +55,7 @@ def _mask(root: Root) -> int:
     return int(root.read(f"{_INFO}/cbm_mask") or "0", 16)
 
 
-def masks(ways: Sequence[int]) -> list[int]:
+def make_masks(ways: Sequence[int]) -> list[int]:
     """Returns the ways of each part as bits next to each other, the first part's the lowest."""
     return [((1 << count) - 1) << sum(ways[:place]) for place, count in enumerate(ways)]
 
@@ -81,7 +81,7 @@ class CacheParts:
                     f"the resctrl group {name} has CPU {format_cpu_list(sorted(taken))} already: remove {BASE}/{name}"
                 )
         try:
-            for (part, cpus), mask in zip(parts.items(), masks(ways), strict=True):
+            for (part, cpus), mask in zip(parts.items(), make_masks(ways), strict=True):
                 self._make(part, cpus, mask)
         except BaseException:
             self.remove()

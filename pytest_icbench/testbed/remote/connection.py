@@ -250,7 +250,7 @@ class Connection:
         if not reply.data:
             raise self._gone()
         if "error" in reply.data:
-            raise raised(reply.data)
+            raise decode_error(reply.data)
         return reply.data["result"]
 
     def call(self, name: str, *arguments: Any, timeout_s: float = CALL_S) -> Any:
@@ -258,7 +258,7 @@ class Connection:
         return self.result(self.begin(name, *arguments), timeout_s)
 
     def _gone(self) -> ConnectionLost:
-        why = self._damage or ssh.why_lost(self._words())
+        why = self._damage or ssh.explain_loss(self._words())
         return ConnectionLost(
             f"the connection to the remote host was lost{f' ({why})' if why else ''}: it cleans up by itself,"
             " and the next case connects anew"
@@ -283,7 +283,7 @@ class Connection:
             os.close(file)
 
 
-def raised(data: dict[str, Any]) -> IcbenchError:
+def decode_error(data: dict[str, Any]) -> IcbenchError:
     """Returns the error of the other end as one of this end."""
     message = f"on the remote host: {data.get('message', '')}"
     kind = getattr(errors, str(data["error"]), ProvisionError)

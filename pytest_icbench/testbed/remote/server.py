@@ -33,7 +33,7 @@ from pytest_icbench.model.rig import RigSpec
 from pytest_icbench.testbed.cpu_placement import plan, plan_given, resolve_auto
 from pytest_icbench.testbed.host_examination import examine
 from pytest_icbench.testbed.host_rig import HostRig
-from pytest_icbench.testbed.probe import unsupported_reason, why_not
+from pytest_icbench.testbed.probe import find_refusal, unsupported_reason
 from pytest_icbench.testbed.remote.connection import ALIVE, SILENCE_S
 from pytest_icbench.testbed.remote.host_calls import (
     HOST_CALLS,
@@ -88,7 +88,7 @@ class HostEnd(HostCalls):
         if binary is not None and not binary.is_file():
             return f"there is no file {binary}, which is named for {question.switch}"
         uplink = question.uplink
-        if uplink is not None and (reason := why_not(lambda: check_uplink(uplink))) is not None:
+        if uplink is not None and (reason := find_refusal(lambda: check_uplink(uplink))) is not None:
             return reason
         session = HostSession.probing(SessionOptions(question.hugepage_size_kib))
         return unsupported_reason(cls, question.port, question.api, session, node=question.node, binary=binary)

@@ -106,7 +106,7 @@ def explain(words: str) -> str:
     return meaning
 
 
-def why_lost(words: str) -> str | None:
+def explain_loss(words: str) -> str | None:
     """Returns half a sentence: how a connection ended; None if that is not known. It quotes nothing from ssh."""
     return _meaning(words, _LOSSES)
 

@@ -24,7 +24,7 @@ class Uplinks:
     there: Uplink
 
 
-def uplinks_of(options: Options, switch: type[Switch]) -> Uplinks:
+def find_uplinks(options: Options, switch: type[Switch]) -> Uplinks:
     """Returns the uplinks that the user named. Without a name for the second host's, it has the name of this one's.
 
     Raises Unsupported if none was named, or the switch cannot have an uplink of that kind.
@@ -43,7 +43,7 @@ def uplinks_of(options: Options, switch: type[Switch]) -> Uplinks:
     return Uplinks(here, there)
 
 
-def check(uplink: Uplink, client: str = "") -> None:
+def check_uplink(uplink: Uplink, client: str = "") -> None:
     """Raises Unsupported if this host cannot give the NIC away.
 
     Args:
@@ -56,7 +56,9 @@ def check(uplink: Uplink, client: str = "") -> None:
         nic.check(name, client=client)
 
 
-def why_none(case: Case, reference: Case, catalogue: Mapping[str, type[Switch]], options: Options) -> str | None:
+def explain_no_reference(
+    case: Case, reference: Case, catalogue: Mapping[str, type[Switch]], options: Options
+) -> str | None:
     """Returns why a case has no reference link between two hosts; None if it has one.
 
     Args:
@@ -69,7 +71,7 @@ def why_none(case: Case, reference: Case, catalogue: Mapping[str, type[Switch]],
         reason = f"{case.switch}'s ports are of the card that the link would be, so DPDK cannot have both alike"
     if reason is None:
         try:
-            uplinks_of(options, link)
+            find_uplinks(options, link)
         except Unsupported as error:
             reason = str(error)
     return None if reason is None else f"no reference link: {reason}"

@@ -67,7 +67,7 @@ def seen(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[int, dict[st
         monkeypatch.setattr(host_examination, name, lambda _: [])
     for name in ("_nodes", "_workload", "_distance", "application_findings"):
         monkeypatch.setattr(host_examination, name, list)
-    monkeypatch.setattr(disturbances, "find", lambda *_: [])
+    monkeypatch.setattr(disturbances, "find_disturbances", lambda *_: [])
     found: list[Finding] = []
     original = host_examination.examine
 

@@ -22,7 +22,7 @@ from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.errors import UsageError
 from pytest_icbench.host import recover, session
 from pytest_icbench.host.findings import Finding
-from pytest_icbench.store.history_file import append, entry_of
+from pytest_icbench.store.history_file import append, make_entry
 from pytest_icbench.store.stored_run import read_run
 from pytest_icbench.testbed import host_examination, undo_kinds
 from tests.hostile import mutated_text
@@ -48,7 +48,7 @@ def _files(top: Path) -> None:
     (dead / "journal").write_text(text.replace(RUN_DIR, str(top.parent / "top" / "sessions")))
     for directory in (dead.parent, dead):
         directory.chmod(0o700)
-    entries = [entry_of(item.measurement, "r") for item in read_run(top / "run").results]
+    entries = [make_entry(item.measurement, "r") for item in read_run(top / "run").results]
     append(top / "h.jsonl", [entry for entry in entries if entry is not None] * 3)
 
 

@@ -128,7 +128,7 @@ def test_the_running_machine_has_its_affinity() -> None:
     ],
 )
 def test_frequency_is_read(tree: Tree, name: str, driver: str | None, turbo: bool | None) -> None:
-    found = frequency.read(tree(name), [0, 1])
+    found = frequency.read_frequency(tree(name), [0, 1])
     assert (found.driver, found.turbo) == (driver, turbo)
 
 

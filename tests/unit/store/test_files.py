@@ -21,7 +21,7 @@ from pytest_icbench.store import baselines
 from pytest_icbench.store.baselines import host_name
 from pytest_icbench.store.raw import raw_directory, write_raw
 from pytest_icbench.store.run_files import RunInfo, append_line, create_run, run_name
-from pytest_icbench.store.transfer import Merge
+from pytest_icbench.store.transfer import RunMerger
 from tests.measurements import measurement
 
 WINDOW = Window(1, 1, 0, 10**8, 100, 100, 0, 99, 6336, 0, 0, 0, 0, 10, 1, 0, 5, 9, 0)
@@ -110,7 +110,7 @@ def baseline_of(pps: float) -> str:
 
 
 def test_of_several_baselines_the_hosts_own_stands(tmp_path: Path) -> None:
-    merge = Merge(tmp_path / "run", [])
+    merge = RunMerger(tmp_path / "run", [])
     own, stale = baseline_of(5e6), baseline_of(4e6)
     identities = [{"cpu_model": "A"}, {"cpu_model": "B"}]
     names = [f"baselines/main/{host_name(identity)}/ovs.json" for identity in identities]

@@ -22,8 +22,8 @@ from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.terminal import table
 from pytest_icbench.store import baselines, transfer, waiver_file
-from pytest_icbench.store.comparison_source import side_of
-from pytest_icbench.store.resume import Taken
+from pytest_icbench.store.comparison_source import read_source
+from pytest_icbench.store.resume import ResumedRun
 from pytest_icbench.store.run_files import parse_info
 from pytest_icbench.store.stored_run import parse_raw, read_run
 from tests.hostile import mutated_data, mutated_text, refusals
@@ -117,8 +117,8 @@ def tried(directory: Path, tries: int, seed: int) -> tuple[int, dict[str, str]]:
         try:
             for reader in (
                 lambda: table([Result.of(item.measurement) for item in anew(read_run(run))]),
-                lambda: Taken(run).rates(),
-                lambda: side_of(str(run), directory),
+                lambda: ResumedRun(run).rates(),
+                lambda: read_source(str(run), directory),
             ):
                 try:
                     reader()

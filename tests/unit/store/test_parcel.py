@@ -17,7 +17,7 @@ from pytest_icbench.store import baselines, transfer
 from pytest_icbench.store.raw import write_raw
 from pytest_icbench.store.run_files import BASELINES, ResultPlace, RunInfo, TestRecord, write_info
 from pytest_icbench.store.stored_run import read_run
-from pytest_icbench.store.transfer import Merge
+from pytest_icbench.store.transfer import RunMerger
 from tests.measurements import measurement
 
 NODEID = "t.py::test[ovs]"
@@ -41,7 +41,7 @@ def sent(tmp_path: Path) -> dict[str, Any]:
 
 def merged(tmp_path: Path, sent: Any, results: Any = MISSING) -> Path:
     run = tmp_path / "reports" / "run"
-    merge = Merge(run, ["here"])
+    merge = RunMerger(run, ["here"])
     merge.add(NODEID, [measurement().to_dict()] if results is MISSING else results, sent)
     merge.note(TestRecord(NODEID, "passed", 1.0))
     return run

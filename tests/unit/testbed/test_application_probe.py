@@ -20,7 +20,7 @@ def test_a_result_without_any_launch_has_the_metric_of_its_application(
 ) -> None:
     monkeypatch.setattr(probe, "program_versions", lambda _cls: {"redis-server": "7.0"})
     case = Case("veth", app=app, dimension="application")
-    chosen, around = probe.with_application(case, Surroundings("dedicated", ()))
+    chosen, around = probe.add_application(case, Surroundings("dedicated", ()))
     assert chosen is not None
     assert around.treatment == {"application": {"redis-server": "7.0"}}
     gathered = Gathered(launches=[], invalid=("process-died", "the server could not be started"))

@@ -164,7 +164,7 @@ def test_it_sees_a_busy_process() -> None:
     """Busier ones that keep it from its CPU are named in its place."""
     burner, began = subprocess.Popen([sys.executable, "-c", "while True: pass"]), time.monotonic()
     try:
-        found = disturbances.find(Root(), sample_s=1.0)
+        found = disturbances.find_disturbances(Root(), sample_s=1.0)
         used_s = read_process_times()[burner.pid].ticks / os.sysconf("SC_CLK_TCK")
         share = used_s / (time.monotonic() - began)
     finally:

@@ -17,7 +17,7 @@ from pytest_icbench.driver.function.vpp import VppFunction
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
-from pytest_icbench.testbed.feasibility import misfit
+from pytest_icbench.testbed.feasibility import explain_misfit
 
 LINUX, OVS, VPP, SURICATA = LinuxFunction, OvsFunction, VppFunction, SuricataFunction
 
@@ -139,7 +139,7 @@ def test_a_misfit_is_one_sentence(
     labels = {name: traffic.pop(name, None) for name in ("flows", "header")}
     whole = replace(Traffic(), **traffic).with_labels(labels["flows"], labels["header"])
     case = Case("veth", **{"api": "raw", **axes}, function=function, traffic=whole)
-    told = misfit(component, function, case, str(case.api))
+    told = explain_misfit(component, function, case, str(case.api))
     assert (told is None) is (sentence is None), told
     assert sentence is None or sentence in (told or "")
     assert "\n" not in (told or "")

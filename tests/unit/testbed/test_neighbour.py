@@ -15,8 +15,8 @@ from pytest_icbench.host.resource.cpu import Cpu, Topology
 from pytest_icbench.host.root import Root
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.placement import Placement
-from pytest_icbench.testbed.cpu_placement import with_neighbour
-from pytest_icbench.testbed.neighbour_load import COMMANDS, RunningNeighbour, cache_parts, why_not_isolated
+from pytest_icbench.testbed.cpu_placement import add_neighbour
+from pytest_icbench.testbed.neighbour_load import COMMANDS, RunningNeighbour, cache_parts, explain_no_isolation
 from tests.unit.recorded import expand
 from tests.unit.recording_host import FakeProcess
 
@@ -32,14 +32,14 @@ CASE = Case("ovs", neighbour="cpu", isolation="cat:11.1")
 
 
 def test_a_neighbour_has_a_core_of_the_paths_cache_or_one_of_another() -> None:
-    near = with_neighbour(TWO_CACHES, PATH, 1, apart=False)
-    far = with_neighbour(TWO_CACHES, PATH, 2, apart=True)
+    near = add_neighbour(TWO_CACHES, PATH, 1, apart=False)
+    far = add_neighbour(TWO_CACHES, PATH, 2, apart=True)
     assert near is not None
     assert far is not None
     assert (near.neighbour, near.service) == ((0,), (3, 4))
     assert (far.neighbour, far.service) == ((3, 4), (0,))
-    assert with_neighbour(TWO_CACHES, PATH, 3, apart=True) is None
-    assert with_neighbour(TWO_CACHES, PATH, 4, apart=False) is None
+    assert add_neighbour(TWO_CACHES, PATH, 3, apart=True) is None
+    assert add_neighbour(TWO_CACHES, PATH, 4, apart=False) is None
 
 
 def test_a_recorded_tree_tells_the_l3_caches(tmp_path: Path) -> None:
@@ -75,13 +75,13 @@ def test_parts_of_the_cache_follow_the_number_of_ways() -> None:
 def test_ways_for_parts_without_cpus_of_their_own_are_told(tmp_path: Path) -> None:
     root = expand("resctrl/intel", tmp_path)
     placement = replace(PATH, neighbour=(3,))
-    assert why_not_isolated(CASE, placement, root) is None
-    assert why_not_isolated(replace(CASE, isolation="l3"), placement, Root(tmp_path / "none")) is None
+    assert explain_no_isolation(CASE, placement, root) is None
+    assert explain_no_isolation(replace(CASE, isolation="l3"), placement, Root(tmp_path / "none")) is None
     three = replace(CASE, isolation="cat:7.4.1")
-    assert why_not_isolated(three, placement, root) == (
+    assert explain_no_isolation(three, placement, root) == (
         "cat:7.4.1 splits the cache by CPUs, and the parts have none of their own (CPUs: switch none, rest 1-2,"
         " neighbour 3): take fewer parts, or a host with more CPUs"
     )
     shared = replace(placement, functions=(1,))
-    assert "functions 1, rest 1-2" in (why_not_isolated(three, shared, root) or "")
-    assert "missing: the CPU's flag cat_l3" in (why_not_isolated(CASE, placement, Root(tmp_path / "none")) or "")
+    assert "functions 1, rest 1-2" in (explain_no_isolation(three, shared, root) or "")
+    assert "missing: the CPU's flag cat_l3" in (explain_no_isolation(CASE, placement, Root(tmp_path / "none")) or "")

@@ -20,7 +20,7 @@ from pytest_icbench.model.rig import LOCAL_WORKLOAD, LaunchPlan, PlannedProcess,
 from pytest_icbench.model.switch_facts import Busy, SwitchFacts
 from pytest_icbench.model.uplink import Uplink
 from pytest_icbench.testbed.case_rig import Rig
-from pytest_icbench.testbed.cpu_placement import joined
+from pytest_icbench.testbed.cpu_placement import join_placements
 from pytest_icbench.testbed.host_rig import HostRig
 from pytest_icbench.testbed.remote import remote_host as host_module
 from pytest_icbench.testbed.remote.connection import Reply
@@ -100,7 +100,7 @@ def specification(*away: int) -> RigSpec:
     """Of a case with two pairs, whose endpoints with these indexes are on the second host."""
     here = Placement("dedicated", (5,), (1, 2, 3, 4)[: 4 - len(away)], (0,), 0, 0)
     there = Placement("dedicated", (6,), (7, 8, 9, 10)[: len(away)], (0,), 1, 0)
-    return RigSpec("r1", Case("ovs", pairs=2, remote=True), joined(here, there, away), "netns")
+    return RigSpec("r1", Case("ovs", pairs=2, remote=True), join_placements(here, there, away), "netns")
 
 
 def twin(here: FakeRig, connection: FakeConnection) -> TwoHostRig:
@@ -241,12 +241,15 @@ THERE = Placement("dedicated", (6,), (3, 4), (7,), 1, 0)
 
 
 def test_a_placement_of_two_hosts() -> None:
-    found = joined(HERE, THERE, (1, 3))
+    found = join_placements(HERE, THERE, (1, 3))
     assert (found.policy, found.endpoints, found.local, found.switch) == ("dedicated", (1, 3, 2, 4), (1, 2), (5,))
     assert found.there is not None
     assert (found.there.endpoints, found.there.switch, found.there.numa_node) == ((1, 3, 2, 4), (6,), 1)
     shared = Placement("cooperative", (), (3, 3), (), 0, 128)
-    assert (joined(HERE, shared, (1, 3)).policy, joined(HERE, shared, (1, 3)).yield_every) == ("cooperative", 128)
+    assert (join_placements(HERE, shared, (1, 3)).policy, join_placements(HERE, shared, (1, 3)).yield_every) == (
+        "cooperative",
+        128,
+    )
 
 
 def remote(*connections: FakeConnection | UsageError) -> RemoteHost:

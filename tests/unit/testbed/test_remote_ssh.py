@@ -65,7 +65,7 @@ def test_every_end_has_its_sentence(words: str, sentence: str) -> None:
     ],
 )
 def test_a_loss_is_told_without_ssh_s_own_words(words: str, meaning: str | None) -> None:
-    assert ssh.why_lost(words) == meaning
+    assert ssh.explain_loss(words) == meaning
 
 
 def script() -> str:

@@ -28,7 +28,7 @@ from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.model.uplink import parse
 from pytest_icbench.testbed import cpu_placement as placement_module
 from pytest_icbench.testbed import testbed as testbed_module
-from pytest_icbench.testbed.cpu_placement import joined
+from pytest_icbench.testbed.cpu_placement import join_placements
 from pytest_icbench.testbed.rig_pool import SetupRequest
 from pytest_icbench.testbed.testbed import Testbed
 from tests.unit.recording_host import program
@@ -287,7 +287,7 @@ HERE = Placement("dedicated", (5,), (1,), (0,), 0, 0)
 def remote_need(monkeypatch: pytest.MonkeyPatch, case: Case, uplink: str = "eth1", **options: Any) -> SetupRequest:
     """What a case over two hosts needs, whose endpoints have their CPUs already. Nobody is connected to."""
     found = Testbed(builtin_switches(), Options(remote="lab2", uplink={"": parse(uplink, "")}, **options), (), {})
-    placed = joined(HERE, replace(HERE, switch=(6,), endpoints=(2,)), (1,))
+    placed = join_placements(HERE, replace(HERE, switch=(6,), endpoints=(2,)), (1,))
     monkeypatch.setattr(found, "placement", lambda case: placed)
     return found.need(replace(case, remote=True), Settings())
 

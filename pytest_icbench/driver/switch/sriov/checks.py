@@ -86,7 +86,7 @@ def vf_driver(root: Root, card: str) -> str:
     text = root.read(pci.path(card, "sriov_vf_device")) or "0"
     device = int(text, 16)
     alias = f"pci:v{vendor:08X}d{device:08X}sv00000000sd00000000bc02sc00i00"
-    module = modules.for_alias(root, alias)
+    module = modules.find_by_alias(root, alias)
     if module is None:
         raise Unsupported(
             f"this kernel has no driver for the VFs of {card} ({vendor:04x}:{device:04x}): install the full kernel"
@@ -121,7 +121,7 @@ def choose(root: Root, pf: Card, count: int) -> list[int]:
     if root.exists(f"/sys/class/net/{pf.interface}/master"):
         master = root.link(f"/sys/class/net/{pf.interface}/master")
         raise Unsupported(_in_use(pf, f"is a port of {master}", count))
-    held = vf.addresses(pf.interface) if root.live else []
+    held = vf.read_addresses(pf.interface) if root.live else []
     if held:
         raise Unsupported(_in_use(pf, f"has the host's address {held[0]}", count))
     return []
@@ -189,7 +189,7 @@ def _is_free(root: Root, group: str) -> bool:
 
 def _is_quiet(root: Root, name: str) -> bool:
     flags = int(root.read(f"/sys/class/net/{name}/flags") or "0", 16)
-    held = vf.addresses(name) if root.live else []
+    held = vf.read_addresses(name) if root.live else []
     return not flags & 1 and not root.exists(f"/sys/class/net/{name}/master") and not held
 
 

@@ -245,7 +245,7 @@ class Sriov(Switch):
                 )
                 for attachment in self._attached
             ]
-        statistics = vf.statistics(self._interface)
+        statistics = vf.read_statistics(self._interface)
         vf_counters = [statistics.get(index, {}) for index in self._indexes]
         if not any(value for counters in vf_counters for value in counters.values()):
             return None

@@ -135,7 +135,7 @@ def test_who_can_have_an_uplink() -> None:
 
 
 def test_queues_of_what_is_no_nic() -> None:
-    assert ethtool.channels("nonic9") is None
-    assert ethtool.lro("nonic9") is None
+    assert ethtool.read_channels("nonic9") is None
+    assert ethtool.read_lro("nonic9") is None
     with pytest.raises(ProvisionError, match=r"nonic9 refuses \[0, 0, 0, 1\] queues"):
         ethtool.set_channels("nonic9", [0, 0, 0, 1])
