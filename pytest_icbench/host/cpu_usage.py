@@ -108,7 +108,7 @@ class ProcessTime:
 
 
 def read_process_times(base: Path = Path("/")) -> dict[int, ProcessTime]:
-    """Returns every process by its pid; those that end meanwhile are left out."""
+    """Returns every process by its pid; without those that end in the meantime."""
     times = {}
     with suppress(OSError), os.scandir(base / "proc") as entries:
         for entry in entries:
@@ -174,7 +174,7 @@ def _last_cpu(directory: Path, cpus: frozenset[int]) -> frozenset[int]:
 
 
 class OwnProcesses:
-    """Tells the processes of a session from others: by the mark in their environment, which every one inherits.
+    """Recognizes the processes of a session by the mark in their environment, which children inherit.
 
     Args:
         session: the session's id.
@@ -311,7 +311,7 @@ def find_throttled(
 
 
 def quota_findings(root: Root, pid: int) -> Iterator[Finding]:
-    """Yields what the doctor says of the quotas above a process."""
+    """Yields the doctor's findings about the quotas above a process."""
     for quota in find_quotas(root, [pid]):
         yield Finding(
             Level.DISTURBS,
@@ -321,7 +321,7 @@ def quota_findings(root: Root, pid: int) -> Iterator[Finding]:
         )
 
 
-NO_CPU_TIME = "/proc/stat does not have these CPUs: CPU time that others took is not known"
+NO_CPU_TIME = "/proc/stat does not have these CPUs: CPU time of other processes is not known"
 NO_RUN_DELAY = "the kernel counts no run delay (/proc/PID/schedstat): a thread that waits for its CPU is not seen"
 
 
@@ -338,12 +338,14 @@ class _Reading:
 
 
 class CpuWatch:
-    """Watches some CPUs from its construction until ``read``. Each of the two takes one to three milliseconds.
+    """Watches measuring CPUs from its construction until ``read``: CPU time of others, waits of the rig's threads.
 
-    A process is the rig's if it has the session's mark, whatever its cgroup or namespace is.
+    Construction and ``read`` take one to three milliseconds each.
+
+    A process belongs to the rig if it has the session's mark, in any cgroup or namespace.
 
     Args:
-        own: tells the session's processes from others.
+        own: recognizes the session's processes.
         cpus: the CPUs that measure.
         endpoints: pid of each endpoint's process, by index.
         workers: CPUs of the switch's workers.
@@ -414,20 +416,20 @@ class CpuWatch:
         )
 
     def _own_ns(self, first: _Reading, last: _Reading) -> float:
-        """The CPU time of the rig's threads on the watched CPUs."""
+        """Returns the CPU time of the rig's threads on the watched CPUs, in ns."""
         return sum(ran for _, _, ran in self._ran(first, last)) + self._ended_ns(first, last)
 
     def _ended_ns(self, first: _Reading, last: _Reading) -> int:
-        """The CPU time of the rig's processes that have ended meanwhile.
+        """Returns the CPU time of the rig's processes that ended between the readings, in ns.
 
-        An endpoint that has ended was waited for by the harness, as were programs that it called meanwhile.
+        The harness has waited for ended endpoints, and for programs that it called in that time.
         """
         gone = [pid for pid in first.threads if pid not in last.threads]
         before = sum(thread.run_ns for pid in gone for thread in first.threads[pid].values())
         return max(last.ended_ns - first.ended_ns - before, 0)
 
     def _ran(self, first: _Reading, last: _Reading) -> list[tuple[int, int, int]]:
-        """Process, thread and run time of the rig's threads on the watched CPUs."""
+        """Returns process, thread and run time in ns of each of the rig's threads on the watched CPUs."""
         ran = []
         for pid, threads in last.threads.items():
             before = first.threads.get(pid, {})
@@ -438,7 +440,7 @@ class CpuWatch:
         return ran
 
     def _waits(self, first: _Reading, last: _Reading) -> dict[str, float] | None:
-        """How long the polling threads waited for a CPU which none of the rig's threads had, in ns by name.
+        """Returns how long the polling threads waited for a CPU that none of the rig's threads had, in ns by name.
 
         None where the kernel does not count it. Threads of the rig that share a CPU wait for each other by design.
         """

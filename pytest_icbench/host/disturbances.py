@@ -87,7 +87,7 @@ def _cores(topology: Topology) -> Iterator[Finding]:
         yield Finding(
             Level.DISTURBS,
             "isolation",
-            "no CPU is isolated: the scheduler puts other work beside a poller",
+            "no CPU is isolated: the scheduler puts other work on pollers' CPUs",
             f"isolate CPUs {cpus}",
             (f"isolcpus=managed_irq,domain,{cpus}",),
         )

@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 
 class Level(StrEnum):
@@ -32,21 +31,6 @@ class Finding:
     text: str
     remedy: str | None = None
     parameters: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, object]:
-        """Returns plain JSON data."""
-        return {
-            "level": str(self.level),
-            "topic": self.topic,
-            "text": self.text,
-            "remedy": self.remedy,
-            "parameters": list(self.parameters),
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Finding:
-        """The inverse of ``to_dict``."""
-        return cls(Level(data["level"]), data["topic"], data["text"], data["remedy"], tuple(data["parameters"]))
 
 
 def render(findings: Iterable[Finding]) -> str:

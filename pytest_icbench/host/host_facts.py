@@ -122,7 +122,7 @@ def treatment(root: Root | None = None) -> dict[str, Any]:
 
 
 def transparent_hugepages(root: Root) -> str | None:
-    """Returns when the kernel makes huge pages by itself: ``always``, ``madvise`` or ``never``."""
+    """Returns the mode of transparent huge pages: ``always``, ``madvise`` or ``never``."""
     choices = (root.read("/sys/kernel/mm/transparent_hugepage/enabled") or "").split()
     return next((word.strip("[]") for word in choices if word.startswith("[")), None)
 

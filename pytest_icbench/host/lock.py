@@ -30,7 +30,7 @@ class OpenDirectoryError(UsageError):
 
 
 def make_directory(path: Path) -> None:
-    """Makes a directory that only its owner enters, whatever the umask. Raises FileExistsError if there is one."""
+    """Makes a directory that only its owner can enter, for any umask. Raises FileExistsError if it exists."""
     path.mkdir(mode=MODE)
     path.chmod(MODE)
 
@@ -163,7 +163,7 @@ class HostLock:
             ) from None
 
     def _replace(self, fd: int) -> int | None:
-        """Puts a file that nobody else has opened, and whose lock is held, in the place of one that others read.
+        """Replaces a file that others read by a new one, whose lock is held.
 
         The new file is renamed only under its own lock. Meanwhile the shared lock on the old file keeps other sessions
         from taking that. So one of two that do this at once gets the lock.

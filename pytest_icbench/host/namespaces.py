@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Enters network namespaces, in the calling thread only, and keeps them alive."""
+"""Enters network namespaces, in the calling thread only, and keeps namespaces alive."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ _libc = ctypes.PyDLL(None, use_errno=True)  # keeps Python's lock: the child is 
 
 
 def can_enter() -> bool:
-    """Whether this module knows the machine."""
+    """Whether the machine's system calls are known here."""
     return platform.machine() in _CLONE
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What else a program consists of than its file: its shared libraries, and the package that installed it."""
+"""The parts of a program besides its file: its shared libraries, and the package that installed it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pytest_icbench.model.old_version import Program
 
 _TOOL_S = 10.0
 _LIBRARY = re.compile(r"(?:=> )?(/\S+) \(0x")
-#: DPDK loads its drivers from a directory beside its libraries, which no program names.
+#: DPDK loads its drivers from a directory next to its libraries; programs do not link them.
 _DPDK, _DPDK_DRIVERS = "librte_eal.so", "dpdk/pmds-*/*.so*"
 
 
@@ -36,7 +36,7 @@ def program_at(path: Path | None, version: str | None = None, *, own_libraries: 
 def libraries(path: Path) -> str | None:
     """Returns a digest of a program's shared libraries; None for a script, or a program that has none.
 
-    It is found out once for each file: a session that outlives an upgrade has mapped the libraries of before.
+    It is computed once for each file: a session that outlives an upgrade has still mapped the old libraries.
     """
     try:
         return _digest(path, path.stat().st_mtime_ns)

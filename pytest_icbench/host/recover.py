@@ -86,7 +86,7 @@ def _undo_session(
         pending = len(journal.pending())
         sentences = journal.undo_all()
         refused, undone = journal.refused, pending - len(journal.pending())
-        if refused:  # whatever its journal says, none of its processes may disturb the next measurement
+        if refused:  # none of its processes may disturb the next measurement
             try:
                 kill_session(name)
             except ProvisionError as error:

@@ -188,7 +188,7 @@ class HostSession:
             self.journal.done(entry)
 
     def close(self) -> None:
-        """Undoes all remaining changes and releases the lock. Ctrl-C and SIGTERM wait meanwhile. Idempotent.
+        """Undoes all remaining changes and releases the lock. Ctrl-C and SIGTERM wait until its end. Idempotent.
 
         Raises ProvisionError with a sentence for each change that could not be undone; ``icbench recover`` tries again.
         """

@@ -16,13 +16,15 @@ from typing import Any
 from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.gate.entry import Baseline, CaseFacts, Entry, Figure, SessionValues
 from pytest_icbench.gate.margins import COMPARED
-from pytest_icbench.model.codec import DamagedData, check_schema, decode, encode, from_json
+from pytest_icbench.model.codec import DamagedData, decode, encode
 from pytest_icbench.model.old_version import OldVersion
+from pytest_icbench.store.run_files import Document, read_text
 from pytest_icbench.wording import suggestion
 
 FORMAT = "pytest-icbench baseline"
-#: Version of the format. A reader refuses all others.
+#: Version of the format.
 SCHEMA = 2
+_DOCUMENT = Document(FORMAT, SCHEMA, "this is no baseline of pytest-icbench", "restore it, or save the baseline again")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,16 +120,7 @@ def parse_baseline(text: str, where: str) -> list[Entry]:
 
     Raises DamagedData with one sentence that begins with ``where``: damaged, cut off, or written by a newer version.
     """
-    try:
-        data = from_json(text, where, _reject_duplicates)
-    except DamagedData as error:
-        why = str(error).removeprefix(f"{where}: ")
-        raise DamagedData(f"{where}: damaged or cut off ({why}); restore it, or save the baseline again") from None
-    if not text.endswith("}\n"):
-        raise DamagedData(f"{where}: cut off, its last line has no end; restore it, or save the baseline again")
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise DamagedData(f"{where}: this is no baseline of pytest-icbench")
-    check_schema(data, SCHEMA, where, "this is no baseline of pytest-icbench")
+    data = _DOCUMENT.parse(text, where)
     file = decode(_File, data, where)
     circumstances = {
         digest: decode(_Circumstances, facts, f"{where}: circumstances {digest}")
@@ -151,14 +144,6 @@ def _entry(key: str, data: Any, file: _File, circumstances: Mapping[str, _Circum
     return entry
 
 
-def _reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    data = dict(pairs)
-    if len(data) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"'{next(name for name in names if names.count(name) > 1)}' stands there twice")
-    return data
-
-
 def host_name(identity: Mapping[str, Any]) -> str:
     """Returns the name of a host's directory: its CPU in readable form, and a digest of its whole identity."""
     model = re.sub(r"[^a-z0-9]+", "-", str(identity.get("cpu_model", "")).lower()).strip("-")[:40]
@@ -170,7 +155,7 @@ def load(directory: Path, name: str) -> Baseline:
     """Reads a baseline of all hosts.
 
     Raises:
-        UsageError: there is none of this name, or one of its files cannot be read; the message names the file.
+        UsageError: no baseline has this name, or one of its files cannot be read; the message names the file.
         DamagedData: a file is damaged, cut off, or newer than this version; the message names the file.
     """
     root = directory / name
@@ -221,10 +206,9 @@ def _files(root: Path) -> list[Path]:
 
 def load_file(path: Path) -> list[Entry]:
     """Reads the entries of one file. Raises UsageError, DamagedData naming the file."""
-    try:
-        text = path.read_bytes().decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: cannot be read ({error}); restore it, or save the baseline again") from None
+    text = read_text(path, f"; {_DOCUMENT.remedy}")
+    if text is None:
+        raise UsageError(f"{path} cannot be read: it does not exist; {_DOCUMENT.remedy}")
     return parse_baseline(text, str(path))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The two sides of a comparison: a name on the command line stands for a run or for a baseline."""
+"""The source of one side of a comparison: a run, or the baseline of a name."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.entry import Baseline, entry_of
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.store.baselines import load
-
-_RESULTS = "results.jsonl"
+from pytest_icbench.store.run_files import FILE_NAME, read_text
 
 
 def read_measurements(source: Path) -> list[Measurement]:
@@ -24,11 +23,11 @@ def read_measurements(source: Path) -> list[Measurement]:
         UsageError: the file cannot be read or has no result.
         DamagedData: a line is damaged, cut off or newer; the message names file and line.
     """
-    path = source / _RESULTS if source.is_dir() else source
-    try:
-        text = path.read_bytes().decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: cannot be read ({error}); name a run's directory or its {_RESULTS}") from None
+    path = source / FILE_NAME if source.is_dir() else source
+    remedy = f"; name a run's directory or its {FILE_NAME}"
+    text = read_text(path, remedy)
+    if text is None:
+        raise UsageError(f"{path} cannot be read: it does not exist{remedy}")
     lines = enumerate(text.split("\n"), 1)
     measured = [Measurement.from_json(line, f"{path} line {number}") for number, line in lines if line]
     if not measured:
@@ -47,7 +46,7 @@ def read_source(text: str, baselines: Path) -> Baseline:
         DamagedData: a file is damaged.
     """
     path = Path(text)
-    if path.is_file() or (path / _RESULTS).is_file():
+    if path.is_file() or (path / FILE_NAME).is_file():
         measured = read_measurements(path)
         # Of several results of one case the last one stands, as in a baseline.
         entries = [entry for measurement in measured if (entry := entry_of(measurement)) is not None]
@@ -60,4 +59,4 @@ def read_source(text: str, baselines: Path) -> Baseline:
     except UsageError as error:
         if (baselines / text).is_dir():
             raise
-        raise UsageError(f"'{text}' is no run (a directory with {_RESULTS}), and {error}") from None
+        raise UsageError(f"'{text}' is no run (a directory with {FILE_NAME}), and {error}") from None

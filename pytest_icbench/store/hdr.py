@@ -77,7 +77,7 @@ def log_lines(measurements: Iterable[Measurement]) -> Iterator[str]:
 
 
 def write_log(path: Path, measurements: Iterable[Measurement]) -> bool:
-    """Writes ``log_lines`` to a file; without lines it writes none and returns False.
+    """Writes ``log_lines`` to a file; without lines it writes no file and returns False.
 
     Raises UsageError without the library, ProvisionError if the file cannot be written.
     """

@@ -86,7 +86,7 @@ def write_raw(run: Path, directory: Path, test: str, measurement: Measurement) -
 
 
 def write_hlog(raw: Path, measurement: Measurement) -> None:
-    """Writes a measurement's latencies beside its windows, if the extra ``hdr`` is installed.
+    """Writes a measurement's latencies next to its windows, if the extra ``hdr`` is installed.
 
     Raises ProvisionError if the file cannot be written.
     """

@@ -27,7 +27,7 @@ _FLAGS = {"-v", "-vv", "-vvv", "-q", "-qq", "-s", "-x", "--verbose", "--quiet", 
 def find_run(text: str, reports: Path) -> Path:
     """Returns the run's directory that a user names by the run's name or by a path. ``latest`` is resolved.
 
-    Raises UsageError if there is none.
+    Raises UsageError for an unknown run.
     """
     for path in (reports / text, Path(text).expanduser()):
         if (path / FILE_NAME).is_file() or (path / "run.json").is_file():

@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from pytest_icbench.errors import ProvisionError, UsageError
-from pytest_icbench.model.codec import check_schema, decode, encode, from_json
+from pytest_icbench.model.codec import DamagedData, check_schema, decode, encode, from_json
 from pytest_icbench.model.fitness import Fitness
 
 FILE_NAME = "results.jsonl"
-#: The link beside the runs that points to the newest one.
+#: The link in the directory of runs that points to the newest one.
 LATEST = "latest"
 
 
@@ -82,7 +82,7 @@ def _point(link: Path, target: str) -> None:
 
 
 def append_line(path: Path, line: str) -> None:
-    """Appends a line; it is on the disk when this returns. One that cannot be written whole leaves nothing behind.
+    """Appends a line; it is on the disk when this returns. A line that cannot be written whole is removed again.
 
     Raises ProvisionError with the system's reason.
     """
@@ -185,7 +185,7 @@ class ResultPlace:
     Attributes:
         line: number of the line in ``results.jsonl``, from 1.
         raw: path of its windows, relative to the run.
-        limits: the limits that judged it, each ``name kind value source``; null if nobody did.
+        limits: the limits that judged it, each ``name kind value source``; null if there are none.
         margins: keys of ``thresholds.toml`` about baselines, each with value and source.
         taken_from: the run that measured it; null for this run.
     """
@@ -257,14 +257,59 @@ def whole_lines(text: str, path: Path) -> Iterator[tuple[str, str]]:
             yield f"{path} line {number}", line
 
 
-def read_text(path: Path) -> str | None:
-    """Returns the text of a file, None if there is none. Raises UsageError if it cannot be read."""
+def read_text(path: Path, remedy: str = "") -> str | None:
+    """Returns the text of a file, None if there is none.
+
+    Args:
+        remedy: end of the message.
+
+    Raises UsageError if it cannot be read.
+    """
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_bytes().decode("utf-8")
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read ({getattr(error, 'strerror', None) or error})") from None
+        raise UsageError(f"{path} cannot be read ({getattr(error, 'strerror', None) or error}){remedy}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A kind of JSON file that users keep.
+
+    Attributes:
+        format: the value of its key ``format``.
+        schema: version of the format. A reader refuses all others.
+        stranger: the clause about a file of another kind.
+        remedy: the remedy for a damaged file.
+    """
+
+    format: str
+    schema: int
+    stranger: str
+    remedy: str
+
+    def parse(self, text: str, where: str) -> dict[str, Any]:
+        """Parses a file's text. Raises DamagedData with one sentence that begins with ``where``."""
+        try:
+            data = from_json(text, where, _reject_duplicates)
+        except DamagedData as error:
+            why = str(error).removeprefix(f"{where}: ")
+            raise DamagedData(f"{where}: damaged or cut off ({why}); {self.remedy}") from None
+        if not text.endswith("}\n"):
+            raise DamagedData(f"{where}: cut off, its last line has no end; {self.remedy}")
+        if not isinstance(data, dict) or data.get("format") != self.format:
+            raise DamagedData(f"{where}: {self.stranger}")
+        check_schema(data, self.schema, where, self.stranger)
+        return data
+
+
+def _reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    data = dict(pairs)
+    if len(data) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"'{next(name for name in names if names.count(name) > 1)}' stands there twice")
+    return data
 
 
 def _decoded(kind: Any, text: str, where: str) -> Any:

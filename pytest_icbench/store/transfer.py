@@ -45,7 +45,7 @@ LONGEST_TEXT = 1 << 29
 #: The greatest number of baseline files, and of results of one test.
 MOST_FILES = 10_000
 
-#: A component as ``path_part`` makes them, with the ending and the number that tell files apart; never dots alone.
+#: A component as ``path_part`` makes them, with the ending and the number that distinguish files; never dots alone.
 _PART = r"(?!\.+(?:/|\Z))[A-Za-z0-9_+.=%-]{1,220}"
 _RAW = re.compile(rf"raw(?:/{_PART}){{0,7}}/{_PART}\.jsonl", re.ASCII)
 _BASELINE = re.compile(rf"{BASELINES}(?:/{_PART}){{2}}/{_PART}\.json", re.ASCII)
@@ -238,7 +238,7 @@ class RunMerger:
                 append(self._history, [entry] if entry is not None else [])
 
     def _keep_baseline(self, files: Mapping[str, str], host: str) -> None:
-        """Writes a worker's baseline; for a host's figures its own worker's copy wins over the others'."""
+        """Writes a worker's baseline. For a host's figures the copy of its worker replaces those of other workers."""
         for name, text in files.items():
             path = self._directory / name
             if path.parent.name == host or not path.exists():
@@ -258,7 +258,7 @@ class RunMerger:
         fresh.replace(self._directory / RUN_FILE)
 
     def _raw(self, name: str, text: str | None) -> str:
-        """Writes windows under a free name, since two hosts can send the same, and returns that name."""
+        """Writes windows under a free name, since two hosts can send the same name, and returns it."""
         path = self._directory / name
         number = 1
         while path.exists():

@@ -9,39 +9,29 @@ from pathlib import Path
 
 from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.waivers import Waiver, parse_day
-from pytest_icbench.model.codec import DamagedData, check_schema, decode, encode, from_json
+from pytest_icbench.model.codec import DamagedData, decode, encode
 from pytest_icbench.store.baselines import replace_file
+from pytest_icbench.store.run_files import Document, read_text
 
 FILE_NAME = "waivers.json"
 FORMAT = "pytest-icbench waivers"
-#: Version of the format. A reader refuses newer ones.
+#: Version of the format.
 SCHEMA = 1
+_DOCUMENT = Document(FORMAT, SCHEMA, "these are no waivers of pytest-icbench", "restore it")
 
 
 def load(directory: Path) -> tuple[Waiver, ...]:
     """Reads the waivers of a directory of baselines; none without a file. Raises UsageError, DamagedData naming it."""
     path = directory / FILE_NAME
-    try:
-        text = path.read_bytes().decode("utf-8")
-    except FileNotFoundError:
-        return ()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: cannot be read ({error})") from None
-    return read(text, str(path))
+    text = read_text(path)
+    return () if text is None else read(text, str(path))
 
 
 def read(text: str, where: str) -> tuple[Waiver, ...]:
     """Parses a file's waivers. Raises DamagedData with one sentence that begins with ``where``."""
-    try:
-        data = from_json(text, where)
-    except DamagedData as error:
-        why = str(error).removeprefix(f"{where}: ")
-        raise DamagedData(f"{where}: damaged or cut off ({why}); restore it") from None
-    if not text.endswith("}\n"):
-        raise DamagedData(f"{where}: cut off, its last line has no end; restore it")
-    if not isinstance(data, dict) or data.get("format") != FORMAT or not isinstance(data.get("waivers"), list):
-        raise DamagedData(f"{where}: these are no waivers of pytest-icbench")
-    check_schema(data, SCHEMA, where, "these are no waivers of pytest-icbench")
+    data = _DOCUMENT.parse(text, where)
+    if not isinstance(data.get("waivers"), list):
+        raise DamagedData(f"{where}: {_DOCUMENT.stranger}")
     waivers = []
     for number, fields in enumerate(data["waivers"], 1):
         waiver = decode(Waiver, fields, f"{where}: waiver {number}")

@@ -138,12 +138,12 @@ class Candidates:
         candidate = self.of(case)
         if candidate is None:
             return None
-        told: dict[str, Any] = {"target": candidate.target, "kind": candidate.kind, "value": candidate.value}
+        kept: dict[str, Any] = {"target": candidate.target, "kind": candidate.kind, "value": candidate.value}
         if candidate.kind in ("binary", "config", "lib", "image"):
-            told["value"] = candidate.path.name
+            kept["value"] = candidate.path.name
         if candidate.config is not None:
-            return {**told, "sha256": candidate.config.sha256}
-        return {**told, "sha256": sha256(candidate.path)} if candidate.kind == "binary" else told
+            return {**kept, "sha256": candidate.config.sha256}
+        return {**kept, "sha256": sha256(candidate.path)} if candidate.kind == "binary" else kept
 
 
 def _of_old(old: OldVersion, switch: str) -> Replaced:

@@ -25,7 +25,7 @@ from pytest_icbench.host.root import format_cpu_list
 from pytest_icbench.model.placement import Placement, Policy
 
 Core = tuple[Cpu, ...]
-#: Defects of a core apart from its place, the weightiest first.
+#: Defects of a core, other than its place, the weightiest first.
 Rank = tuple[bool, bool, bool]
 #: What pollers should share: the kind of core and the L3 cache.
 Domain = tuple[int, int | None]

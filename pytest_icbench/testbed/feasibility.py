@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import partial
 from typing import Literal
 
 from pytest_icbench.config.fit import unsupported_reason
@@ -30,15 +30,13 @@ from pytest_icbench.model.existing import ATTACH
 from pytest_icbench.model.neighbour_kinds import L3
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.traffic import FCS_BYTES, STAMP_BYTES
-from pytest_icbench.model.uplink import Uplink
 from pytest_icbench.testbed.candidate_catalogue import Candidates
 from pytest_icbench.testbed.cpu_placement import add_neighbour, join_placements, plan, plan_given, resolve_auto
 from pytest_icbench.testbed.memory_budget import FreeMemory, MemoryDemand
 from pytest_icbench.testbed.neighbour_load import explain_no_isolation, neighbour_cpus
 from pytest_icbench.testbed.probe import explain_missing_kind, find_refusal, probe, probe_application
 from pytest_icbench.testbed.remote.remote_host import RemoteHost
-from pytest_icbench.testbed.remote.uplinks import check as check_uplink
-from pytest_icbench.testbed.remote.uplinks import find_uplinks
+from pytest_icbench.testbed.remote.uplinks import check_uplink, find_uplinks
 from pytest_icbench.wording import counted
 
 
@@ -55,7 +53,7 @@ def explain_unattachable(case: Case, driver: type[Switch], topology: UserTopolog
     return None
 
 
-#: How the APIs begin whose sockets take only frames for the address of their interface.
+#: The beginning of APIs whose sockets take only frames for the address of their interface.
 _UDP = "udp"
 
 
@@ -148,7 +146,7 @@ def _nothing_denied(component: type[Function], function: str, case: Case, number
     needed = case.traffic.headers_bytes + STAMP_BYTES + denial.text_bytes + FCS_BYTES
     if denial.text_bytes and min(case.traffic.sizes) < needed:
         yield (
-            f"function {function} looks for a text that {min(case.traffic.sizes)} bytes do not hold behind headers and"
+            f"function {function} looks for a text that {min(case.traffic.sizes)} bytes do not hold after headers and"
             f" stamp: take frames of {needed} or more"
         )
 
@@ -202,13 +200,8 @@ class Feasibility:
         self._room = FreeMemory.read(hosts.session.root)
         self.switch_facts: dict[str, SwitchFacts] = {}
         self._unsupported = dict(unsupported)
-        # Each reason is kept from before anything is made: later the rigs of this run would be in the way.
-        self._host_reason = cache(self._why_no_host)
-        self._switch_reason = cache(self._why_no_switch)
-        self._pairs_reason = cache(self._why_no_pairs)
-        self._function_reason = cache(self._why_no_function)
-        self._uplink_reason = cache(self._why_no_uplink)
-        self._application_reason = cache(_explain_missing_application)
+        #: Reasons by check and arguments, from before anything is made: later the rigs of this run would be in the way.
+        self._reasons: dict[Hashable, str | None] = {}
         self._answers: dict[Case, Placement | str] = {}
         self._by_case = options.save is not None or options.compare is not None
         self.policy = self._resolve_policies(cases)
@@ -230,17 +223,17 @@ class Feasibility:
         return answer
 
     def _find_placement(self, case: Case) -> Placement:
-        _refuse(self._host_reason(case))
+        self._check_once(self._check_host, case)
         if case.candidate is not None:
             self._check_candidates(case)
         self._probe(case)
         if case.switch == ATTACH and self._user_topology is not None:
             _refuse(explain_unattachable(case, self.catalogue[ATTACH], self._user_topology, self._hosts.session))
         if case.app is not None:
-            _refuse(self._application_reason(case.app))
+            self._check_once(probe_application, case.app)
         if case.birth is not None:
             _refuse(explain_missing_kind(case.birth, self._hosts.session))
-        _refuse(self._pairs_reason(case.switch, case.path.wires_count))
+        self._check_once(self._check_pairs, case.switch, case.path.wires_count)
         placement = self._place(case, self._resolve_policy([case]) if self._by_case else self.policy)
         _refuse(explain_no_isolation(case, placement, self._hosts.session.root))
         _refuse(self._room.shortage(self._memory(case, placement)))
@@ -282,16 +275,22 @@ class Feasibility:
             raise Unsupported("the case needs a second host: name it with --icbench-remote")
         return self._hosts.remote
 
-    def _why_no_host(self, case: Case) -> str | None:
-        """Returns why no host can run a case, None if one can."""
+    def _check_once(self, check: Callable[..., object], *arguments: Hashable) -> None:
+        """Makes a check that raises Unsupported, but only once for its arguments. Raises what the check raises."""
+        key = check, arguments
+        if key not in self._reasons:
+            self._reasons[key] = find_refusal(partial(check, *arguments))
+        _refuse(self._reasons[key])
+
+    def _check_host(self, case: Case) -> None:
+        """Raises Unsupported if no host can run a case."""
         if case not in self._unsupported:
             self._unsupported[case] = unsupported_reason(case, self.catalogue[case.switch], self.options.ring)
-        reason = self._unsupported[case]
-        if reason is None and self._user_topology is not None:
-            reason = self._user_topology.unsupported_reason(case)
-        elif reason is None and case.switch == ATTACH:
-            reason = why_nothing_to_attach_to()
-        return reason
+        _refuse(self._unsupported[case])
+        if self._user_topology is not None:
+            _refuse(self._user_topology.unsupported_reason(case))
+        elif case.switch == ATTACH:
+            _refuse(why_nothing_to_attach_to())
 
     def _check_candidates(self, case: Case) -> None:
         """Raises Unsupported if a case cannot be compared launch by launch, or this host cannot run its base."""
@@ -328,7 +327,7 @@ class Feasibility:
         here, there = set(), set()
         for case in cases:
             try:
-                _refuse(self._host_reason(case))
+                self._check_once(self._check_host, case)
                 self._probe(case)
                 workers, pollers = self._workers(case), self._function_pollers(case)
             except (Unsupported, ProvisionError):
@@ -349,7 +348,7 @@ class Feasibility:
         policies: set[Literal["dedicated", "cooperative"]] = set()
         for case in cases:
             with suppress(Unsupported, ProvisionError):
-                _refuse(self._host_reason(case))
+                self._check_once(self._check_host, case)
                 self._probe(case)
                 policies.add(self._place(case, "auto").policy)
         return "cooperative" if "cooperative" in policies else "dedicated" if policies else "auto"
@@ -431,13 +430,13 @@ class Feasibility:
         if case.one_cpu:
             if not component.polls:
                 raise Unsupported(f"{component.name} has no processes that could share a CPU, or have a part of it")
-            return 1  # they share one CPU, which nobody else has
+            return 1  # they share one CPU, which no other thread has
         return case.pairs * case.chain if component.polls else 0
 
     def _component(self, case: Case, function: str) -> type[Function]:
         """Returns the component that makes a case's function. Raises Unsupported if none can here."""
         cls = self.catalogue[case.switch]
-        # A driver from elsewhere may be no Switch. One that takes frames to their addresses need not keep ports apart.
+        # A third-party driver may be no Switch. One that forwards by address need not separate ports.
         by_address = getattr(cls, "unknown_unicast", None) == "none" and cls.hops is None
         if not by_address and not getattr(cls, "segments", False):
             raise Unsupported(f"{case.switch} cannot keep the ports of a network function apart: choose another switch")
@@ -453,11 +452,11 @@ class Feasibility:
                 " take one that routes, or another switch"
             )
         _refuse(explain_misfit(component, function, case, case.resolved_api(cls)))
-        _refuse(self._function_reason(component, function))
+        self._check_once(self._check_function, component, function)
         return component
 
-    def _why_no_function(self, component: type[Function], function: str) -> str | None:
-        return find_refusal(lambda: make_function(component).probe(self._hosts.session, function))
+    def _check_function(self, component: type[Function], function: str) -> None:
+        make_function(component).probe(self._hosts.session, function)
 
     def _probe(self, case: Case) -> None:
         """Raises Unsupported if this host, or the second one of a case on two, lacks what the case takes."""
@@ -466,36 +465,21 @@ class Feasibility:
         port, api = built.resolved_port(cls), built.resolved_api(cls)
         if built.api != case.api and api not in cls.port_apis(port):
             raise Unsupported(f"{case.switch} has no API {api} over port kind {port}: leave {case.candidate} out")
-        _refuse(self._switch_reason(case.switch, port, api, candidate_key(case)))
+        self._check_once(self._check_switch, case.switch, port, api, candidate_key(case))
         if case.remote:
             second = self.second()
             uplinks = find_uplinks(self.options, cls)
-            _refuse(self._uplink_reason(uplinks.here))
+            self._check_once(check_uplink, uplinks.here)
             second.unsupported_reason(case.switch, port, api, uplinks.there)
-            _refuse(self._uplink_reason(uplinks.here, second.client))
+            # From here on the address of the connection to the second host is known.
+            self._check_once(check_uplink, uplinks.here, second.client)
 
-    def _why_no_switch(self, switch: str, port: str, api: str, name: str) -> str | None:
-        def find() -> None:
-            cls, binary = self.catalogue[switch], self._hosts.session.binaries.get(name)
-            self.switch_facts[name] = probe(cls, port, api, self._hosts.session, node=self.options.node, binary=binary)
+    def _check_switch(self, switch: str, port: str, api: str, name: str) -> None:
+        cls, binary = self.catalogue[switch], self._hosts.session.binaries.get(name)
+        self.switch_facts[name] = probe(cls, port, api, self._hosts.session, node=self.options.node, binary=binary)
 
-        return find_refusal(find)
-
-    def _why_no_pairs(self, switch: str, pairs: int) -> str | None:
-        return find_refusal(lambda: make_switch(self.catalogue[switch]).probe_pairs(self._hosts.session, pairs))
-
-    @staticmethod
-    def _why_no_uplink(uplink: Uplink, client: str = "") -> str | None:
-        """Returns why an uplink cannot be used, None if it can.
-
-        Args:
-            client: this host's address of the connection to the second one, once there is a connection.
-        """
-        return find_refusal(lambda: check_uplink(uplink, client))
-
-
-def _explain_missing_application(label: str) -> str | None:
-    return find_refusal(lambda: probe_application(label))
+    def _check_pairs(self, switch: str, pairs: int) -> None:
+        make_switch(self.catalogue[switch]).probe_pairs(self._hosts.session, pairs)
 
 
 def _refuse(reason: str | None) -> None:

@@ -297,13 +297,13 @@ class FunctionNodes:
 
 
 def prove(rig: ExchangeTarget, case: Case, functions: FunctionNodes, connected: Callable[[], None]) -> str | None:
-    """Sends each function's frames through it, in both directions.
+    """Sends frames through each function, in both directions.
 
     Args:
         connected: waits until the switch has taken over the ports of all endpoints.
 
     Returns:
-        None if all came out as they have to and no other; else one sentence with the first wrong frame, or with the
+        None if exactly the expected frames came out; else one sentence with the first wrong frame, or with the
         function's counter that does not agree.
 
     Raises:
@@ -364,9 +364,7 @@ def _first_wrong(
                 f" ({frames.describe(probe.frame)}) {probe.says}, but {came_as}"
             )
         if strange:
-            return (
-                f"function {function} of pair {pair}: a frame that nobody sent arrived: {frames.describe(strange[0])}"
-            )
+            return f"function {function} of pair {pair}: an unexpected frame arrived: {frames.describe(strange[0])}"
     return None
 
 

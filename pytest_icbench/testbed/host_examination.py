@@ -46,7 +46,7 @@ def examine(
         pf: the card that ``sriov`` is to use.
         switches: the drivers by name; None for those of this package.
         asked: the switches to examine: one that cannot run is missing. Empty: every switch, and one that cannot run is
-            a note, since its cases are skipped and the others are not.
+            a note, since only its cases are skipped.
     """
     root = root or Root()
     findings = [*_hardware(root), *_placement(root), *_cgroups(root), *_huge_pages(root)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Finds out in seconds whether a host is fit for measurements now, and waits until it is."""
+"""Examines in seconds whether a host is fit for measurements now, and waits until it is."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def wait_quiet(
     Args:
         limit_s: longest wait, in seconds; 0 looks once.
         on_wait: called after each look that found a busy host.
-        look: looks for so many seconds; by default at this host.
+        look: examines the host for the given seconds; by default this host.
     """
     look = look or (lambda sample_s: examine(session, cpus, sample_s))
     began = time.monotonic()

@@ -229,7 +229,7 @@ class HostRig(HostPart):
         endpoint_spec = self._endpoint_specs[index]
         label = index if endpoint_spec.name is None else f"-{endpoint_spec.name}"
         node_spec = NodeSpec(
-            # The dash keeps the user's name apart from the switch's namespaces.
+            # The dash distinguishes the user's name from the switch's namespaces.
             name=self._session.name(f"{self._name}n{label}"),
             hostname=endpoint_spec.name,
             cpus=list(endpoint_spec.cpus) or [self._cpus[index]],

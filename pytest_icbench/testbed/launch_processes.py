@@ -32,7 +32,7 @@ _EXIT_POLL_S = 0.002
 #: How long the init of a node that is being ended may take, in seconds.
 _INIT_ENDS_S = 0.5
 _HELLO = '"hello"'
-#: What a pipe holds, in bytes: the lines of a process for some seconds in which nobody reads them.
+#: Capacity of a pipe in bytes: lines of a process for several seconds without a reader.
 _PIPE_BYTES = 2**20
 
 
@@ -237,7 +237,7 @@ class RunningLaunch:
 
     def start(self, delay_s: float) -> int:
         """Tells all to begin ``delay_s`` seconds from now; returns that moment, CLOCK_MONOTONIC in ns."""
-        with realtime():  # the first of them may send before the last has been told
+        with realtime():  # the first of them may send before the last has read its line
             moment = time.monotonic_ns() + round(delay_s * 1e9)
             self.tell(f"start {moment}\n")
         return moment

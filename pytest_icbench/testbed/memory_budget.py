@@ -17,7 +17,7 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.neighbour import Neighbour
 
-#: What a container takes with its endpoint, huge pages apart (``benchmarks/growth.py`` over kernel switches).
+#: Ordinary memory of a container with its endpoint (``benchmarks/growth.py`` over kernel switches).
 NODE_MIB = 8
 
 

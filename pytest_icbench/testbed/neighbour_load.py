@@ -106,7 +106,7 @@ def explain_no_isolation(case: Case, placement: Placement, root: Root) -> str | 
         return None
     named = ", ".join(f"{name} {'-'.join(map(str, cpus)) or 'none'}" for name, cpus in parts.items())
     return (
-        f"{case.isolation} splits the cache by CPUs, and the parts have none of their own (CPUs: {named}): take fewer"
+        f"{case.isolation} splits the cache by CPUs, and some parts share CPUs or have none (CPUs: {named}): take fewer"
         " parts, or a host with more CPUs"
     )
 
@@ -301,7 +301,7 @@ class NeighbourView(MeasuredRig):
 def open_views(
     rig: Rig, reference: Rig | None, case: Case, node: str
 ) -> Iterator[tuple[MeasuredRig, MeasuredRig | None]]:
-    """Yields the rig beside its neighbour and the same without it; for a case without one, the rigs as they are.
+    """Yields views of the rig with its neighbour and without it; for a case without one, the rigs themselves.
 
     Args:
         node: the kind of node of the neighbour.

@@ -80,7 +80,7 @@ def probe(
     return switch_facts
 
 
-#: How long a program may take to tell its version, in seconds.
+#: How long a program may take to print its version, in seconds.
 _VERSION_S = 10.0
 
 
@@ -100,12 +100,12 @@ def _program_version(cls: type[Application], program: Program) -> str:
         remedy = program.remedy or f"apt install {program.package}"
         raise Unsupported(f"{cls.name} needs the program {program.name}, which is not installed: {remedy}")
     try:
-        told = run(program.version_command or [path, *program.version_argv], timeout_s=_VERSION_S, check=False)
+        printed = run(program.version_command or [path, *program.version_argv], timeout_s=_VERSION_S, check=False)
     except NotStarted as error:
         if program.version_command:
             return "unknown"
         raise Unsupported(f"{cls.name}: {str(error).splitlines()[0]}") from None
-    match = re.search(program.version_pattern, told.stdout + told.stderr)
+    match = re.search(program.version_pattern, printed.stdout + printed.stderr)
     return match[1] if match else "unknown"
 
 
@@ -125,7 +125,7 @@ def probe_application(label: str) -> Application:
 
 
 def add_application(case: Case, around: Surroundings) -> tuple[Application | None, Surroundings]:
-    """Returns the application of a case, and the circumstances with its facts; without one None, and unchanged."""
+    """Returns the application of a case, and the surroundings with its facts; without one None, and unchanged."""
     if case.app is None:
         return None, around
     chosen = probe_application(case.app)
@@ -137,9 +137,9 @@ def application_findings() -> Iterator[Finding]:
     """Returns findings for ``icbench doctor``, one for each application."""
     for name, cls in applications().items():
         try:
-            told = program_versions(cls)
+            found = program_versions(cls)
         except (Unsupported, ProvisionError) as error:
             sentence, _, remedy = str(error).partition(": ")
             yield Finding(Level.NOTE, f"app {name}", sentence, remedy)
         else:
-            yield Finding(Level.GOOD, f"app {name}", ", ".join(f"{key} {value}" for key, value in told.items()))
+            yield Finding(Level.GOOD, f"app {name}", ", ".join(f"{key} {value}" for key, value in found.items()))

@@ -81,7 +81,7 @@ class RigPool(Generic[R]):
     def acquire(self, requests: SetupRequest, *, beside: bool = False) -> Setup[R]:
         """Returns the case's rig, running, and the reference's, paused, or over two hosts not yet built.
 
-        A rig whose switch has died meanwhile is built anew. Without a reference rig the case has no ratio, but runs.
+        A rig whose switch has died is rebuilt. Without a reference rig the case runs, but has no ratio.
         Raises what building the case's rig raises; a rig that could not be built is closed.
 
         Args:
@@ -204,7 +204,7 @@ class RigPool(Generic[R]):
                     raise error
 
     def drop(self, requests: SetupRequest) -> None:
-        """Closes the rigs of a case, whose state is unknown. Errors are dropped: what made it unknown tells more."""
+        """Closes the rigs of a case, whose state is unknown. Errors are dropped: an earlier one says more."""
         for key in _keys(requests):
             if key in self._held:
                 with suppress(IcbenchError):

@@ -62,7 +62,7 @@ from pytest_icbench.testbed.treatment import (
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 
 DEFAULT_HUGEPAGE_KIB = 2048
-#: Why a case is not held against the link without its switch.
+#: The reason why a case is not compared with the link without its switch.
 ONE_CPU_REFERENCE = "no reference link: both of its ends would share one CPU, while the case's frames change CPUs"
 
 
@@ -214,7 +214,7 @@ class Testbed:
         return False
 
     def add_old(self, case: Case, candidate: Candidate) -> Case:
-        """Returns the case of a baseline's version, beside which the present one can be measured.
+        """Returns the case of a baseline's version, with which the present one can be paired.
 
         Raises UsageError if it is no workload any more.
         """
@@ -237,7 +237,7 @@ class Testbed:
                 BuildRequest(base, placement, (base.rig_key, placement)),
             )
         rig = BuildRequest(case, placement, (case.rig_key, placement))
-        # Launches without a neighbour are on the same rig as those beside it.
+        # Launches without a neighbour use the same rig as those with it.
         reference = self._twin(case) if settings.reference and case.neighbour is None else None
         if reference is None:
             return SetupRequest(rig, None)
@@ -247,7 +247,7 @@ class Testbed:
         there = None if placement.there is None else replace(placement.there, switch=())
         without = replace(placement, switch=(), there=there)
         if case.function is not None:
-            # A function of several on one CPU has it for itself; other references have none.
+            # A reference with a function has the function's CPU exclusively; other references have no function.
             cpus, ends = placement.functions, placement.endpoints[: len(reference.path.endpoints)]
             without = replace(
                 placement, functions=cpus[: reference.pairs] if reference.function else (), endpoints=ends
@@ -318,7 +318,7 @@ class Testbed:
         """Begins a case on its rig.
 
         Args:
-            seen: the rigs as the launches see them: beside a neighbour, and without it.
+            seen: the rigs as the launches see them: with a neighbour, and without it.
         """
         around = self._around(rig)
         if self.remote is not None and case.remote:

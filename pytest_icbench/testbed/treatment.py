@@ -72,12 +72,12 @@ def uplink_mbps(root: Root, uplink: Uplink | None) -> int | None:
 
 
 def precedence(session: HostSession, case: Case) -> str:
-    """Returns how the pollers stand before other processes, and which do not: those in groups that are not ours."""
-    told = session.precedence
-    if told.startswith("none"):
-        return told
-    told += ", but the switch, which runs already" if case.switch == ATTACH else ""
-    return told + (", but the containers, which systemd has placed" if SessionGroup.of(session).astray else "")
+    """Returns the precedence of the pollers over other processes, and names those in foreign groups, which lack it."""
+    text = session.precedence
+    if text.startswith("none"):
+        return text
+    text += ", but the switch, which runs already" if case.switch == ATTACH else ""
+    return text + (", but the containers, which systemd has placed" if SessionGroup.of(session).astray else "")
 
 
 def function_treatment(rig: Rig, user: Mapping[str, TomlFile]) -> dict[str, Any]:
@@ -162,11 +162,11 @@ def read_software(
     first = rig.function_facts[0] if rig.function_facts else None
     function = None
     if first is not None:
-        # A driver does not tell where it found a program that the user has not named.
+        # A driver does not report where it found a program that the user has not named.
         function = program_at(binaries.get(first.component), first.version) or Program(version=first.version)
     return OldVersion(
         switch=program_at(program, rig.switch_facts.version),
-        # The reference link has the same endpoints, so their libraries tell nothing about the switch.
+        # The reference link has the same endpoints, so their libraries say nothing about the switch.
         workload=program_at(workload or _workload(), own_libraries=False),
         function=function,
         component=None if first is None else first.component,

@@ -67,7 +67,7 @@ with HostSession(UNDO_KINDS) as session:
         process = session.spawner.start(stubborn, log=session.dir / "log", place=ProcessPlace(path))
         if number % 2:
             process.stop(term_s=0)
-            links.delete_link(session, session.name_link(f"q{number}"))
+            links.remove_link(session.name_link(f"q{number}"))
             links.delete_netns(session, path)
 """
 

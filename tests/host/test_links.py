@@ -188,7 +188,7 @@ def test_removed_links_and_namespaces_leave_nothing_to_undo(session: HostSession
     name = session.name_link("p0")
     links.create_pair(session, End("eth0", path, A), End(name))
     for _ in range(2):
-        links.delete_link(session, name)
+        links.remove_link(name)
         links.delete_netns(session, path)
     assert session.journal.pending() == pending
     assert not Path(path).exists()

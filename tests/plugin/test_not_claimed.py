@@ -57,7 +57,7 @@ def test_a_host_without_schedstat_and_perf(
     empty.mkdir()
     bench.fitness = examine(HostSession.probing(root=Root(empty)), {0}, 0.01)
     text = said(inner, RATE)
-    assert "CPU time that others took is not known" in text
+    assert "/proc/stat does not have these CPUs" in text
     assert "counts no run delay (/proc/PID/schedstat): a thread that waits for its CPU is not seen" in text
     assert "gives no hardware events (no permit): results have no instructions and cache misses per frame" in text
 

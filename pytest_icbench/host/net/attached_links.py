@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Interfaces that are there, as they are: looked at, and the neighbours that a measurement makes taken back."""
+"""Existing interfaces: reads their state, and removes the neighbours that the kernel learns in a measurement."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def interfaces(netns: str) -> tuple[Interface, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """The way from a namespace to an address: through ``interface``, to ``gateway`` first if it is not None."""
+    """The route from a namespace to an address: through ``interface``, by ``gateway`` if it is not None."""
 
     interface: str
     gateway: str | None
@@ -92,14 +92,14 @@ def _neighbours(route: Any, interface: str) -> Any:
 def keep_neighbours(session: Holder, interface: str, netns: str, inode: int, strangers: Sequence[str]) -> None:
     """Records the addresses that are no neighbours yet, and are to be none after the measurement.
 
-    The kernel learns them as soon as packets flow. ``forget_neighbours`` takes them back.
+    The kernel learns them as soon as packets flow. ``forget_neighbours`` removes them.
     """
     key = f"{inode} {interface}"
     session.note("neighbours", key, netns=netns, inode=inode, interface=interface, strangers=tuple(strangers))
 
 
 def forget_neighbours(session: Holder, interface: str, netns: str, inode: int, strangers: Sequence[str]) -> None:
-    """Takes back what the kernel has learned since ``keep_neighbours``. Idempotent."""
+    """Removes the neighbours that the kernel has learned since ``keep_neighbours``. Idempotent."""
     undo_neighbours(netns, inode, interface, tuple(strangers))
     session.forget("neighbours", f"{inode} {interface}")
 
@@ -116,7 +116,7 @@ def undo_neighbours(netns: str, inode: int, interface: str, strangers: tuple[str
         for entry in _neighbours(route, interface):
             address = entry.get_attr("NDA_DST")
             if address in strangers and not entry["state"] & (_NUD_PERMANENT | _NUD_NOARP):
-                with suppress(NetlinkError):  # it has aged meanwhile
+                with suppress(NetlinkError):  # it has expired in the meantime
                     route.neigh("del", index=index, dst=address)
 
 

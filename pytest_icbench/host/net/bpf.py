@@ -66,12 +66,12 @@ def call(helper: int) -> bytes:
 
 
 def redirect_by_address(offset: int, first: int, count: int, index: int) -> bytes:
-    """Returns a classifier that sends a frame out of the link of its IPv4 address; others out of the first link.
+    """Returns a classifier that sends a frame out of the link of its IPv4 address, or else of the first link.
 
     Args:
         offset: the address's place in the frame.
         first: the first of ``count`` addresses in a row, as a number below 2^31.
-        index: the first link's index; those of the others follow.
+        index: the first link's index; the others have consecutive ones.
     """
     return (
         instruction(0xBF, 6, 1)  # r6 = the frame, as the next one wants it

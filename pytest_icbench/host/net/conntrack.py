@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The kernel's table of connections: what a network namespace has in it, and how large it may become."""
+"""The kernel's table of connections: the entries of a network namespace, and the size of the table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ENTRY_BYTES = 512
 
 @dataclass(frozen=True, slots=True)
 class Sessions:
-    """A namespace's connections: those in the table, and since it was made those without room and those evicted."""
+    """A namespace's connections: entries of the table, and how many were refused and evicted since it was made."""
 
     entries: int
     refused: int
@@ -88,4 +88,6 @@ def check_size(root: Root, size: int) -> None:
     """Raises ProvisionError if the size has become another one."""
     now = root.read_int(f"{_PROC}max")
     if now != size:
-        raise ProvisionError(f"nf_conntrack_max is {now}, not the {size} that it was set to: leave it alone meanwhile")
+        raise ProvisionError(
+            f"nf_conntrack_max is {now}, not the {size} that it was set to: do not change it during a run"
+        )

@@ -139,13 +139,13 @@ THREADED, RPS = "threaded-napi", "rps"
 _FILES = {THREADED: "threaded", RPS: "queues/rx-0/rps_cpus"}
 KEYS = (*FEATURES, *_FILES)
 _MASK = re.compile(r"[0-9a-f]+(,[0-9a-f]+)*", re.ASCII)
-#: /sys shows the links of the namespace in which it was mounted, so a child mounts it anew for itself.
+#: /sys shows the links of the namespace in which it was mounted, so a child mounts it again in a private namespace.
 _WRITE = 'mount -t sysfs none /sys && printf %s "$3" >"/sys/class/net/$1/$2"'
 _WRITE_S = 5.0
 
 
 def check_settings(settings: Mapping[str, str]) -> dict[str, str]:
-    """Returns a user's settings. Raises ProvisionError with one sentence for a key or a value that there is not."""
+    """Returns a user's settings. Raises ProvisionError in one sentence for an unknown key or value."""
     for key, value in settings.items():
         if key not in KEYS:
             raise ProvisionError(f"offloads: there is no '{key}': the offloads are {', '.join(KEYS)}")
@@ -157,7 +157,7 @@ def check_settings(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def apply_settings(session: HostSession, links: Sequence[tuple[str, str]], settings: Mapping[str, str]) -> None:
-    """Applies settings to links, each given by its name and its namespace. They end with the links.
+    """Applies settings to links, each given by its name and its namespace. The settings end with the links.
 
     Raises ProvisionError if a link cannot have a setting.
     """
@@ -176,7 +176,7 @@ def apply_settings(session: HostSession, links: Sequence[tuple[str, str]], setti
 
 
 def read_offloads(name: str, netns: str) -> dict[str, bool]:
-    """Returns which offloads of a link are on, by our names; those that it does not have are left out."""
+    """Returns whether each offload of a link is on, by our names, without those that the link lacks."""
     with entered(netns):
         states = {key: read_feature(name, feature) for key, feature in FEATURES.items()}
     return {key: state for key, state in states.items() if state is not None}

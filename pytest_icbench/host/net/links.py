@@ -79,8 +79,8 @@ class End:
         name: its name in its namespace.
         netns: path of the namespace in which it is created; None for this process'.
         address: its MAC and IP addresses; None for a port of a switch.
-        neighbours: its peers; none stands for the other side of its own pair.
-        index: its index in its namespace, which has to be free; None: the kernel's choice.
+        neighbours: its peers; empty for the other side of its pair.
+        index: its index in its namespace, which must be free; None for the kernel's choice.
         grouped: whether ``remove_grouped`` removes it.
     """
 
@@ -257,7 +257,7 @@ def statistics(name: str, netns: str | None = None) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class LinkState:
-    """What anybody with root can change of a link.
+    """The state of a link that every process of root can change.
 
     Attributes:
         up: whether it is set up.
@@ -327,12 +327,6 @@ def remove_grouped(netns: str) -> None:
                 raise
 
 
-def delete_link(session: Holder, name: str, netns: str | None = None) -> None:
-    """Removes a link of the session, with the other end of a veth. Idempotent."""
-    remove_link(name, netns)
-    session.forget("link", name)
-
-
 def pin_netns(session: Holder, netns: str, suffix: str) -> str:
     """Gives a namespace a name of the session, so that it outlives its processes. Returns its path.
 
@@ -380,7 +374,7 @@ def delete_netns(session: Holder, path: str) -> None:
     session.forget("netns", name)
 
 
-#: The router as each endpoint sees it, on a network that leads nowhere else.
+#: The router's address, the same for each endpoint, on a network without other hosts.
 GATEWAY = "169.254.1.1"
 _SCOPE_LINK = 253
 _FORWARDING = {
@@ -410,7 +404,7 @@ def serve_endpoint(port: str, netns: str, endpoint: Address, mac: str) -> None:
 
 
 def lead_all(device: str, netns: str) -> None:
-    """Sets a link up and makes it the way to every address without another one. Raises ProvisionError."""
+    """Sets a link up and makes it the default route. Raises ProvisionError."""
     with netlink(netns, doing=f"the route to {device}") as route:
         index = link_index(route, device)
         route.link("set", index=index, state="up")
@@ -418,7 +412,7 @@ def lead_all(device: str, netns: str) -> None:
 
 
 def lead_through_router(end: End, peer: Address) -> None:
-    """Makes an endpoint, which is alone in its subnet, send what is for its peer to a router.
+    """Makes an endpoint, which is alone in its subnet, send packets for its peer to a router.
 
     Args:
         peer: its MAC address is that of the router's port.

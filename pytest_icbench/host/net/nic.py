@@ -58,7 +58,7 @@ def find_use(route: Any, index: int, link: Any, client: str) -> str | None:
         for entry in route.get_addr(index=index)
     }
     if by_ssh & mine:
-        return "has the address of this very ssh connection"  # the address itself could end up in a report
+        return "has the address of this very ssh connection"  # a report must not have the address itself
     return None
 
 

@@ -40,7 +40,7 @@ def is_listening(pid: int, where: str) -> bool:
 
 
 def interface_counters(pid: int) -> tuple[int, int, int, int]:
-    """Returns bytes and frames received, then bytes and frames sent, by a namespace's interfaces but the loopback."""
+    """Returns bytes and frames that a namespace's interfaces received, then those sent, without the loopback."""
     totals = [0, 0, 0, 0]
     with suppress(OSError, ValueError):
         for line in Path(f"/proc/{pid}/net/dev").read_text(encoding="ascii").splitlines()[2:]:
@@ -91,7 +91,7 @@ def ask(netns: str, address: str, question: Question) -> str:
 
 
 def _unchecked() -> ssl.SSLContext:
-    """Returns a context for a server with a certificate of its own making."""
+    """Returns a context for a server with a self-signed certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -122,7 +122,7 @@ class Echo:
         self._sequence = 0
 
     def ask(self, ip: str, *, timeout_s: float = 2.0) -> None:
-        """Asks an address until it answers. Raises ProvisionError after ``timeout_s`` seconds."""
+        """Sends echo requests to an address until it answers. Raises ProvisionError after ``timeout_s`` seconds."""
         self._sequence = (self._sequence + 1) & 0xFFFF
         request = echo_request(os.getpid() & 0xFFFF, self._sequence)
         deadline = time.monotonic() + timeout_s
@@ -133,7 +133,7 @@ class Echo:
                 raise ProvisionError(f"no frame can be sent to {ip}: {error.strerror}") from None
             if self._answered(ip, request[4:8], min(left_s, _AGAIN_S)):
                 return
-        raise ProvisionError(f"{ip} has answered no frame within {timeout_s:g} s")
+        raise ProvisionError(f"{ip} has not answered an echo request within {timeout_s:g} s")
 
     def _answered(self, ip: str, identity: bytes, timeout_s: float) -> bool:
         deadline = time.monotonic() + timeout_s

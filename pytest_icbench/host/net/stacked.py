@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Kernel links upon others and pairs beside veth: macvlan, ipvlan, vxlan, netkit. They end with their namespaces."""
+"""Kernel links on top of others (macvlan, ipvlan, vxlan) and netkit pairs. They end with their namespaces."""
 
 from __future__ import annotations
 

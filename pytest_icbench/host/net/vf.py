@@ -19,7 +19,7 @@ from pytest_icbench.host.net.links import link_index, netlink
 _IFF_UP = 0x1
 #: RTEXT_FILTER_VF: messages about links include their VFs.
 _WITH_VFS = 1
-#: IFLA_VF_LINK_STATE_ENABLE: the VFs' link is up whatever the PF's is.
+#: IFLA_VF_LINK_STATE_ENABLE: the VFs' link is up, independent of the PF's.
 LINK_ENABLED = 1
 #: The address of a VF that has none.
 _NO_ADDRESS = "00:00:00:00:00:00"
@@ -92,7 +92,7 @@ def _parse(info: Any) -> tuple[int, Settings, dict[str, int]]:
 
 
 def _apply(pf: str, index: int, settings: Settings) -> Settings:
-    """Makes the settings that are not None. Returns those that the driver accepted.
+    """Applies the settings that are not None. Returns those that the driver accepted.
 
     Raises ProvisionError if it does not accept the address.
     """
@@ -135,7 +135,7 @@ def configure(changes: Changes, pf: str, index: int, settings: Settings) -> Sett
 
 
 def set_vlan(changes: Changes, pf: str, index: int, vlan: int) -> None:
-    """Puts a VF into a VLAN, of which it sees nothing. Raises ProvisionError if the driver has none for VFs."""
+    """Puts a VF into a VLAN; the card adds and removes the tag. Raises ProvisionError if the driver cannot do that."""
     before = read_settings(pf).get(index, Settings())
     changes.record("vf", pf=pf, index=index, settings=asdict(Settings(vlan=before.vlan or 0)))
     _apply(pf, index, Settings(vlan=vlan))

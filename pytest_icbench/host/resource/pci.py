@@ -128,7 +128,7 @@ def _set_driver(root: Root, pci: str, target: str | None, override: str) -> None
     if now == Binding(target, override):
         return
     if now.driver is not None and now.driver != target:
-        with suppress(FileNotFoundError):  # it has let go meanwhile
+        with suppress(FileNotFoundError):  # it has let go in the meantime
             root.write(path(pci, "driver/unbind"), pci)
     if target is not None and now.driver != target:
         # The override also lets a driver have a VF of a PF with sriov_drivers_autoprobe off.

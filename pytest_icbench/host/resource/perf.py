@@ -12,7 +12,7 @@ from pathlib import Path
 #: PERF_TYPE_HARDWARE and its configurations.
 _HARDWARE = 0
 EVENTS = {"cycles": 0, "instructions": 1, "llc_misses": 3}
-#: What is not claimed without them.
+#: The consequence of missing events, for messages.
 LACKED = "results have no instructions and cache misses per frame"
 #: The first size of struct perf_event_attr, which every kernel takes (PERF_ATTR_SIZE_VER0), and its fields.
 _ATTRIBUTE_BYTES = 64

@@ -64,7 +64,7 @@ def other_package(theirs: str | None, why: str, option: str, python: str = "") -
 
     Args:
         theirs: its version; None if there is no package.
-        why: the reason why there is none.
+        why: the reason for a missing package.
         option: the one that names another Python.
         python: version of the Python over there, with a blank before it.
     """

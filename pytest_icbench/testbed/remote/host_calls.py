@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_icbench.driver.workload.version import WorkloadVersion
+from pytest_icbench.host.findings import Finding
 from pytest_icbench.host.session import SessionOptions
 from pytest_icbench.model.calls import Forwarding, call, calls_of
 from pytest_icbench.model.placement import Placement, Policy
@@ -51,8 +52,8 @@ class HostCalls(Forwarding):
         raise NotImplementedError
 
     @call()
-    def examine(self, pf: str | None, asked: tuple[str, ...]) -> tuple[dict[str, Any], ...]:
-        """Returns the findings of ``icbench doctor --switch ASKED`` (``Finding.to_dict``)."""
+    def examine(self, pf: str | None, asked: tuple[str, ...]) -> tuple[Finding, ...]:
+        """Returns the findings of ``icbench doctor --switch ASKED``."""
         raise NotImplementedError
 
     @call()

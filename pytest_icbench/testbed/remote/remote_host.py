@@ -290,7 +290,7 @@ def examine_remote(host: str, python: str | None, pf: str | None, asked: Collect
             ),
             _workload(connection),
         ]
-        return findings + [Finding.from_dict(data) for data in RemoteCalls(connection).examine(pf, tuple(asked))]
+        return [*findings, *RemoteCalls(connection).examine(pf, tuple(asked))]
     finally:
         connection.close()
 
@@ -307,5 +307,5 @@ def _workload(connection: Connection) -> Finding:
         Level.DISTURBS,
         "versions",
         f"{versions}, {here.workload} with DPDK {here.dpdk or 'absent'} here",
-        "build both with the same DPDK, if ends shall be alike",
+        "build both with the same DPDK if both ends are to be equal",
     )

@@ -24,6 +24,7 @@ from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.driver.workload.version import WorkloadVersion, workload_version
 from pytest_icbench.errors import IcbenchError, Invalid, ProvisionError, Unsupported, UsageError, WorkloadError
 from pytest_icbench.host import host_facts
+from pytest_icbench.host.findings import Finding
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.resource.frequency import prepare_cpus
 from pytest_icbench.host.session import RUN_DIR, HostSession, SessionOptions
@@ -42,12 +43,12 @@ from pytest_icbench.testbed.remote.host_calls import (
     HostCalls,
     SwitchQuestion,
 )
-from pytest_icbench.testbed.remote.uplinks import check as check_uplink
+from pytest_icbench.testbed.remote.uplinks import check_uplink
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 
 
 class HostEnd(HostCalls):
-    """The host behind a connection, which takes its calls.
+    """The host at this end of a connection, which answers the calls.
 
     Args:
         wake: descriptor that becomes readable when there is another call, which ends a poll.
@@ -77,8 +78,8 @@ class HostEnd(HostCalls):
     def versions(self) -> WorkloadVersion:
         return workload_version()
 
-    def examine(self, pf: str | None, asked: tuple[str, ...]) -> tuple[dict[str, Any], ...]:
-        return tuple(finding.to_dict() for finding in examine(pf=pf, asked=asked))
+    def examine(self, pf: str | None, asked: tuple[str, ...]) -> tuple[Finding, ...]:
+        return tuple(examine(pf=pf, asked=asked))
 
     def unsupported_reason(self, question: SwitchQuestion) -> str | None:
         cls = self._switches.get(question.switch)
@@ -196,21 +197,28 @@ class Server:
             os.eventfd_write(self._wake, 1)
 
     def _answer(self, call: dict[str, Any]) -> dict[str, Any]:
-        number = call["id"]
         try:
-            return {"id": number, "result": self._end.answer(call["call"], call["arguments"])}
-        except Invalid as error:
-            return {"id": number, "error": "Invalid", "message": "", "reason": error.reason, "evidence": error.evidence}
-        except WorkloadError as error:
-            return {"id": number, "error": "WorkloadError", "message": str(error), "crashed": error.crashed}
-        except UsageError as error:  # SessionBusyError too
-            return {"id": number, "error": "UsageError", "message": str(error)}
-        except IcbenchError as error:
-            return {"id": number, "error": type(error).__name__, "message": str(error)}
-        except OSError as error:
-            return {"id": number, "error": "ProvisionError", "message": _system_error(error)}
+            answer = {"result": self._end.answer(call["call"], call["arguments"])}
         except Exception as error:  # a bug here is reported: the server has to live to give the host back
-            return {"id": number, "error": "ProvisionError", "message": f"{type(error).__name__}: {error}"}
+            answer = _encode_error(error)
+        return {"id": call["id"], **answer}
+
+
+def _encode_error(error: Exception) -> dict[str, Any]:
+    """Returns an error as plain data; ``decode_error`` is the inverse. Errors of other code become ProvisionErrors."""
+    match error:
+        case Invalid():
+            return {"error": "Invalid", "message": "", "reason": error.reason, "evidence": error.evidence}
+        case WorkloadError():
+            return {"error": "WorkloadError", "message": str(error), "crashed": error.crashed}
+        case UsageError():  # SessionBusyError too
+            return {"error": "UsageError", "message": str(error)}
+        case IcbenchError():
+            return {"error": type(error).__name__, "message": str(error)}
+        case OSError():
+            return {"error": "ProvisionError", "message": _system_error(error)}
+        case _:
+            return {"error": "ProvisionError", "message": f"{type(error).__name__}: {error}"}
 
 
 def _system_error(error: OSError) -> str:

@@ -44,7 +44,10 @@ _REFUSALS = (
     ("not in the sudoers|not allowed to|may not run sudo", f"sudo does not let the user run Python there: {_SUDO}"),
     (_NO_PYTHON, "it has no such Python: name one there with --icbench-remote-python"),
     ("Could not resolve hostname", "its name cannot be resolved: see ssh's configuration"),
-    ("Connection refused", "nobody takes connections there: start its sshd, or see the port in ssh's configuration"),
+    (
+        "Connection refused",
+        "no server accepts connections there: start its sshd, or see the port in ssh's configuration",
+    ),
     ("No route to host|[Uu]nreachable", "there is no way to it: see this host's routes, and whether it is up"),
     ("timed out|not responding", "it does not answer: see whether it is up, and for firewalls between"),
     ("Unable to negotiate", "its sshd and the ssh here have no method in common: see ssh's configuration"),

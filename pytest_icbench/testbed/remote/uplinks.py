@@ -68,7 +68,7 @@ def explain_no_reference(
     switch, link = catalogue[case.switch], catalogue[reference.switch]
     reason = remote_misfit(reference, link)
     if reason is None and link.family == "dpdk" and case.resolved_port(switch) not in link.ports:
-        reason = f"{case.switch}'s ports are of the card that the link would be, so DPDK cannot have both alike"
+        reason = f"{case.switch}'s ports use the card that the link would take, so DPDK cannot have both"
     if reason is None:
         try:
             find_uplinks(options, link)

@@ -63,7 +63,7 @@ def test_files_that_tell_nothing_are_named_and_no_pages_are_counted(tmp_path: Pa
     for name in ("nr_hugepages", "free_hugepages"):
         (root.base / f"{_NODE.format(0, 2048)}/{name}".lstrip("/")).write_text("")
     assert hugepages.free_mib(root) == before - 48 * 2
-    with pytest.raises(ProvisionError, match=r"hugepages-2048kB does not tell the number of huge pages: has something"):
+    with pytest.raises(ProvisionError, match=r"hugepages-2048kB does not show the number of huge pages"):
         hugepages.reserve(session_on(root, tmp_path), 0, 20)
 
 

@@ -65,8 +65,8 @@ def test_a_directory_that_others_can_write_to_is_refused(tmp_path: Path, bits: i
     run_dir.mkdir()
     run_dir.chmod(bits)
     assert refusal(run_dir) == (
-        f"{run_dir} can be written by others (mode {bits:04o}), but sessions do as root what stands there:"
-        " see what others have put there, and remove it"
+        f"{run_dir} can be written by others (mode {bits:04o}), but sessions carry out as root what is written there:"
+        " look at what others have written there, and remove it"
     )
 
 
@@ -75,7 +75,7 @@ def test_a_directory_of_another_user_is_refused(tmp_path: Path, monkeypatch: pyt
     run_dir.mkdir(mode=0o700)
     owner = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
-    assert f" belongs to user {owner}, but sessions do as root what stands there: " in refusal(run_dir)
+    assert f" belongs to user {owner}, but sessions carry out as root what is written there: " in refusal(run_dir)
 
 
 def test_a_symbolic_link_is_refused(tmp_path: Path) -> None:
@@ -95,8 +95,8 @@ def test_a_parent_that_others_can_write_to_is_refused(tmp_path: Path) -> None:
     (tmp_path / "above" / "run").mkdir(parents=True, mode=0o700)
     (tmp_path / "above").chmod(0o777)
     assert refusal(tmp_path / "above" / "run") == (
-        f"{tmp_path}/above can be written by others (mode 0777), but sessions do as root what stands there:"
-        " give it to root and take the right to write from others"
+        f"{tmp_path}/above can be written by others (mode 0777), but sessions carry out as root what is written there:"
+        " give it to root, and let nobody else write to it"
     )
     (tmp_path / "above").chmod(0o1777)
     HostLock(tmp_path / "above" / "run" / "lock").release()

@@ -23,6 +23,7 @@ from pytest_icbench.host.cpu_usage import ProcessTime, read_process_times
 from pytest_icbench.host.findings import Finding, Level, exit_code, kernel_line, render
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.root import Root
+from pytest_icbench.model.codec import encode
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.testbed import host_examination
 from tests.unit.recorded import NAMES, expand
@@ -141,7 +142,7 @@ def test_every_finding_is_one_sentence(tree: Tree, name: str) -> None:
         assert "\n" not in finding.text
         assert not finding.text.endswith(".")
         assert finding.level is not Level.DISTURBS or finding.remedy
-        json.dumps(finding.to_dict())
+        json.dumps(encode(finding))
 
 
 def test_few_cores_are_not_isolated(tree: Tree) -> None:

@@ -74,7 +74,7 @@ LINUX, OVS, VPP, SURICATA = LinuxFunction, OvsFunction, VppFunction, SuricataFun
         (
             *(SURICATA, "inspect10+deny30", {}, {"flows": "10", "packet_size": 81}),
             (
-                "function inspect10+deny30 looks for a text that 81 bytes do not hold behind headers and stamp: take"
+                "function inspect10+deny30 looks for a text that 81 bytes do not hold after headers and stamp: take"
                 " frames of 82 or more"
             ),
         ),

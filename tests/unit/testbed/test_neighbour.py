@@ -79,7 +79,7 @@ def test_ways_for_parts_without_cpus_of_their_own_are_told(tmp_path: Path) -> No
     assert explain_no_isolation(replace(CASE, isolation="l3"), placement, Root(tmp_path / "none")) is None
     three = replace(CASE, isolation="cat:7.4.1")
     assert explain_no_isolation(three, placement, root) == (
-        "cat:7.4.1 splits the cache by CPUs, and the parts have none of their own (CPUs: switch none, rest 1-2,"
+        "cat:7.4.1 splits the cache by CPUs, and some parts share CPUs or have none (CPUs: switch none, rest 1-2,"
         " neighbour 3): take fewer parts, or a host with more CPUs"
     )
     shared = replace(placement, functions=(1,))

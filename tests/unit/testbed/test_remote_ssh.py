@@ -36,7 +36,7 @@ SECRETS = ("lab7", "b3", "example.org", "10.1.2.3", "2001:db8::7", "admin", "SHA
         ("sh: 1: exec: sudo: not found", "it has no sudo: name root@HOST"),
         ("icbench-remote: no Python", "name one there with --icbench-remote-python"),
         ("ssh: Could not resolve hostname b3.example.org: Name or service not known", "its name cannot be resolved"),
-        ("ssh: connect to host b3.example.org port 22: Connection refused", "nobody takes connections there"),
+        ("ssh: connect to host b3.example.org port 22: Connection refused", "start its sshd"),
         ("ssh: connect to host 2001:db8::7 port 22: No route to host", "there is no way to it"),
         ("ssh: connect to host 10.1.2.3 port 22: Connection timed out", "it does not answer"),
         ("Unable to negotiate with 10.1.2.3 port 22: no matching host key type found.", "no method in common"),

@@ -121,7 +121,7 @@ def test_a_rig_without_room_makes_nothing(tmp_path: Path, monkeypatch: pytest.Mo
 def feasible(cases: Sequence[Case], root: Root, monkeypatch: pytest.MonkeyPatch) -> Feasibility:
     """What a host with every switch and function can run."""
     monkeypatch.setattr(Feasibility, "_probe", lambda *_: None)
-    monkeypatch.setattr(Feasibility, "_why_no_function", lambda *_: None)
+    monkeypatch.setattr(Feasibility, "_check_function", lambda *_: None)
     hosts = Hosts(HostSession.probing(root=root))
     return Feasibility(SWITCHES, Options(placement="cooperative"), cases, hosts, unsupported=dict.fromkeys(cases))
 
