@@ -18,7 +18,8 @@ from pathlib import Path
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host import entry_checks
 from pytest_icbench.host.journal import UndoKind, process_start_time
-from pytest_icbench.host.process import SESSION_VARIABLE
+from pytest_icbench.host.namespaces import check_result
+from pytest_icbench.host.process import SESSION_VARIABLE, wait_until
 
 _MNT_DETACH = 2
 #: How long processes may take to end after SIGKILL, in seconds.
@@ -57,12 +58,13 @@ def _kill(pids: Iterable[int]) -> None:
 
 def kill_session(session: str) -> None:
     """Kills every process that carries the session in its environment. Raises ProvisionError if some last for 5 s."""
-    deadline = time.monotonic() + _KILL_S
-    while remaining := session_processes(session):
-        if time.monotonic() > deadline:
-            raise ProvisionError(f"processes {remaining} of session {session} do not end after SIGKILL")
-        _kill(remaining)
-        time.sleep(0.01)
+
+    def killed() -> bool:
+        _kill(remaining := session_processes(session))
+        return not remaining
+
+    if not wait_until(killed, _KILL_S):
+        raise ProvisionError(f"processes {session_processes(session)} of session {session} do not end after SIGKILL")
 
 
 def kill_process(pid: int, start_time: int) -> None:
@@ -73,12 +75,15 @@ def kill_process(pid: int, start_time: int) -> None:
 
     Raises ProvisionError if it has not ended after 5 s.
     """
-    deadline = time.monotonic() + _KILL_S
-    while process_start_time(pid) == start_time:
-        if time.monotonic() > deadline:
-            raise ProvisionError(f"process {pid} does not end after SIGKILL")
+
+    def killed() -> bool:
+        if process_start_time(pid) != start_time:
+            return True
         _kill([pid])
-        time.sleep(0.01)
+        return False
+
+    if not wait_until(killed, _KILL_S):
+        raise ProvisionError(f"process {pid} does not end after SIGKILL")
 
 
 def mounts_below(path: Path) -> list[str]:
@@ -94,9 +99,9 @@ def mounts_below(path: Path) -> list[str]:
 def unmount_below(path: Path) -> None:
     """Unmounts everything at and below a path. Raises OSError."""
     for point in mounts_below(path):
-        if _libc.umount2(os.fsencode(point), _MNT_DETACH) != 0 and point in mounts_below(path):
-            number = ctypes.get_errno()
-            raise OSError(number, os.strerror(number), point)
+        result = _libc.umount2(os.fsencode(point), _MNT_DETACH)
+        if result != 0 and point in mounts_below(path):
+            check_result(result, point)
 
 
 def remove_tree(path: Path) -> None:

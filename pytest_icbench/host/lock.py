@@ -38,7 +38,7 @@ def make_directory(path: Path) -> None:
 def prepare_directory(path: Path) -> None:
     """Makes the directory of all sessions with the parents that it lacks, or checks and closes the present one.
 
-    A mode that lets others read it is corrected. A directory that others could write to may hold anything.
+    A directory that others could write to may hold anything.
 
     Raises OpenDirectoryError if others can write, or could have written, to it or to one of its parents.
     """
@@ -50,8 +50,7 @@ def prepare_directory(path: Path) -> None:
     if not os.path.lexists(path):
         make_directory(path)
     check_directory(path)
-    if stat.S_IMODE(path.lstat().st_mode) != MODE:
-        path.chmod(MODE)
+    path.chmod(MODE)
 
 
 def check_directory(path: Path) -> None:
@@ -90,20 +89,8 @@ class SessionBusyError(UsageError):
     """Another session runs on this host."""
 
 
-def _only_read(fd: int) -> bool:
-    """Takes a shared lock. Returns whether it succeeds: then no session holds the file, whose lock is exclusive.
-
-    An ordinary user who can read the file could hold a shared lock on it, and so keep every session out.
-    """
-    try:
-        fcntl.lockf(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):
-        return False
-    return True
-
-
 class HostLock:
-    """The lock ``path``, taken by the constructor. Its directory is made, or checked, by ``run_directory.hold``.
+    """The lock ``path``, taken by the constructor. Its directory is made, or checked, by ``prepare_directory``.
 
     Raises SessionBusyError at once if it is taken, OpenDirectoryError if others can write to its directory, UsageError
     if it cannot be opened.
@@ -124,7 +111,7 @@ class HostLock:
             os.pwrite(fd, json.dumps({"pid": owner.pid, "since": owner.since}).encode() + b"\n", 0)
 
     def _try(self) -> int | None:
-        """Opens and locks the file. Returns its descriptor; None if its last holder removed it meanwhile.
+        """Opens and locks the file. Returns its descriptor; None if its last holder removed it in the meantime.
 
         Raises as the constructor does.
         """
@@ -133,18 +120,16 @@ class HostLock:
             return None
         locked = None
         try:
-            os.fchmod(fd, 0o600)  # who may read it could hold a shared lock
+            os.fchmod(fd, 0o600)  # for any umask
             fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.fstat(fd).st_ino == self.path.stat().st_ino:
                 locked = fd
-        except FileNotFoundError:  # the last holder removed it meanwhile
+        except FileNotFoundError:  # the last holder removed it in the meantime
             pass
         except (BlockingIOError, PermissionError):
-            if not _only_read(fd):
-                raise SessionBusyError(self._busy(fd)) from None
-            locked = self._replace(fd)
+            raise SessionBusyError(self._busy(fd)) from None
         finally:
-            if locked != fd:
+            if locked is None:
                 os.close(fd)
         return locked
 
@@ -161,34 +146,6 @@ class HostLock:
             raise UsageError(
                 f"the lock of sessions, {self.path}, cannot be opened ({error.strerror}): {remedy}"
             ) from None
-
-    def _replace(self, fd: int) -> int | None:
-        """Replaces a file that others read by a new one, whose lock is held.
-
-        The new file is renamed only under its own lock. Meanwhile the shared lock on the old file keeps other sessions
-        from taking that. So one of two that do this at once gets the lock.
-
-        Returns its descriptor; None if there is another file by now. Raises SessionBusyError if another is doing this.
-        """
-        new = self.path.with_name(f"{self.path.name}.new")
-        try:
-            ours = os.open(new, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        except FileNotFoundError:  # the last holder removed the directory meanwhile
-            return None
-        try:
-            fcntl.lockf(ours, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.fstat(ours).st_ino == new.stat().st_ino:
-                if os.fstat(fd).st_ino == self.path.stat().st_ino:
-                    new.rename(self.path)
-                    return ours
-                new.unlink()
-        except FileNotFoundError:
-            pass
-        except (BlockingIOError, PermissionError):
-            os.close(ours)
-            raise SessionBusyError("another icbench session is starting on this host: wait for its end") from None
-        os.close(ours)
-        return None
 
     def _busy(self, fd: int) -> str:
         """Returns the message about the session that holds the lock."""

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host.namespaces import setns
+from pytest_icbench.host.namespaces import check_result, setns
 from pytest_icbench.host.process import Process, refused_process
 
 #: The namespaces of a container, in the order in which they are entered: files last, since the others' are opened
@@ -138,11 +138,9 @@ def _run_helper(namespaces: Sequence[int], groups: Sequence[int], said: int, job
         for namespace in namespaces:
             setns(namespace, 0)
         os.chdir("/")
-        pid = _libc.syscall(_CLONE[platform.machine()], _CLONE_PARENT | signal.SIGCHLD, 0, 0, 0, 0)
+        pid = check_result(_libc.syscall(_CLONE[platform.machine()], _CLONE_PARENT | signal.SIGCHLD, 0, 0, 0, 0))
         if pid == 0:
             _execute(job)
-        if pid < 0:
-            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
         os.write(said, _PID.pack(pid))
     except OSError as error:
         os.write(said, refused_process(error).encode())

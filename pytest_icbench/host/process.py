@@ -14,7 +14,7 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -121,6 +121,16 @@ def cpu_clock_ns(pid: int) -> int | None:
         return time.clock_gettime_ns((~pid << 3) | 2)  # clock_getcpuclockid(3): the clock of a process, by its pid
     except OSError:
         return None
+
+
+def wait_until(condition: Callable[[], object], timeout_s: float, every_s: float = 0.01) -> bool:
+    """Waits until a condition is true. Returns whether it is true in time; it is tested at least once."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(every_s)
+    return True
 
 
 class Process:

@@ -22,7 +22,7 @@ from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.host.journal import process_start_time
 from pytest_icbench.host.net.sockets import interface_counters, is_listening
-from pytest_icbench.host.process import Process, realtime, stopped_sentence
+from pytest_icbench.host.process import Process, realtime, stopped_sentence, wait_until
 from pytest_icbench.model.rig import FILES, LOCAL_WORKLOAD, LaunchPlan, PlannedProcess, Polled, Usage
 
 #: How long processes may take to end after they were asked to, in seconds.
@@ -331,12 +331,8 @@ class RunningLaunch:
 
     def _gone(self, index: int) -> bool:
         """Whether a node's init has ended, which it does only after the processes that ended with it are reaped."""
-        deadline = time.monotonic() + _INIT_ENDS_S
-        while index in self._inits and process_start_time(self._inits[index]) is not None:
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(0.01)
-        return index in self._inits
+        init = self._inits.get(index)
+        return init is not None and wait_until(lambda: process_start_time(init) is None, _INIT_ENDS_S)
 
     def end(self) -> None:
         """Closes the inputs, asks running processes to end and kills those that remain after a second. Idempotent."""

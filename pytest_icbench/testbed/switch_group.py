@@ -8,7 +8,6 @@ driver starts its switch, and its children start there.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -16,13 +15,13 @@ from pathlib import Path
 from pytest_icbench.driver.node.cgroups import SessionGroup, kill_groups, remove_groups
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.cgroup_layout import Hierarchy
+from pytest_icbench.host.process import wait_until
 from pytest_icbench.host.session import HostSession
 
 #: Threads that a switch may have: several for each CPU, as Open vSwitch needs, and a reserve.
 TASKS_MAX = 512 + 16 * (os.cpu_count() or 1)
 #: The time that processes may take to end after the driver has ended them, in seconds.
 _GONE_S = 1.0
-_POLL_S = 0.01
 
 
 class SwitchGroup:
@@ -104,9 +103,8 @@ class SwitchGroup:
             return
         hierarchy, self._hierarchy = self._hierarchy, None
         path = self._path(hierarchy)
-        deadline = time.monotonic() + _GONE_S
-        while (left := self._groups.pids(self._group)) and time.monotonic() < deadline:
-            time.sleep(_POLL_S)
+        wait_until(lambda: not self._groups.pids(self._group), _GONE_S)
+        left = self._groups.pids(self._group)
         names = sorted({_name(pid) for pid in left} - {""})
         with suppress(OSError):
             (path / "pids.max").write_text("0", encoding="ascii")  # nothing can fork while it is killed

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Any, Literal
 
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.namespaces import check_result
 from pytest_icbench.host.net.links import link_index, netlink
 
 #: Number of bpf(2) on x86-64.
@@ -95,11 +96,7 @@ def leave() -> bytes:
 def _bpf(command: int, attributes: bytes) -> int:
     """Calls bpf(2). Raises OSError."""
     buffer = ctypes.create_string_buffer(attributes, max(len(attributes), 128))
-    result = int(_libc.syscall(_SYS_BPF, command, buffer, len(buffer)))
-    if result < 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
-    return result
+    return check_result(int(_libc.syscall(_SYS_BPF, command, buffer, len(buffer))))
 
 
 def _address(buffer: Any) -> int:

@@ -9,7 +9,6 @@ namespace, and a card would come back under any free name.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -24,7 +23,10 @@ from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.namespaces import opened
 from pytest_icbench.host.net import ethtool
 from pytest_icbench.host.net.links import await_up, link_index, netlink
+from pytest_icbench.host.process import wait_until
 from pytest_icbench.host.resource.pci import SETTLE_S
+from pytest_icbench.host.resource.pci import interfaces as pci_interfaces
+from pytest_icbench.host.root import Root
 
 _IFF_LOOPBACK = 0x8
 _AF_INET, _AF_INET6 = 2, 10
@@ -326,14 +328,13 @@ def undo_nic(state: State, netns: str | None, moved: str) -> None:
 
 def _await_function(before: State, pci: str) -> None:
     """Waits until the kernel's driver has made the interface again, and gives it its old name."""
-    deadline = time.monotonic() + SETTLE_S
-    while not (interfaces := list(Path(f"/sys/bus/pci/devices/{pci}/net").glob("*"))):
-        if time.monotonic() > deadline:
-            raise ProvisionError(f"the NIC {before.name} ({pci}) has not come back: bind its driver by hand")
-        time.sleep(0.02)
-    if interfaces[0].name != before.name:
+    root = Root()
+    if not wait_until(lambda: pci_interfaces(root, pci), SETTLE_S):
+        raise ProvisionError(f"the NIC {before.name} ({pci}) has not come back: bind its driver by hand")
+    present = pci_interfaces(root, pci)[0]
+    if present != before.name:
         with netlink(doing=f"to name {before.name} again") as route:
-            index = link_index(route, interfaces[0].name)
+            index = link_index(route, present)
             route.link("set", index=index, flags=0, change=_IFF_UP)
             route.link("set", index=index, ifname=before.name)
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import errno
-import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -15,8 +14,13 @@ from pytest_icbench.host import entry_checks
 from pytest_icbench.host.changes import Changes
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.net.links import link_index, netlink
+from pytest_icbench.host.process import wait_until
+from pytest_icbench.host.resource.pci import interfaces
+from pytest_icbench.host.root import Root
 
 _IFF_UP = 0x1
+#: The time in seconds that the interface of a function may take to appear again.
+_APPEAR_S = 5.0
 #: RTEXT_FILTER_VF: messages about links include their VFs.
 _WITH_VFS = 1
 #: IFLA_VF_LINK_STATE_ENABLE: the VFs' link is up, independent of the PF's.
@@ -187,14 +191,7 @@ def undo_link_down(name: str) -> None:
 
 def await_carrier(name: str, timeout_s: float = 10.0) -> bool:
     """Waits until an interface that is up has a carrier. Returns whether it has one in time."""
-    deadline = time.monotonic() + timeout_s
-    while True:
-        with suppress(OSError):
-            if Path(f"/sys/class/net/{name}/carrier").read_text(encoding="ascii").strip() == "1":
-                return True
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
+    return wait_until(lambda: Root().read(f"/sys/class/net/{name}/carrier") == "1", timeout_s, 0.02)
 
 
 def remember_interface(changes: Changes, pci: str, name: str) -> None:
@@ -206,26 +203,16 @@ def remember_interface(changes: Changes, pci: str, name: str) -> None:
 
 def undo_interface(pci: str, name: str, mac: str, mtu: int) -> None:
     """Restores the interface of a function. Raises ProvisionError if there is none."""
-    present = _interface_of(pci)
-    if present is None:
+    root = Root()
+    if not wait_until(lambda: interfaces(root, pci), _APPEAR_S, 0.02):
         raise ProvisionError(f"the interface {name} of {pci} has not come back: bind its driver by hand")
+    present = interfaces(root, pci)[0]
     with netlink(doing=f"to restore {name} from {present}") as route:
         index = link_index(route, present)
         route.link("set", index=index, flags=0, change=_IFF_UP)
         route.link("set", index=index, address=mac, mtu=mtu)
         if present != name:
             route.link("set", index=index, ifname=name)
-
-
-def _interface_of(pci: str, timeout_s: float = 5.0) -> str | None:
-    """Waits for a function's interface. Returns its name, None if it does not appear in time."""
-    deadline = time.monotonic() + timeout_s
-    while True:
-        with suppress(OSError):
-            return next(Path(f"/sys/bus/pci/devices/{pci}/net").iterdir()).name
-        if time.monotonic() > deadline:
-            return None
-        time.sleep(0.02)
 
 
 UNDO_KINDS = {

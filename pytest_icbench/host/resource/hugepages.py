@@ -7,7 +7,6 @@ mapped them yet. Pages that were taken stay with the session until it ends, so t
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from pytest_icbench.errors import NoRoom, ProvisionError
 from pytest_icbench.host import entry_checks
 from pytest_icbench.host.changes import Holder
 from pytest_icbench.host.journal import UndoKind
+from pytest_icbench.host.process import wait_until
 from pytest_icbench.host.root import Root
 
 
@@ -252,10 +252,9 @@ def give_back(base: str, *, node: int, size_kib: int, before: int, taken: int) -
     total, _ = counts(root, node, size_kib)
     if total <= before:
         return
-    deadline = time.monotonic() + _SETTLE_S
     target = max(before, total - taken)
-    while root.live and counts(root, node, size_kib)[1] < total - target and time.monotonic() < deadline:
-        time.sleep(0.02)
+    if root.live:
+        wait_until(lambda: counts(root, node, size_kib)[1] >= total - target, _SETTLE_S, 0.02)
     _set(root, node, size_kib, target)
 
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -11,7 +10,7 @@ from pathlib import Path
 from pytest_icbench.host import entry_checks
 from pytest_icbench.host.changes import Changes
 from pytest_icbench.host.journal import UndoKind
-from pytest_icbench.host.process import run
+from pytest_icbench.host.process import run, wait_until
 from pytest_icbench.host.root import Root
 
 _LOAD_S = 30.0
@@ -105,16 +104,14 @@ def undo_modules(names: tuple[str, ...]) -> None:
 
 
 def _free(root: Root, name: str) -> bool:
-    """Waits a little until a module has no user and none of its drivers a device. Returns whether it can go."""
-    deadline = time.monotonic() + _RELEASE_S
-    while name in list_loaded(root):
-        used = root.read_int(f"/sys/module/{name}/refcnt") or _devices(root, name)
-        if not used:
-            return True
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return False
+    """Waits briefly until a module has no user and none of its drivers a device. Returns whether it can be unloaded."""
+
+    def settled() -> bool:
+        return name not in list_loaded(root) or not (
+            root.read_int(f"/sys/module/{name}/refcnt") or _devices(root, name)
+        )
+
+    return wait_until(settled, _RELEASE_S, 0.02) and name in list_loaded(root)
 
 
 def _devices(root: Root, name: str) -> list[str]:

@@ -9,6 +9,8 @@ import struct
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from pytest_icbench.host.namespaces import check_result
+
 #: PERF_TYPE_HARDWARE and its configurations.
 _HARDWARE = 0
 EVENTS = {"cycles": 0, "instructions": 1, "llc_misses": 3}
@@ -36,11 +38,7 @@ def _open(event: int, pid: int, cpu: int) -> int:
     struct.pack_into("IIQQQQQ", attribute, 0, _HARDWARE, _ATTRIBUTE_BYTES, event, 0, 0, _TIME_ENABLED_AND_RUNNING, 0)
     libc = ctypes.CDLL(None, use_errno=True)
     buffer = (ctypes.c_char * _ATTRIBUTE_BYTES).from_buffer(attribute)
-    descriptor = int(libc.syscall(number, buffer, pid, cpu, _ANY, _CLOSE_ON_EXEC))
-    if descriptor < 0:
-        code = ctypes.get_errno()
-        raise OSError(code, os.strerror(code))
-    return descriptor
+    return check_result(int(libc.syscall(number, buffer, pid, cpu, _ANY, _CLOSE_ON_EXEC)))
 
 
 class Counters:
