@@ -81,7 +81,7 @@ def _demo(arguments: argparse.Namespace) -> int:
 def _hlog(arguments: argparse.Namespace) -> int:
     """Writes latencies as a log for HdrHistogram's tools. Raises UsageError if there are none."""
     from pytest_icbench.model.measurement import Measurement
-    from pytest_icbench.store.hdr import write_log
+    from pytest_icbench.store.raw import write_log
 
     source = Path(arguments.results)
     try:

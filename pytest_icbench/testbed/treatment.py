@@ -17,8 +17,7 @@ from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.driver.workload.version import workload_version
 from pytest_icbench.errors import DriverFault, ProvisionError, WorkloadError
 from pytest_icbench.host import host_facts
-from pytest_icbench.host.host_facts import sha256
-from pytest_icbench.host.programs import program_at
+from pytest_icbench.host.host_facts import read_program, sha256
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Case
@@ -163,11 +162,11 @@ def read_software(
     function = None
     if first is not None:
         # A driver does not report where it found a program that the user has not named.
-        function = program_at(binaries.get(first.component), first.version) or Program(version=first.version)
+        function = read_program(binaries.get(first.component), first.version) or Program(version=first.version)
     return OldVersion(
-        switch=program_at(program, rig.switch_facts.version),
+        switch=read_program(program, rig.switch_facts.version),
         # The reference link has the same endpoints, so their libraries say nothing about the switch.
-        workload=program_at(workload or _workload(), own_libraries=False),
+        workload=read_program(workload or _workload(), own_libraries=False),
         function=function,
         component=None if first is None else first.component,
         config=_config(configs.get(rig.case.switch)),
