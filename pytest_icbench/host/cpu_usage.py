@@ -18,7 +18,7 @@ from itertools import accumulate
 from pathlib import Path
 
 from pytest_icbench.host.cgroup_layout import Layout
-from pytest_icbench.host.findings import Finding, Level
+from pytest_icbench.host.findings import Finding, disturbance
 from pytest_icbench.host.process import SESSION_VARIABLE
 from pytest_icbench.host.root import Root
 from pytest_icbench.model.interference import Interference, Taker, Throttled
@@ -313,8 +313,7 @@ def find_throttled(
 def quota_findings(root: Root, pid: int) -> Iterator[Finding]:
     """Yields the doctor's findings about the quotas above a process."""
     for quota in find_quotas(root, [pid]):
-        yield Finding(
-            Level.DISTURBS,
+        yield disturbance(
             "CPU quota",
             f"group {quota.group} may use {quota.cpus:g} CPUs: a poller in it stands still once they are used",
             "start pytest outside of it, or raise its quota",

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 
 
 class Level(StrEnum):
@@ -31,6 +32,11 @@ class Finding:
     text: str
     remedy: str | None = None
     parameters: tuple[str, ...] = ()
+
+
+#: Findings of each level.
+lack, disturbance = partial(Finding, Level.MISSING), partial(Finding, Level.DISTURBS)
+note, success = partial(Finding, Level.NOTE), partial(Finding, Level.GOOD)
 
 
 def render(findings: Iterable[Finding]) -> str:

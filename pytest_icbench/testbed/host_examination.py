@@ -15,7 +15,7 @@ from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import IcbenchError, Unsupported
 from pytest_icbench.host import cpu_usage, disturbances, host_facts
-from pytest_icbench.host.findings import Finding, Level
+from pytest_icbench.host.findings import Finding, Level, disturbance, lack, note, success
 from pytest_icbench.host.process import run
 from pytest_icbench.host.resource import hugepages, perf
 from pytest_icbench.host.resource.cpu import Topology
@@ -59,8 +59,7 @@ def examine(
 
 def _hardware(root: Root) -> Iterator[Finding]:
     known, kernel = host_facts.identity(root), host_facts.treatment(root)
-    yield Finding(
-        Level.NOTE,
+    yield note(
         "host",
         f"{known['cpu_model']}, {known['sockets']} sockets, {known['cores']} cores, {known['cpus']} CPUs,"
         f" {known['numa_nodes']} NUMA nodes, {known['memory_gib']} GiB;"
@@ -68,8 +67,7 @@ def _hardware(root: Root) -> Iterator[Finding]:
     )
     cards = [name for name in root.glob("/sys/bus/pci/devices/*/sriov_totalvfs") if root.read_int(name)]
     if cards and not root.list("/sys/kernel/iommu_groups"):
-        yield Finding(
-            Level.DISTURBS,
+        yield disturbance(
             "IOMMU",
             f"{len(cards)} devices have SR-IOV, but without an IOMMU their functions cannot be given to a container",
             "switch it on in the firmware and the kernel",
@@ -83,26 +81,24 @@ def _placement(root: Root) -> Iterator[Finding]:
     try:
         placement = plan(topology, workers=1, endpoints=2, policy="auto")
     except Unsupported as error:
-        yield Finding(Level.NOTE, "placement", str(error))
+        yield note("placement", str(error))
         return
     switch, endpoints = (format_cpu_list(sorted({*cpus})) for cpus in (placement.switch, placement.endpoints))
     text = f"a switch's worker on CPU {switch}, a pair on {endpoints} ({placement.policy}): {placement.where}"
-    yield Finding(Level.NOTE, "placement", text)
+    yield note("placement", text)
 
 
 def _root() -> Iterator[Finding]:
     if os.geteuid() == 0:
-        yield Finding(Level.GOOD, "root", "this is root: sessions can change the host")
+        yield success("root", "this is root: sessions can change the host")
     else:
-        yield Finding(
-            Level.NOTE, "root", "this is not root: it can look, but a session needs root", "run pytest as root"
-        )
+        yield note("root", "this is not root: it can look, but a session needs root", "run pytest as root")
 
 
 def _counters(root: Root) -> Iterator[Finding]:
     reason = perf.unsupported_reason()
     if reason is None:
-        yield Finding(Level.GOOD, "hardware events", "the kernel counts cycles, instructions and cache misses")
+        yield success("hardware events", "the kernel counts cycles, instructions and cache misses")
         return
     kind, paranoid = host_facts.hypervisor(root), root.read("/proc/sys/kernel/perf_event_paranoid")
     if kind is not None:
@@ -111,8 +107,7 @@ def _counters(root: Root) -> Iterator[Finding]:
         remedy = "look again as root"
     else:
         remedy = "boot a kernel with CONFIG_PERF_EVENTS and switch the counters on in the firmware"
-    yield Finding(
-        Level.NOTE,
+    yield note(
         "hardware events",
         f"the kernel gives none ({reason}; perf_event_paranoid is {paranoid}): {perf.LACKED}",
         remedy,
@@ -123,19 +118,17 @@ def _cgroups(root: Root) -> Iterator[Finding]:
     controllers = root.read("/sys/fs/cgroup/cgroup.controllers")
     if controllers is not None:
         if "cpuset" in controllers.split():
-            yield Finding(Level.GOOD, "cgroups", "version 2, with cpuset")
+            yield success("cgroups", "version 2, with cpuset")
         else:
-            yield Finding(
-                Level.MISSING,
+            yield lack(
                 "cgroups",
                 "version 2 without the cpuset controller: containers cannot be pinned",
                 "delegate it (cgroup.subtree_control), or use --icbench-node netns",
             )
     elif root.exists("/sys/fs/cgroup/cpuset/cpuset.cpus"):
-        yield Finding(Level.GOOD, "cgroups", "version 1, with cpuset")
+        yield success("cgroups", "version 1, with cpuset")
     else:
-        yield Finding(
-            Level.MISSING,
+        yield lack(
             "cgroups",
             "no cpuset is mounted: containers cannot be pinned",
             "mount cgroup2 on /sys/fs/cgroup",
@@ -151,8 +144,7 @@ def _huge_pages(root: Root) -> Iterator[Finding]:
     for node in nodes:
         sizes = hugepages.sizes_kib(root, node)
         if not sizes:
-            yield Finding(
-                Level.MISSING,
+            yield lack(
                 "huge pages",
                 f"NUMA node {node} has none: DPDK cannot run",
                 "boot a kernel with CONFIG_HUGETLBFS",
@@ -178,7 +170,7 @@ def _nodes() -> Iterator[Finding]:
         try:
             yield from node_findings(cls)
         except IcbenchError as error:
-            yield Finding(Level.MISSING, cls.kind, str(error).splitlines()[0])
+            yield lack(cls.kind, str(error).splitlines()[0])
 
 
 def _workload() -> Iterator[Finding]:
@@ -186,17 +178,16 @@ def _workload() -> Iterator[Finding]:
         program = workload_path()
         version = run([program, "--version"], timeout_s=10).stdout.strip()
     except IcbenchError as error:
-        yield Finding(Level.MISSING, "workload", str(error).splitlines()[0])
+        yield lack("workload", str(error).splitlines()[0])
         return
     try:
         dpdk = json.loads(version).get("dpdk")
     except (ValueError, AttributeError):
         dpdk = version if "dpdk" in version.lower() else None
     if dpdk and "without" not in str(dpdk).lower():
-        yield Finding(Level.GOOD, "workload", f"{program}: {version}")
+        yield success("workload", f"{program}: {version}")
     else:
-        yield Finding(
-            Level.MISSING,
+        yield lack(
             "workload",
             f"{program} was built without DPDK ({version}): it has only the socket applications",
             "apt install libdpdk-dev, then build it again (make)",
@@ -213,11 +204,11 @@ def _distance() -> Iterator[Finding]:
         state, fault = CpuState(), str(error).splitlines()[0]
     if fault is not None or state.distance_ns is None or state.work_ns is None:
         remedy = "give this process every CPU (cpuset), and end what keeps them busy in real time"
-        yield Finding(Level.NOTE, "distance", f"launches will not have any: {fault}", remedy)
+        yield note("distance", f"launches will not have any: {fault}", remedy)
         return
     between = " and ".join(f"{first}-{second}" for first, second in pairs)
     text = f"cache line {state.distance_ns:.0f} ns between CPUs {between}, a piece of work {state.work_ns:.0f} ns"
-    yield Finding(Level.GOOD, "distance", text)
+    yield success("distance", text)
 
 
 def _switches(known: Mapping[str, type[Switch]], asked: Collection[str], pf: str | None) -> Iterator[Finding]:
@@ -225,7 +216,7 @@ def _switches(known: Mapping[str, type[Switch]], asked: Collection[str], pf: str
     for name in asked or known:
         if name not in known:
             text = "comes from another package, and such a switch runs on one host only"
-            yield Finding(Level.MISSING, name, text)
+            yield lack(name, text)
             continue
         driver = known[name]
         try:
@@ -234,6 +225,6 @@ def _switches(known: Mapping[str, type[Switch]], asked: Collection[str], pf: str
         except Unsupported as error:
             yield Finding(absent, name, str(error).splitlines()[0])
         except IcbenchError as error:
-            yield Finding(Level.MISSING, name, f"its probe failed: {str(error).splitlines()[0]}")
+            yield lack(name, f"its probe failed: {str(error).splitlines()[0]}")
         else:
-            yield Finding(Level.GOOD, name, version or "can run")
+            yield success(name, version or "can run")

@@ -17,7 +17,7 @@ from pytest_icbench.driver.switch.protocol import Switch, SwitchFacts
 from pytest_icbench.driver.workload.executable import NAME as WORKLOAD
 from pytest_icbench.driver.workload.version import workload_version
 from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported, WorkloadError
-from pytest_icbench.host.findings import Finding, Level
+from pytest_icbench.host.findings import Finding, note, success
 from pytest_icbench.host.process import run
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.summary.summarize import Surroundings
@@ -140,6 +140,6 @@ def application_findings() -> Iterator[Finding]:
             found = program_versions(cls)
         except (Unsupported, ProvisionError) as error:
             sentence, _, remedy = str(error).partition(": ")
-            yield Finding(Level.NOTE, f"app {name}", sentence, remedy)
+            yield note(f"app {name}", sentence, remedy)
         else:
-            yield Finding(Level.GOOD, f"app {name}", ", ".join(f"{key} {value}" for key, value in found.items()))
+            yield success(f"app {name}", ", ".join(f"{key} {value}" for key, value in found.items()))

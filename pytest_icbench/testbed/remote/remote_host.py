@@ -17,7 +17,7 @@ from pytest_icbench.config import values
 from pytest_icbench.config.options import Options
 from pytest_icbench.driver.workload.version import workload_version
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, UsageError
-from pytest_icbench.host.findings import Finding, Level
+from pytest_icbench.host.findings import Finding, disturbance, lack, success
 from pytest_icbench.host.session import SessionOptions
 from pytest_icbench.measure.summary.summarize import Surroundings
 from pytest_icbench.model.calls import Call
@@ -283,8 +283,7 @@ def examine_remote(host: str, python: str | None, pf: str | None, asked: Collect
     connection = Connection(host, python)
     try:
         findings = [
-            Finding(
-                Level.GOOD,
+            success(
                 "connection",
                 f"ssh leads to Python {connection.python} with pytest-icbench {package_version()}, as here",
             ),
@@ -299,12 +298,11 @@ def _workload(connection: Connection) -> Finding:
     try:
         there, here = RemoteCalls(connection).versions(), workload_version()
     except IcbenchError as error:
-        return Finding(Level.MISSING, "versions", str(error))
+        return lack("versions", str(error))
     versions = f"workload {there.workload} with DPDK {there.dpdk or 'absent'} there"
     if (there.workload, there.dpdk) == (here.workload, here.dpdk):
-        return Finding(Level.GOOD, "versions", f"{versions}, the same here")
-    return Finding(
-        Level.DISTURBS,
+        return success("versions", f"{versions}, the same here")
+    return disturbance(
         "versions",
         f"{versions}, {here.workload} with DPDK {here.dpdk or 'absent'} here",
         "build both with the same DPDK if both ends are to be equal",

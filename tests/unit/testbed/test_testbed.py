@@ -32,7 +32,7 @@ from pytest_icbench.testbed.cpu_placement import join_placements
 from pytest_icbench.testbed.rig_pool import SetupRequest
 from pytest_icbench.testbed.testbed import Testbed
 from tests.unit.recording_host import program
-from tests.unit.testbed.test_placement import machine
+from tests.unit.testbed.test_cpu_placement import machine
 
 
 class Kernel:

@@ -26,7 +26,7 @@ from pytest_icbench.testbed.feasibility import Feasibility, Hosts
 from pytest_icbench.testbed.host_rig import HostRig
 from pytest_icbench.testbed.memory_budget import FreeMemory, MemoryDemand, check_memory
 from tests.unit.recorded import expand
-from tests.unit.testbed.test_placement import machine
+from tests.unit.testbed.test_cpu_placement import machine
 
 SWITCHES = builtin_switches()
 TOO_MANY = r"^130 containers want about 1040 MiB of memory, and the host has 640 MiB: run fewer pairs"
