@@ -64,12 +64,12 @@ def test_cpu_lists_round_trip(cpus: set[int]) -> None:
         ("1\n", (1,)),
     ],
 )
-def test_cpu_list_forms(text: str | None, cpus: tuple[int, ...]) -> None:
+def test_ranges_and_strides_of_cpus_are_parsed(text: str | None, cpus: tuple[int, ...]) -> None:
     assert parse_cpu_list(text) == cpus
 
 
 @pytest.mark.parametrize("text", ["(null)", "a", "1-", "-1", "1,,x"])
-def test_cpu_list_refuses(text: str) -> None:
+def test_a_malformed_cpu_list_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="invalid literal"):
         parse_cpu_list(text)
 

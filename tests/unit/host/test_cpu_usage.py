@@ -94,7 +94,7 @@ def recorded(tmp_path: Path, text: str) -> Path:
     return tmp_path
 
 
-def test_the_time_of_cpus(tmp_path: Path) -> None:
+def test_idle_and_stolen_time_of_cpus_are_read(tmp_path: Path) -> None:
     base = recorded(tmp_path, "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 2 3 40 5 6 7 8 0 0\ncpu1 1 2 3 50 0 6 7 1 0 0\n")
     tick = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
     assert read_cpu_time({0, 1}, base) == CpuTime(95 * tick, 9 * tick)
@@ -110,7 +110,7 @@ def test_what_is_no_process_is_left_out(tmp_path: Path, stat: str) -> None:
     assert read_process_times(tmp_path) == {}
 
 
-def test_a_name_with_brackets(tmp_path: Path) -> None:
+def test_a_process_name_with_brackets_is_kept_whole(tmp_path: Path) -> None:
     (tmp_path / "proc/17").mkdir(parents=True)
     fields = " ".join(["S", "2", *["0"] * 9, "30", "4", *["0"] * 6, "77", *["0"] * 16, "1", "0"])
     (tmp_path / "proc/17/stat").write_text(f"17 (ksoftirqd/0) x) {fields}")

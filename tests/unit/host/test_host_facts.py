@@ -22,7 +22,7 @@ def tree(tmp_path: Path) -> Tree:
     return lambda name: expand(name, tmp_path / name)
 
 
-def test_identity(tree: Tree) -> None:
+def test_the_identity_of_recorded_hosts_is_read(tree: Tree) -> None:
     root = tree("intel_pstate")
     found = host_facts.identity(root)
     assert found == {
@@ -47,7 +47,7 @@ def test_identity_counts_what_is_online(tree: Tree) -> None:
     assert (found["sockets"], found["cores"], found["cpus"], found["numa_nodes"]) == (2, 8, 16, 2)
 
 
-def test_treatment(tree: Tree) -> None:
+def test_the_treatment_of_recorded_hosts_is_read(tree: Tree) -> None:
     found = host_facts.treatment(tree("intel_pstate"))
     assert found == {
         "kernel": "6.1.0-18-amd64",
@@ -68,7 +68,7 @@ def test_treatment(tree: Tree) -> None:
 @pytest.mark.parametrize(
     ("name", "expected"), [("intel_pstate", None), ("virtual", "unknown"), ("numa-smt", None), ("acpi-cpufreq", None)]
 )
-def test_hypervisor(tree: Tree, name: str, expected: str | None) -> None:
+def test_a_hypervisor_is_named(tree: Tree, name: str, expected: str | None) -> None:
     assert host_facts.hypervisor(tree(name)) == expected
 
 
@@ -82,7 +82,7 @@ def test_a_hypervisor_that_tells_its_name(tree: Tree) -> None:
     assert host_facts.hypervisor(root) == "xen"
 
 
-def test_conditions(tree: Tree) -> None:
+def test_the_conditions_of_recorded_hosts_are_read(tree: Tree) -> None:
     found = host_facts.conditions(tree("intel_pstate"))
     assert found == {
         "load_1min": 0.42,
@@ -119,7 +119,7 @@ def test_an_empty_tree_has_no_facts_and_no_error(tmp_path: Path) -> None:
     assert host_facts.conditions(root)["load_1min"] is None
 
 
-def test_stolen_time(tree: Tree) -> None:
+def test_stolen_time_is_a_share_since_the_last_reading(tree: Tree) -> None:
     root = tree("virtual")
     meter = host_facts.StealMeter(root)
     assert meter.read() == {0: 0.0, 1: 0.0}
@@ -133,7 +133,7 @@ def test_stolen_time(tree: Tree) -> None:
     assert meter.read() == {0: 0.0, 1: 0.0}
 
 
-def test_the_running_machine() -> None:
+def test_the_running_machine_has_every_fact() -> None:
     found = host_facts.identity()
     assert found["cpus"] >= 1
     assert found["memory_gib"] >= 1

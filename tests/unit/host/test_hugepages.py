@@ -118,7 +118,7 @@ def test_a_size_the_node_lacks(tmp_path: Path) -> None:
     assert session.journal.pending() == []
 
 
-def test_one_gib_pages(tmp_path: Path) -> None:
+def test_one_gib_pages_are_reserved_and_given_back(tmp_path: Path) -> None:
     root = KernelRoot(expand("amd-pstate", tmp_path / "tree").base)
     session = session_on(root, tmp_path, 1048576)
     hugepages.reserve(session, 0, 1500)

@@ -17,7 +17,7 @@ from tests.unit.recorded import expand
 VF_ALIAS = "pci:v00008086d0000154Csv00000000sd00000000bc02sc00i00"
 
 
-def test_what_a_kernel_has(tmp_path: Path) -> None:
+def test_loaded_and_loadable_modules_are_found(tmp_path: Path) -> None:
     root = expand("pci/x710", tmp_path)
     assert modules.list_loaded(root) == {"i40e", "iavf", "ixgbe", "vfio_pci"}
     assert modules.available(root, "vfio-pci")

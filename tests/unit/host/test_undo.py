@@ -80,7 +80,7 @@ def test_a_frozen_session_member_is_waited_for_only_so_long(monkeypatch: pytest.
         cleanup.kill_session("undoad")
 
 
-def test_files_and_trees(tmp_path: Path) -> None:
+def test_files_are_restored_and_trees_removed_twice_without_harm(tmp_path: Path) -> None:
     setting, tree = tmp_path / "setting", tmp_path / "tree"
     setting.write_text("new\n")
     (tree / "deep").mkdir(parents=True)

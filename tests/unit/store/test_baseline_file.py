@@ -141,7 +141,7 @@ def test_entries_have_what_their_measurement_has() -> None:
     assert latency.figures["rtt_p99_ns"].launches == ()  # 50 samples have no p99
 
 
-def test_what_no_baseline_holds() -> None:
+def test_a_baseline_does_not_hold_results_without_a_value() -> None:
     assert entry_of(measured(verdict="INVALID", reason="died")) is None
     assert entry_of(measured(loss_events=())) is None
     assert entry_of(measured(throughput_pps=None)) is None

@@ -76,7 +76,7 @@ def test_lines_are_appended(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_the_raw_tree(case: Case, path: str) -> None:
+def test_the_raw_tree_has_a_directory_for_each_axis(case: Case, path: str) -> None:
     assert str(raw_directory(measurement(case), "dpdk", 1)) == path
 
 

@@ -50,7 +50,7 @@ def test_newer_and_wrong_ones_are_refused() -> None:
             read(json.dumps({**data, **changed}) + "\n", "w")
 
 
-def test_files(tmp_path: Path) -> None:
+def test_a_waiver_file_is_saved_and_read_back(tmp_path: Path) -> None:
     assert load(tmp_path) == ()
     path = save(tmp_path / "new", [ONE])
     assert load(tmp_path / "new") == (ONE,)

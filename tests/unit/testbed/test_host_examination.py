@@ -49,7 +49,7 @@ def test_it_says_where_a_pair_would_be(tree: Tree, tmp_path: Path) -> None:
     assert said(Root(tmp_path)).startswith("cooperative placement needs 2 CPUs")
 
 
-def test_a_desktop(tree: Tree) -> None:
+def test_a_desktop_is_disturbed_by_governor_and_turbo(tree: Tree) -> None:
     found = host_examination.examine(tree("intel_pstate"), sample_s=0)
     assert levels(found) == {
         "host": Level.NOTE,
@@ -84,7 +84,7 @@ def test_a_server_of_two_nodes(tree: Tree) -> None:
     assert "isolcpus=managed_irq,domain,1-7" in kernel_line(found)
 
 
-def test_a_prepared_machine(tree: Tree) -> None:
+def test_a_prepared_machine_is_good(tree: Tree) -> None:
     found = host_examination.examine(tree("numa-smt"), sample_s=0)
     seen = levels(found)
     assert seen["governor"] is seen["turbo"] is seen["isolation"] is Level.GOOD
@@ -93,7 +93,7 @@ def test_a_prepared_machine(tree: Tree) -> None:
     assert "nohz_full=2-3,10-11" in kernel_line(found)  # of the isolated ones
 
 
-def test_a_container_without_cpuset(tree: Tree) -> None:
+def test_a_missing_cpuset_is_reported(tree: Tree) -> None:
     found = host_examination.examine(tree("amd-pstate"), sample_s=0)
     seen = levels(found)
     assert seen["cgroups"] is Level.MISSING
@@ -150,7 +150,7 @@ def test_few_cores_are_not_isolated(tree: Tree) -> None:
     assert disturbances.isolation_candidates(Topology.read(tree("acpi-cpufreq"))) == [1, 2, 3, 4, 5, 6, 7]
 
 
-def test_busy_processes() -> None:
+def test_busy_processes_are_found_with_their_shares() -> None:
     ticks = os.sysconf("SC_CLK_TCK")
 
     def processes(ticks_by_pid: dict[int, int]) -> dict[int, ProcessTime]:
@@ -176,7 +176,7 @@ def test_it_sees_a_busy_process() -> None:
     assert f"pid {burner.pid}" in busy[0] or share < 2 * disturbances.BUSY_LIMIT
 
 
-def test_rendering() -> None:
+def test_findings_are_rendered_by_level() -> None:
     findings = [
         Finding(Level.GOOD, "a", "fine"),
         Finding(Level.MISSING, "bbb", "no such thing", "make one", ("x=1", "y=2")),
@@ -219,7 +219,7 @@ def test_lxc_tells_its_version_or_why_it_cannot_be_had(monkeypatch: pytest.Monke
     assert missing.remedy is not None
 
 
-def test_without_the_workload(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_missing_workload_is_reported_as_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("ICBENCH_WORKLOAD", str(tmp_path / "none"))
     assert levels(list(host_examination._workload())) == {"workload": Level.MISSING}
 

@@ -110,7 +110,7 @@ MACHINES = [
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=[machine.name for machine in MACHINES])
-def test_machines(machine: Machine) -> None:
+def test_pollers_get_the_best_cores_of_each_machine(machine: Machine) -> None:
     workers, endpoints = machine.need
     found = plan(machine.topology, workers=workers, endpoints=endpoints, policy=machine.policy)  # type: ignore[arg-type]
     assert (found.switch, found.endpoints) == (tuple(machine.switch), tuple(machine.endpoints))
@@ -156,7 +156,7 @@ def test_a_switch_is_in_the_cache_of_given_endpoints(
     ],
     ids=["Intel", "Arm", "one kind"],
 )
-def test_the_kinds_of_cores(tmp_path: Path, files: dict[str, str], kinds: list[int]) -> None:
+def test_the_kinds_of_hybrid_cores_are_read(tmp_path: Path, files: dict[str, str], kinds: list[int]) -> None:
     for name, text in {"system/cpu/present": "0-3", **files}.items():
         path = tmp_path / "sys/devices" / name
         path.parent.mkdir(parents=True, exist_ok=True)

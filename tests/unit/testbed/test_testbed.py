@@ -245,7 +245,9 @@ def test_beside_a_baseline_a_cases_placement_is_its_own(
         (Case("bridge", rate=Rate(1000), dimension="latency"), Case("veth", rate=Rate(1000), dimension="latency")),
     ],
 )
-def test_references(case: Case, reference: Case | None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_case_has_the_reference_link_of_its_family(
+    case: Case, reference: Case | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(cpu.Topology, "read", lambda _root: machine(cores=4))
     assert bench().reference(case) == reference
 
