@@ -105,7 +105,7 @@ def _undo_session(
 
 
 def recover(run_dir: Path, kinds: Mapping[str, UndoKind], *, forget: bool = False) -> Recovery:
-    """Takes the lock and calls ``undo_dead_sessions``. Does nothing while a session runs: it did this at its start.
+    """Takes the lock and calls ``undo_dead_sessions``. Does nothing while a session runs, which did this at its start.
 
     Args:
         kinds: the ways in which changes are undone, by an entry's kind. Dead sessions may need any of them.

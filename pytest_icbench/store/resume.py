@@ -62,7 +62,7 @@ class ResumedRun:
         return self.run.name
 
     def check(self, now: RunInfo, limits: Path | None) -> None:
-        """Raises UsageError if that run differs from this one; see ``refuse_other``."""
+        """Raises UsageError if that run differs from this one; see ``check_same_run``."""
         check_same_run(self.info, now, limits)
 
     def take(self, test: str, case: Case) -> Measurement | None:

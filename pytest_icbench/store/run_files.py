@@ -226,7 +226,7 @@ def write_info(run: Path, info: RunInfo) -> None:
 
 
 def read_info(run: Path) -> RunInfo | None:
-    """Reads ``run.json``; None for a run that is older than this file. Raises UsageError, DamagedData."""
+    """Reads ``run.json``; None without the file. Raises UsageError, DamagedData."""
     path = run / RUN_FILE
     text = read_text(path)
     return None if text is None else parse_info(text, str(path))

@@ -71,7 +71,7 @@ class Candidates:
                     self.binaries[f"{switch}:{candidate.name}"] = binary
 
     def _take_workload(self, candidate: Candidate, where: str) -> None:
-        """Notes the workload that a candidate brings: a binary, or the one in its image. Raises UsageError."""
+        """Registers the workload that a candidate brings: a binary, or the one in its image. Raises UsageError."""
         if candidate.target == WORKLOAD and candidate.kind == "binary":
             self.binaries[candidate.key] = candidate.path
             self._versions[candidate.name] = _version(candidate.path, where)
@@ -157,7 +157,7 @@ def _of_old(old: OldVersion, switch: str) -> Replaced:
 
 
 def _check_node(candidate: Candidate, node: str, where: str) -> None:
-    """Raises UsageError for nodes of the kind that all have, and for an image where the kind takes none."""
+    """Raises UsageError for the kind of nodes that the run has anyway, and for an image where the kind takes none."""
     if candidate.kind == "node" and candidate.value == node:
         raise UsageError(f"{where}: --icbench-node is {node}, so nothing would differ; give another kind")
     if candidate.kind == "image" and not getattr(node_kind(node), "takes_image", False):

@@ -98,7 +98,7 @@ class Rig(MeasuredRig):
         self._replaced = options.replaced
 
     def build(self) -> None:
-        """Makes everything. Raises ProvisionError, after undoing what was done by then."""
+        """Builds everything. Raises ProvisionError, after undoing what was done by then."""
         if self._part is not None:
             raise ProvisionError(f"the rig of {self.case.id} is built already")
         replaced, switch = self._replaced, self.case.switch
@@ -162,7 +162,7 @@ class Rig(MeasuredRig):
             self.build()
 
     def close(self) -> None:
-        """Unmakes everything. Idempotent. Raises ProvisionError for what remains."""
+        """Removes everything. Idempotent. Raises ProvisionError for what remains."""
         part, self._part = self._part, None
         self.endpoints = []
         self.preflighted = False

@@ -240,7 +240,7 @@ class Feasibility:
         return placement
 
     def _memory(self, case: Case, placement: Placement) -> MemoryDemand:
-        """Returns what a case's rig takes of this host's memory."""
+        """Returns the memory that a case's rig needs on this host."""
         return MemoryDemand.of(
             case,
             self.catalogue[case.switch],

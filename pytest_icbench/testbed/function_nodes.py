@@ -291,7 +291,7 @@ class FunctionNodes:
             node.pause()
 
     def resume(self) -> None:
-        """Lets them go on."""
+        """Lets the functions' processes run again."""
         for node in self._nodes.values():
             node.resume()
 

@@ -38,7 +38,7 @@ def examine(
     switches: Mapping[str, type[Switch]] | None = None,
     asked: Collection[str] = (),
 ) -> list[Finding]:
-    """Returns everything about this host. Switches, LXC and the workload are examined on the running machine only.
+    """Returns findings about this host. Switches, LXC and the workload are examined on the running machine only.
 
     Args:
         root: of the files of the host; None for this machine's.
@@ -76,7 +76,7 @@ def _hardware(root: Root) -> Iterator[Finding]:
 
 
 def _placement(root: Root) -> Iterator[Finding]:
-    """Says where one pair and a switch with one worker would be."""
+    """Yields the placement of one pair and a switch with one worker."""
     topology = Topology.read(root)
     try:
         placement = plan(topology, workers=1, endpoints=2, policy="auto")
@@ -195,7 +195,7 @@ def _workload() -> Iterator[Finding]:
 
 
 def _distance() -> Iterator[Finding]:
-    """Reads the CPUs that a pair and a switch with one worker would have."""
+    """Yields the distance of the CPUs of one pair and a switch with one worker."""
     try:
         pairs = plan(Topology.read(), workers=1, endpoints=2, policy="auto").hand_overs
         answer = run([workload_path(), "distance"], timeout_s=10, input=format_question(pairs)).stdout

@@ -33,7 +33,7 @@ OnWait = Callable[[Fitness, float], None]
 
 
 def examine(session: HostSession, cpus: Collection[int], sample_s: float = SAMPLE_S) -> Fitness:
-    """Returns what others take from these CPUs now, and how fast the CPUs are."""
+    """Returns the load of other processes on these CPUs now, and the CPUs' frequency."""
     watch = CpuWatch(OwnProcesses(session.id, base=session.root.base), cpus, base=session.root.base)
     time.sleep(sample_s)
     seen = watch.read()
@@ -57,7 +57,7 @@ def wait_quiet(
     on_wait: OnWait | None = None,
     look: Callable[[float], Fitness] | None = None,
 ) -> Fitness:
-    """Waits until others leave these CPUs alone; returns what was found last, also if the time is over.
+    """Waits until other processes leave these CPUs idle; returns the last result, also after the time limit.
 
     Args:
         limit_s: longest wait, in seconds; 0 looks once.

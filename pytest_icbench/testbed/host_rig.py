@@ -52,11 +52,11 @@ class HostPart(RigCalls):
         raise NotImplementedError
 
     def prepare(self, spec: RigSpec) -> RigFacts:
-        """Makes everything. Raises ProvisionError, after undoing what was done by then."""
+        """Builds everything. Raises ProvisionError, after undoing what was done by then."""
         raise NotImplementedError
 
     def undo(self) -> None:
-        """Unmakes everything. Idempotent. Raises ProvisionError with what remains."""
+        """Removes everything. Idempotent. Raises ProvisionError with what remains."""
         raise NotImplementedError
 
 
@@ -427,7 +427,7 @@ class HostRig(HostPart):
         self._paused = False
 
     def undo(self) -> None:
-        """Unmakes everything in reverse order and goes on after an error. Idempotent.
+        """Removes everything in reverse order and goes on after an error. Idempotent.
 
         Raises ProvisionError with a sentence for each thing that remains; the session's journal has them, too.
         """

@@ -266,7 +266,7 @@ class RunningLaunch:
         return any(speaker.silent and not speaker.exit_reported for speaker in self._speakers.values())
 
     def _rest(self, timeout_s: float) -> None:
-        """Waits until a process closes its pipe or ``wake`` becomes readable. Lines wait in the pipes meanwhile."""
+        """Waits until a process closes its pipe or ``wake`` becomes readable. Lines wait in the pipes."""
         ends = select.poll()
         for key in self._selector.get_map().values():
             ends.register(key.fd, select.POLLIN if key.data is None else 0)  # 0: nothing but POLLHUP

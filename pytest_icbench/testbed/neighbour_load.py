@@ -133,7 +133,7 @@ class RunningNeighbour:
 
     @property
     def use(self) -> NeighbourUse | None:
-        """What it did in the launches so far; None before the first one, and for the control."""
+        """Its activity in the launches so far; None before the first one, and for the control."""
         if not self.busy:
             return None
         held = {name: median(one[name] for one in self._held) for name in self._held[0]} if self._held else None

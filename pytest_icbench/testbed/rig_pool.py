@@ -122,7 +122,7 @@ class RigPool(Generic[R]):
                 warnings.warn(f"a switch died between two cases, and is started anew: {error}", stacklevel=2)
 
     def _run(self, key: _Key, request: BuildRequest, keep: Sequence[_Key]) -> R:
-        """Lets this rig run alone, and builds it if it is not.
+        """Lets this rig run alone, and builds it if necessary.
 
         Args:
             keep: rigs that are not closed to make room for it.
@@ -185,7 +185,7 @@ class RigPool(Generic[R]):
         rig.close()
 
     def rest(self) -> None:
-        """Pauses the rig that runs, so that a fault in that is its own case's. Raises ProvisionError."""
+        """Pauses the running rig, so that a fault in pausing counts for its own case. Raises ProvisionError."""
         running = self._running
         if running is not None:
             self._held[running].pause()

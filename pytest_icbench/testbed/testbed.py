@@ -401,7 +401,7 @@ class Testbed:
         )
 
     def _found_fit(self) -> dict[str, Any]:
-        """What was found when the run began, for the conditions of a result."""
+        """The fitness at the beginning of the run, for the conditions of a result."""
         if (fitness := self._fitness) is None:
             return {"warnings": self._warnings}
         warnings = [] if fitness.fit else [f"{fitness.line[:1].upper()}{fitness.line[1:]}"]
@@ -414,7 +414,7 @@ class Testbed:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What was not as it should be when the host was taken, one sentence each."""
+        """Warnings from taking the host, one sentence each."""
         return tuple(self._warnings)
 
     @property

@@ -67,7 +67,7 @@ class Way:
 
 
 def find_way(netns: str, ip: str) -> Way | None:
-    """Returns the way that a namespace's routes have to an address, None without one. Raises ProvisionError."""
+    """Returns the route of a namespace to an address, None without one. Raises ProvisionError."""
     from pyroute2.netlink.exceptions import NetlinkError
 
     with netlink(netns, doing=f"the route to {ip}") as route:

@@ -60,7 +60,7 @@ def flush_sessions(netns: str) -> None:
 
 
 def explain_misfit(root: Root, size: int) -> str | None:
-    """Returns why the table of each namespace cannot have a size, or None. Changes nothing."""
+    """Returns why the table of each namespace cannot have a size; None if it can. Changes nothing."""
     if root.exists(f"{_PROC}max") and not os.access(root.path(f"{_PROC}max"), os.W_OK):
         return "nf_conntrack_max can be set by root on the host alone, not in a container"
     connections = root.read_int(f"{_PROC}count") or 0
@@ -72,7 +72,7 @@ def explain_misfit(root: Root, size: int) -> str | None:
 
 
 def set_size(changes: Changes, size: int) -> int:
-    """Sets how many connections each namespace may have; only the host can. Returns the buckets of the table.
+    """Sets the greatest number of connections of each namespace, which only the host can. Returns the table's buckets.
 
     Raises ProvisionError.
     """
@@ -85,7 +85,7 @@ def set_size(changes: Changes, size: int) -> int:
 
 
 def check_size(root: Root, size: int) -> None:
-    """Raises ProvisionError if the size has become another one."""
+    """Raises ProvisionError if the size has changed."""
     now = root.read_int(f"{_PROC}max")
     if now != size:
         raise ProvisionError(

@@ -197,7 +197,7 @@ def read_state(name: str) -> State:
 
 
 def _address(message: Any) -> dict[str, Any]:
-    """Returns the attributes that make an address again."""
+    """Returns the attributes with which an address is restored."""
     attributes = {"family": message["family"], "prefixlen": message["prefixlen"], "scope": message["scope"]}
     flags = (message.get_attr("IFA_FLAGS") or 0) & _ADDRESS_FLAGS
     if flags:
@@ -210,7 +210,7 @@ def _address(message: Any) -> dict[str, Any]:
 
 
 def _route(message: Any) -> dict[str, Any]:
-    """Returns the attributes that make a route again."""
+    """Returns the attributes with which a route is restored."""
     attributes = {key: message[key] for key in ("family", "dst_len", "proto", "scope", "type")}
     for key in ("dst", "gateway", "prefsrc", "priority", "table"):
         value = message.get_attr(f"RTA_{key.upper()}")
@@ -348,12 +348,12 @@ def _fetch(before: State, netns: str, moved: str) -> None:
                 route.link("set", index=indices[0], flags=0, change=_IFF_UP)
                 route.link("set", index=indices[0], net_ns_fd=home, ifname=before.name)
                 return
-    if not _came_home(before):
+    if not _rename_returned(before):
         raise ProvisionError(f"the NIC {before.name} is gone: it ended with the namespace {netns}")
 
 
-def _came_home(before: State) -> bool:
-    """Gives a NIC that the kernel has brought back its old name. Returns whether there is one."""
+def _rename_returned(before: State) -> bool:
+    """Renames a NIC that the kernel has brought back. Returns whether there is one."""
     with netlink(doing=f"to name {before.name} again") as route:
         for link in route.get_links():
             name = str(link.get_attr("IFLA_IFNAME"))

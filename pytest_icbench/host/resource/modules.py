@@ -76,7 +76,7 @@ def load(changes: Changes, names: Sequence[str]) -> None:
 
 
 def expect(changes: Changes, names: Sequence[str]) -> list[str]:
-    """Records which modules, dependencies included, are missing, so that they are unloaded however they get loaded.
+    """Records which modules, dependencies included, are missing, so that they are unloaded in the end.
 
     Returns the missing modules. Raises ProvisionError with the message of modprobe.
     """

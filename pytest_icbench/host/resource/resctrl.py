@@ -21,7 +21,7 @@ _INFO = f"{BASE}/info/L3"
 
 
 def explain_missing_resctrl(root: Root) -> str | None:
-    """Returns what this host lacks for Cache Allocation Technology of the L3 cache, each with its remedy; None."""
+    """Returns what this host lacks for Cache Allocation Technology of the L3 cache, each with its remedy; None if it lacks nothing."""
     flags = next((line for line in (root.read("/proc/cpuinfo") or "").splitlines() if line.startswith("flags")), "")
     kernel = "resctrl" in (root.read("/proc/filesystems") or "").split()
     lacks = [] if "cat_l3" in flags.split() else ["the CPU's flag cat_l3 (a hypervisor may hide it)"]
@@ -34,7 +34,7 @@ def explain_missing_resctrl(root: Root) -> str | None:
 
 
 def explain_refused_ways(root: Root, ways: Sequence[int]) -> str | None:
-    """Returns why the L3 cache cannot be split so, None if it can. ``ways`` has those of each part."""
+    """Returns why the L3 cache cannot be split; None if it can. ``ways`` has the number of each part."""
     most, least = _mask(root).bit_count(), root.read_int(f"{_INFO}/min_cbm_bits") or 1
     shown = "-".join(map(str, ways))
     if sum(ways) > most:

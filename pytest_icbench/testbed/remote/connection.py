@@ -218,7 +218,7 @@ class Connection:
             os.eventfd_write(self.wake, 1)
 
     def _lose(self, how: str) -> None:
-        """Notes that nothing more is heard, and lets all that wait for a reply go on."""
+        """Marks the connection as lost, and wakes all that wait for a reply."""
         self._lost = self._lost or how
         for reply in list(self._replies.values()):
             reply.arrived.set()
@@ -270,7 +270,7 @@ class Connection:
             os.eventfd_read(self.wake)
 
     def close(self) -> None:
-        """Ends the Python over there, which gives its host back first. Idempotent."""
+        """Ends the Python at the other end, which gives its host back first. Idempotent."""
         self._shut(wait_s=15.0)
 
     def _shut(self, wait_s: float) -> None:

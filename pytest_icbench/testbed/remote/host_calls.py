@@ -63,27 +63,27 @@ class HostCalls(Forwarding):
 
     @call()
     def resolve_auto(self, needs: tuple[tuple[int, int], ...]) -> Policy:
-        """Returns what ``placement.resolve_auto`` does, for (workers, endpoints) of each case."""
+        """Returns what ``cpu_placement.resolve_auto`` does, for (workers, endpoints) of each case."""
         raise NotImplementedError
 
     @call()
     def plan(self, workers: int, endpoints: int, policy: str, cpus: tuple[int, ...] = ()) -> Placement:
-        """Returns what ``placement.plan`` does, or ``plan_given`` where CPUs are given. Raises Unsupported."""
+        """Returns what ``cpu_placement.plan`` does, or ``plan_given`` where CPUs are given. Raises Unsupported."""
         raise NotImplementedError
 
     @call()
     def identity(self) -> dict[str, Any]:
-        """Returns the identity of the host: see ``host.facts``."""
+        """Returns the identity of the host: see ``host.host_facts``."""
         raise NotImplementedError
 
     @call()
     def treatment(self) -> dict[str, Any]:
-        """Returns the treatment of the host, with the versions of its workload: see ``host.facts``."""
+        """Returns the treatment of the host, with the versions of its workload: see ``host.host_facts``."""
         raise NotImplementedError
 
     @call()
     def conditions(self, cpus: tuple[int, ...]) -> dict[str, Any]:
-        """Returns the conditions on these CPUs: see ``host.facts``."""
+        """Returns the conditions on these CPUs: see ``host.host_facts``."""
         raise NotImplementedError
 
     @call()
@@ -109,11 +109,11 @@ class HostCalls(Forwarding):
 
     @call()
     def undo(self, rig: str) -> None:
-        """Unmakes a rig. Idempotent. Raises ProvisionError with what remains."""
+        """Removes a rig. Idempotent. Raises ProvisionError with what remains."""
 
     @call()
     def give_back(self) -> None:
-        """Unmakes everything. Idempotent. Raises ProvisionError with what remains."""
+        """Removes everything. Idempotent. Raises ProvisionError with what remains."""
 
 
 #: Calls by name; those of a rig have its id before their arguments.

@@ -152,7 +152,7 @@ class RemoteHost:
             raise Unsupported(f"on the remote host: {reason}")
 
     def plan(self, workers: int, endpoints: int, policy: str, cpus: Sequence[int] = ()) -> Placement:
-        """Places a case as ``placement.plan`` does, or ``plan_given`` where CPUs are given.
+        """Places a case as ``cpu_placement.plan`` does, or ``plan_given`` where CPUs are given.
 
         Raises Unsupported, or ProvisionError without a connection.
         """
@@ -168,17 +168,17 @@ class RemoteHost:
         return planned
 
     def resolve_auto(self, needs: Sequence[tuple[int, int]]) -> Policy:
-        """Returns what ``placement.resolve_auto`` does there. Raises ProvisionError."""
+        """Returns what ``cpu_placement.resolve_auto`` does there. Raises ProvisionError."""
         return self.calls.resolve_auto(tuple(needs))
 
     def identity(self) -> dict[str, Any]:
-        """Returns the identity of the host, which is asked once: see ``host.facts``. Raises ProvisionError."""
+        """Returns the identity of the host, which is asked once: see ``host.host_facts``. Raises ProvisionError."""
         if "identity" not in self._facts:
             self._facts["identity"] = self.calls.identity()
         return self._facts["identity"]
 
     def treatment(self) -> dict[str, Any]:
-        """Returns the treatment of the host, which is asked once: see ``host.facts``. Raises ProvisionError."""
+        """Returns the treatment of the host, which is asked once: see ``host.host_facts``. Raises ProvisionError."""
         if "treatment" not in self._facts:
             self._facts["treatment"] = self.calls.treatment()
         return self._facts["treatment"]

@@ -57,7 +57,7 @@ class RemoteRig(RigCalls):
         return self.result(call, self.begin(call, call.bind(arguments, keywords)))
 
     def undo(self) -> None:
-        """Unmakes the rig. Idempotent. Without a connection the other end does it by itself. Raises ProvisionError."""
+        """Removes the rig. Idempotent. Without a connection the other end does it by itself. Raises ProvisionError."""
         rig_id, self._id = self._id, None
         if rig_id is None or not self.connection.live:
             return
@@ -238,7 +238,7 @@ class TwoHostRig(HostPart):
                     self.there.end(there)
 
     def undo(self) -> None:
-        """Unmakes both. Idempotent. Raises ProvisionError with what remains."""
+        """Removes both. Idempotent. Raises ProvisionError with what remains."""
         failures = []
         for undo in (self.there.undo, self.here.undo):
             try:

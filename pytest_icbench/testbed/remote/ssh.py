@@ -101,7 +101,7 @@ def gateway_spec(host: str, python: str | None, log: Path, process: Path) -> str
 
 
 def explain(words: str) -> str:
-    """Returns half a sentence: why there is no connection, and the remedy. It quotes nothing from ssh."""
+    """Returns a clause: why there is no connection, and the remedy. It quotes nothing from ssh."""
     meaning = _meaning(words, _REFUSALS)
     if meaning is None:
         symptom = "ssh said something else than is known here" if words.strip() else "ssh ended without a word"
@@ -110,7 +110,7 @@ def explain(words: str) -> str:
 
 
 def explain_loss(words: str) -> str | None:
-    """Returns half a sentence: how a connection ended; None if that is not known. It quotes nothing from ssh."""
+    """Returns a clause: how a connection ended; None if that is not known. It quotes nothing from ssh."""
     return _meaning(words, _LOSSES)
 
 
