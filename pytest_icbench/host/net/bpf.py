@@ -207,7 +207,7 @@ def redirect_frames(name: str, target: str, netns: str | None = None) -> None:
 
 
 def gather_frames(indexes: Iterable[int], target: str, netns: str) -> None:
-    """Sends the frames that arrive at many links, by their indexes, out of one link of the namespace. Raises ProvisionError."""
+    """Sends the frames of many links, by their indexes, out of one link of the namespace. Raises ProvisionError."""
     with netlink(netns, doing=f"to redirect links to {target}") as route:
         there = link_index(route, target)
         for index in indexes:

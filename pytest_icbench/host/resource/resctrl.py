@@ -21,7 +21,7 @@ _INFO = f"{BASE}/info/L3"
 
 
 def explain_missing_resctrl(root: Root) -> str | None:
-    """Returns what this host lacks for Cache Allocation Technology of the L3 cache, each with its remedy; None if it lacks nothing."""
+    """Returns what this host lacks to split the L3 cache, each with its remedy; None if it lacks nothing."""
     flags = next((line for line in (root.read("/proc/cpuinfo") or "").splitlines() if line.startswith("flags")), "")
     kernel = "resctrl" in (root.read("/proc/filesystems") or "").split()
     lacks = [] if "cat_l3" in flags.split() else ["the CPU's flag cat_l3 (a hypervisor may hide it)"]

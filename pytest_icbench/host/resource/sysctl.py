@@ -31,7 +31,7 @@ class KernelOptions:
         self._options = options
 
     def set(self) -> None:
-        """Sets the options. Raises ProvisionError if the kernel refuses a value, after restoring what was set by then."""
+        """Sets the options. Raises ProvisionError if the kernel refuses a value, after restoring those set by then."""
         root = self._changes.root
         try:
             for option, value in self._options.items():
