@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from pytest_icbench.errors import IcbenchError
@@ -81,21 +81,15 @@ def wait_quiet(
     return replace(fitness, waited_s=round(time.monotonic() - began, 1))
 
 
-@dataclass(frozen=True, slots=True)
-class ControlLink:
-    """A reference link to be measured, and its rig."""
+def measure_link(case: Case, rig: Rig, api: str, settings: Settings) -> Link | str:
+    """Measures a reference link with a few short launches; returns a sentence if that is not possible.
 
-    case: Case
-    rig: Callable[[], Rig]
-    api: str
-    settings: Settings
-
-
-def measure_link(link: ControlLink) -> Link | str:
-    """Measures a reference link with a few short launches; returns a sentence if that is not possible."""
-    case = replace(link.case, api=link.case.api or link.api)
-    settings = replace(link.settings, **_CONTROL, window_s=min(link.settings.window_s, 0.1))
-    rig = link.rig()
+    Args:
+        rig: the link's, not yet built.
+        api: the technique of a case without one.
+    """
+    case = replace(case, api=case.api or api)
+    settings = replace(settings, **_CONTROL, window_s=min(settings.window_s, 0.1))
     rates = []
     try:
         rig.build()

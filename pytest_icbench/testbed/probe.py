@@ -34,13 +34,6 @@ def find_refusal(check: Callable[[], object]) -> str | None:
     return None
 
 
-def unsupported_reason(
-    cls: type[Switch], port: str, api: str, session: HostSession, *, node: str, binary: Path | None
-) -> str | None:
-    """Returns why this host cannot run a switch, and the remedy; None if it can. For arguments see ``probe``."""
-    return find_refusal(lambda: probe(cls, port, api, session, node=node, binary=binary))
-
-
 def explain_missing_kind(label: str, session: HostSession) -> str | None:
     """Returns why this host cannot make containers of a crowd's kind; None if it can."""
     crowd = Crowd.of(label)

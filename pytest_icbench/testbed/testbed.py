@@ -44,12 +44,12 @@ from pytest_icbench.testbed.births import BirthRig, measure_births
 from pytest_icbench.testbed.candidate_catalogue import Candidates
 from pytest_icbench.testbed.case_rig import BuildOptions, Rig
 from pytest_icbench.testbed.feasibility import Feasibility, Hosts
-from pytest_icbench.testbed.host_fitness import ControlLink, measure_link, wait_quiet
-from pytest_icbench.testbed.host_rig import HostPart
+from pytest_icbench.testbed.host_fitness import measure_link, wait_quiet
+from pytest_icbench.testbed.host_rig import HostPart, HostRig
 from pytest_icbench.testbed.neighbour_load import open_views
 from pytest_icbench.testbed.probe import add_application
 from pytest_icbench.testbed.remote.remote_host import RemoteHost
-from pytest_icbench.testbed.remote.remote_rig import SecondHost
+from pytest_icbench.testbed.remote.remote_rig import TwoHostRig
 from pytest_icbench.testbed.remote.uplinks import explain_no_reference, find_uplinks
 from pytest_icbench.testbed.rig_pool import BuildRequest, SetupRequest
 from pytest_icbench.testbed.treatment import (
@@ -164,7 +164,7 @@ class Testbed:
         if requested is None or requested.case.remote:
             return None
         api = case.resolved_api(self.catalogue[case.switch])
-        return measure_link(ControlLink(requested.case, lambda: self.make_rig(requested), api, settings))
+        return measure_link(requested.case, self.make_rig(requested), api, settings)
 
     def take_fitness(self, fitness: Fitness) -> None:
         """Keeps what was found for the conditions of all results."""
@@ -266,8 +266,14 @@ class Testbed:
         if not case.remote:
             return None
         uplinks = find_uplinks(self.options, self.catalogue[case.switch])
-        second = SecondHost(self._feasibility.second().rig, uplinks.here, uplinks.there)
-        return lambda: second.joined(self.session, self.catalogue)
+        second = self._feasibility.second()
+
+        def make() -> HostPart:
+            there = second.rig()
+            here = HostRig(self.session, self.catalogue, wake=there.connection.wake)
+            return TwoHostRig(here, there, uplinks.here, uplinks.there)
+
+        return make
 
     @cached_property
     def _identity(self) -> Mapping[str, Any]:

@@ -198,25 +198,21 @@ def read_state(name: str) -> State:
 
 def _address(message: Any) -> dict[str, Any]:
     """Returns the attributes with which an address is restored."""
-    attributes = {"family": message["family"], "prefixlen": message["prefixlen"], "scope": message["scope"]}
+    attributes = {key: message[key] for key in ("family", "prefixlen", "scope")}
     flags = (message.get_attr("IFA_FLAGS") or 0) & _ADDRESS_FLAGS
-    if flags:
-        attributes["flags"] = flags
-    for key in ("address", "local", "broadcast", "label"):
-        value = message.get_attr(f"IFA_{key.upper()}")
-        if value is not None:
-            attributes[key] = value
-    return attributes
+    return attributes | ({"flags": flags} if flags else {}) | _known(message, "IFA", "address local broadcast label")
 
 
 def _route(message: Any) -> dict[str, Any]:
     """Returns the attributes with which a route is restored."""
     attributes = {key: message[key] for key in ("family", "dst_len", "proto", "scope", "type")}
-    for key in ("dst", "gateway", "prefsrc", "priority", "table"):
-        value = message.get_attr(f"RTA_{key.upper()}")
-        if value is not None:
-            attributes[key] = value
-    return attributes
+    return attributes | _known(message, "RTA", "dst gateway prefsrc priority table")
+
+
+def _known(message: Any, prefix: str, names: str) -> dict[str, Any]:
+    """Returns the attributes of these names that a message has."""
+    values = {name: message.get_attr(f"{prefix}_{name.upper()}") for name in names.split()}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _sysctl(name: str) -> str | None:

@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
-from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ConnectionLost, IcbenchError, ProvisionError, WorkloadError
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.calls import Call
 from pytest_icbench.model.rig import LOCAL_WORKLOAD, LaunchPlan, PlannedProcess, Polled, RigCalls, RigFacts, RigSpec
 from pytest_icbench.model.uplink import Uplink
@@ -63,27 +61,6 @@ class RemoteRig(RigCalls):
             return
         with suppress(ConnectionLost):
             self.connection.call("undo", rig_id)
-
-
-@dataclass(frozen=True, slots=True)
-class SecondHost:
-    """The second host's part in a case.
-
-    Attributes:
-        rig: takes the host if it is not held yet, and returns a rig there that is not built yet.
-        uplink_here: this host's NIC that leads to the second one.
-        uplink_there: the second host's NIC that leads to this one.
-    """
-
-    rig: Callable[[], RemoteRig]
-    uplink_here: Uplink
-    uplink_there: Uplink
-
-    def joined(self, session: HostSession, switches: Mapping[str, type[Switch]]) -> TwoHostRig:
-        """Returns the part that a rig over both hosts drives, not yet built. Raises ProvisionError."""
-        there = self.rig()
-        here = HostRig(session, switches, wake=there.connection.wake)
-        return TwoHostRig(here, there, self.uplink_here, self.uplink_there)
 
 
 class TwoHostRig(HostPart):

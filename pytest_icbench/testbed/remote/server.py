@@ -34,7 +34,7 @@ from pytest_icbench.model.rig import RigSpec
 from pytest_icbench.testbed.cpu_placement import plan, plan_given, resolve_auto
 from pytest_icbench.testbed.host_examination import examine
 from pytest_icbench.testbed.host_rig import HostRig
-from pytest_icbench.testbed.probe import find_refusal, unsupported_reason
+from pytest_icbench.testbed.probe import find_refusal, probe
 from pytest_icbench.testbed.remote.connection import ALIVE, SILENCE_S
 from pytest_icbench.testbed.remote.host_calls import (
     HOST_CALLS,
@@ -92,7 +92,7 @@ class HostEnd(HostCalls):
         if uplink is not None and (reason := find_refusal(lambda: check_uplink(uplink))) is not None:
             return reason
         session = HostSession.probing(SessionOptions(question.hugepage_size_kib))
-        return unsupported_reason(cls, question.port, question.api, session, node=question.node, binary=binary)
+        return find_refusal(lambda: probe(cls, question.port, question.api, session, node=question.node, binary=binary))
 
     def resolve_auto(self, needs: tuple[tuple[int, int], ...]) -> Policy:
         return resolve_auto(Topology.read(self._session.root), needs)

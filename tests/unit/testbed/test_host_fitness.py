@@ -19,7 +19,7 @@ from pytest_icbench.model.codec import decode, encode
 from pytest_icbench.model.fitness import Control, Fitness, Link
 from pytest_icbench.model.interference import Interference, Taker
 from pytest_icbench.testbed import host_fitness
-from pytest_icbench.testbed.host_fitness import ControlLink, examine, measure_link, wait_quiet
+from pytest_icbench.testbed.host_fitness import examine, measure_link, wait_quiet
 from tests.unit.scripted_rig import EXECUTABLE, FAST, MAX, ScriptedRig
 
 QUIET = Fitness(Interference(2, 0.5, taken=0.02, stolen=0.0), 2900.0)
@@ -159,17 +159,17 @@ def test_the_wait_ends_with_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert left == [6.0, 2.0]
 
 
-def link(rig: ScriptedRig, monkeypatch: pytest.MonkeyPatch) -> ControlLink:
+def link(rig: ScriptedRig, monkeypatch: pytest.MonkeyPatch) -> Link | str:
     monkeypatch.setenv("ICBENCH_WORKLOAD", str(EXECUTABLE))
     monkeypatch.setattr("pytest_icbench.driver.workload.executable.workload_path", lambda: EXECUTABLE)
     monkeypatch.setitem(host_fitness._CONTROL, "warmup_s", 0.0)  # scripted processes begin with the first window
     settings = replace(FAST, window_s=0.02)
-    return ControlLink(MAX, lambda: rig, "udp", settings)  # type: ignore[arg-type, return-value]
+    return measure_link(MAX, rig, "udp", settings)  # type: ignore[arg-type]
 
 
 def test_a_control_link_is_measured_and_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     rig = ScriptedRig()
-    found = measure_link(link(rig, monkeypatch))
+    found = link(rig, monkeypatch)
     assert isinstance(found, Link)
     assert (found.case, found.switch, found.launches) == (Case("veth", api="udp").id, "veth", (50_000.0,) * 3)
     assert found.beside("main", [100_000.0]) == Control(found.case, "main", (0.5, 0.5, 0.5))
@@ -187,5 +187,5 @@ def test_a_control_link_that_cannot_be_built_costs_no_case(monkeypatch: pytest.M
         raise ProvisionError("no huge page is free\nmore")
 
     rig.build = build  # type: ignore[method-assign]
-    assert measure_link(link(rig, monkeypatch)) == "control link veth was not measured: no huge page is free"
+    assert link(rig, monkeypatch) == "control link veth was not measured: no huge page is free"
     assert rig.log[-1] == "rig close"
