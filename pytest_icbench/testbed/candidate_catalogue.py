@@ -92,20 +92,20 @@ class Candidates:
             self._versions[candidate.name] = _version(workload, f"the old version of {case.id}")
         return replace(case, candidate=candidate.name)
 
-    def of(self, case: Case) -> Candidate | None:
+    def find(self, case: Case) -> Candidate | None:
         """Returns the candidate of a case, None for a base."""
         return None if case.candidate is None else self._known[case.switch, case.candidate]
 
-    def built(self, case: Case) -> Case:
+    def resolve(self, case: Case) -> Case:
         """Returns the case for which the rig is built and launched: with another mode of the switch, or another API."""
-        candidate = self.of(case)
+        candidate = self.find(case)
         if candidate is not None and candidate.kind == "variant":
             return replace(case, mode=candidate.value or None)
         return case if candidate is None or candidate.kind != "api" else replace(case, api=candidate.value)
 
-    def replaced(self, case: Case) -> Replaced:
+    def find_replacements(self, case: Case) -> Replaced:
         """Returns the parts of a case's rig that replace those of its base."""
-        candidate = self.of(case)
+        candidate = self.find(case)
         if candidate is None:
             return Replaced()
         if candidate.old is not None:
@@ -135,7 +135,7 @@ class Candidates:
 
     def treatment(self, case: Case) -> dict[str, Any] | None:
         """Returns a candidate as results keep it: the replaced part and the new one, without directories."""
-        candidate = self.of(case)
+        candidate = self.find(case)
         if candidate is None:
             return None
         kept: dict[str, Any] = {"target": candidate.target, "kind": candidate.kind, "value": candidate.value}

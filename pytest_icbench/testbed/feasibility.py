@@ -303,7 +303,7 @@ class Feasibility:
         except UsageError as error:
             raise Unsupported(str(error)) from None
         self._probe(case.base)
-        candidate = None if self._candidates is None else self._candidates.of(case)
+        candidate = None if self._candidates is None else self._candidates.find(case)
         if candidate is None:
             return
         if candidate.kind == "node" and os.geteuid() == 0:  # else it is a plan, for a run with root
@@ -461,7 +461,7 @@ class Feasibility:
     def _probe(self, case: Case) -> None:
         """Raises Unsupported if this host, or the second one of a case on two, lacks what the case takes."""
         cls = self.catalogue[case.switch]
-        built = case if self._candidates is None else self._candidates.built(case)
+        built = case if self._candidates is None else self._candidates.resolve(case)
         port, api = built.resolved_port(cls), built.resolved_api(cls)
         if built.api != case.api and api not in cls.port_apis(port):
             raise Unsupported(f"{case.switch} has no API {api} over port kind {port}: leave {case.candidate} out")

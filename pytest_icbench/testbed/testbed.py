@@ -256,7 +256,7 @@ class Testbed:
 
     def make_rig(self, request: BuildRequest) -> Rig:
         """Returns a rig, not yet built."""
-        case, replaced = self.candidates.built(request.case), self.candidates.replaced(request.case)
+        case, replaced = self.candidates.resolve(request.case), self.candidates.find_replacements(request.case)
         endpoint_specs = None if self.user_topology is None else self.user_topology.endpoint_specs_of(case)
         kind = Rig if case.birth is None else BirthRig
         options = BuildOptions(self.catalogue, endpoint_specs, self._two_hosts(case), replaced)
@@ -361,7 +361,7 @@ class Testbed:
         """
         case, base = sides
         cls = self.catalogue[case.switch]
-        apis = tuple(self.candidates.built(each).resolved_api(cls) for each in (case, base))
+        apis = tuple(self.candidates.resolve(each).resolved_api(cls) for each in (case, base))
         application, now_around = add_application(case, self._around(rigs[0]))
         _, base_around = add_application(case, self._around(rigs[1]))
         now, then = measure_versions(
@@ -394,13 +394,13 @@ class Testbed:
         )
 
     def _software(self, rig: Rig) -> OldVersion:
-        key, candidate = candidate_key(rig.case), self.candidates.of(rig.case)
+        key, candidate = candidate_key(rig.case), self.candidates.find(rig.case)
         configs = {**self._user, **({rig.case.switch: self._user[key]} if key in self._user else {})}
         if candidate is not None and candidate.component is not None and candidate.key in self._user:
             configs[function_key(candidate.component)] = self._user[candidate.key]
         return read_software(
             rig,
-            {**self._binaries, **self.candidates.replaced(rig.case).programs},
+            {**self._binaries, **self.candidates.find_replacements(rig.case).programs},
             self.programs.get(key, (None, None))[0],
             self.candidates.workload(rig.case),
             configs,
@@ -447,7 +447,7 @@ class Testbed:
     def _treatment(self, rig: Rig) -> dict[str, Any]:
         key = candidate_key(rig.case)
         user, (program, _) = self._user.get(key), self.programs.get(key, (None, None))
-        candidate, node = self.candidates.of(rig.case), self.candidates.replaced(rig.case).node
+        candidate, node = self.candidates.find(rig.case), self.candidates.find_replacements(rig.case).node
         functions = dict(self.options.function_config)
         if candidate is not None and candidate.component is not None and candidate.config is not None:
             functions[candidate.component] = candidate.config

@@ -229,8 +229,8 @@ def test_another_of_the_switchs_own_modes(files: Path) -> None:
     options = Options(variant=(Candidate("forward", "slow", "variant", "cost200"),))
     candidates = Candidates(SWITCHES, options)
     case = Case("forward", mode="cost100", candidate="slow")
-    assert candidates.built(case).mode == "cost200"
-    assert candidates.built(case.base) == case.base
+    assert candidates.resolve(case).mode == "cost200"
+    assert candidates.resolve(case.base) == case.base
     assert candidates.treatment(case) == {"target": "forward", "kind": "variant", "value": "cost200"}
 
 
@@ -267,9 +267,9 @@ def test_what_a_rig_is_built_with(files: Path) -> None:
     candidates = Candidates(SWITCHES, options, {**check_configs(options, SWITCHES), "function:ovs:flows": flows})
 
     def replaced(name: str) -> Replaced:
-        return candidates.replaced(Case("ovs", function="nat", candidate=name))
+        return candidates.find_replacements(Case("ovs", function="nat", candidate=name))
 
-    assert candidates.replaced(Case("ovs")) == Replaced()
+    assert candidates.find_replacements(Case("ovs")) == Replaced()
     assert replaced("bin") == Replaced(programs={"ovs": files / "new ovs"})
     assert replaced("cfg") == Replaced(configs={"ovs": {"other_config": {"pmd-rxq-assign": "cycles"}}})
     assert replaced("lib") == Replaced(env={"LD_LIBRARY_PATH": str(files / "lib")})
@@ -277,7 +277,7 @@ def test_what_a_rig_is_built_with(files: Path) -> None:
     assert replaced("net") == Replaced(node="netns")
     assert replaced("eye") == Replaced(programs={"suricata": files / "new ovs"})
     assert replaced("flows") == Replaced(configs={"function:ovs": {"flows": ["a"]}})
-    assert candidates.built(Case("linux-bridge", candidate="raw")) == Case("linux-bridge", candidate="raw", api="raw")
+    assert candidates.resolve(Case("linux-bridge", candidate="raw")) == Case("linux-bridge", candidate="raw", api="raw")
     assert candidates.treatment(Case("ovs", candidate="net")) == {
         "target": "workload",
         "kind": "node",
