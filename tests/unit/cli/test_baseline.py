@@ -90,7 +90,7 @@ def test_accept_refuses_what_is_no_number_and_what_is_not_there(capsys: pytest.C
         (("main",), "name the cases"),
         (("main", "*", "--all"), "name the cases"),
         (("../x", "*"), "is no name of a baseline"),
-        (("main", "*", "--run", "nowhere"), "nowhere: cannot be read"),
+        (("main", "*", "--run", "nowhere"), "nowhere cannot be read"),
     ):
         code, _, err = call(capsys, "accept", *argv)
         assert (code, told in err) == (2, True), err

@@ -58,7 +58,7 @@ def test_too_few_files_are_one_sentence(limited: Callable[[Limits, bool], list[L
 
 def test_a_program_without_memory_is_told_its_limit(limited: Callable[[Limits, bool], list[Limits]]) -> None:
     limited((2 * 2**30, 2 * 2**30), False)
-    assert "only 2.0 GiB of address space are allowed here" in refused_memory("Cannot init EAL: Cannot allocate memory")
+    assert "limited to 2.0 GiB" in refused_memory("Cannot init EAL: Cannot allocate memory")
     assert refused_memory("Cannot init EAL: no such device") == ""
     limited((resource.RLIM_INFINITY, resource.RLIM_INFINITY), False)
     assert refused_memory("Cannot allocate memory") == ""

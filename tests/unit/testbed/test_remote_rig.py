@@ -288,7 +288,7 @@ def test_a_lost_connection_is_made_anew_and_the_host_held_again() -> None:
 def test_the_end_of_a_lost_connection_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host_module, "_CLEANING_POLL_S", 0.0)
     answers = iter([UsageError("another icbench session runs"), UsageError("another icbench session runs"), []])
-    first, second = FakeConnection(hold=[]), FakeConnection(hold=lambda _: next(answers))
+    first, second = FakeConnection(hold=[]), FakeConnection(hold=lambda *_: next(answers))
     host = remote(first, second)
     host.hold()
     first.live = False
