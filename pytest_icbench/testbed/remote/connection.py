@@ -23,7 +23,7 @@ from pytest_icbench.testbed.remote import ssh
 from pytest_icbench.version import package_version
 
 #: Version of the calls; raised with every change of what crosses the connection.
-PROTOCOL = 2
+PROTOCOL = 3
 #: How long the Python over there may take to answer, in seconds.
 CONNECT_S = 30.0
 #: How long a call may take, in seconds. The start of a switch can take half a minute.
@@ -54,7 +54,7 @@ except Exception as error:
     answer["error"] = "%s: %s" % (type(error).__name__, error)
 channel.send(json.dumps(answer))
 if channel.receive() == "serve":
-    from pytest_icbench.testbed.remote.serve import serve
+    from pytest_icbench.testbed.remote.server import serve
     serve(channel)
 """
 
