@@ -109,7 +109,8 @@ def test_a_whole_case_on_another_host(two: list[SecondHost], tmp_path: Path) -> 
     assert process.wait(120) == 0, (tmp_path / "output").read_text()
     judged = [place.limits for test in read_tests(tmp_path / REPORTS / "latest") for place in test.results]
     assert ["limits.toml" in limit["source"] for limits in judged for limit in limits or ()] == [True] * 2
-    own = two[1].python("import json; from pytest_icbench.host import host_facts; print(json.dumps(host_facts.identity()))")
+    script = "import json; from pytest_icbench.host import host_facts as facts; print(json.dumps(facts.identity()))"
+    own = two[1].python(script)
     assert {each["identity"]["machine"] for each in results(tmp_path)} == {own["machine"]}
 
 
