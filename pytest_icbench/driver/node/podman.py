@@ -44,7 +44,6 @@ class PodmanNode(EngineNode):
 
     @staticmethod
     def findings() -> Iterator[Finding]:
-        """Implements ``Node.findings``."""
 
         def describe() -> str:
             PodmanNode.probe(HostSession.probing())
