@@ -30,9 +30,9 @@ from pytest_icbench.measure.launch.application import run_application
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Application
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.testbed.application_probe import probed
-from pytest_icbench.testbed.placement import plan
-from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.case_rig import Rig
+from pytest_icbench.testbed.cpu_placement import plan
+from pytest_icbench.testbed.probe import probe_application
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 
 #: Ours within this of theirs, by the whole interval.
@@ -44,11 +44,6 @@ events { }
 http { access_log off; keepalive_requests 1000000000; client_body_temp_path DIR/1; proxy_temp_path DIR/2;
 fastcgi_temp_path DIR/3; uwsgi_temp_path DIR/4; scgi_temp_path DIR/5; server { listen ADDRESS:8080; root DIR; } }
 """
-
-
-@dataclass(frozen=True)
-class Node:
-    node: str
 
 
 @dataclass(frozen=True)
@@ -166,13 +161,13 @@ BY_HAND: dict[str, Callable[[Containers], float]] = {
 def compared(session: HostSession, label: str, arguments: argparse.Namespace) -> bool | None:
     """Compares one application; None if it is not installed."""
     try:
-        application = probed(label)
+        application = probe_application(label)
     except Unsupported as reason:
         print(f"SKIP {label}: {reason}", flush=True)
         return None
     case = Case(arguments.switch, Application(label), dimension="application")
     placement = plan(Topology.read(session.root), workers=0, endpoints=2, policy="auto")
-    rig = Rig(case, placement, session, Node(arguments.node))
+    rig = Rig(case, placement, session, arguments.node)
     seconds: float = arguments.seconds
     rig.build()
     try:

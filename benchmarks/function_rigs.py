@@ -12,7 +12,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pytest_icbench.driver.function.registry import component_behind
 from pytest_icbench.driver.guard import make_node
@@ -24,8 +24,8 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Case
 from pytest_icbench.stats.intervals import interpolated
 from pytest_icbench.stats.quantiles import Estimate
-from pytest_icbench.testbed.placement import plan
-from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.case_rig import Rig
+from pytest_icbench.testbed.cpu_placement import plan
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 
 #: Seconds that ten functions may add to ten containers.
@@ -36,11 +36,6 @@ CASES = (
     Case("linux-bridge", function="nat+acl10+deny30", pairs=PAIRS),
     Case("linux-bridge", function="wire", pairs=PAIRS),
 )
-
-
-@dataclass(frozen=True)
-class Node:
-    node: str
 
 
 def rig_seconds(session: HostSession, case: Case, node: str) -> float:
@@ -56,7 +51,7 @@ def rig_seconds(session: HostSession, case: Case, node: str) -> float:
     count = len(case.path.endpoints)
     placement = plan(Topology.read(session.root), workers=workers, endpoints=count + pollers, policy="auto")
     placement = replace(placement, endpoints=placement.endpoints[:count], functions=placement.endpoints[count:])
-    rig = Rig(case, placement, session, Node(node))
+    rig = Rig(case, placement, session, node)
     began = time.monotonic()
     try:
         rig.build()

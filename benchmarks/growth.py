@@ -23,8 +23,8 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.testbed.placement import plan
-from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.case_rig import Rig
+from pytest_icbench.testbed.cpu_placement import plan
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 
 #: Frames per second of each pair: what the frames themselves cost is not looked for. Endpoints of the kernel's switches
@@ -40,11 +40,6 @@ COLUMNS = {
     "teardown_s": "teardown s",
     "memory_mib": "MiB",
 }
-
-
-@dataclass(frozen=True)
-class Node:
-    node: str
 
 
 @dataclass(frozen=True)
@@ -77,7 +72,7 @@ def measure(session: HostSession, switch: str, pairs: int, node: str) -> Row:
     driver().probe(session, None)
     workers = driver().needs(pairs, case.resolved_cores(driver)).pollers
     placement = plan(Topology.read(session.root), workers=workers, endpoints=2 * pairs, policy="auto")
-    rig = Rig(case, placement, session, Node(node))
+    rig = Rig(case, placement, session, node)
     before, began = available_mib(), time.monotonic()
     rig.build()
     try:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from dataclasses import dataclass
 
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import Unsupported
@@ -22,8 +21,8 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.stats.intervals import interpolated
 from pytest_icbench.stats.quantiles import Estimate
-from pytest_icbench.testbed.placement import plan
-from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.case_rig import Rig
+from pytest_icbench.testbed.cpu_placement import plan
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 
 #: Seconds.
@@ -40,18 +39,13 @@ CASES = (
 SETTINGS = Settings(warmup_s=0.1, duration_s=0.2, drain_s=0.2, repeats=1)
 
 
-@dataclass(frozen=True)
-class Node:
-    node: str
-
-
 def measure_rig(session: HostSession, case: Case, node: str, launches: int) -> tuple[float, list[float]]:
     """Seconds to build, check and close one rig; seconds that each launch on it cost. Raises Unsupported."""
     switch = builtin_switches()[case.switch]
     switch().probe(session, None)
     workers = switch().needs(case.pairs, case.resolved_cores(switch)).pollers
     placement = plan(Topology.read(session.root), workers=workers, endpoints=2 * case.pairs, policy="auto")
-    rig = Rig(case, placement, session, Node(node))
+    rig = Rig(case, placement, session, node)
     began = time.monotonic()
     rig.build()
     try:

@@ -19,7 +19,7 @@ from pytest_icbench.measure.launch.launch import Run
 from pytest_icbench.measure.strategy.repeat import Strategy
 from pytest_icbench.plugin.fitness import HostCheck
 from pytest_icbench.plugin.session import Session
-from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.case_rig import Rig
 
 #: The kinds, in the order of a run, and what each is.
 KINDS = {

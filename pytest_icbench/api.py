@@ -80,8 +80,7 @@ if TYPE_CHECKING:
     from pytest_icbench.gate.judge import Judgement
     from pytest_icbench.model.measurement import Measurement
     from pytest_icbench.plugin.fixture import Icbench
-    from pytest_icbench.testbed.exchange import Exchange
-    from pytest_icbench.testbed.watched_launch import WatchedLaunch, watched_launch
+    from pytest_icbench.testbed.exchange import Exchange, WatchedLaunch, watched_launch
 
 __all__ = [  # noqa: RUF022 - grouped by use
     # Scenarios
@@ -204,11 +203,11 @@ if not TYPE_CHECKING:  # with this function a type checker would accept any name
 
                 return Exchange
             case "WatchedLaunch":
-                from pytest_icbench.testbed.watched_launch import WatchedLaunch
+                from pytest_icbench.testbed.exchange import WatchedLaunch
 
                 return WatchedLaunch
             case "watched_launch":
-                from pytest_icbench.testbed.watched_launch import watched_launch
+                from pytest_icbench.testbed.exchange import watched_launch
 
                 return watched_launch
             case "builtin_switches":

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from pytest_icbench.host.session import SessionOptions
 from pytest_icbench.model.codec import DamagedData, decode, encode
 from pytest_icbench.stats.quantiles import Estimate
 
@@ -165,6 +166,11 @@ class Settings:
     seed: int = 20260801
     binaries: Mapping[str, Path] = field(default_factory=dict)
     _began: float = field(default_factory=time.monotonic)
+
+    @property
+    def session_options(self) -> SessionOptions:
+        """The options of a session with the user's binaries."""
+        return SessionOptions(binaries={name: str(path) for name, path in self.binaries.items()})
 
     def amount(self, full: float, quick: float) -> float:
         """A length in seconds, or a number."""

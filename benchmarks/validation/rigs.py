@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import ProvisionError, Unsupported
@@ -19,18 +18,13 @@ from pytest_icbench.model.existing import ATTACH
 from pytest_icbench.model.measurement import Launch, Window
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.settings import Settings as Lengths
-from pytest_icbench.testbed.placement import plan
-from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.case_rig import Rig
+from pytest_icbench.testbed.cpu_placement import plan
 from validation import priority
 from validation.model import Row, Settings
 
 #: At least this part of the windows has to be free of steal and preemption for a claim about time to be shown.
 QUIET_SHARE = 0.8
-
-
-@dataclass(frozen=True)
-class _Node:
-    node: str
 
 
 def placement(session: HostSession, case: Case, policy: str = "auto") -> Placement:
@@ -50,7 +44,7 @@ def built(session: HostSession, case: Case, settings: Settings, where: Placement
 
     Its endpoints come before whatever else wants their CPUs, unless the switch is the kernel.
     """
-    rig = Rig(case, where or placement(session, case), session, _Node(settings.node))
+    rig = Rig(case, where or placement(session, case), session, settings.node)
     rig.build()
     try:
         if builtin_switches()[case.switch].family == "dpdk":

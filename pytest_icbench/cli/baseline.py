@@ -21,9 +21,9 @@ from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.report.comparison import compare_sides
 from pytest_icbench.report.html.compare import compare_page
 from pytest_icbench.report.markdown import compare_markdown
-from pytest_icbench.store import waivers
+from pytest_icbench.store import waiver_file
 from pytest_icbench.store.baselines import save
-from pytest_icbench.store.side import measurements, side_of
+from pytest_icbench.store.comparison_source import read_measurements, read_source
 from pytest_icbench.wording import printable
 
 #: The default paths below the current directory, which are those of pytest below its root directory.
@@ -69,7 +69,7 @@ def accept_command(arguments: argparse.Namespace) -> int:
     if bool(arguments.case) == arguments.all:
         raise UsageError("accept: name the cases (patterns over their ids), or give --all")
     source = Path(arguments.run)
-    results = measurements(source)
+    results = read_measurements(source)
     patterns = ["*"] if arguments.all else arguments.case
     for pattern in patterns:
         if not any(fnmatchcase(measurement.case, pattern) for measurement in results):
@@ -106,7 +106,7 @@ def accept_command(arguments: argparse.Namespace) -> int:
 def waive_command(arguments: argparse.Namespace) -> int:
     """Adds, removes or lists waivers. Raises UsageError."""
     directory, today = Path(arguments.baselines), datetime.now(UTC).date()
-    present = waivers.load(directory)
+    present = waiver_file.load(directory)
     if arguments.case is None:
         if arguments.reason or arguments.until or arguments.remove:
             raise UsageError("waive: name the case, or a pattern over case ids")
@@ -118,7 +118,7 @@ def waive_command(arguments: argparse.Namespace) -> int:
     if arguments.remove:
         if len(kept) == len(present):
             raise UsageError(f"waive: nothing is waived for '{arguments.case}'")
-        print(printable(f"written: {waivers.save(directory, kept)}"))
+        print(printable(f"written: {waiver_file.save(directory, kept)}"))
         return 0
     if not (arguments.reason or "").strip() or not arguments.until:
         raise UsageError("waive: a waiver needs --reason TEXT and --until DATE")
@@ -126,14 +126,14 @@ def waive_command(arguments: argparse.Namespace) -> int:
     if day < today:
         raise UsageError(f"waive: --until: {day} has passed; give a day to come")
     added = Waiver(arguments.case, arguments.reason.strip(), day.isoformat())
-    print(printable(f"written: {waivers.save(directory, [*kept, added])}"))
+    print(printable(f"written: {waiver_file.save(directory, [*kept, added])}"))
     return 0
 
 
 def compare_command(arguments: argparse.Namespace) -> int:
     """Prints a comparison and writes its files. The exit code is 1 if a case REGRESSED. Raises UsageError."""
     directory = Path(arguments.baselines)
-    before, now = (side_of(text, directory) for text in (arguments.a, arguments.b))
+    before, now = (read_source(text, directory) for text in (arguments.a, arguments.b))
     thresholds = load(Path(arguments.thresholds)) if arguments.thresholds else Thresholds()
     patterns: Sequence[str] = circumstances.DEFAULT
     if arguments.must_match:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_icbench.config.sequences import parse_words
 from pytest_icbench.config.switch_names import resolve_switches
 from pytest_icbench.host.findings import Finding, exit_code, kernel_line, render
+from pytest_icbench.model.codec import encode
 
 if TYPE_CHECKING:
     from pytest_icbench.driver.switch.protocol import Switch
@@ -51,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
             "schema": 1,
             "ready": exit_code(findings) == 0,
             "kernel_parameters": kernel_line(findings),
-            "findings": [finding.to_dict() for finding in findings],
+            "findings": encode(findings),
         }
         print(json.dumps(document, indent=2))
     else:
@@ -61,10 +62,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _findings(arguments: argparse.Namespace, known: Mapping[str, type[Switch]], asked: list[str]) -> list[Finding]:
     if arguments.remote is not None:
-        from pytest_icbench.testbed.remote.doctor import examine_remote
+        from pytest_icbench.testbed.remote.remote_host import examine_remote
 
         return examine_remote(arguments.remote, arguments.remote_python, arguments.pf, asked)
-    from pytest_icbench.testbed.doctor import examine
+    from pytest_icbench.testbed.host_examination import examine
 
     return examine(pf=arguments.pf, switches=known, asked=asked)
 

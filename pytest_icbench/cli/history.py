@@ -16,7 +16,7 @@ from pytest_icbench.config import values
 from pytest_icbench.gate.foresight import GAP_S
 from pytest_icbench.report.trends import Change, Trend, trends
 from pytest_icbench.stats.change_points import LEAST_EFFECT
-from pytest_icbench.store import history
+from pytest_icbench.store import history_file
 from pytest_icbench.wording import counted, plain_name, printable, quantity
 
 #: The version of the format of ``--json``.
@@ -46,7 +46,7 @@ def add_to(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Prints the trends. The exit code is 1 if a line of the file could not be read; each such line is named."""
     least_effect = values.precision(arguments.least_effect, "--least-effect")
-    entries, troubles = history.read(Path(arguments.file))
+    entries, troubles = history_file.read(Path(arguments.file))
     selected = [entry for entry in entries if fnmatchcase(entry.case, arguments.case)]
     shown = trends(selected, least_effect=least_effect, every_figure=arguments.all_figures)
     if arguments.json:
@@ -60,9 +60,9 @@ def run(arguments: argparse.Namespace) -> int:
     return int(bool(troubles))
 
 
-def backwards(entries: Sequence[history.Entry]) -> list[str]:
+def backwards(entries: Sequence[history_file.Entry]) -> list[str]:
     """Returns a sentence for each host whose clock went back between two runs that follow each other in the file."""
-    sentences, last = [], dict[str, history.Entry]()
+    sentences, last = [], dict[str, history_file.Entry]()
     for entry in entries:
         before = last.get(entry.host)
         if before is not None and before.run != entry.run and entry.at < before.at:

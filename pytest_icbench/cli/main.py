@@ -81,7 +81,7 @@ def _demo(arguments: argparse.Namespace) -> int:
 def _hlog(arguments: argparse.Namespace) -> int:
     """Writes latencies as a log for HdrHistogram's tools. Raises UsageError if there are none."""
     from pytest_icbench.model.measurement import Measurement
-    from pytest_icbench.store.hdr import write_log
+    from pytest_icbench.store.raw import write_log
 
     source = Path(arguments.results)
     try:
@@ -107,7 +107,7 @@ def _topology(arguments: argparse.Namespace) -> int:
     from pytest_icbench.config.topology.writing import to_toml
     from pytest_icbench.host.resource.cpu import Topology
     from pytest_icbench.model.path import FramePath
-    from pytest_icbench.testbed.placement import plan
+    from pytest_icbench.testbed.cpu_placement import plan
 
     try:
         pairs = pair_number(arguments.pairs)

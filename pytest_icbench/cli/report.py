@@ -27,8 +27,8 @@ from pytest_icbench.report.terminal import table
 from pytest_icbench.report.two_runs import against_first
 from pytest_icbench.report.versions import overall
 from pytest_icbench.store.baselines import load as load_baseline
-from pytest_icbench.store.read import StoredResult, StoredRun, read_run, with_windows
-from pytest_icbench.store.run import BASELINES, TestRecord
+from pytest_icbench.store.run_files import BASELINES, TestRecord
+from pytest_icbench.store.stored_run import StoredResult, StoredRun, read_run, read_with_windows
 from pytest_icbench.wording import clock, counted, printable, wrapped
 
 #: The number of differences that are named. The others are counted.
@@ -65,7 +65,7 @@ def anew(run: StoredRun) -> Iterator[Anew]:
     for stored in run.results:
         recorded = stored.measurement
         try:
-            whole = with_windows(stored)
+            whole = read_with_windows(stored)
         except (DamagedData, UsageError) as error:
             yield Anew(run, stored, recorded, None, unsupported_reason=str(error))
             continue

@@ -74,7 +74,7 @@ class Layout:
         return Layout(tuple(replace(hierarchy, base=base) for hierarchy in self.hierarchies))
 
     def joined(self) -> Layout:
-        """Returns the groups as runtimes join them: at one path in every hierarchy, even where pid 1 is at others."""
+        """Returns the groups as runtimes join them: at one path in every hierarchy, even if those of pid 1 differ."""
         hierarchy = self.freezing() or self.holding("cpuset")
         return self.below("" if hierarchy is None else hierarchy.base)
 
@@ -82,7 +82,7 @@ class Layout:
         """Returns a group of a joined layout as runtimes name it: from the top of every hierarchy."""
         return f"{self.hierarchies[0].base if self.hierarchies else ''}/{group}"
 
-    def groups_of(self, root: Root, pid: int) -> tuple[tuple[Hierarchy, str], ...]:
+    def groups_of(self, root: Root, pid: int | str) -> tuple[tuple[Hierarchy, str], ...]:
         """Returns the groups of a process, from the tops of their hierarchies; none once it has been reaped."""
         lines = [line.split(":", 2) for line in (root.read(f"/proc/{pid}/cgroup") or "").splitlines()]
         return tuple(

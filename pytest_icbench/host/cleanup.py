@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Ends a session's processes and removes its mounts and files, regardless of what created them."""
+"""Ends a session's processes and removes its mounts and files, whatever created them.
+
+All functions are idempotent, and harmless for a change that was never made.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host.journal import process_start_time
-from pytest_icbench.host.process import SESSION_VARIABLE
+from pytest_icbench.host import entry_checks
+from pytest_icbench.host.journal import UndoKind, process_start_time
+from pytest_icbench.host.namespaces import check_result
+from pytest_icbench.host.process import SESSION_VARIABLE, wait_until
 
 _MNT_DETACH = 2
 #: How long processes may take to end after SIGKILL, in seconds.
@@ -23,7 +28,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def session_processes(session: str) -> list[int]:
-    """Returns the pids of processes that carry the session in their environment, without this process."""
+    """Returns the pids of the processes that carry the session in their environment, except this process."""
     mark = f"{SESSION_VARIABLE}={session}".encode()
     pids = []
     for entry in Path("/proc").iterdir():
@@ -51,14 +56,15 @@ def _kill(pids: Iterable[int]) -> None:
         _thaw(pid)
 
 
-def kill_session(session: str, timeout_s: float = _KILL_S) -> None:
-    """Kills every process of a session. Raises ProvisionError if some are remaining after ``timeout_s`` seconds."""
-    deadline = time.monotonic() + timeout_s
-    while remaining := session_processes(session):
-        if time.monotonic() > deadline:
-            raise ProvisionError(f"processes {remaining} of session {session} do not end after SIGKILL")
-        _kill(remaining)
-        time.sleep(0.01)
+def kill_session(session: str) -> None:
+    """Kills every process that carries the session in its environment. Raises ProvisionError if some last for 5 s."""
+
+    def killed() -> bool:
+        _kill(remaining := session_processes(session))
+        return not remaining
+
+    if not wait_until(killed, _KILL_S):
+        raise ProvisionError(f"processes {session_processes(session)} of session {session} do not end after SIGKILL")
 
 
 def kill_process(pid: int, start_time: int) -> None:
@@ -69,12 +75,15 @@ def kill_process(pid: int, start_time: int) -> None:
 
     Raises ProvisionError if it has not ended after 5 s.
     """
-    deadline = time.monotonic() + _KILL_S
-    while process_start_time(pid) == start_time:
-        if time.monotonic() > deadline:
-            raise ProvisionError(f"process {pid} does not end after SIGKILL")
+
+    def killed() -> bool:
+        if process_start_time(pid) != start_time:
+            return True
         _kill([pid])
-        time.sleep(0.01)
+        return False
+
+    if not wait_until(killed, _KILL_S):
+        raise ProvisionError(f"process {pid} does not end after SIGKILL")
 
 
 def mounts_below(path: Path) -> list[str]:
@@ -90,9 +99,9 @@ def mounts_below(path: Path) -> list[str]:
 def unmount_below(path: Path) -> None:
     """Unmounts everything at and below a path. Raises OSError."""
     for point in mounts_below(path):
-        if _libc.umount2(os.fsencode(point), _MNT_DETACH) != 0 and point in mounts_below(path):
-            number = ctypes.get_errno()
-            raise OSError(number, os.strerror(number), point)
+        result = _libc.umount2(os.fsencode(point), _MNT_DETACH)
+        if result != 0 and point in mounts_below(path):
+            check_result(result, point)
 
 
 def remove_tree(path: Path) -> None:
@@ -108,3 +117,28 @@ def remove_tree(path: Path) -> None:
             return
         time.sleep(0.02)
     shutil.rmtree(path)
+
+
+def restore_file(path: str, text: str) -> None:
+    """Restores a kernel file's old text, unless the file is gone."""
+    if Path(path).exists() and Path(path).read_text(encoding="utf-8").strip() != text.strip():
+        Path(path).write_text(text, encoding="utf-8")
+
+
+def undo_mount(path: str) -> None:
+    """Unmounts everything at and below a path."""
+    unmount_below(Path(path))
+
+
+def undo_tree(path: str) -> None:
+    """Removes a directory or file, never across a mount."""
+    remove_tree(Path(path))
+
+
+UNDO_KINDS = {
+    "processes": UndoKind(kill_session, early=True, checks={"session": entry_checks.session_id}),
+    "process": UndoKind(kill_process, early=True),
+    "file": UndoKind(restore_file, checks={"path": entry_checks.kernel_file}),
+    "mount": UndoKind(undo_mount, checks={"path": entry_checks.below_session}),
+    "tree": UndoKind(undo_tree, survives_reboot=True, checks={"path": entry_checks.below_session}),
+}

@@ -7,12 +7,12 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 
-from pytest_icbench.host import facts
-from pytest_icbench.host.cpu_time import ProcessTime, process_times
-from pytest_icbench.host.findings import Finding, Level
+from pytest_icbench.host import host_facts
+from pytest_icbench.host.cpu_usage import ProcessTime, read_process_times
+from pytest_icbench.host.findings import Finding, disturbance, note, success
 from pytest_icbench.host.resource import frequency
 from pytest_icbench.host.resource.cpu import Topology
-from pytest_icbench.host.resource.memory import memory_kib
+from pytest_icbench.host.resource.hugepages import memory_kib
 from pytest_icbench.host.root import Root, format_cpu_list
 
 #: Stolen share of a CPU's time from which it is reported.
@@ -21,7 +21,7 @@ STEAL_LIMIT = 0.005
 BUSY_LIMIT = 0.2
 
 
-def find(root: Root, sample_s: float = 0.3) -> list[Finding]:
+def find_disturbances(root: Root, sample_s: float = 0.3) -> list[Finding]:
     """Returns findings about the host's state.
 
     Args:
@@ -36,43 +36,39 @@ def find(root: Root, sample_s: float = 0.3) -> list[Finding]:
 
 
 def _frequency(root: Root, topology: Topology) -> Iterator[Finding]:
-    state = frequency.read(root, [cpu.id for cpu in topology.usable])
+    state = frequency.read_frequency(root, [cpu.id for cpu in topology.usable])
     if state.driver is None:
-        yield Finding(Level.NOTE, "governor", "no cpufreq here: the hypervisor or the firmware rules the frequency")
+        yield note("governor", "no cpufreq here: the hypervisor or the firmware rules the frequency")
         return
     others = sorted({governor for governor in state.governors.values() if governor != frequency.GOVERNOR})
     if others:
-        yield Finding(
-            Level.DISTURBS,
+        yield disturbance(
             "governor",
             f"the governor is {', '.join(others)} ({state.driver}), the frequency follows the load",
             "as root, a session sets performance and puts it back; for good: cpupower frequency-set -g performance",
         )
     else:
-        yield Finding(Level.GOOD, "governor", f"performance ({state.driver})")
+        yield success("governor", f"performance ({state.driver})")
     if state.turbo:
-        yield Finding(
-            Level.DISTURBS,
+        yield disturbance(
             "turbo",
             "turbo is on: the frequency depends on temperature and on what other cores do",
             "as root, a session switches it off and on again",
         )
     elif state.turbo is False:
-        yield Finding(Level.GOOD, "turbo", "off")
+        yield success("turbo", "off")
 
 
 def _cores(topology: Topology) -> Iterator[Finding]:
     cores = topology.cores()
     if len(cores) < 3:
-        yield Finding(
-            Level.DISTURBS,
+        yield disturbance(
             "cores",
             f"{len(cores)} physical cores can be used: a polling switch and two endpoints have to share them",
             "dedicated placement needs one for each worker of the switch and each endpoint, and one for the rest",
         )
     if topology.smt:
-        yield Finding(
-            Level.DISTURBS,
+        yield disturbance(
             "SMT",
             "cores have siblings: work on one slows the other down",
             "placement avoids siblings; to be sure that others do too: nosmt",
@@ -81,18 +77,17 @@ def _cores(topology: Topology) -> Iterator[Finding]:
     isolated = [cpu.id for cpu in topology.usable if cpu.isolated]
     candidates = isolation_candidates(topology)
     if isolated:
-        yield Finding(Level.GOOD, "isolation", f"CPUs {format_cpu_list(isolated)} are isolated")
+        yield success("isolation", f"CPUs {format_cpu_list(isolated)} are isolated")
     elif candidates:
         cpus = format_cpu_list(candidates)
-        yield Finding(
-            Level.DISTURBS,
+        yield disturbance(
             "isolation",
-            "no CPU is isolated: the scheduler puts other work beside a poller",
+            "no CPU is isolated: the scheduler puts other work on pollers' CPUs",
             f"isolate CPUs {cpus}",
             (f"isolcpus=managed_irq,domain,{cpus}",),
         )
     else:
-        yield Finding(Level.NOTE, "isolation", "too few cores to isolate any")
+        yield note("isolation", "too few cores to isolate any")
 
 
 def isolation_candidates(topology: Topology) -> list[int]:
@@ -110,36 +105,32 @@ def _ticks(topology: Topology) -> Iterator[Finding]:
     ticking = [cpu for cpu in candidates if not topology[cpu].nohz_full]
     if ticking:
         cpus = format_cpu_list(candidates)
-        yield Finding(
-            Level.DISTURBS,
+        yield disturbance(
             "timer tick",
             f"CPUs {format_cpu_list(ticking)} are interrupted by the timer 100 to 1000 times a second",
             "run them tickless, with RCU's work elsewhere",
             (f"nohz_full={cpus}", f"rcu_nocbs={cpus}"),
         )
     else:
-        yield Finding(Level.GOOD, "timer tick", f"CPUs {format_cpu_list(candidates)} are tickless")
+        yield success("timer tick", f"CPUs {format_cpu_list(candidates)} are tickless")
 
 
 def _background(root: Root, topology: Topology) -> Iterator[Finding]:
     if "irqbalance" in _names(root).values():
-        yield Finding(
-            Level.DISTURBS,
+        yield disturbance(
             "irqbalance",
             "irqbalance moves interrupts onto any CPU",
             "systemctl stop irqbalance, or ban the measuring CPUs in it",
         )
     if len({cpu.node for cpu in topology.cpus}) > 1 and root.read_int("/proc/sys/kernel/numa_balancing"):
-        yield Finding(
-            Level.DISTURBS,
+        yield disturbance(
             "NUMA balancing",
             "the kernel unmaps pages to find out who uses them, and moves them",
             "sysctl kernel.numa_balancing=0",
             ("numa_balancing=disable",),
         )
     if root.read_int("/proc/sys/kernel/nmi_watchdog"):
-        yield Finding(
-            Level.DISTURBS,
+        yield disturbance(
             "watchdog",
             "the NMI watchdog interrupts each CPU now and then and takes a performance counter",
             "sysctl kernel.nmi_watchdog=0",
@@ -148,9 +139,8 @@ def _background(root: Root, topology: Topology) -> Iterator[Finding]:
 
 
 def _memory(root: Root) -> Iterator[Finding]:
-    if facts.transparent_hugepages(root) == "always":
-        yield Finding(
-            Level.DISTURBS,
+    if host_facts.transparent_hugepages(root) == "always":
+        yield disturbance(
             "THP",
             "transparent huge pages are always on: khugepaged compacts memory in the background",
             "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
@@ -159,16 +149,13 @@ def _memory(root: Root) -> Iterator[Finding]:
     memory = memory_kib(root)
     used = memory.get("SwapTotal", 0) - memory.get("SwapFree", 0)
     if used > 0:
-        yield Finding(
-            Level.DISTURBS, "swap", f"{used // 1024} MiB are swapped out", "free memory, then swapoff -a; swapon -a"
-        )
+        yield disturbance("swap", f"{used // 1024} MiB are swapped out", "free memory, then swapoff -a; swapon -a")
 
 
 def _virtual(root: Root) -> Iterator[Finding]:
-    kind = facts.hypervisor(root)
+    kind = host_facts.hypervisor(root)
     if kind is not None:
-        yield Finding(
-            Level.DISTURBS,
+        yield disturbance(
             "virtual machine",
             f"this is a virtual machine (hypervisor: {kind}): other guests share its cores, caches and memory",
             "compare only interleaved measurements; watch the stolen time in the results",
@@ -176,18 +163,16 @@ def _virtual(root: Root) -> Iterator[Finding]:
 
 
 def _clock(root: Root) -> Iterator[Finding]:
-    flags = facts.cpu_info(root).get("flags", "").split()
+    flags = host_facts.cpu_info(root).get("flags", "").split()
     if flags and not {"constant_tsc", "nonstop_tsc"} <= set(flags):
-        yield Finding(
-            Level.DISTURBS,
+        yield disturbance(
             "clock",
             "the CPU does not promise an invariant time stamp counter: times may be wrong",
             "measure on another machine, or let the hypervisor pass invtsc",
         )
-    source = facts.clock_source(root)
+    source = host_facts.clock_source(root)
     if source not in (None, "tsc", "kvm-clock"):
-        yield Finding(
-            Level.DISTURBS,
+        yield disturbance(
             "clock",
             f"the kernel's clock is {source}: it found the time stamp counter unstable, and reading it is slow",
             "look for the reason in dmesg",
@@ -221,21 +206,18 @@ def busy_processes(
 
 
 def _watched(root: Root, sample_s: float) -> Iterator[Finding]:
-    meter = facts.StealMeter(root)
-    before, begin = process_times(root.base), time.monotonic()
+    meter = host_facts.StealMeter(root)
+    before, begin = read_process_times(root.base), time.monotonic()
     time.sleep(sample_s)
-    after, seconds = process_times(root.base), time.monotonic() - begin
+    after, seconds = read_process_times(root.base), time.monotonic() - begin
     busy = sorted(busy_processes(before, after, seconds).items(), key=lambda item: -item[1])
     if busy:
         processes = ", ".join(f"{after[pid].name} (pid {pid}, {share:.0%})" for pid, share in busy[:5])
-        yield Finding(
-            Level.DISTURBS, "busy", f"other processes use the CPUs: {processes}", "wait for them, or stop them"
-        )
+        yield disturbance("busy", f"other processes use the CPUs: {processes}", "wait for them, or stop them")
     stolen = {cpu: share for cpu, share in meter.read().items() if share > STEAL_LIMIT}
     if stolen:
         shares = ", ".join(f"CPU {cpu} {share:.1%}" for cpu, share in sorted(stolen.items()))
-        yield Finding(
-            Level.DISTURBS,
+        yield disturbance(
             "steal",
             f"the hypervisor takes time away: {shares} just now",
             "pin the guest's CPUs on the host, or measure when it is quiet",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The values that a session may have written into its journal: its own names, and files of the kernel that it sets.
 
-Whatever a journal holds is done as root. A value that no session writes is refused before its change is undone.
+The entries of a journal are undone as root. A value that no session writes is refused before that.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Scope:
     """A session whose changes are undone.
 
     Attributes:
-        dir: its directory, which is called as it.
+        dir: its directory, whose name is the session's id.
         base: the directory that holds /sys and /proc.
     """
 

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from functools import partial
 
 
 class Level(StrEnum):
@@ -33,20 +33,10 @@ class Finding:
     remedy: str | None = None
     parameters: tuple[str, ...] = ()
 
-    def to_dict(self) -> dict[str, object]:
-        """Returns plain JSON data."""
-        return {
-            "level": str(self.level),
-            "topic": self.topic,
-            "text": self.text,
-            "remedy": self.remedy,
-            "parameters": list(self.parameters),
-        }
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Finding:
-        """The inverse of ``to_dict``."""
-        return cls(Level(data["level"]), data["topic"], data["text"], data["remedy"], tuple(data["parameters"]))
+#: Findings of each level.
+lack, disturbance = partial(Finding, Level.MISSING), partial(Finding, Level.DISTURBS)
+note, success = partial(Finding, Level.NOTE), partial(Finding, Level.GOOD)
 
 
 def render(findings: Iterable[Finding]) -> str:

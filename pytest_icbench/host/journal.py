@@ -4,8 +4,8 @@
 A journal is a file of JSON lines: the owner first, then ``{"entry": n, "kind": …, "data": {…}}`` before each change and
 ``{"done": n}`` once it has been undone. A torn line belongs to a change that was never made.
 
-Undoing needs no space: a change that is undone but could not be marked is undone once more, which does no harm. Each
-entry is read and undone by itself. One that cannot be, as of a newer version, is told, and the others are undone.
+Undoing needs no disk space: a change that is undone but could not be marked is undone once more, which does no harm.
+Each entry is undone independently. One that cannot be, as that of a newer version, is reported; the rest is undone.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class UndoKind:
     Attributes:
         undo: called with the entry's data as keyword arguments, of the types of its parameters; idempotent; raises
             OSError or IcbenchError on failure.
-        early: whether it is undone before all others, whatever its position (processes hold what the others free).
+        early: whether it is undone before all others, at any position (processes hold what the others free).
         survives_reboot: whether the change outlives the boot in which it was made.
-        checks: tells of the data, by key, whether a session may have written it; other keys are harmless.
+        checks: for keys of the data, whether a session may have written the value; other keys are harmless.
     """
 
     undo: Undo
@@ -150,7 +150,7 @@ class _Content:
         if isinstance(value, dict) and "owner" in value:
             version = value.get("version")
             self.version = version if isinstance(version, str) and re.fullmatch(r"[\w.+-]{1,50}", version) else None
-            with suppress(DamagedData):  # the lock tells whether it is alive
+            with suppress(DamagedData):  # the lock shows whether it is alive
                 self.owner = decode(Owner, value["owner"], where)
         elif isinstance(value, dict) and "done" in value:
             self.entries.pop(decode(_DoneLine, value, where).done, None)
@@ -203,7 +203,7 @@ class Journal:
             header = {"schema": SCHEMA, "version": content.version, "owner": asdict(content.owner)}
             self._append(header, sync=True)
         self.owner, self.version = content.owner, content.version
-        #: What this version does not understand or refuses, once ``undo_all`` has been called: one sentence each.
+        #: One sentence for each entry that this version does not understand or refuses; set by ``undo_all``.
         self.refused: list[str] = []
 
     def _append(self, value: dict[str, Any], *, sync: bool) -> None:
@@ -224,7 +224,7 @@ class Journal:
             data: plain JSON data, the undo function's keyword arguments.
 
         Returns the number to call ``done`` with once the change has been undone. Raises OSError if the disk is full,
-        or if the file was removed: nobody could undo the change after a crash.
+        or if the file was removed: the change could not be undone after a crash.
         """
         with self._lock:
             if not os.fstat(self._file).st_nlink:
@@ -275,7 +275,7 @@ class Journal:
                 self.refused.append(failures[-1])
             except (OSError, IcbenchError) as error:
                 failures.append(f"{entry} could not be undone: {error}")
-            except Exception as error:  # whatever one raises, the others are undone
+            except Exception as error:  # the other changes are undone after any error
                 failures.append(f"{entry} could not be undone: {type(error).__name__}: {error}")
             else:
                 self.done(entry.number)

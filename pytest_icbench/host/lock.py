@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The lock that admits one session at a time on a host.
+"""The directory of all sessions, and the lock in it that admits one session at a time on a host.
 
-It is a POSIX record lock and not flock(2). An flock belongs to the open file: a forked child that never executes
+The directory is root's alone: recovery carries out as root what is written there.
+
+The lock is a POSIX record lock and not flock(2). An flock belongs to the open file: a forked child that never executes
 another program, such as LXC's monitor and attach, keeps it for as long as it lives. A record lock belongs to this
 process alone.
 """
@@ -12,12 +14,72 @@ import errno
 import fcntl
 import json
 import os
+import stat
 from contextlib import suppress
 from pathlib import Path
 
 from pytest_icbench.errors import UsageError
-from pytest_icbench.host import run_directory
 from pytest_icbench.host.journal import Owner
+
+MODE = 0o700
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+
+class OpenDirectoryError(UsageError):
+    """A directory of sessions is not root's, or others can write there."""
+
+
+def make_directory(path: Path) -> None:
+    """Makes a directory that only its owner can enter, for any umask. Raises FileExistsError if it exists."""
+    path.mkdir(mode=MODE)
+    path.chmod(MODE)
+
+
+def prepare_directory(path: Path) -> None:
+    """Makes the directory of all sessions with the parents that it lacks, or checks and closes the present one.
+
+    A directory that others could write to may hold anything.
+
+    Raises OpenDirectoryError if others can write, or could have written, to it or to one of its parents.
+    """
+    path = path.absolute()
+    for parent in reversed(path.parents):
+        if not os.path.lexists(parent):
+            make_directory(parent)
+        _check_owner(parent, remedy="give it to root, and let nobody else write to it", sticky=True)
+    if not os.path.lexists(path):
+        make_directory(path)
+    check_directory(path)
+    path.chmod(MODE)
+
+
+def check_directory(path: Path) -> None:
+    """Refuses a directory of sessions that is not this user's, or that others can write to.
+
+    Raises OpenDirectoryError with the remedy.
+    """
+    _check_owner(path, remedy="look at what others have written there, and remove it", sticky=False)
+
+
+def _check_owner(path: Path, *, remedy: str, sticky: bool) -> None:
+    """Raises OpenDirectoryError for a directory of others.
+
+    Args:
+        sticky: whether the directory may be root's, and open to all who can remove only their own files, as /tmp.
+    """
+    status = path.lstat()
+    if stat.S_ISLNK(status.st_mode):
+        fault = "is a symbolic link"
+    elif not stat.S_ISDIR(status.st_mode):
+        fault = "is no directory"
+    elif status.st_uid != os.geteuid() and not (sticky and status.st_uid == 0):
+        fault = f"belongs to user {status.st_uid}"
+    elif status.st_mode & _OTHERS_WRITE and not (sticky and status.st_mode & stat.S_ISVTX):
+        fault = f"can be written by others (mode {stat.S_IMODE(status.st_mode):04o})"
+    else:
+        return
+    raise OpenDirectoryError(f"{path} {fault}, but sessions carry out as root what is written there: {remedy}")
+
 
 #: The locks of this process, because a record lock does not exclude the process that holds it.
 _held: set[Path] = set()
@@ -27,20 +89,8 @@ class SessionBusyError(UsageError):
     """Another session runs on this host."""
 
 
-def _only_read(fd: int) -> bool:
-    """Takes a shared lock. Returns whether it could: then no session holds the file, which they do exclusively.
-
-    An ordinary user can hold one on a file that an older version made readable, and so keep every session out.
-    """
-    try:
-        fcntl.lockf(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):
-        return False
-    return True
-
-
 class HostLock:
-    """The lock ``path``, taken by the constructor. Its directory is made, or checked, by ``run_directory.hold``.
+    """The lock ``path``, taken by the constructor. Its directory is made, or checked, by ``prepare_directory``.
 
     Raises SessionBusyError at once if it is taken, OpenDirectoryError if others can write to its directory, UsageError
     if it cannot be opened.
@@ -51,70 +101,51 @@ class HostLock:
         self._fd = -1
         if path in _held:
             raise SessionBusyError(f"this process already has a session on this host ({path}): close it first")
-        while True:
-            try:
-                run_directory.hold(path.parent)
-                fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-            except (FileNotFoundError, FileExistsError):  # the last holder removes the directory at this moment
-                continue
-            except OSError as error:
-                alien = error.errno in (errno.EISDIR, errno.ELOOP)
-                remedy = "it is no session's, remove it" if alien else "make its directory writable"
-                raise UsageError(
-                    f"the lock of sessions, {path}, cannot be opened ({error.strerror}): {remedy}"
-                ) from None
-            os.fchmod(fd, 0o600)  # who may read it could hold a shared lock
-            try:
-                fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if os.fstat(fd).st_ino == path.stat().st_ino:
-                    break
-            except FileNotFoundError:  # the last holder removed it meanwhile
-                pass
-            except (BlockingIOError, PermissionError):
-                if not _only_read(fd):
-                    sentence = self._busy(fd)
-                    os.close(fd)
-                    raise SessionBusyError(sentence) from None
-                ours = self._replaced(fd)
-                if ours is not None:
-                    os.close(fd)
-                    fd = ours
-                    break
-            os.close(fd)
+        while (fd := self._try()) is None:
+            pass
         self._fd = fd
         _held.add(path)
         owner = Owner.current()
-        with suppress(OSError):  # a full disk: the lock holds, it only does not tell by whom
+        with suppress(OSError):  # a full disk: the lock holds, it only does not name its owner
             os.ftruncate(fd, 0)
             os.pwrite(fd, json.dumps({"pid": owner.pid, "since": owner.since}).encode() + b"\n", 0)
 
-    def _replaced(self, fd: int) -> int | None:
-        """Puts a file that nobody else has opened, and whose lock is held, in the place of one that others read.
+    def _try(self) -> int | None:
+        """Opens and locks the file. Returns its descriptor; None if its last holder removed it in the meantime.
 
-        Only who holds the lock of the new file renames it, and the old one's reader here keeps it from becoming a
-        session's meanwhile. So of two that do this at once one has the lock.
-
-        Returns its descriptor; None if there is another file by now. Raises SessionBusyError if another is doing this.
+        Raises as the constructor does.
         """
-        new = self.path.with_name(f"{self.path.name}.new")
-        try:
-            ours = os.open(new, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        except FileNotFoundError:  # the last holder removed the directory meanwhile
+        fd = self._open()
+        if fd is None:
             return None
+        locked = None
         try:
-            fcntl.lockf(ours, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.fstat(ours).st_ino == new.stat().st_ino:
-                if os.fstat(fd).st_ino == self.path.stat().st_ino:
-                    new.rename(self.path)
-                    return ours
-                new.unlink()
-        except FileNotFoundError:
+            os.fchmod(fd, 0o600)  # for any umask
+            fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.fstat(fd).st_ino == self.path.stat().st_ino:
+                locked = fd
+        except FileNotFoundError:  # the last holder removed it in the meantime
             pass
         except (BlockingIOError, PermissionError):
-            os.close(ours)
-            raise SessionBusyError("another icbench session just starts on this host: wait for its end") from None
-        os.close(ours)
-        return None
+            raise SessionBusyError(self._busy(fd)) from None
+        finally:
+            if locked is None:
+                os.close(fd)
+        return locked
+
+    def _open(self) -> int | None:
+        """Opens the file; returns None if the last holder removes its directory at this moment. Raises UsageError."""
+        try:
+            prepare_directory(self.path.parent)
+            return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        except (FileNotFoundError, FileExistsError):
+            return None
+        except OSError as error:
+            foreign = error.errno in (errno.EISDIR, errno.ELOOP)
+            remedy = "no session made it, remove it" if foreign else "make its directory writable"
+            raise UsageError(
+                f"the lock of sessions, {self.path}, cannot be opened ({error.strerror}): {remedy}"
+            ) from None
 
     def _busy(self, fd: int) -> str:
         """Returns the message about the session that holds the lock."""

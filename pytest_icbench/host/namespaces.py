@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Enters network namespaces, in the calling thread only, and keeps them alive."""
+"""Enters network namespaces, in the calling thread only, and keeps namespaces alive."""
 
 from __future__ import annotations
 
@@ -19,18 +19,22 @@ NETNS_DIR = Path("/run/netns")
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
+def check_result(result: int, path: str | None = None) -> int:
+    """Returns the result of a function of libc. Raises OSError, with the path in question, if it is negative."""
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), path)
+    return result
+
+
 def setns(fd: int, kind: int) -> None:
     """Calls setns(2) for this thread (``os.setns`` needs Python 3.12). Raises OSError."""
-    if _libc.setns(fd, kind) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
+    check_result(_libc.setns(fd, kind))
 
 
 def unshare(kind: int) -> None:
     """Calls unshare(2) for this thread. Raises OSError."""
-    if _libc.unshare(kind) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
+    check_result(_libc.unshare(kind))
 
 
 @contextmanager
@@ -83,6 +87,4 @@ def entered(netns: str | None) -> Iterator[None]:
 
 def bind(netns: str, path: Path) -> None:
     """Mounts a namespace on a file, so that it outlives its processes. Raises OSError."""
-    if _libc.mount(os.fsencode(netns), os.fsencode(path), b"none", _MS_BIND, None) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
+    check_result(_libc.mount(os.fsencode(netns), os.fsencode(path), b"none", _MS_BIND, None))

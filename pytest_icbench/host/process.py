@@ -1,21 +1,98 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The only starter of processes. Every wait is bounded, and its error message has the tail of the process' log."""
+"""Processes: their start, their end, and the limits on files and memory.
+
+This module is the only one that starts processes. Every wait is bounded, and its error message has the tail of the
+process' log.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
+import resource
 import select
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from pytest_icbench.errors import ProvisionError
+from pytest_icbench.errors import NotStarted, ProvisionError
 from pytest_icbench.host.namespaces import entered
-from pytest_icbench.host.process_ends import exit_sentence, not_started
+
+
+def exit_sentence(code: int) -> str:
+    """Returns how a process ended, from its exit code, as a predicate of its name."""
+    if code < 0:
+        return f"was killed by signal {-code} ({signal.strsignal(-code)})"
+    return f"ended with exit code {code}"
+
+
+def stopped_sentence(name: str, pid: int) -> str:
+    """Returns the sentence about a process that others have stopped, and that continues only after SIGCONT."""
+    return f"{name} (process {pid}) was stopped by a signal, as SIGSTOP does"
+
+
+def refused_process(error: OSError) -> str:
+    """Returns why the kernel starts no more processes, and the remedy."""
+    if error.errno == errno.EAGAIN:
+        return "no further process is allowed: raise the pids cgroup's pids.max, kernel.pid_max or kernel.threads-max"
+    if error.errno == errno.ENOMEM:
+        return "no memory is left for a further process: free some"
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return "no further file may be opened: raise the limit (ulimit -n), or fs.file-max"
+    return error.strerror or str(error)
+
+
+def not_started(argv: Sequence[str], error: OSError) -> ProvisionError:
+    """Returns the error of a program that cannot start: ``NotStarted`` unless the host allows no more processes."""
+    if error.errno in (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE):
+        return ProvisionError(f"{argv[0]} cannot be started: {refused_process(error)}")
+    return NotStarted(f"{argv[0]} cannot be started ({error.strerror}): install it or give its path")
+
+
+#: Files that a run has open at a time, and those of each wire between two ports of a switch. Both are generous.
+FILES, FILES_A_WIRE = 256, 16
+
+
+def raise_files(needed: int) -> int | None:
+    """Raises the limit on open files to ``needed``. Returns the limit that stands if the host refuses, else None."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < needed:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (needed, max(hard, needed)))
+        except (ValueError, OSError):
+            return hard
+    return None
+
+
+def allow_files(wires: int) -> None:
+    """Lets this process open the files of a run. Raises ProvisionError if the host allows fewer.
+
+    Args:
+        wires: the most wires of a case: one for each pair, and another for each network function of its chain.
+    """
+    needed = FILES + FILES_A_WIRE * wires
+    if (allowed := raise_files(needed)) is not None:
+        raise ProvisionError(
+            f"this process may open {allowed:,} files, and the run takes up to {needed:,}: raise the limit"
+            f" (ulimit -Hn {needed})"
+        )
+
+
+def refused_memory(log: str) -> str:
+    """Returns the clause about the limit that denied a program its memory; empty if its log shows no such denial."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if soft == resource.RLIM_INFINITY or "Cannot allocate memory" not in log:
+        return ""
+    return (
+        f": its address space is limited to {soft / 2**30:.1f} GiB, and it was refused memory; raise the limit"
+        " (ulimit -v unlimited)"
+    )
+
 
 #: A log that is longer is cut to its end: logs are in memory (a tmpfs).
 LOG_MAX_BYTES = 16 * 2**20
@@ -46,8 +123,18 @@ def cpu_clock_ns(pid: int) -> int | None:
         return None
 
 
+def wait_until(condition: Callable[[], object], timeout_s: float, every_s: float = 0.01) -> bool:
+    """Waits until a condition is true. Returns whether it is true in time; it is tested at least once."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(every_s)
+    return True
+
+
 class Process:
-    """A child process, started by a ``Spawner`` or adopted (LXC attach).
+    """A child of this process, started by a ``Spawner`` or by other code (LXC attach).
 
     Attributes:
         pid: its process id.
@@ -59,9 +146,9 @@ class Process:
         self,
         pid: int,
         argv: Sequence[str],
-        log: Path | None,
-        stdin: IO[bytes] | None,
-        stdout: IO[bytes] | None,
+        log: Path | None = None,
+        stdin: IO[bytes] | None = None,
+        stdout: IO[bytes] | None = None,
     ) -> None:
         self.pid = pid
         self.argv = tuple(argv)
@@ -74,18 +161,6 @@ class Process:
         self._pidfd = -1
         with suppress(OSError):
             self._pidfd = os.pidfd_open(pid)
-
-    @classmethod
-    def adopt(
-        cls,
-        pid: int,
-        argv: Sequence[str],
-        log: Path | None = None,
-        stdin: IO[bytes] | None = None,
-        stdout: IO[bytes] | None = None,
-    ) -> Process:
-        """Wraps a process that is already a child of this one."""
-        return cls(pid, argv, log, stdin, stdout)
 
     @classmethod
     def of_popen(cls, popen: subprocess.Popen[bytes], argv: Sequence[str], log: Path | None) -> Process:
@@ -300,6 +375,25 @@ def run(
     return subprocess.CompletedProcess(words, code, out, err)
 
 
+@dataclass(frozen=True, slots=True)
+class ProcessPlace:
+    """The namespaces and the directory in which a process starts.
+
+    Attributes:
+        netns: path of its network namespace; None for this process'.
+        cwd: its working directory; None for this process'.
+        mount_ns: whether it gets a private mount namespace, so that its mounts end with it.
+    """
+
+    netns: str | None = None
+    cwd: Path | None = None
+    mount_ns: bool = False
+
+
+#: The namespaces and the directory of this process.
+HERE = ProcessPlace()
+
+
 class Spawner:
     """Starts the long-running processes of a session; each carries the session in its environment."""
 
@@ -345,30 +439,26 @@ class Spawner:
         *,
         log: Path,
         cpus: Sequence[int] | None = None,
-        netns: str | None = None,
+        place: ProcessPlace = HERE,
         env: Mapping[str, str] | None = None,
         pipes: bool = False,
-        cwd: Path | None = None,
-        mount_ns: bool = False,
     ) -> Process:
-        """Starts a process in a process group of its own, which Ctrl-C at the terminal does not reach.
+        """Starts a process in a new process group, which Ctrl-C at the terminal does not reach.
 
         Args:
             log: file to which its standard error is appended, and without ``pipes`` its output too.
             cpus: its CPU affinity; None for this process'.
-            netns: path of the network namespace in which it starts; None for this process'.
+            place: its namespaces and its working directory.
             env: variables to add to this process' environment.
             pipes: whether standard input and output are pipes. Otherwise the input is empty.
-            cwd: its working directory; None for this process'.
-            mount_ns: whether it gets a mount namespace of its own, so that its mounts end with it.
 
         Raises ProvisionError if it cannot be started.
         """
         words = [str(word) for word in argv]
-        command = ["unshare", "--mount", "--propagation", "private", "--", *words] if mount_ns else words
+        command = ["unshare", "--mount", "--propagation", "private", "--", *words] if place.mount_ns else words
         pipe = subprocess.PIPE
         self._logs.add(log)
-        with log.open("ab") as sink, entered(netns), _pinned(cpus):
+        with log.open("ab") as sink, entered(place.netns), _pinned(cpus):
             try:
                 popen = subprocess.Popen(
                     command,
@@ -384,7 +474,7 @@ class Spawner:
                         **self._added,
                         **self.environment(),
                     },
-                    cwd=cwd,
+                    cwd=place.cwd,
                     process_group=0,
                 )
             except OSError as error:
@@ -410,3 +500,18 @@ class Spawner:
             input=input,
             env={**(env or {}), **self._added, **self.environment()},
         )
+
+
+@contextmanager
+def realtime() -> Iterator[None]:
+    """Gives this thread real-time priority within the block, which takes a few milliseconds.
+
+    Linux 6.18 was observed to keep a runnable thread from its CPU for two seconds, while an endpoint in another control
+    group sent and yielded there. Without the right to real-time priority nothing changes.
+    """
+    policy, parameter = os.sched_getscheduler(0), os.sched_getparam(0)
+    with ExitStack() as undo:
+        with suppress(OSError):  # no right to it, or its control group has no time for it
+            os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(1))
+            undo.callback(os.sched_setscheduler, 0, policy, parameter)
+        yield

@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host import run_directory
 from pytest_icbench.host.cleanup import kill_session, remove_tree
 from pytest_icbench.host.journal import Journal, UndoKind
-from pytest_icbench.host.lock import HostLock, SessionBusyError
+from pytest_icbench.host.lock import HostLock, OpenDirectoryError, SessionBusyError, check_directory
 from pytest_icbench.wording import counted
 
 
@@ -26,7 +25,7 @@ class Recovery:
         live: sessions that were left alone because their process still runs.
         failures: one sentence for each change that could not be undone.
         refused: one sentence for each entry of a journal that this version does not understand, or that no session
-            writes. The session's processes have ended, and all else of it is undone.
+            writes. The session's processes have ended, and its other changes are undone.
     """
 
     undone: dict[str, int] = field(default_factory=dict)
@@ -40,8 +39,8 @@ class Recovery:
         return undone + [f"session {name} is alive and was left alone" for name in self.live]
 
 
-#: A file in the directory of a session of which something was refused and told.
-_TOLD = "told"
+#: A file in the directory of a session whose refused entries have been reported.
+_REPORTED = "reported"
 
 
 def undo_dead_sessions(
@@ -54,14 +53,14 @@ def undo_dead_sessions(
     Args:
         kinds: the ways in which changes are undone, by an entry's kind.
         forget: see ``recover``.
-        once: whether to leave out what was refused and told by an earlier call with ``once``.
+        once: whether to leave out refused entries that an earlier call with ``once`` has reported.
     """
     recovery = Recovery()
     for directory in sorted(path for path in run_dir.iterdir() if path.is_symlink() or path.is_dir()):
         name = directory.name
         try:
-            run_directory.check(directory)
-        except run_directory.OpenDirectoryError as error:
+            check_directory(directory)
+        except OpenDirectoryError as error:
             recovery.failures.append(f"session {name}: {error}")
             if forget:
                 remove_tree(directory)
@@ -69,42 +68,44 @@ def undo_dead_sessions(
         if not (directory / "journal").exists():  # killed before its first change
             remove_tree(directory)
             recovery.undone[name] = 0
-            continue
-        journal = Journal(directory / "journal", kinds)
-        try:
-            if journal.owner is not None and journal.owner.alive():
-                recovery.live.append(name)
-                continue
-            pending = len(journal.pending())
-            sentences = journal.undo_all()
-            refused, undone = journal.refused, pending - len(journal.pending())
-            if refused:  # whatever its journal says, none of its processes may disturb what is measured next
-                sentences += _failures_of_killing(name)
-        finally:
-            journal.close()
-        recovery.failures += [f"session {name}: {sentence}" for sentence in sentences if sentence not in refused]
-        if not (once and (directory / _TOLD).exists()):
-            recovery.refused += [f"session {name}: {sentence}" for sentence in refused]
-        if sentences and not forget:
-            if once and refused:
-                with suppress(OSError):  # then it is told once more
-                    (directory / _TOLD).touch()
-            continue
-        remove_tree(directory)
-        recovery.undone[name] = undone
+        else:
+            _undo_session(directory, kinds, recovery, forget=forget, once=once)
     return recovery
 
 
-def _failures_of_killing(session: str) -> list[str]:
+def _undo_session(
+    directory: Path, kinds: Mapping[str, UndoKind], recovery: Recovery, *, forget: bool, once: bool
+) -> None:
+    """Undoes the changes of a session, unless its process runs, and adds the result to ``recovery``."""
+    name = directory.name
+    journal = Journal(directory / "journal", kinds)
     try:
-        kill_session(session)
-    except ProvisionError as error:
-        return [str(error)]
-    return []
+        if journal.owner is not None and journal.owner.alive():
+            recovery.live.append(name)
+            return
+        pending = len(journal.pending())
+        sentences = journal.undo_all()
+        refused, undone = journal.refused, pending - len(journal.pending())
+        if refused:  # none of its processes may disturb the next measurement
+            try:
+                kill_session(name)
+            except ProvisionError as error:
+                sentences.append(str(error))
+    finally:
+        journal.close()
+    recovery.failures += [f"session {name}: {sentence}" for sentence in sentences if sentence not in refused]
+    if not (once and (directory / _REPORTED).exists()):
+        recovery.refused += [f"session {name}: {sentence}" for sentence in refused]
+    if not sentences or forget:
+        remove_tree(directory)
+        recovery.undone[name] = undone
+    elif once and refused:
+        with suppress(OSError):  # the entries are then reported again
+            (directory / _REPORTED).touch()
 
 
 def recover(run_dir: Path, kinds: Mapping[str, UndoKind], *, forget: bool = False) -> Recovery:
-    """Takes the lock and calls ``undo_dead_sessions``. Does nothing while a session runs: it did this at its start.
+    """Takes the lock and calls ``undo_dead_sessions``. Does nothing while a session runs, which did this at its start.
 
     Args:
         kinds: the ways in which changes are undone, by an entry's kind. Dead sessions may need any of them.

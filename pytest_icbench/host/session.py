@@ -6,17 +6,17 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from pytest_icbench.errors import ProvisionError, Unsupported
-from pytest_icbench.host import recover, run_directory
 from pytest_icbench.host.cleanup import remove_tree
 from pytest_icbench.host.journal import Journal, UndoKind
-from pytest_icbench.host.lock import HostLock
+from pytest_icbench.host.lock import HostLock, make_directory
 from pytest_icbench.host.process import Spawner
+from pytest_icbench.host.recover import undo_dead_sessions
 from pytest_icbench.host.resource.cpu_meter import CpuMeter
 from pytest_icbench.host.resource.hugepages import HugePages
 from pytest_icbench.host.root import Root
@@ -29,6 +29,26 @@ _LINK_NAME_MAX = 15
 _NAME_MAX = 32
 
 
+@dataclass(frozen=True, slots=True)
+class SessionOptions:
+    """The user's choices for a session, as plain data that another host takes as well.
+
+    Attributes:
+        hugepage_size_kib: 2048 or 1048576.
+        binaries: paths by switch or tool name.
+        pf: interface or PCI address of the card with SR-IOV that may be used.
+        configs: configurations by switch.
+    """
+
+    hugepage_size_kib: int = 2048
+    binaries: Mapping[str, str] = field(default_factory=dict)
+    pf: str | None = None
+    configs: Mapping[str, Any] = field(default_factory=dict)
+
+
+_DEFAULTS = SessionOptions()
+
+
 class HostSession:
     """Holds the host from its constructor to ``close``. A context manager.
 
@@ -36,10 +56,7 @@ class HostSession:
 
     Args:
         kinds: the ways in which changes are undone, a dead session's too (``testbed.undo_kinds``).
-        binaries: the user's paths by switch or tool name.
-        configs: the user's own configurations by switch.
-        hugepage_size_kib: 2048 or 1048576.
-        pf: interface or PCI address of the card with SR-IOV that may be used.
+        options: the user's choices.
         root: the running machine, or a recorded tree.
         run_dir: the directory of all sessions' files.
 
@@ -47,9 +64,9 @@ class HostSession:
         id: six characters of ``[a-z0-9]``; part of every name that this session gives.
         dir: its private directory, removed with it.
         recovered: one sentence for each dead session whose changes were undone.
-        cpu_meter: reads how far CPUs are from each other, and how fast each of them works.
-        warnings: one sentence for each entry of a dead session's journal that this version refuses; told once.
-        precedence: how its processes stand before others (``driver.node.precedence``).
+        cpu_meter: measures the distance between CPUs and the speed of each.
+        warnings: one sentence for each entry of a dead session's journal that this version refuses; reported once.
+        precedence: the precedence of its processes over others (``driver.node.precedence``).
 
     Raises Unsupported without root, SessionBusyError (a UsageError) if another session runs, OpenDirectoryError (a
     UsageError) if others can write to ``run_dir``, ProvisionError if the remains of a dead one cannot be removed.
@@ -59,27 +76,22 @@ class HostSession:
     recovered: list[str]
     warnings: list[str]
     precedence: str
-    configs: dict[str, Mapping[str, Any]]
     _lock: HostLock | None
 
     def __init__(
         self,
         kinds: Mapping[str, UndoKind],
+        options: SessionOptions = _DEFAULTS,
         *,
-        binaries: Mapping[str, Path] | None = None,
-        hugepage_size_kib: int = 2048,
-        pf: str | None = None,
-        configs: Mapping[str, Mapping[str, Any]] | None = None,
         root: Root | None = None,
         run_dir: Path = RUN_DIR,
     ) -> None:
         if os.geteuid() != 0:
             raise Unsupported("changing the host needs root: run pytest as root")
-        self._prepare(binaries, hugepage_size_kib, pf, root, run_dir)
-        self.configs = dict(configs or {})
+        self._prepare(options, root, run_dir)
         self._lock = HostLock(run_dir / "lock")
         try:
-            recovery = recover.undo_dead_sessions(run_dir, kinds, once=True)
+            recovery = undo_dead_sessions(run_dir, kinds, once=True)
             if recovery.failures:
                 raise ProvisionError(
                     "what an earlier session left cannot be removed; see `icbench recover`:\n"
@@ -87,7 +99,7 @@ class HostSession:
                 )
             self.recovered = recovery.sentences()
             self.warnings = recovery.refused
-            self.journal = self._begun(kinds)
+            self.journal = self._open_journal(kinds)
         except BaseException:
             with suppress(OSError):  # a full disk leaves a directory without a whole journal
                 remove_tree(self.dir)
@@ -95,10 +107,10 @@ class HostSession:
             self._lock = None
             raise
 
-    def _begun(self, kinds: Mapping[str, UndoKind]) -> Journal:
+    def _open_journal(self, kinds: Mapping[str, UndoKind]) -> Journal:
         """Makes the session's directory and returns its journal. Raises ProvisionError if they cannot be written."""
         try:
-            run_directory.make(self.dir)
+            make_directory(self.dir)
             journal = Journal(self.dir / "journal", kinds, base=self.root.base)
             journal.record("processes", session=self.id)
         except OSError as error:
@@ -108,21 +120,13 @@ class HostSession:
             ) from None
         return journal
 
-    def _prepare(
-        self,
-        binaries: Mapping[str, Path] | None,
-        hugepage_size_kib: int,
-        pf: str | None,
-        root: Root | None,
-        run_dir: Path,
-    ) -> None:
+    def _prepare(self, options: SessionOptions, root: Root | None, run_dir: Path) -> None:
         self.id = "".join(secrets.choice(_ALPHABET) for _ in range(6))
         self.dir = run_dir / self.id
         self.root = root or Root()
-        self.binaries: Mapping[str, Path] = dict(binaries or {})
-        self.configs = {}
-        self.hugepage_size_kib = hugepage_size_kib
-        self.pf = pf
+        self.binaries: Mapping[str, Path] = {name: Path(path) for name, path in options.binaries.items()}
+        self.configs: dict[str, Mapping[str, Any]] = dict(options.configs)
+        self.hugepage_size_kib, self.pf = options.hugepage_size_kib, options.pf
         self.spawner = Spawner(self.id, self.dir)
         self.hugepages = HugePages()
         self.cpu_meter = CpuMeter(self.spawner, self.dir / "distance.log")
@@ -135,17 +139,10 @@ class HostSession:
         self._lock = None
 
     @classmethod
-    def probing(
-        cls,
-        *,
-        binaries: Mapping[str, Path] | None = None,
-        hugepage_size_kib: int = 2048,
-        pf: str | None = None,
-        root: Root | None = None,
-    ) -> HostSession:
+    def probing(cls, options: SessionOptions = _DEFAULTS, *, root: Root | None = None) -> HostSession:
         """Returns a session for questions only: without lock, journal and directory. It needs no root."""
         session = cls.__new__(cls)
-        session._prepare(binaries, hugepage_size_kib, pf, root, RUN_DIR)
+        session._prepare(options, root, RUN_DIR)
         return session
 
     @property
@@ -172,7 +169,7 @@ class HostSession:
 
     @contextmanager
     def using(self, binaries: Mapping[str, Path], configs: Mapping[str, Mapping[str, Any]]) -> Iterator[None]:
-        """Programs and configurations of these names are others within the block."""
+        """Replaces the programs and configurations of these names within the block."""
         before = self.binaries, self.configs
         self.binaries, self.configs = {**self.binaries, **binaries}, {**self.configs, **configs}
         try:
@@ -191,7 +188,7 @@ class HostSession:
             self.journal.done(entry)
 
     def close(self) -> None:
-        """Undoes all remaining changes and releases the lock. Ctrl-C and SIGTERM wait meanwhile. Idempotent.
+        """Undoes all remaining changes and releases the lock. Ctrl-C and SIGTERM wait until its end. Idempotent.
 
         Raises ProvisionError with a sentence for each change that could not be undone; ``icbench recover`` tries again.
         """
@@ -214,11 +211,6 @@ class HostSession:
     def __enter__(self) -> HostSession:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if error is None:
-            self.close()
-            return
-        with suppress(ProvisionError):  # the first error tells more
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        with nullcontext() if kind is None else suppress(ProvisionError):  # the first error says more
             self.close()

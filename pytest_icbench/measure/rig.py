@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from pytest_icbench.model.endpoint import Address, Endpoint
 from pytest_icbench.model.function_facts import FunctionTerms
@@ -20,6 +21,7 @@ class MeasuredRig(RigCalls):
         endpoints: the endpoints by index; empty while the rig is not built.
         placement: CPUs of the endpoints, by index.
         peers: addresses at which endpoints see their peers, by index; empty without network functions between them.
+        files: directory that all nodes share with the host, at the same path; once the rig is built.
         terms: what launches have to show of the network function of each pair; empty without any.
         neighbour_use: what the neighbour did in this rig's launches; None without one.
         tsc_hz: cycles per second of the endpoints' clock, once a preflight has told it.
@@ -28,6 +30,7 @@ class MeasuredRig(RigCalls):
     preflighted: bool
     endpoints: Sequence[Endpoint]
     placement: Placement
+    files: Path
     peers: Sequence[Address] = ()
     terms: Sequence[FunctionTerms] = ()
     tsc_hz: int | None = None

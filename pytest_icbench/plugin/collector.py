@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pytest_icbench.plugin.fixture import Icbench
     from pytest_icbench.plugin.run import Run
     from pytest_icbench.report.html.page import Page
-    from pytest_icbench.store.run import TestRecord
+    from pytest_icbench.store.run_files import TestRecord
 
 
 class Writer(Protocol):
@@ -60,7 +60,7 @@ class ResultCollector:
             run: the run of a worker on another host, whose files the report takes, too; None for any other.
         """
         if run is not None:
-            from pytest_icbench.store.parcel import pack
+            from pytest_icbench.store.transfer import pack
 
             files = pack(run.directory, run.places(report.nodeid), first=not self._sent)
             report.icbench_parcel, self._sent = files, True  # type: ignore[attr-defined]
@@ -73,7 +73,7 @@ class ResultCollector:
 
     def note(self, writer: Writer, report: pytest.TestReport) -> None:
         """Takes the report of a phase of a test; the last one writes the test's line. Raises ProvisionError."""
-        from pytest_icbench.store.run import TestRecord
+        from pytest_icbench.store.run_files import TestRecord
 
         phases = self._phases.setdefault(report.nodeid, [])
         phases.append(report)

@@ -27,13 +27,13 @@ from pytest_icbench.plugin.outcomes import skip
 from pytest_icbench.plugin.run import Run
 from pytest_icbench.report.figure.series import windows_of
 from pytest_icbench.report.properties import properties
-from pytest_icbench.store.paths import path_part
+from pytest_icbench.store.run_files import path_part
 
 if TYPE_CHECKING:
     from pytest_icbench.driver.switch.protocol import Switch
     from pytest_icbench.model.settings import Settings
+    from pytest_icbench.testbed.case_rig import Rig
     from pytest_icbench.testbed.exchange import Exchange
-    from pytest_icbench.testbed.rig import Rig
 
 T = TypeVar("T")
 

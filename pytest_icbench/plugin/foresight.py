@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.gate.foresight import PlannedCase, foresee, of_history, utc
 from pytest_icbench.plugin.items import Benchmark
-from pytest_icbench.store.history import newest_at
+from pytest_icbench.store.history_file import newest_at
 
 if TYPE_CHECKING:
     from pytest_icbench.config.options import Options

@@ -11,10 +11,10 @@ from pytest_icbench.config.options import Options
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.gate.against import Comparer
 from pytest_icbench.gate.judge import Policy
-from pytest_icbench.store import waivers
+from pytest_icbench.store import waiver_file
 from pytest_icbench.store.baselines import load as load_baseline
 from pytest_icbench.store.resume import find_run
-from pytest_icbench.store.run import BASELINES, RUN_FILE
+from pytest_icbench.store.run_files import BASELINES, RUN_FILE
 
 
 def keep_baseline(run: Path, options: Options) -> None:
@@ -36,7 +36,7 @@ def judging_by(options: Options, cases: int = 1) -> tuple[Policy, Comparer | Non
     """
     if options.save is not None and (options.baselines / options.save).is_dir():
         load_baseline(options.baselines, options.save)  # an error here saves hours
-    policy = Policy(options.fail, options.strict, waivers.load(options.baselines), datetime.now(UTC).date())
+    policy = Policy(options.fail, options.strict, waiver_file.load(options.baselines), datetime.now(UTC).date())
     if options.compare is None:
         return policy, None
     return policy, Comparer(load_baseline(options.baselines, options.compare), options.incomparable, cases)

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pytest_icbench.host.facts import sha256
-from pytest_icbench.host.programs import libraries
+from pytest_icbench.host.host_facts import digest_libraries, sha256
 from pytest_icbench.model.candidate import Candidate
 from pytest_icbench.model.old_version import OldVersion, Program
 
@@ -69,7 +68,7 @@ def _why_gone(program: Program, now: Program | None) -> str | None:
         return f"{path}{was} is gone"
     if program.sha256 is None or sha256(path) != program.sha256:
         return f"{path} is another file now{was}"
-    if program.libraries is not None and libraries(path) != program.libraries:
+    if program.libraries is not None and digest_libraries(path) != program.libraries:
         return f"{path} has other libraries now{was}"
     return None
 

@@ -32,12 +32,20 @@ from pytest_icbench.plugin.run_info import gather
 from pytest_icbench.plugin.schedule.forecast import comparisons_of, estimates, retest_settings
 from pytest_icbench.plugin.schedule.plan import hosts_of, is_adaptive, make_budget, no_retests
 from pytest_icbench.plugin.schedule.schedule import Schedule
-from pytest_icbench.store.history import append, entry_of
+from pytest_icbench.store.history_file import append, make_entry
 from pytest_icbench.store.raw import raw_directory, write_hlog, write_raw
-from pytest_icbench.store.results import FILE_NAME, append_line, create_run, drop_run
-from pytest_icbench.store.resume import Taken, find_run
-from pytest_icbench.store.run import ResultPlace, TestRecord, append_test, write_info
-from pytest_icbench.testbed.rig_pool import RigPool, RigRequests, Rigs
+from pytest_icbench.store.resume import ResumedRun, find_run
+from pytest_icbench.store.run_files import (
+    FILE_NAME,
+    ResultPlace,
+    TestRecord,
+    append_line,
+    append_test,
+    create_run,
+    drop_run,
+    write_info,
+)
+from pytest_icbench.testbed.rig_pool import RigPool, Setup, SetupRequest
 
 if TYPE_CHECKING:
     from pytest_icbench.measure.comparing import Allowances
@@ -45,8 +53,8 @@ if TYPE_CHECKING:
     from pytest_icbench.model.candidate import Candidate
     from pytest_icbench.model.rate import Rate
     from pytest_icbench.model.settings import Settings
+    from pytest_icbench.testbed.case_rig import Rig
     from pytest_icbench.testbed.exchange import Exchange
-    from pytest_icbench.testbed.rig import Rig
     from pytest_icbench.testbed.testbed import Testbed
 
 
@@ -111,9 +119,9 @@ class Run:
         self.old: Candidate | None = None
         info = gather(config, options, items, directory.name, testbed.facts, testbed.programs)
         #: The measurements of the run that is resumed.
-        self.taken: Taken | None = None
+        self.taken: ResumedRun | None = None
         if options.resume is not None:
-            self.taken = Taken(find_run(options.resume, options.reports))
+            self.taken = ResumedRun(find_run(options.resume, options.reports))
             self.taken.check(info, options.thresholds)
             info = replace(info, resumed=self.taken.name)
             self.found_rates |= self.taken.rates()
@@ -137,7 +145,7 @@ class Run:
             self._undo = undo.pop_all()
 
     @property
-    def taken_now(self) -> Taken | None:
+    def taken_now(self) -> ResumedRun | None:
         """The measurements of the run that is resumed; None on a retest, which measures anew."""
         return self.taken if self._retest_s is None else None
 
@@ -186,11 +194,11 @@ class Run:
 
         Raises Unsupported with the reason and its remedy, Invalid if its neighbour cannot be found.
         """
-        from pytest_icbench.testbed.neighbour import check_found
+        from pytest_icbench.testbed.neighbour_load import check_installed
 
         self.progress.next_case()
         self.testbed.placement(case)
-        check_found(case)
+        check_installed(case)
 
     def measure(self, case: Case, settings: Settings) -> Measurement:
         """Measures a case. Its rigs stay for the next one unless an error occurs.
@@ -205,7 +213,7 @@ class Run:
 
         show = partial(self.show, case.dimension)
 
-        def measured(rigs: Rigs[Any], requests: RigRequests, budgeted: Settings) -> Measurement:
+        def measured(rigs: Setup[Any], requests: SetupRequest, budgeted: Settings) -> Measurement:
             reference = requests.reference.case if requests.reference is not None else None
             measurement = self.testbed.measure((rigs.rig, rigs.reference), case, reference, budgeted, show)
             return replace(measurement, reference_evidence=rigs.trouble) if rigs.trouble is not None else measurement
@@ -227,13 +235,12 @@ class Run:
         # All cases that the baseline judged share the error rate, as any of them might have been measured again.
         compared = self.compared if base is None or self.comparer is None else self.comparer.cases
 
-        def measured(rigs: Rigs[Any], _requests: RigRequests, budgeted: Settings) -> tuple[Measurement, Measurement]:
+        def measured(rigs: Setup[Any], _requests: SetupRequest, budgeted: Settings) -> tuple[Measurement, Measurement]:
             if rigs.reference is None:
                 raise ProvisionError(f"the base, {rigs.trouble}")
             pair = rigs.rig, rigs.reference
             show = partial(self.show, case.dimension)
-            more = {} if base is None else {"base": base}
-            return self.testbed.measure_versions(pair, case, budgeted, allowed, compared, show, **more)
+            return self.testbed.measure_versions(pair, (case, base or case.base), budgeted, allowed, compared, show)
 
         now, then = self._on_rigs(case, settings, measured, base)
         return now, then
@@ -242,7 +249,7 @@ class Run:
         self,
         case: Case,
         settings: Settings,
-        measure: Callable[[Rigs[Any], RigRequests, Settings], Measurement | tuple[Measurement, ...]],
+        measure: Callable[[Setup[Any], SetupRequest, Settings], Measurement | tuple[Measurement, ...]],
         base: Case | None = None,
     ) -> tuple[Measurement, ...]:
         """Measures on the case's rigs, within the budget. Returns the results; the first is that of the case.
@@ -373,7 +380,7 @@ class Run:
         self._tests.setdefault(nodeid, []).append(place)
         write_hlog(raw, measurement)  # last: what cannot be written now costs no result
         if self.options.history is not None and taken_from is None:
-            entry = entry_of(measurement, self.directory.name, self.options.incomparable)
+            entry = make_entry(measurement, self.directory.name, self.options.incomparable)
             append(self.options.history, [entry] if entry is not None else [])
 
     def places(self, nodeid: str) -> list[ResultPlace]:

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from pytest_icbench.config.options import Options
-from pytest_icbench.host.facts import sha256
+from pytest_icbench.host.host_facts import sha256
 from pytest_icbench.plugin.anonymous import hidden
 from pytest_icbench.plugin.items import BENCHMARK, ORDER_SEED, benchmarks, judged_cases
-from pytest_icbench.store.run import RunInfo
+from pytest_icbench.store.run_files import RunInfo
 
 #: A longer file is replaced by its hash.
 MOST_BYTES = 1_000_000

@@ -32,7 +32,7 @@ from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.plugin.items import BENCHMARK, ORDER_SEED, Benchmark, is_benchmark
 from pytest_icbench.plugin.order import MOST_SEED, shuffled
 from pytest_icbench.plugin.schedule.plan import is_adaptive
-from pytest_icbench.testbed.rig_pool import RigRequests, Rigs
+from pytest_icbench.testbed.rig_pool import Setup, SetupRequest
 
 if TYPE_CHECKING:
     from pytest_icbench.measure.measure import Measuring
@@ -56,7 +56,7 @@ class _Member:
     item: pytest.Item
     benchmark: Benchmark
     place: int
-    requests: RigRequests
+    requests: SetupRequest
     budget_s: float | None = None
     #: Whether the budget leaves it less time than its settings.
     by_budget: bool = False
@@ -208,7 +208,7 @@ class Turns:
             run.pool.drop(member.requests)
         schedule.finish_part(self._share(member, first=first), time.monotonic() - began)
 
-    def _close(self, member: _Member, others: Sequence[RigRequests]) -> None:
+    def _close(self, member: _Member, others: Sequence[SetupRequest]) -> None:
         """Closes the rigs of a member that is over, but those that others need.
 
         The last one's reference link stays for the next test, which closes it if it needs another one.
@@ -227,7 +227,7 @@ class Turns:
             return 1.0
         return max(1 - (fewest_launches(member.settings) - 1) * share, share) if first else share
 
-    def _begin(self, member: _Member, rigs: Rigs[Any], began: float) -> Measuring:
+    def _begin(self, member: _Member, rigs: Setup[Any], began: float) -> Measuring:
         run, case, settings, requests = self._run, member.case, member.settings, member.requests
         member.trouble = rigs.trouble
         if rigs.reference is None:

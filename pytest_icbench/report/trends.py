@@ -10,7 +10,7 @@ from typing import Any
 
 from pytest_icbench.model.codec import encode
 from pytest_icbench.stats.change_points import LEAST_EFFECT, Level, levels
-from pytest_icbench.store.history import FIGURES, Entry
+from pytest_icbench.store.history_file import FIGURES, Entry
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,139 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from pytest_icbench.errors import ProvisionError, UsageError
-from pytest_icbench.gate.entry import Baseline, Entry
-from pytest_icbench.store.baseline_file import read, write
+from pytest_icbench.gate.entry import Baseline, CaseFacts, Entry, Figure, SessionValues
+from pytest_icbench.gate.margins import COMPARED
+from pytest_icbench.model.codec import DamagedData, decode, encode
+from pytest_icbench.model.old_version import OldVersion
+from pytest_icbench.store.run_files import Document, read_text
 from pytest_icbench.wording import suggestion
+
+FORMAT = "pytest-icbench baseline"
+#: Version of the format.
+SCHEMA = 2
+_DOCUMENT = Document(FORMAT, SCHEMA, "this is no baseline of pytest-icbench", "restore it, or save the baseline again")
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    format: str
+    schema: int
+    identity: dict[str, Any]
+    circumstances: dict[str, Any]
+    cases: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Case(CaseFacts):
+    """An entry without the facts that its file shares among cases."""
+
+    circumstances: str
+    control: Figure | None = None
+    earlier: dict[str, SessionValues] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Circumstances:
+    """The facts of an entry that many cases share."""
+
+    treatment: dict[str, Any]
+    settings: dict[str, Any]
+    conditions: dict[str, Any]
+    old: OldVersion | None = None
+
+
+_CASE_FACTS = tuple(fact.name for fact in fields(CaseFacts))
+_SHARED = tuple(fact.name for fact in fields(_Circumstances))
+
+
+def format_baseline(entries: Iterable[Entry]) -> str:
+    """Returns the text of a file. All entries are of one host; of several with the same key the last one stays."""
+    circumstances: dict[str, Any] = {}
+    cases: dict[str, Any] = {}
+    identity: Mapping[str, Any] = {}
+    for entry in entries:
+        identity = entry.identity
+        shared = {name: _sorted(encode(getattr(entry, name))) for name in _SHARED}
+        digest = _digest(shared)
+        circumstances[digest] = shared
+        plain = {name: getattr(entry, name) for name in _CASE_FACTS}
+        cases[entry.key] = {
+            **plain,
+            "circumstances": digest,
+            **{name: encode(figure) for name, figure in entry.figures.items()},
+            **({} if entry.control is None else {"control": encode(entry.control)}),
+            **({"earlier": encode(dict(sorted(entry.earlier.items())))} if entry.earlier else {}),
+        }
+    used = {case["circumstances"] for case in cases.values()}
+    data = {
+        "format": FORMAT,
+        "schema": SCHEMA,
+        "identity": _sorted(encode(identity)),
+        "circumstances": {digest: shared for digest, shared in sorted(circumstances.items()) if digest in used},
+        "cases": dict(sorted(cases.items())),
+    }
+    return "\n".join(_lines(data, 0)) + "\n"
+
+
+def _sorted(data: Any) -> Any:
+    if isinstance(data, list):
+        return [_sorted(item) for item in data]
+    return {name: _sorted(data[name]) for name in sorted(data)} if isinstance(data, dict) else data
+
+
+def _digest(data: Any) -> str:
+    return hashlib.sha256(json.dumps(data, sort_keys=True, allow_nan=False).encode()).hexdigest()[:8]
+
+
+#: Depth to which objects are spread over lines: a case's figure has one line, and so has a fact of the circumstances.
+_SPREAD = {"circumstances": 3, "cases": 2}
+
+
+def _lines(value: Any, depth: int, spread: int = 1) -> list[str]:
+    """Returns JSON text; objects down to depth ``spread`` are spread over lines, deeper ones stand in one line."""
+    if not isinstance(value, dict) or depth > spread or not value:
+        return [json.dumps(value, allow_nan=False)]
+    pad = " " * (depth + 1)
+    parts = []
+    for name, item in value.items():
+        deeper = _SPREAD.get(name, spread) if depth == 0 else spread + (depth == 2 and name == "earlier")
+        first, *rest = _lines(item, depth + 1, deeper)
+        parts.append("\n".join([f"{pad}{json.dumps(name)}: {first}", *rest]))
+    return ["{", *",\n".join(parts).split("\n"), " " * depth + "}"]
+
+
+def parse_baseline(text: str, where: str) -> list[Entry]:
+    """Parses a file's entries: all of them or none.
+
+    Raises DamagedData with one sentence that begins with ``where``: damaged, cut off, or written by a newer version.
+    """
+    data = _DOCUMENT.parse(text, where)
+    file = decode(_File, data, where)
+    circumstances = {
+        digest: decode(_Circumstances, facts, f"{where}: circumstances {digest}")
+        for digest, facts in file.circumstances.items()
+    }
+    return [_entry(key, case, file, circumstances, f"{where}: {key}") for key, case in file.cases.items()]
+
+
+def _entry(key: str, data: Any, file: _File, circumstances: Mapping[str, _Circumstances], where: str) -> Entry:
+    case = decode(_Case, data, where)
+    case_circumstances = circumstances.get(case.circumstances)
+    if case_circumstances is None:
+        raise DamagedData(f"{where}: its circumstances {case.circumstances} are not in the file; merge them too")
+    figures = {name: decode(Figure, data[name], f"{where}: {name}") for name in COMPARED if name in data}
+    plain = {name: getattr(case, name) for name in _CASE_FACTS}
+    shared = {name: getattr(case_circumstances, name) for name in _SHARED}
+    earlier = dict(sorted(case.earlier.items()))
+    entry = Entry(**plain, **shared, figures=figures, identity=file.identity, control=case.control, earlier=earlier)
+    if entry.key != key:
+        raise DamagedData(f"{where}: holds the case '{entry.key}'")
+    return entry
 
 
 def host_name(identity: Mapping[str, Any]) -> str:
@@ -29,7 +155,7 @@ def load(directory: Path, name: str) -> Baseline:
     """Reads a baseline of all hosts.
 
     Raises:
-        UsageError: there is none of this name, or one of its files cannot be read; the message names the file.
+        UsageError: no baseline has this name, or one of its files cannot be read; the message names the file.
         DamagedData: a file is damaged, cut off, or newer than this version; the message names the file.
     """
     root = directory / name
@@ -59,7 +185,7 @@ def put(directory: Path, name: str, before: Iterable[Entry], entries: Iterable[E
         by_file[_file_of(directory, name, entry)].append(entry)
     written = []
     for path, kept in sorted(by_file.items()):
-        text = write(kept)
+        text = format_baseline(kept)
         if kept and path.exists() and path.read_text(encoding="utf-8") == text:
             continue
         written.append(path)
@@ -80,11 +206,10 @@ def _files(root: Path) -> list[Path]:
 
 def load_file(path: Path) -> list[Entry]:
     """Reads the entries of one file. Raises UsageError, DamagedData naming the file."""
-    try:
-        text = path.read_bytes().decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: cannot be read ({error}); restore it, or save the baseline again") from None
-    return read(text, str(path))
+    text = read_text(path, f"; {_DOCUMENT.remedy}")
+    if text is None:
+        raise UsageError(f"{path} cannot be read: it does not exist; {_DOCUMENT.remedy}")
+    return parse_baseline(text, str(path))
 
 
 def save(directory: Path, name: str, entries: Iterable[Entry], *, accepted: bool = False) -> list[Path]:
@@ -107,7 +232,7 @@ def save(directory: Path, name: str, entries: Iterable[Entry], *, accepted: bool
         before = by_file[path].get(entry.key)
         by_file[path][entry.key] = entry if before is None else entry.after(before, accepted=accepted)
     for path, cases in sorted(by_file.items()):
-        replace_file(path, write(cases.values()))
+        replace_file(path, format_baseline(cases.values()))
     return sorted(by_file)
 
 

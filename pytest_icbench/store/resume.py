@@ -3,31 +3,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.file_names import LIMITS_FILE
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.store.read import StoredResult, StoredRun, read_run, with_windows
-from pytest_icbench.store.results import FILE_NAME
-from pytest_icbench.store.run import RunInfo
+from pytest_icbench.store.run_files import FILE_NAME, RunInfo
+from pytest_icbench.store.stored_run import StoredResult, StoredRun, read_run, read_with_windows
 
 #: Outcomes of a test that came to its end, so that its measurements are complete.
 _FINISHED = ("passed", "failed")
 #: Options with a value that do not affect results.
-_SHOWING = (
-    *("--icbench-resume", "--html", "--junitxml", "--junit-xml", "--basetemp", "--color", "--tb"),
-    *("--durations",),
-)
+_SHOWING = {"--icbench-resume", "--html", "--junitxml", "--junit-xml", "--basetemp", "--color", "--tb", "--durations"}
+#: Options without a value that do not affect results.
+_FLAGS = {"-v", "-vv", "-vvv", "-q", "-qq", "-s", "-x", "--verbose", "--quiet", "--self-contained-html"}
 
 
 def find_run(text: str, reports: Path) -> Path:
     """Returns the run's directory that a user names by the run's name or by a path. ``latest`` is resolved.
 
-    Raises UsageError if there is none.
+    Raises UsageError for an unknown run.
     """
     for path in (reports / text, Path(text).expanduser()):
         if (path / FILE_NAME).is_file() or (path / "run.json").is_file():
@@ -35,7 +35,7 @@ def find_run(text: str, reports: Path) -> Path:
     raise UsageError(f"--icbench-resume: there is no run {text!r} below {reports}: name one of its directories")
 
 
-class Taken:
+class ResumedRun:
     """The results of an interrupted run, by test; each is given once.
 
     Args:
@@ -62,15 +62,15 @@ class Taken:
         return self.run.name
 
     def check(self, now: RunInfo, limits: Path | None) -> None:
-        """Raises UsageError if that run differs from this one; see ``refuse_other``."""
-        refuse_other(self.info, now, limits)
+        """Raises UsageError if that run differs from this one; see ``check_same_run``."""
+        check_same_run(self.info, now, limits)
 
     def take(self, test: str, case: Case) -> Measurement | None:
         """Returns the test's measurement of the case with its windows; None if it has to be measured."""
         for place, result in enumerate(self._left.get(test, ())):
             if (result.measurement.case, result.measurement.dimension) == (case.id, case.dimension):
                 del self._left[test][place]
-                return with_windows(result)
+                return read_with_windows(result)
         return None
 
     def has(self, test: str, case: Case) -> bool:
@@ -83,7 +83,7 @@ class Taken:
     def rest(self, test: str) -> Iterator[Measurement]:
         """Yields the test's remaining measurements, such as the search whose rate its load refers to."""
         for result in self._left.pop(test, ()):
-            yield with_windows(result)
+            yield read_with_windows(result)
 
     def rates(self) -> dict[Case, Measurement]:
         """Returns the rates that were searched for: loads of other tests are parts of them."""
@@ -96,7 +96,7 @@ class Taken:
         return rates
 
 
-def arguments_of(argv: Sequence[str]) -> list[str]:
+def filter_arguments(argv: Sequence[str]) -> list[str]:
     """Returns the arguments that affect results, without those of resuming, of showing and of writing reports."""
     kept: list[str] = []
     skip_next = False
@@ -108,14 +108,13 @@ def arguments_of(argv: Sequence[str]) -> list[str]:
         if name in _SHOWING:
             skip_next = not equals
             continue
-        if argument in ("-v", "-vv", "-vvv", "-q", "-qq", "-s", "-x", "--verbose", "--quiet", "--self-contained-html"):
-            continue
-        kept.append(argument)
+        if argument not in _FLAGS:
+            kept.append(argument)
     return kept
 
 
-def refuse_other(before: RunInfo, now: RunInfo, limits: Path | None) -> None:
-    """Raises UsageError with one sentence if the runs differ, so that no result could be taken.
+def check_same_run(before: RunInfo, now: RunInfo, limits: Path | None) -> None:
+    """Raises UsageError in one sentence if the runs differ, so that their results do not belong together.
 
     Args:
         before: the interrupted run.
@@ -123,25 +122,26 @@ def refuse_other(before: RunInfo, now: RunInfo, limits: Path | None) -> None:
         limits: the file of limits that the user named; it may differ, since verdicts are made anew.
     """
 
-    def refuse(fact: str, old: object, new: object) -> None:
+    old_argv, new_argv = filter_arguments(before.argv), filter_arguments(now.argv)
+    differences = itertools.chain(
+        [("the command line", " ".join(old_argv), " ".join(new_argv))] if old_argv != new_argv else [],
+        _differing("the host's", before.identity, now.identity),
+        _differing("the treatment's", before.treatment, now.treatment),
+        _differing("the binary", before.binaries, now.binaries),
+    )
+    for fact, old, new in differences:
         raise UsageError(
-            f"--icbench-resume: {fact} of {before.run} was {old!r}, now it is {new!r}: start a run of its own instead"
+            f"--icbench-resume: {fact} of {before.run} was {old!r}, now it is {new!r}: start a new run instead"
         )
-
-    if (old := arguments_of(before.argv)) != (new := arguments_of(now.argv)):
-        refuse("the command line", " ".join(old), " ".join(new))
-    groups = (("host", before.identity, now.identity), ("treatment", before.treatment, now.treatment))
-    for group, old_facts, new_facts in groups:
-        for key in sorted({*old_facts, *new_facts}):
-            if old_facts.get(key) != new_facts.get(key):
-                refuse(f"the {group}'s {key}", old_facts.get(key), new_facts.get(key))
-    for key in sorted({*before.binaries, *now.binaries}):
-        if before.binaries.get(key) != now.binaries.get(key):
-            refuse(f"the binary {key}", before.binaries.get(key), now.binaries.get(key))
     # Verdicts are made anew, so limits may have changed.
-    for path in sorted({*before.files, *now.files}):
-        about_limits = Path(path).name == LIMITS_FILE or path == str(limits)
-        if not about_limits and before.files.get(path) != now.files.get(path):
-            raise UsageError(
-                f"--icbench-resume: {path} is not what it was in {before.run}: start a run of its own instead"
-            )
+    for fact, _, _ in _differing("the file", before.files, now.files):
+        path = fact.removeprefix("the file ")
+        if Path(path).name != LIMITS_FILE and path != str(limits):
+            raise UsageError(f"--icbench-resume: {path} is not what it was in {before.run}: start a new run instead")
+
+
+def _differing(group: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """Yields the names of facts that differ, after their group's, with the old and the new value."""
+    for name in sorted({*before, *now}):
+        if before.get(name) != now.get(name):
+            yield f"{group} {name}", before.get(name), now.get(name)

@@ -10,7 +10,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -19,12 +19,14 @@ from pytest_icbench.driver.workload.eal import eal_arguments, endpoint_ring
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.driver.workload.pcap import PcapFollower, pcap_bytes
 from pytest_icbench.errors import ProvisionError, WorkloadError
-from pytest_icbench.measure.launch.commands import launch_plan
+from pytest_icbench.measure.launch.commands import Command, commands, launch_plan
 from pytest_icbench.measure.launch.culprit import look_at_the_switch
+from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.model.case import NETDEV_APIS, Case
 from pytest_icbench.model.endpoint import Address, Endpoint, Veth
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.rig import LaunchPlan, Polled
+from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.traffic import Traffic
 
 #: Rate at which frames go in: slow enough that none is dropped if a poller loses its CPU for 100 ms.
@@ -40,16 +42,17 @@ _POLL_S = 0.01
 _HELLO_S = 10.0
 
 
-class ExchangeRig(Protocol):
+class ExchangeTarget(Protocol):
     """The part of a rig that an exchange uses."""
 
     @property
-    def endpoints(self) -> list[Endpoint]: ...
+    def endpoints(self) -> Sequence[Endpoint]: ...
     @property
     def placement(self) -> Placement: ...
     @property
     def files(self) -> Path: ...
     def launch(self, plan: LaunchPlan) -> str: ...
+    def start(self, launch_id: str, delay_s: float = 0.02) -> int: ...
     def tell(self, launch_id: str, text: str, index: int | None = None) -> None: ...
     def poll(self, launch_id: str, timeout_s: float) -> Polled: ...
     def log_tail(self, launch_id: str, index: int) -> str: ...
@@ -105,7 +108,7 @@ class ReplayCommand:
 
 
 def replay_commands(
-    rig: ExchangeRig, case: Case, *, ring: int = 256, tag: str = "x", indexes: Sequence[int] | None = None
+    rig: ExchangeTarget, case: Case, *, ring: int = 256, tag: str = "x", indexes: Sequence[int] | None = None
 ) -> dict[int, ReplayCommand]:
     """Returns a command for each endpoint of a rig, by index.
 
@@ -164,7 +167,7 @@ class Exchange:
     Raises WorkloadError with the log's tail if a process does not get ready.
     """
 
-    def __init__(self, rig: ExchangeRig, case: Case, *, ring: int = 256) -> None:
+    def __init__(self, rig: ExchangeTarget, case: Case, *, ring: int = 256) -> None:
         self._rig = rig
         self.addresses = [endpoint.address for endpoint in rig.endpoints]
         self._steps: dict[int, int] = {}
@@ -259,3 +262,95 @@ class Exchange:
             # All at once: over memif without a switch, an end fails if the other one ends first.
             self._rig.tell(self._launch, "stop\n")
             self._rig.end(self._launch)
+
+
+TIMEOUT_S = 30.0
+_SETTINGS = Settings(warmup_s=0.1, duration_s=0.5, drain_s=0.3, repeats=1)
+#: The window of a control frame, which announces an endpoint before the switch can know it: the second half-word of the
+#: stamp with which the payload begins.
+_CONTROL = b"\xff\xff"
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedLaunch:
+    """The number of frames at the receiver, and the frames that arrived elsewhere, without control frames."""
+
+    received: int
+    leaked: list[bytes]
+
+
+def watched_launch(rig: MeasuredRig, case: Case) -> WatchedLaunch:
+    """Sends over pair 1 as fast as it can. Raises WorkloadError if a process does not get ready, or does not end."""
+    path = case.path
+    listeners = [index for index in path.endpoints if path.pair(index) != 1]
+    listening = replay_commands(rig, case, tag="leak", indexes=listeners)
+    launched: dict[int, Command] = {**commands(rig, replace(case, pairs=1), _SETTINGS), **listening}
+    captured = [Captured(command.captures) for command in listening.values()]
+    watch = _Watch(rig, rig.launch(launch_plan(launched, workload_path(), TIMEOUT_S)), set(launched), path.ends(1))
+    try:
+        while not watch.over:
+            watch.step()
+    finally:
+        rig.end(watch.launch)
+    frames = [frame for capture in captured for frame in capture.fresh()]
+    window = slice(case.traffic.headers_bytes + 2, case.traffic.headers_bytes + 4)
+    return WatchedLaunch(watch.received, [frame for frame in frames if frame[window] != _CONTROL])
+
+
+class _Watch:
+    """The course of a watched launch: all processes get ready, pair 1 sends, the others are stopped."""
+
+    def __init__(self, rig: MeasuredRig, launch: str, indexes: set[int], pair: tuple[int, int]) -> None:
+        self.launch = launch
+        self._rig, self._indexes, self._pair = rig, indexes, pair
+        self._ready: set[int] = set()
+        self._summaries: dict[int, int] = {}
+        self._began = self._stopped = False
+        self._sender_over: float | None = None
+        self._deadline = time.monotonic() + TIMEOUT_S
+
+    @property
+    def over(self) -> bool:
+        """Whether every process has written its summary."""
+        return self._summaries.keys() >= self._indexes
+
+    @property
+    def received(self) -> int:
+        """The number of frames at the receiver."""
+        return self._summaries[self._pair[1]]
+
+    def step(self) -> None:
+        """Reads new lines, and begins or stops the launch when it is time. Raises WorkloadError."""
+        polled = self._rig.poll(self.launch, 0.05)
+        for index, text in polled.lines:
+            line = json.loads(text)
+            if line["type"] == "ready":
+                self._ready.add(index)
+            elif line["type"] == "summary":
+                self._summaries[index] = int(line.get("received", 0))
+        if self._ready >= self._indexes and not self._began:
+            self._rig.start(self.launch)
+            self._began = True
+            self._deadline = time.monotonic() + TIMEOUT_S  # the time before was for the start
+        if self._sent and not self._stopped:
+            self._rig.tell(self.launch, "stop\n")
+            self._stopped = True
+        gone = [index for index in polled.exited if index not in self._summaries]
+        if gone or time.monotonic() > self._deadline:
+            look_at_the_switch(self._rig)
+            index = gone[0] if gone else min(self._indexes - self._summaries.keys())
+            raise WorkloadError(
+                f"endpoint {index} has not finished; the end of its log:\n{self._rig.log_tail(self.launch, index)}"
+            )
+
+    @property
+    def _sent(self) -> bool:
+        """Whether pair 1 has finished.
+
+        On a busy host a receiver that got none of the marks at the flow's end does not notice it: then time decides.
+        """
+        sender, receiver = self._pair
+        if sender not in self._summaries:
+            return False
+        self._sender_over = self._sender_over or time.monotonic()
+        return receiver in self._summaries or time.monotonic() - self._sender_over > 2 * _SETTINGS.drain_s

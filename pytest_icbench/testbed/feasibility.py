@@ -1,45 +1,168 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The cases that a host can run, and their CPUs, by its switches, NICs and CPUs, the topology and the second host."""
+"""Decides which cases a host can run, and on which CPUs: by its switches, NICs, CPUs, topology and second host."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal
 
 from pytest_icbench.config.fit import unsupported_reason
 from pytest_icbench.config.options import Options
+from pytest_icbench.config.topology.model import Topology as UserTopology
 from pytest_icbench.config.topology.model import why_nothing_to_attach_to
+from pytest_icbench.driver.function.protocol import Function
 from pytest_icbench.driver.function.registry import component_behind
 from pytest_icbench.driver.guard import make_function, make_switch, probe_node, switch_needs
+from pytest_icbench.driver.switch.attach import resolve_endpoints
+from pytest_icbench.driver.switch.protocol import Switch, SwitchFacts
 from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
+from pytest_icbench.host.resource.cpu import Topology
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.measure.versions import check_comparable
+from pytest_icbench.model import flows
 from pytest_icbench.model.candidate import candidate_key
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.existing import ATTACH
 from pytest_icbench.model.load import Application, Startup
 from pytest_icbench.model.neighbour_kinds import L3
-from pytest_icbench.testbed.attached import why_not_attached
-from pytest_icbench.testbed.function_fit import misfit
-from pytest_icbench.testbed.neighbour import neighbour_cpus, why_not_isolated
-from pytest_icbench.testbed.probe import probe, why_no_crowd, why_not
-from pytest_icbench.testbed.remote.uplinks import check as check_uplink
-from pytest_icbench.testbed.remote.uplinks import uplinks_of
-from pytest_icbench.testbed.room import HostRoom, RigMemory
+from pytest_icbench.model.placement import Placement
+from pytest_icbench.model.traffic import FCS_BYTES, STAMP_BYTES
+from pytest_icbench.testbed.candidate_catalogue import Candidates
+from pytest_icbench.testbed.cpu_placement import add_neighbour, join_placements, plan, plan_given, resolve_auto
+from pytest_icbench.testbed.memory_budget import FreeMemory, MemoryDemand
+from pytest_icbench.testbed.neighbour_load import explain_no_isolation, neighbour_cpus
+from pytest_icbench.testbed.probe import explain_missing_kind, find_refusal, probe, probe_application
+from pytest_icbench.testbed.remote.remote_host import RemoteHost
+from pytest_icbench.testbed.remote.uplinks import check_uplink, find_uplinks
 from pytest_icbench.wording import counted
 
-if TYPE_CHECKING:
-    from pytest_icbench.config.topology.model import Topology as UserTopology
-    from pytest_icbench.driver.function.protocol import Function
-    from pytest_icbench.driver.switch.protocol import Switch, SwitchFacts
-    from pytest_icbench.host.session import HostSession
-    from pytest_icbench.model.placement import Placement
-    from pytest_icbench.model.uplink import Uplink
-    from pytest_icbench.testbed.candidates import Candidates
-    from pytest_icbench.testbed.remote.host import RemoteHost
+
+def explain_unattachable(case: Case, driver: type[Switch], topology: UserTopology, session: HostSession) -> str | None:
+    """Returns why a case cannot use the containers that are there, None if it can. Without root nothing is asked."""
+    if os.geteuid() != 0:
+        return None
+    ends = [(spec.existing, spec.address) for spec in topology.endpoint_specs(case.pairs) if spec.existing is not None]
+    raw = case.resolved_api(driver).startswith("raw")
+    try:
+        resolve_endpoints(ends, port=case.resolved_port(driver), raw=raw, mtu=case.traffic.mtu, root=session.root)
+    except ProvisionError as error:
+        return str(error)
+    return None
+
+
+#: The beginning of APIs whose sockets take only frames for the address of their interface.
+_UDP = "udp"
+
+
+def explain_misfit(component: type[Function], function: str, case: Case, api: str) -> str | None:
+    """Returns a sentence if a component cannot do a function for a case, or could not prove it; None if it can.
+
+    Args:
+        function: one of the case's.
+        api: the case's, resolved.
+    """
+    return next(_misfits(component, function, case, api), None)
+
+
+def _misfits(component: type[Function], function: str, case: Case, api: str) -> Iterator[str]:
+    if case.chain > 1 and not component.chains:
+        yield (
+            f"{component.name} makes no chains of its function '{function}': take --icbench-chain 1, or a function"
+            " in containers"
+        )
+    if api.startswith(_UDP) and component.changes_addresses(function, case.chain):
+        yield (
+            f"function {function} swaps MAC addresses, and UDP sockets take frames for their own address alone: take"
+            " --icbench-api raw, raw-mmsg or xdp"
+        )
+    if case.traffic.header is not None and not component.any_frame:
+        yield (
+            f"function {function} is for IPv4 and UDP without a VLAN tag, not for {case.traffic.header}:"
+            " leave --icbench-header out"
+        )
+    number = flows.number(case.traffic.flows)
+    most = component.most_flows(function)
+    if most is not None and most < number and case.traffic.flows != flows.NEW:
+        yield (
+            f"function {function} has {most:,} ports for flows at its pool's address, not for {number:,}:"
+            f" take at most {most:,} with --icbench-flows"
+        )
+    if case.traffic.both:
+        yield from _both_ways(component, function, case)
+    if case.one_way:
+        yield from _idle_limits(component, function, case)
+        yield from _nothing_denied(component, function, case, number)
+
+
+def _both_ways(component: type[Function], function: str, case: Case) -> Iterator[str]:
+    """Yields why both ends of a case cannot send through a function at once."""
+    remedy = "leave --icbench-direction out"
+    if case.chain > 1 or case.new_flows:
+        what = "a chain" if case.chain > 1 else "new flows"
+        yield f"function {function} accounts for the frames of {what} from side a to side b only: {remedy}"
+    if case.one_cpu:
+        yield f"functions that share a CPU are compared by the frames from side a to side b: {remedy}"
+    if component.rate_limit(function, case.traffic.mean_bytes) is not None:
+        yield f"function {function} limits the frames of side a alone, and all would be judged by its rate: {remedy}"
+    if case.traffic.flows is not None and component.only_answers(function):
+        yield f"function {function} would deny all of side b's flows: leave --icbench-flows out"
+
+
+def _idle_limits(component: type[Function], function: str, case: Case) -> Iterator[str]:
+    limit, rate = component.rate_limit(function, case.traffic.mean_bytes), case.rate.pps
+    if limit is not None and case.rate.loss_ratio is not None:
+        yield (
+            f"function {function} lets {limit.pps:,.0f} frames/s pass, and a search ends below that, where it limits"
+            f" none: take a rate above it, or max, not {case.rate.typed}"
+        )
+    if limit is not None and rate is not None and rate < limit.pps * (1 + limit.tolerance):
+        yield (
+            f"function {function} lets {limit.pps:,.0f} frames/s pass, and {rate:,} are sent, so it would never limit"
+            " any: set a lower limit, or a greater rate"
+        )
+
+
+def _nothing_denied(component: type[Function], function: str, case: Case, number: int) -> Iterator[str]:
+    denial = component.denial(function)
+    if denial is None:
+        return
+    if denial.unasked:
+        if not case.traffic.both:
+            yield (
+                f"function {function} denies frames of side b, which sends none, so their accounts would prove nothing:"
+                " take --icbench-direction both"
+            )
+        return
+    if case.traffic.flows is None:
+        return
+    if not denial.of_flows(number):
+        yield (
+            f"function {function} denies none of {counted(number, 'flow')}, so their accounts would prove nothing:"
+            f" take {denial.least_flows} or more with --icbench-flows"
+        )
+    needed = case.traffic.headers_bytes + STAMP_BYTES + denial.text_bytes + FCS_BYTES
+    if denial.text_bytes and min(case.traffic.sizes) < needed:
+        yield (
+            f"function {function} looks for a text that {min(case.traffic.sizes)} bytes do not hold after headers and"
+            f" stamp: take frames of {needed} or more"
+        )
+
+
+@dataclass(slots=True)
+class Hosts:
+    """The hosts of a run.
+
+    Attributes:
+        session: for questions about this host, until the run holds it; then the session that holds it.
+        remote: the second host; None for a run on one.
+    """
+
+    session: HostSession
+    remote: RemoteHost | None = None
 
 
 class Feasibility:
@@ -47,17 +170,14 @@ class Feasibility:
 
     Args:
         catalogue: switches by name.
-        cases: those of the run: ``auto`` placement resolves to what every case can have. Where a baseline is saved or
-            compared with, it resolves for each case by itself: which others are selected must not matter then.
-        binaries: the user's paths by switch, candidate or tool.
+        cases: the cases of the run: ``auto`` placement resolves to what every case can have. With a baseline that is
+            saved or compared, it resolves for each case alone, so that the selection of cases does not matter.
+        hosts: this host, and the second one where one is named.
         unsupported: why no host can run a case, as far as that is known.
-        user_topology: the user's endpoints; None for the default ones.
-        remote: the second host, where one is named.
-        candidates: what is compared with the bases; None for a run without.
+        candidates: the alternatives to the bases; None for a run without.
 
     Attributes:
         policy: the placement of all cases, resolved; ``auto`` if none of them can run, or if they differ.
-        session: for looking at the host; a run puts its session here once it holds the host.
         switch_facts: facts of each probed switch, by the names of binaries.
     """
 
@@ -66,35 +186,23 @@ class Feasibility:
         catalogue: Mapping[str, type[Switch]],
         options: Options,
         cases: Sequence[Case],
+        hosts: Hosts,
         *,
-        binaries: Mapping[str, Path],
         unsupported: Mapping[Case, str | None],
-        user_topology: UserTopology | None,
-        remote: RemoteHost | None,
-        session: HostSession,
         candidates: Candidates | None = None,
     ) -> None:
-        from pytest_icbench.host.resource.cpu import Topology
-
         self.catalogue = catalogue
         self.options = options
-        self.session = session
         self._cases = cases
-        self._binaries = binaries
-        self._user_topology = user_topology
-        self._remote = remote
+        self._hosts = hosts
+        self._user_topology = options.topology
         self._candidates = candidates
-        self._topology = Topology.read(session.root)
-        self._room = HostRoom.read(session.root)
+        self._topology = Topology.read(hosts.session.root)
+        self._room = FreeMemory.read(hosts.session.root)
         self.switch_facts: dict[str, SwitchFacts] = {}
         self._unsupported = dict(unsupported)
-        # Each is found out once, before anything is made: later the rigs of this run would be in the way.
-        self._host_reason = cache(self._why_no_host)
-        self._switch_reason = cache(self._why_no_switch)
-        self._pairs_reason = cache(self._why_no_pairs)
-        self._function_reason = cache(self._why_no_function)
-        self._uplink_reason = cache(self._why_no_uplink)
-        self._application_reason = cache(_why_no_application)
+        #: Reasons by check and arguments, from before anything is made: later the rigs of this run would be in the way.
+        self._reasons: dict[Hashable, str | None] = {}
         self._answers: dict[Case, Placement | str] = {}
         self._by_case = options.save is not None or options.compare is not None
         self.policy = self._resolve_policies(cases)
@@ -116,31 +224,31 @@ class Feasibility:
         return answer
 
     def _find_placement(self, case: Case) -> Placement:
-        _refuse(self._host_reason(case))
+        self._check_once(self._check_host, case)
         if case.candidate is not None:
             self._check_candidates(case)
         self._probe(case)
         if case.switch == ATTACH and self._user_topology is not None:
-            _refuse(why_not_attached(case, self.catalogue[ATTACH], self._user_topology, self.session))
-        if (reason := self._load_reasons.get(type(case.load))) is not None:
-            _refuse(reason(case.load.label or ""))
-        _refuse(self._pairs_reason(case.switch, case.path.wires_count))
+            _refuse(explain_unattachable(case, self.catalogue[ATTACH], self._user_topology, self._hosts.session))
+        if (check := self._load_checks.get(type(case.load))) is not None:
+            check(case.load.label or "")
+        self._check_once(self._check_pairs, case.switch, case.path.wires_count)
         placement = self._place(case, self._resolve_policy([case]) if self._by_case else self.policy)
-        _refuse(why_not_isolated(case, placement, self.session.root))
+        _refuse(explain_no_isolation(case, placement, self._hosts.session.root))
         _refuse(self._room.shortage(self._memory(case, placement)))
         return placement
 
     @property
-    def _load_reasons(self) -> Mapping[type, Callable[[str], str | None]]:
-        """Why this host cannot have a load, by its label, for the types of load that need something of their own."""
+    def _load_checks(self) -> Mapping[type, Callable[[str], None]]:
+        """Checks of the loads that need something of their own on this host, by the load's type."""
         return {
-            Application: self._application_reason,
-            Startup: lambda label: why_no_crowd(label, self.session),
+            Application: partial(self._check_once, probe_application),
+            Startup: lambda label: _refuse(explain_missing_kind(label, self._hosts.session)),
         }
 
-    def _memory(self, case: Case, placement: Placement) -> RigMemory:
-        """Returns what a case's rig takes of this host's memory."""
-        return RigMemory.of(
+    def _memory(self, case: Case, placement: Placement) -> MemoryDemand:
+        """Returns the memory that a case's rig needs on this host."""
+        return MemoryDemand.of(
             case,
             self.catalogue[case.switch],
             workers=len(placement.switch),
@@ -170,25 +278,29 @@ class Feasibility:
 
     def second(self) -> RemoteHost:
         """Returns the second host. Raises Unsupported if the user named none."""
-        if self._remote is None:
+        if self._hosts.remote is None:
             raise Unsupported("the case needs a second host: name it with --icbench-remote")
-        return self._remote
+        return self._hosts.remote
 
-    def _why_no_host(self, case: Case) -> str | None:
-        """Returns why no host can run a case, None if one can."""
+    def _check_once(self, check: Callable[..., object], *arguments: Hashable) -> None:
+        """Makes a check that raises Unsupported, but only once for its arguments. Raises what the check raises."""
+        key = check, arguments
+        if key not in self._reasons:
+            self._reasons[key] = find_refusal(partial(check, *arguments))
+        _refuse(self._reasons[key])
+
+    def _check_host(self, case: Case) -> None:
+        """Raises Unsupported if no host can run a case."""
         if case not in self._unsupported:
             self._unsupported[case] = unsupported_reason(case, self.catalogue[case.switch], self.options.ring)
-        reason = self._unsupported[case]
-        if reason is None and self._user_topology is not None:
-            reason = self._user_topology.unsupported_reason(case)
-        elif reason is None and case.switch == ATTACH:
-            reason = why_nothing_to_attach_to()
-        return reason
+        _refuse(self._unsupported[case])
+        if self._user_topology is not None:
+            _refuse(self._user_topology.unsupported_reason(case))
+        elif case.switch == ATTACH:
+            _refuse(why_nothing_to_attach_to())
 
     def _check_candidates(self, case: Case) -> None:
         """Raises Unsupported if a case cannot be compared launch by launch, or this host cannot run its base."""
-        from pytest_icbench.measure.versions import check_comparable
-
         if case.remote:
             raise Unsupported(
                 "versions side by side would need one NIC twice: leave out --icbench-variant over two hosts"
@@ -198,11 +310,11 @@ class Feasibility:
         except UsageError as error:
             raise Unsupported(str(error)) from None
         self._probe(case.base)
-        candidate = None if self._candidates is None else self._candidates.of(case)
+        candidate = None if self._candidates is None else self._candidates.find(case)
         if candidate is None:
             return
         if candidate.kind == "node" and os.geteuid() == 0:  # else it is a plan, for a run with root
-            _refuse(why_not(lambda: probe_node(candidate.value, self.session)))
+            _refuse(find_refusal(lambda: probe_node(candidate.value, self._hosts.session)))
         if candidate.component is not None:
             made_by = {self._component(case, function).name for function in case.functions}
             if candidate.component not in made_by:
@@ -217,14 +329,12 @@ class Feasibility:
     def _resolve_policy(self, cases: Sequence[Case]) -> Literal["auto", "dedicated", "cooperative"]:
         if self.options.placement != "auto":
             return self.options.placement
-        from pytest_icbench.testbed.placement import resolve_auto
-
         if self._user_topology is not None and self._user_topology.cpus(1):
             return self._policy_of_given(cases)
         here, there = set(), set()
         for case in cases:
             try:
-                _refuse(self._host_reason(case))
+                self._check_once(self._check_host, case)
                 self._probe(case)
                 workers, pollers = self._workers(case), self._function_pollers(case)
             except (Unsupported, ProvisionError):
@@ -236,8 +346,8 @@ class Feasibility:
         if not here:
             return "auto"
         policy = resolve_auto(self._topology, sorted(here))
-        if there and self._remote is not None and policy == "dedicated":
-            policy = self._remote.resolve_auto(sorted(there))
+        if there and self._hosts.remote is not None and policy == "dedicated":
+            policy = self._hosts.remote.resolve_auto(sorted(there))
         return policy
 
     def _policy_of_given(self, cases: Sequence[Case]) -> Literal["auto", "dedicated", "cooperative"]:
@@ -245,20 +355,18 @@ class Feasibility:
         policies: set[Literal["dedicated", "cooperative"]] = set()
         for case in cases:
             with suppress(Unsupported, ProvisionError):
-                _refuse(self._host_reason(case))
+                self._check_once(self._check_host, case)
                 self._probe(case)
                 policies.add(self._place(case, "auto").policy)
         return "cooperative" if "cooperative" in policies else "dedicated" if policies else "auto"
 
     def _place(self, case: Case, policy: Literal["auto", "dedicated", "cooperative"]) -> Placement:
         """Places a case's threads on the topology's CPUs, or on the best. Raises Unsupported."""
-        from pytest_icbench.testbed.placement import with_neighbour
-
         count, apart = neighbour_cpus(case), case.isolation == L3
         if not count:
             return self._place_path(case, policy)
         with suppress(Unsupported):
-            placement = with_neighbour(self._topology, self._place_path(case, policy), count, apart=apart)
+            placement = add_neighbour(self._topology, self._place_path(case, policy), count, apart=apart)
             if placement is not None:
                 return placement
         if apart:
@@ -279,8 +387,6 @@ class Feasibility:
 
     def _place_path(self, case: Case, policy: Literal["auto", "dedicated", "cooperative"], more: int = 0) -> Placement:
         """Places a case without its neighbour, with ``more`` workers after the switch's own. Raises Unsupported."""
-        from pytest_icbench.testbed.placement import joined, plan, plan_given
-
         workers = self._workers(case) + more
         given = {} if self._user_topology is None else self._user_topology.cpus(case.pairs)
         away = self._away(case)
@@ -300,7 +406,7 @@ class Feasibility:
         if not away:
             return here
         cpus = [cpu for index, cpu in given.items() if index in away]
-        return joined(here, self.second().plan(workers, len(away), policy, cpus), away)
+        return join_placements(here, self.second().plan(workers, len(away), policy, cpus), away)
 
     def _away(self, case: Case) -> tuple[int, ...]:
         """Returns the indexes of the endpoints on the second host."""
@@ -316,7 +422,7 @@ class Feasibility:
         return switch_needs(cls, case.path.wires_count, case.resolved_cores(cls), case.traffic).pollers
 
     def _function_pollers(self, case: Case) -> int:
-        """Returns how many network functions of a case poll, each on its CPU. Raises Unsupported."""
+        """Returns the number of a case's network functions that poll, each on its CPU. Raises Unsupported."""
         if case.function is None:
             return 0
         made_by = {self._component(case, function): function for function in dict.fromkeys(case.functions)}
@@ -331,13 +437,13 @@ class Feasibility:
         if case.one_cpu:
             if not component.polls:
                 raise Unsupported(f"{component.name} has no processes that could share a CPU, or have a part of it")
-            return 1  # they share one CPU, which nobody else has
+            return 1  # they share one CPU, which no other thread has
         return case.pairs * case.chain if component.polls else 0
 
     def _component(self, case: Case, function: str) -> type[Function]:
-        """Returns what makes a case's function. Raises Unsupported if nothing can here."""
+        """Returns the component that makes a case's function. Raises Unsupported if none can here."""
         cls = self.catalogue[case.switch]
-        # A driver from elsewhere may be no Switch. One that takes frames to their addresses need not keep ports apart.
+        # A third-party driver may be no Switch. One that forwards by address need not separate ports.
         by_address = getattr(cls, "unknown_unicast", None) == "none" and cls.hops is None
         if not by_address and not getattr(cls, "segments", False):
             raise Unsupported(f"{case.switch} cannot keep the ports of a network function apart: choose another switch")
@@ -349,55 +455,38 @@ class Feasibility:
         component = component_behind(cls, case.resolved_port(cls), function)
         if by_address and not component.has_addresses(function):
             raise Unsupported(
-                f"{case.switch} carries frames to the addresses of its ports alone, and function {function} has none of"
-                " its own: take one that routes, or another switch"
+                f"{case.switch} carries frames to the addresses of its ports alone, and function {function} has none:"
+                " take one that routes, or another switch"
             )
-        _refuse(misfit(component, function, case, case.resolved_api(cls)))
-        _refuse(self._function_reason(component, function))
+        _refuse(explain_misfit(component, function, case, case.resolved_api(cls)))
+        self._check_once(self._check_function, component, function)
         return component
 
-    def _why_no_function(self, component: type[Function], function: str) -> str | None:
-        return why_not(lambda: make_function(component).probe(self.session, function))
+    def _check_function(self, component: type[Function], function: str) -> None:
+        make_function(component).probe(self._hosts.session, function)
 
     def _probe(self, case: Case) -> None:
         """Raises Unsupported if this host, or the second one of a case on two, lacks what the case takes."""
         cls = self.catalogue[case.switch]
-        built = case if self._candidates is None else self._candidates.built(case)
+        built = case if self._candidates is None else self._candidates.resolve(case)
         port, api = built.resolved_port(cls), built.resolved_api(cls)
         if built.api != case.api and api not in cls.port_apis(port):
             raise Unsupported(f"{case.switch} has no API {api} over port kind {port}: leave {case.candidate} out")
-        _refuse(self._switch_reason(case.switch, port, api, candidate_key(case)))
+        self._check_once(self._check_switch, case.switch, port, api, candidate_key(case))
         if case.remote:
             second = self.second()
-            uplinks = uplinks_of(self.options, cls)
-            _refuse(self._uplink_reason(uplinks.here))
+            uplinks = find_uplinks(self.options, cls)
+            self._check_once(check_uplink, uplinks.here)
             second.unsupported_reason(case.switch, port, api, uplinks.there)
-            _refuse(self._uplink_reason(uplinks.here, second.client))
+            # From here on the address of the connection to the second host is known.
+            self._check_once(check_uplink, uplinks.here, second.client)
 
-    def _why_no_switch(self, switch: str, port: str, api: str, name: str) -> str | None:
-        def find() -> None:
-            cls, binary = self.catalogue[switch], self._binaries.get(name)
-            self.switch_facts[name] = probe(cls, port, api, self.session, node=self.options.node, binary=binary)
+    def _check_switch(self, switch: str, port: str, api: str, name: str) -> None:
+        cls, binary = self.catalogue[switch], self._hosts.session.binaries.get(name)
+        self.switch_facts[name] = probe(cls, port, api, self._hosts.session, node=self.options.node, binary=binary)
 
-        return why_not(find)
-
-    def _why_no_pairs(self, switch: str, pairs: int) -> str | None:
-        return why_not(lambda: make_switch(self.catalogue[switch]).probe_pairs(self.session, pairs))
-
-    @staticmethod
-    def _why_no_uplink(uplink: Uplink, client: str = "") -> str | None:
-        """Returns why an uplink cannot be used, None if it can.
-
-        Args:
-            client: this host's address of the connection to the second one, once there is a connection.
-        """
-        return why_not(lambda: check_uplink(uplink, client))
-
-
-def _why_no_application(label: str) -> str | None:
-    from pytest_icbench.testbed.application_probe import probed
-
-    return why_not(lambda: probed(label))
+    def _check_pairs(self, switch: str, pairs: int) -> None:
+        make_switch(self.catalogue[switch]).probe_pairs(self._hosts.session, pairs)
 
 
 def _refuse(reason: str | None) -> None:

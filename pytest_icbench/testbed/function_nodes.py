@@ -1,26 +1,29 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The network functions of a rig: their nodes, their ports at the switch and their life."""
+"""The network functions of a rig: their nodes, their ports at the switch, their life, and the proof that they work."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pytest_icbench.driver.function.protocol import Ends, Function, FunctionSpec
+from pytest_icbench.driver.function import proof
+from pytest_icbench.driver.function.protocol import Ends, Function, FunctionSpec, Probe
 from pytest_icbench.driver.guard import make_function, make_node
 from pytest_icbench.driver.node.cgroups import SessionGroup
 from pytest_icbench.driver.node.protocol import Node, NodeFacts, NodeSpec
 from pytest_icbench.driver.switch.protocol import Attachment, Switch
-from pytest_icbench.host.cpu_time import cpu_use
+from pytest_icbench.host.cpu_usage import read_cpu_use
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Address, Endpoint
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts, FunctionTerms
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.placement import Placement
+from pytest_icbench.testbed.exchange import Exchange, ExchangeTarget
 
 _INTERFACES = ("eth0", "eth1")
 _PAGE_BYTES = 4096
@@ -28,16 +31,35 @@ _PAGE_BYTES = 4096
 _Place = tuple[int, int]
 
 
-class FunctionNodes:
-    """The functions of a rig, a chain for each pair, each in a node of its own.
-
-    Args:
-        component: what makes all of them.
-        addresses: those of the endpoints, by index.
-        undo: collects what unmakes them; it is called in reverse order.
+@dataclass(frozen=True, slots=True)
+class StartContext:
+    """The switch and the directories with which functions start.
 
     Attributes:
-        chains: by pair, the ends of each chain as one, which its proof is for.
+        switch: the started switch.
+        ports: the ports' endpoints by index.
+        work_dir: directory for files and logs.
+        mtu: layer 3 MTU in bytes.
+        config: the user's configuration of the component.
+    """
+
+    switch: Switch
+    ports: Mapping[int, Endpoint]
+    work_dir: Path
+    mtu: int
+    config: Mapping[str, Any]
+
+
+class FunctionNodes:
+    """The functions of a rig: a chain for each pair, each function in a separate node.
+
+    Args:
+        component: the maker of all functions.
+        addresses: addresses of the endpoints, by index.
+        undo: collects the calls that remove the functions; they are made in reverse order.
+
+    Attributes:
+        chains: by pair, the ends of each chain as a whole, for its proof.
     """
 
     def __init__(
@@ -95,7 +117,7 @@ class FunctionNodes:
 
     @property
     def addresses(self) -> list[Address]:
-        """Those of the functions' ports at the switch, in the order of their indexes, which follow the endpoints'."""
+        """Addresses of the functions' ports at the switch, by index; the indexes follow those of the endpoints."""
         if self.component.in_switch is not None:
             return []
         return [address for ends in self._ends.values() for address in (ends.inner, ends.outer)]
@@ -136,7 +158,7 @@ class FunctionNodes:
         return self._placement.endpoints[self.path.leaders[pair - 1]]
 
     def around(self, attachments: Sequence[Attachment]) -> list[Attachment]:
-        """Returns the endpoints' attachments with those of the functions' ports between, in the order of the path."""
+        """Returns the attachments of endpoints and functions' ports in the order of the path."""
         ordered: list[Attachment] = []
         for (leader, follower), chain in zip(self.path.by_pair(attachments), self.chains, strict=True):
             function = self.functions[leader.pair - 1]
@@ -152,22 +174,15 @@ class FunctionNodes:
             ordered += [*row, replace(follower, peer=seen_by_follower)]
         return [replace(item, segment=place // 2) for place, item in enumerate(ordered)]
 
-    def start(
-        self, switch: Switch, ports: Mapping[int, Endpoint], work_dir: Path, mtu: int, config: Mapping[str, Any]
-    ) -> None:
-        """Starts all functions. Raises ProvisionError.
-
-        Args:
-            switch: the started switch.
-            ports: the ports' endpoints by index.
-        """
-        # Ports that serve each other are ready one after the other. Else all start side by side, and who polls is
-        # frozen as soon as it is ready: it would take the time in which the next one starts.
-        joined = any(port.serves for port in ports.values())
+    def start(self, context: StartContext) -> None:
+        """Starts all functions. Raises ProvisionError."""
+        # Ports that serve each other become ready one after the other. Otherwise all start together, and a poller is
+        # frozen as soon as it is ready: it would take the CPU time in which the next one starts.
+        joined = any(port.serves for port in context.ports.values())
         freezing = self.component.polls and not joined and len(self._nodes) > 1
         try:
             for place, ends in self._ends.items():
-                self._start_one(place, ends, switch, ports, work_dir, mtu, config)
+                self._start_one(place, ends, context)
                 if joined:
                     self._functions[place].await_started()
             for place, function in () if joined else self._functions.items():
@@ -176,22 +191,13 @@ class FunctionNodes:
                     self._nodes[place].pause()
         finally:
             self.resume()
-        self._undo += [self._leave, self.resume]  # what is frozen ends by no signal
+        self._undo += [self._leave, self.resume]  # a frozen process does not end by a signal
 
     def _leave(self) -> None:
         for function in self._functions.values():
             function.leave()
 
-    def _start_one(
-        self,
-        place: _Place,
-        ends: Ends,
-        switch: Switch,
-        ports: Mapping[int, Endpoint],
-        work_dir: Path,
-        mtu: int,
-        config: Mapping[str, Any],
-    ) -> None:
+    def _start_one(self, place: _Place, ends: Ends, context: StartContext) -> None:
         pair, hop = place
         row = self.path.between(pair)
         between = row[hop - 1] if row else None
@@ -199,17 +205,17 @@ class FunctionNodes:
             function=self.functions[pair - 1],
             pair=pair,
             ends=ends,
-            inner=None if between is None else ports[between[0]],
-            outer=None if between is None else ports[between[1]],
+            inner=None if between is None else context.ports[between[0]],
+            outer=None if between is None else context.ports[between[1]],
             node=self._nodes.get(place),
             node_facts=self._node_facts.get(place),
-            switch=switch,
+            switch=context.switch,
             indexes=[self.path.ends(pair)[0], *(between or ()), self.path.ends(pair)[1]],
             cpu=self._cpu(place),
             yield_every=self._placement.yield_every,
-            mtu=mtu,
-            work_dir=work_dir,
-            config=config,
+            mtu=context.mtu,
+            work_dir=context.work_dir,
+            config=context.config,
             hop=hop,
             hops=self.case.chain,
             counts_control=self.case.counts_hops,
@@ -249,7 +255,7 @@ class FunctionNodes:
         if node is None:
             return {}
         groups = SessionGroup.get(self._session)
-        return cpu_use(groups.pids(groups.member(node.spec.name)))
+        return read_cpu_use(groups.pids(groups.member(node.spec.name)))
 
     def _memory(self, place: _Place) -> int | None:
         """Returns the memory of a function's node: its group's, or that of its processes; None without a node."""
@@ -285,6 +291,97 @@ class FunctionNodes:
             node.pause()
 
     def resume(self) -> None:
-        """Lets them go on."""
+        """Lets the functions' processes run again."""
         for node in self._nodes.values():
             node.resume()
+
+
+def prove(rig: ExchangeTarget, case: Case, functions: FunctionNodes, connected: Callable[[], None]) -> str | None:
+    """Sends frames through each function, in both directions.
+
+    Args:
+        connected: waits until the switch has taken over the ports of all endpoints.
+
+    Returns:
+        None if exactly the expected frames came out; else one sentence with the first wrong frame, or with the
+        function's counter that does not agree.
+
+    Raises:
+        WorkloadError, ProvisionError: a process, the switch or a function has died.
+    """
+    functions.forget()  # a table that launches have filled has no room for a proof
+    names = case.functions
+    proofs = [functions.component.proof(name, ends) for name, ends in zip(names, functions.chains, strict=True)]
+    before = functions.counters()
+    exchange = Exchange(rig, case)
+    try:
+        connected()
+        for stage in zip(*proofs, strict=True):
+            sent, expected = _frames(case, stage)
+            arrived = exchange.exchange(sent, expected)
+            for pair, probes in zip(case.path.numbers, stage, strict=True):
+                fault = _first_wrong(case, names[pair - 1], pair, probes, arrived)
+                if fault is not None:
+                    return fault
+    finally:
+        exchange.end()
+    functions.check()
+    return _counted(names, proofs, before, functions.counters())
+
+
+def _frames(case: Case, stage: Iterable[Sequence[Probe]]) -> tuple[dict[int, list[bytes]], dict[int, int]]:
+    """Returns the frames of a stage by their senders' indexes, and how many are expected by the receivers' ones."""
+    sent: dict[int, list[bytes]] = {}
+    expected: Counter[int] = Counter()
+    for pair, probes in zip(case.path.numbers, stage, strict=True):
+        leader, follower = case.path.ends(pair)
+        for probe in probes:
+            sender, receiver = (leader, follower) if probe.forth else (follower, leader)
+            sent.setdefault(sender, []).append(probe.frame)
+            expected[receiver] += probe.expected is not None
+    return sent, dict(expected)
+
+
+def _first_wrong(
+    case: Case, function: str, pair: int, probes: Sequence[Probe], arrived: Mapping[int, Sequence[bytes]]
+) -> str | None:
+    """Returns a sentence on the first frame that is missing, was changed wrongly, or should not have arrived."""
+    leader, follower = case.path.ends(pair)
+    for forth, receiver, way in ((True, follower, "a to b"), (False, leader, "b to a")):
+        # What the nodes' own kernels answer is no frame of the proof.
+        came = Counter(data for data in arrived[receiver] if proof.is_proof(data))
+        wanted = Counter(probe.expected for probe in probes if probe.forth is forth and probe.expected is not None)
+        strange = list((came - wanted).elements())
+        of_way = [probe for probe in probes if probe.forth is forth]
+        for number, probe in enumerate(of_way, start=1):
+            right = probe.expected is None or came[probe.expected] >= wanted[probe.expected]
+            other = next((data for data in strange if proof.frame_number(data) == proof.frame_number(probe.frame)), None)
+            if right and other is None:
+                continue
+            came_as = "did not arrive" if other is None else f"arrived as {proof.describe(other)}"
+            return (
+                f"function {function} of pair {pair}: frame {number} of {len(of_way)} from {way}"
+                f" ({proof.describe(probe.frame)}) {probe.says}, but {came_as}"
+            )
+        if strange:
+            return f"function {function} of pair {pair}: an unexpected frame arrived: {proof.describe(strange[0])}"
+    return None
+
+
+def _counted(
+    names: Sequence[str],
+    proofs: Sequence[Sequence[Sequence[Probe]]],
+    before: Sequence[FunctionCounters],
+    after: Sequence[FunctionCounters],
+) -> str | None:
+    """Returns a sentence if the functions of a pair counted another number of denied frames than were denied."""
+    for pair, stages in enumerate(proofs, start=1):
+        denied = sum(probe.expected is None for stage in stages for probe in stage)
+        readings = [(first.denied, last.denied) for first, last in zip(before, after, strict=True) if last.pair == pair]
+        if any(None in reading for reading in readings):
+            continue
+        counted = sum((last or 0) - (first or 0) for first, last in readings)
+        if counted != denied:
+            name = names[pair - 1]
+            return f"function {name} of pair {pair}: it counted {counted} denied frames, and {denied} were denied"
+    return None

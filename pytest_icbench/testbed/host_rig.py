@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The part of a rig on one host, and the only code that knows in which order it is made and unmade."""
+"""The part of a rig on one host, and the only code that knows in which order it is built and removed."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from pytest_icbench.driver.node.protocol import Node, NodeFacts, NodeSpec
 from pytest_icbench.driver.switch.common.nic_uplink import cable_fault
 from pytest_icbench.driver.switch.protocol import Attachment, Switch, SwitchSpec
 from pytest_icbench.driver.workload.eal import endpoint_mib
+from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import IcbenchError, ProvisionError
 from pytest_icbench.host.cleanup import remove_tree
-from pytest_icbench.host.cpu_time import OwnProcesses
+from pytest_icbench.host.cpu_usage import CpuWatch, OwnProcesses
 from pytest_icbench.host.namespaces import NETNS_DIR
+from pytest_icbench.host.net import sockets
 from pytest_icbench.host.resource import hugepages
+from pytest_icbench.host.resource.perf import HardwareEvents
 from pytest_icbench.host.resource.sysctl import KernelOptions
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.host.watch import HostWatch
 from pytest_icbench.model.case import NETDEV_APIS
+from pytest_icbench.model.cpu_state import CpuState
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.endpoint_spec import default_endpoint_specs
 from pytest_icbench.model.function_facts import FunctionCounters, function_key
 from pytest_icbench.model.interference import Interference
-from pytest_icbench.model.rig import LaunchPlan, Polled, RigCalls, RigFacts, RigSpec
+from pytest_icbench.model.rig import LaunchPlan, Polled, Question, RigCalls, RigFacts, RigSpec, Usage
 from pytest_icbench.model.switch_facts import Batches, Busy, PortCounters
-from pytest_icbench.testbed.function_nodes import FunctionNodes
-from pytest_icbench.testbed.function_proof import prove
-from pytest_icbench.testbed.hardware import HardwareEvents
-from pytest_icbench.testbed.node_calls import NodeCalls
-from pytest_icbench.testbed.processes import RunningLaunch, check_switch, with_workload
-from pytest_icbench.testbed.room import RigMemory, check_room
+from pytest_icbench.testbed.function_nodes import FunctionNodes, StartContext, prove
+from pytest_icbench.testbed.launch_processes import LaunchSite, RunningLaunch, check_switch, fill_in_workload
+from pytest_icbench.testbed.memory_budget import MemoryDemand, check_memory
 from pytest_icbench.testbed.switch_group import SwitchGroup
 
 _DPDK_APPLICATION = "dpdk-"
@@ -52,15 +52,15 @@ class HostPart(RigCalls):
         raise NotImplementedError
 
     def prepare(self, spec: RigSpec) -> RigFacts:
-        """Makes everything. Raises ProvisionError, after undoing what was done by then."""
+        """Builds everything. Raises ProvisionError, after undoing what was done by then."""
         raise NotImplementedError
 
     def undo(self) -> None:
-        """Unmakes everything. Idempotent. Raises ProvisionError with what remains."""
+        """Removes everything. Idempotent. Raises ProvisionError with what remains."""
         raise NotImplementedError
 
 
-class HostRig(NodeCalls, HostPart):
+class HostRig(HostPart):
     """The nodes, the switch and their processes on one host.
 
     Args:
@@ -72,6 +72,8 @@ class HostRig(NodeCalls, HostPart):
         self._session, self._switches, self._wake = session, switches, wake
         self._undo: list[Callable[[], None]] = []
         self._nodes: dict[int, Node] = {}
+        #: The process that stays in each node, by endpoint index.
+        self._inits: dict[int, int] = {}
         self._switch: Switch | None = None
         self._launches: dict[str, RunningLaunch] = {}
         self._count, self._paused = 0, False
@@ -85,7 +87,7 @@ class HostRig(NodeCalls, HostPart):
         self.endpoints: list[Endpoint] = []
         self.files = Path()
         self._own = OwnProcesses(session.id)
-        self._watch: tuple[str, HostWatch] | None = None
+        self._watch: tuple[str, CpuWatch] | None = None
         self._kernel: KernelOptions | None = None
 
     @property
@@ -105,84 +107,111 @@ class HostRig(NodeCalls, HostPart):
             raise
 
     def _prepare(self, spec: RigSpec) -> RigFacts:
-        case = spec.case
-        driver = self._switches[case.switch]
-        self._name, self._case, self.placement = spec.name, case, spec.placement
-        self._cpus: Sequence[int] = spec.placement.endpoints
-        self._endpoint_specs = spec.endpoint_specs or default_endpoint_specs(case.pairs)
-        self._indexes = case.path.endpoints if spec.here is None else spec.here
-        self._uplink, self._numa_node, self._service = spec.uplink, spec.placement.numa_node, spec.placement.service
-        self._pages_for: set[int] = set()
-        work_dir = self._session.dir / self._name
-        socket_dir, self._logs = work_dir / "s", work_dir / "log"
-        self._undo.append(lambda: remove_tree(work_dir))
-        for directory in (socket_dir, self._logs):
-            directory.mkdir(parents=True)
-        if spec.sysctl:
-            self._kernel = KernelOptions(self._session, spec.sysctl)
-            self._undo.append(self._kernel.restore)
-            self._kernel.set()
-        self._workers = workers = spec.placement.switch
-        port = case.resolved_port(driver)
+        driver = self._switches[spec.case.switch]
+        self._adopt(spec)
+        self._make_directories()
+        self._set_kernel_options(spec)
+        port = spec.case.resolved_port(driver)
         dpdk = "dpdk" in driver.port_apis(port)
         functions = self._make_functions(driver, port)
-        made = sum(self._endpoint_specs[index].existing is None for index in self._indexes)
-        memory = RigMemory.of(
-            case, driver, workers=len(workers), nodes=len(self._indexes), made=made, uplink=spec.uplink is not None
-        )
-        check_room(self._session, self._numa_node, memory)
-        self._reserve(memory.switch_mib + memory.functions_mib)
-        self._reserve_endpoints(self._indexes if dpdk else ())
+        self._reserve_memory(driver, dpdk=dpdk)
         self._switch = switch = make_switch(driver)
-        switch_spec = SwitchSpec(
-            name=self._name,
-            port=port,
-            worker_cpus=workers,
-            service_cpus=spec.placement.service,
-            mtu=case.traffic.mtu,
-            work_dir=work_dir,
-            binary=None if spec.binary is None else Path(spec.binary),
-            endpoint_cpus=tuple(self._cpus[index] for index in self._indexes),
-            mode=case.mode,
-            config=dict(spec.config),
-            functions=[
-                (self._endpoint_specs[index].function, self._endpoint_specs[index].device) for index in self._indexes
-            ],
-            uplink=self._uplink,
-            queues=case.traffic.queues,
-        )
-        self._group = group = SwitchGroup(self._session, case.switch, f"{self._name}.switch", bool(case.contracts))
+        switch_spec = self._switch_spec(spec, port)
+        group = SwitchGroup(self._session, spec.case.switch, f"{self._name}.switch", bool(spec.case.contracts))
+        self._group = group
         self._undo += [group.close, switch.stop]
         addresses = [self._endpoint_specs[index].address for index in self._indexes]
         with group.entered(), self._session.spawner.adding(spec.env):
             devices = switch.devices(self._session, switch_spec, addresses + (functions.addresses if functions else []))
         attachments = [
-            self._attachment(index, spec, socket_dir, devices[place] if devices else (), dpdk=dpdk)
+            self._attachment(index, spec, devices[place] if devices else (), dpdk=dpdk)
             for place, index in enumerate(self._indexes)
         ]
         nodes = tuple(attachment.node.name for attachment in attachments)
         if functions is not None:
-            functions.start_nodes(spec.node, self._name, socket_dir, devices[len(nodes) :], hugepages=dpdk)
+            functions.start_nodes(spec.node, self._name, self.files, devices[len(nodes) :], hugepages=dpdk)
             attachments = functions.around(attachments)
         self._undo.append(switch.stop)  # before the nodes, too
         with group.entered(), self._session.spawner.adding(spec.env):
             endpoints = switch.start(self._session, switch_spec, attachments)
         ports = {attachment.index: port for attachment, port in zip(attachments, endpoints, strict=True)}
-        self.endpoints, self.files = [ports[index] for index in self._indexes], socket_dir
+        self.endpoints = [ports[index] for index in self._indexes]
         if functions is not None:
             config = self._session.configs.get(function_key(functions.component.name), {})
-            functions.start(switch, ports, self._logs, case.traffic.mtu, config)
+            functions.start(StartContext(switch, ports, self._logs, spec.case.traffic.mtu, config))
         if self._kernel is not None:
             own = NETNS_DIR.glob(f"{self._session.name(self._name)}[nf-]*")
             self._kernel.set_within([*(attachment.node.netns for attachment in attachments), *map(str, own)])
         return RigFacts(
             endpoints=tuple(self.endpoints),
             nodes=nodes,
-            switch=switch.facts().in_rig(str(work_dir)),
-            files=str(socket_dir),
+            switch=switch.facts().in_rig(str(self._work_dir)),
+            files=str(self.files),
             peers=() if functions is None else functions.peers,
             functions=() if functions is None else functions.facts(),
             terms=() if functions is None else functions.terms,
+        )
+
+    def _adopt(self, spec: RigSpec) -> None:
+        """Takes over a specification; nothing is made yet."""
+        self._name, self._case, self.placement = spec.name, spec.case, spec.placement
+        self._cpus: Sequence[int] = spec.placement.endpoints
+        self._workers, self._service, self._numa_node = (
+            spec.placement.switch,
+            spec.placement.service,
+            spec.placement.numa_node,
+        )
+        self._endpoint_specs = spec.endpoint_specs or default_endpoint_specs(spec.case.pairs)
+        self._indexes = spec.case.path.endpoints if spec.here is None else spec.here
+        self._uplink = spec.uplink
+        self._pages_for: set[int] = set()
+        self._work_dir = self._session.dir / self._name
+        self._logs = self._work_dir / "log"
+        self.files = self._work_dir / "s"
+
+    def _make_directories(self) -> None:
+        work_dir = self._work_dir
+        self._undo.append(lambda: remove_tree(work_dir))
+        for directory in (self.files, self._logs):
+            directory.mkdir(parents=True)
+
+    def _set_kernel_options(self, spec: RigSpec) -> None:
+        if spec.sysctl:
+            self._kernel = KernelOptions(self._session, spec.sysctl)
+            self._undo.append(self._kernel.restore)
+            self._kernel.set()
+
+    def _reserve_memory(self, driver: type[Switch], *, dpdk: bool) -> None:
+        """Checks that the host has the memory, and reserves the huge pages. Raises NoRoom, ProvisionError."""
+        made = sum(self._endpoint_specs[index].existing is None for index in self._indexes)
+        memory = MemoryDemand.of(
+            self._case,
+            driver,
+            workers=len(self._workers),
+            nodes=len(self._indexes),
+            made=made,
+            uplink=self._uplink is not None,
+        )
+        check_memory(self._session, self._numa_node, memory)
+        self._reserve(memory.switch_mib + memory.functions_mib)
+        self._reserve_endpoints(self._indexes if dpdk else ())
+
+    def _switch_spec(self, spec: RigSpec, port: str) -> SwitchSpec:
+        specs = [self._endpoint_specs[index] for index in self._indexes]
+        return SwitchSpec(
+            name=self._name,
+            port=port,
+            worker_cpus=self._workers,
+            service_cpus=self._service,
+            mtu=spec.case.traffic.mtu,
+            work_dir=self._work_dir,
+            binary=None if spec.binary is None else Path(spec.binary),
+            endpoint_cpus=tuple(self._cpus[index] for index in self._indexes),
+            mode=spec.case.mode,
+            config=dict(spec.config),
+            functions=[(endpoint.function, endpoint.device) for endpoint in specs],
+            uplink=self._uplink,
+            queues=spec.case.traffic.queues,
         )
 
     def _make_functions(self, driver: type[Switch], port: str) -> FunctionNodes | None:
@@ -194,19 +223,17 @@ class HostRig(NodeCalls, HostPart):
         self._functions = FunctionNodes(self._session, self._case, made_by, self.placement, addresses, self._undo)
         return self._functions
 
-    def _attachment(
-        self, index: int, spec: RigSpec, socket_dir: Path, devices: Sequence[Path], *, dpdk: bool
-    ) -> Attachment:
+    def _attachment(self, index: int, spec: RigSpec, devices: Sequence[Path], *, dpdk: bool) -> Attachment:
         xdp = self._uplink is not None and self._uplink.via == "af_xdp"
         netdev = self._case.api in NETDEV_APIS or xdp
         endpoint_spec = self._endpoint_specs[index]
         label = index if endpoint_spec.name is None else f"-{endpoint_spec.name}"
         node_spec = NodeSpec(
-            # The dash keeps the user's name apart from the switch's namespaces.
+            # The dash distinguishes the user's name from the switch's namespaces.
             name=self._session.name(f"{self._name}n{label}"),
             hostname=endpoint_spec.name,
             cpus=list(endpoint_spec.cpus) or [self._cpus[index]],
-            sockets=[socket_dir],
+            sockets=[self.files],
             devices=devices,
             hugepages=dpdk or netdev,
             # AF_XDP's libxdp finds the program that it has just attached by its number, which takes SYS_ADMIN.
@@ -224,7 +251,7 @@ class HostRig(NodeCalls, HostPart):
             side=self._case.path.side(index),
             address=endpoint_spec.address,
             node=facts,
-            socket_dir=socket_dir,
+            socket_dir=self.files,
             peer=self._endpoint_specs[self._case.path.peer(index)].address,
             socket=endpoint_spec.socket,
             existing=endpoint_spec.existing,
@@ -246,12 +273,13 @@ class HostRig(NodeCalls, HostPart):
             old = self._launches.pop(old_id)
             old.end()
             old.remove_logs()
-        plan = replace(plan, processes=tuple(map(with_workload, plan.processes)))
+        plan = replace(plan, processes=tuple(map(fill_in_workload, plan.processes)))
         dpdk = [process.index for process in plan.processes if process.argv[1].startswith(_DPDK_APPLICATION)]
         self._reserve_endpoints(dpdk)
         self._count += 1
         launch_id = f"l{self._count}"
-        launch = RunningLaunch(self._nodes, self._cpus, self._logs, launch_id, self._wake, self._inits, self.files)
+        site = LaunchSite(self._nodes, self._cpus, self._logs, self._inits, self.files, self._wake)
+        launch = RunningLaunch(site, launch_id)
         self._launches[launch_id] = launch
         if self._functions is not None and self._case.new_flows:
             self._functions.forget()
@@ -259,16 +287,16 @@ class HostRig(NodeCalls, HostPart):
         return launch_id
 
     def start(self, launch_id: str, delay_s: float = 0.02) -> int:
-        """Tells all processes, which are connected, when to begin; returns the moment, CLOCK_MONOTONIC in ns.
+        """Makes all processes, which are connected, begin; returns that moment, CLOCK_MONOTONIC in ns.
 
-        Until the launch is ended, this thread keeps to the service CPUs. If it woke up for a line on another CPU, a
-        receiver or a worker of the switch would wait for it.
+        Until the launch ends, this thread keeps to the service CPUs. Elsewhere its wake-up for a line would make a
+        receiver or a worker of the switch wait.
         """
         self.switch.prepare_traffic()
         self._step_aside()
         pids = self.pids(launch_id)
         cpus = {*self._workers, *(self._cpus[index] for index in pids)}
-        self._watch = launch_id, HostWatch(self._own, cpus, pids, self._workers)
+        self._watch = launch_id, CpuWatch(self._own, cpus, pids, self._workers)
         return self._launches[launch_id].start(delay_s)
 
     def interference(self, launch_id: str) -> Interference | None:
@@ -315,6 +343,15 @@ class HostRig(NodeCalls, HostPart):
         if self._group is not None:
             self._group.check()
 
+    def usage(self, launch_id: str) -> dict[int, Usage]:
+        return self._launches[launch_id].usage()
+
+    def ask(self, index: int, address: str, question: Question) -> str:
+        return sockets.ask(f"/proc/{self._inits[index]}/ns/net", address, question)
+
+    def cpu_state(self) -> CpuState:
+        return self._session.cpu_meter.read(workload_path(), self.placement.hand_overs)
+
     def counters(self) -> tuple[PortCounters, ...] | None:
         ports = self.switch.counters()
         return None if ports is None else tuple(ports)
@@ -359,7 +396,7 @@ class HostRig(NodeCalls, HostPart):
         return None if functions is None else prove(self, self._case, functions, self.switch.prepare_traffic)
 
     def path_fault(self) -> str | None:
-        """Returns what is declared; of the cable nothing if the kernel does not have the NIC."""
+        """Returns a known fault of the path. The cable is not examined if the kernel does not have the NIC."""
         cable = None if self._uplink is None else cable_fault(self._session, self._uplink)
         return cable or self.switch.fault()
 
@@ -390,7 +427,7 @@ class HostRig(NodeCalls, HostPart):
         self._paused = False
 
     def undo(self) -> None:
-        """Unmakes everything in reverse order and goes on after an error. Idempotent.
+        """Removes everything in reverse order and goes on after an error. Idempotent.
 
         Raises ProvisionError with a sentence for each thing that remains; the session's journal has them, too.
         """

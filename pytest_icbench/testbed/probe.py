@@ -1,21 +1,32 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The check whether a host has what a switch, its endpoints or containers take. Changes nothing."""
+"""Checks whether a host has what a switch, its endpoints, containers or an application need. Changes nothing."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from pytest_icbench.errors import Unsupported, WorkloadError
+from pytest_icbench.driver.application.protocol import Application, Program
+from pytest_icbench.driver.application.registry import applications
+from pytest_icbench.driver.guard import make_application, make_switch, probe_node
+from pytest_icbench.driver.switch.protocol import Switch, SwitchFacts
+from pytest_icbench.driver.workload.executable import NAME as WORKLOAD
+from pytest_icbench.driver.workload.version import workload_version
+from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported, WorkloadError
+from pytest_icbench.host.findings import Finding, note, success
+from pytest_icbench.host.process import run
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.measure.summary.summarize import Surroundings
+from pytest_icbench.model.birth import FORK, Crowd
+from pytest_icbench.model import load
+from pytest_icbench.model.case import SOCKET_APIS, Case
 
-if TYPE_CHECKING:
-    from pytest_icbench.driver.switch.protocol import Switch, SwitchFacts
-    from pytest_icbench.host.session import HostSession
 
-
-def why_not(check: Callable[[], object]) -> str | None:
+def find_refusal(check: Callable[[], object]) -> str | None:
     """Returns the reason and the remedy for which a check raises Unsupported; None if it does not."""
     try:
         check()
@@ -24,22 +35,12 @@ def why_not(check: Callable[[], object]) -> str | None:
     return None
 
 
-def unsupported_reason(
-    cls: type[Switch], port: str, api: str, session: HostSession, *, node: str, binary: Path | None
-) -> str | None:
-    """Returns why this host cannot run a switch, and the remedy; None if it can. For arguments see ``probe``."""
-    return why_not(lambda: probe(cls, port, api, session, node=node, binary=binary))
-
-
-def why_no_crowd(label: str, session: HostSession) -> str | None:
+def explain_missing_kind(label: str, session: HostSession) -> str | None:
     """Returns why this host cannot make containers of a crowd's kind; None if it can."""
-    from pytest_icbench.driver.guard import probe_node
-    from pytest_icbench.model.birth import FORK, Crowd
-
     crowd = Crowd.of(label)
     if crowd is None or crowd.kind == FORK:
         return None
-    return why_not(lambda: probe_node(crowd.kind, session))
+    return find_refusal(lambda: probe_node(crowd.kind, session))
 
 
 def probe(
@@ -56,10 +57,6 @@ def probe(
     Raises Unsupported with the reason and its remedy if it cannot be run here, ProvisionError if a program that was
     asked for its version was killed or hangs: this host may run the switch, so no case is skipped for it.
     """
-    from pytest_icbench.driver.guard import make_switch, probe_node
-    from pytest_icbench.driver.workload.version import workload_version
-    from pytest_icbench.model.case import SOCKET_APIS
-
     try:
         version = workload_version()
         if api not in SOCKET_APIS and version.dpdk is None:
@@ -75,3 +72,68 @@ def probe(
     except WorkloadError as error:
         raise Unsupported(str(error)) from None
     return switch_facts
+
+
+#: How long a program may take to print its version, in seconds.
+_VERSION_S = 10.0
+
+
+def program_versions(cls: type[Application]) -> dict[str, str]:
+    """Returns the versions of an application's programs by name.
+
+    Raises Unsupported with the remedy if one of them is not installed.
+    """
+    return {program.name: _program_version(cls, program) for program in (cls.server, cls.client)}
+
+
+def _program_version(cls: type[Application], program: Program) -> str:
+    if program.name == WORKLOAD:
+        return _workload_release(cls)
+    path = shutil.which(program.name)
+    if path is None:
+        remedy = program.remedy or f"apt install {program.package}"
+        raise Unsupported(f"{cls.name} needs the program {program.name}, which is not installed: {remedy}")
+    try:
+        printed = run(program.version_command or [path, *program.version_argv], timeout_s=_VERSION_S, check=False)
+    except NotStarted as error:
+        if program.version_command:
+            return "unknown"
+        raise Unsupported(f"{cls.name}: {str(error).splitlines()[0]}") from None
+    match = re.search(program.version_pattern, printed.stdout + printed.stderr)
+    return match[1] if match else "unknown"
+
+
+def _workload_release(cls: type[Application]) -> str:
+    try:
+        return workload_version().workload
+    except WorkloadError as error:
+        raise Unsupported(f"{cls.name}: {error}") from None
+
+
+def probe_application(label: str) -> Application:
+    """Returns the application of a case's label, with the versions of its programs.
+
+    Its calls are guarded. Raises Unsupported if one of them is not installed, UsageError for an unknown application.
+    """
+    return make_application(label, program_versions(applications()[label.partition(":")[0]]))
+
+
+def add_application(case: Case, around: Surroundings) -> tuple[Application | None, Surroundings]:
+    """Returns the application of a case, and the surroundings with its facts; without one None, and unchanged."""
+    if not isinstance(case.load, load.Application):
+        return None, around
+    chosen = probe_application(case.load.label)
+    treatment = {**around.treatment, "application": dict(chosen.versions)}
+    return chosen, replace(around, treatment=treatment, open_loop=chosen.open_loop)
+
+
+def application_findings() -> Iterator[Finding]:
+    """Returns findings for ``icbench doctor``, one for each application."""
+    for name, cls in applications().items():
+        try:
+            found = program_versions(cls)
+        except (Unsupported, ProvisionError) as error:
+            sentence, _, remedy = str(error).partition(": ")
+            yield note(f"app {name}", sentence, remedy)
+        else:
+            yield success(f"app {name}", ", ".join(f"{key} {value}" for key, value in found.items()))

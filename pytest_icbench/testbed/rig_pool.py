@@ -7,17 +7,15 @@ import warnings
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from pytest_icbench.errors import ConnectionLost, IcbenchError, NoRoom, ProvisionError
 from pytest_icbench.model.case import Case
-
-if TYPE_CHECKING:
-    from pytest_icbench.model.placement import Placement
+from pytest_icbench.model.placement import Placement
 
 
-class RigLike(Protocol):
-    """The part of a rig that the pool uses."""
+class PoolMember(Protocol):
+    """The calls of a rig that the pool makes."""
 
     preflighted: bool
 
@@ -28,12 +26,12 @@ class RigLike(Protocol):
     def close(self) -> None: ...
 
 
-R = TypeVar("R", bound=RigLike)
+R = TypeVar("R", bound=PoolMember)
 
 
 @dataclass(frozen=True, slots=True)
-class RigRequest:
-    """A rig that a case needs. Requests with the same ``key`` are served by one rig."""
+class BuildRequest:
+    """A request for a rig. Requests with the same ``key`` are served by one rig."""
 
     case: Case
     placement: Placement
@@ -41,22 +39,22 @@ class RigRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class RigRequests:
-    """The rigs that a case needs."""
+class SetupRequest:
+    """The requests of a case: for its rig and for that of its reference link, if it has one."""
 
-    rig: RigRequest
-    reference: RigRequest | None
+    rig: BuildRequest
+    reference: BuildRequest | None
     #: Why a case over two hosts lacks the reference link that it would have on one host.
     missing: str | None = None
 
 
-#: What a rig is kept by: whether it is a reference link's, and the key of its requests.
+#: The key of a rig in the pool: whether it is a reference link's, and the key of its requests.
 _Key = tuple[bool, Hashable]
 
 
 @dataclass(frozen=True, slots=True)
-class Rigs(Generic[R]):
-    """The rigs of a case. ``trouble`` says why its reference is missing."""
+class Setup(Generic[R]):
+    """The rigs of a case: its own and the reference's. ``trouble`` is the reason why the reference is missing."""
 
     rig: R
     reference: R | None
@@ -70,20 +68,20 @@ class RigPool(Generic[R]):
         make: returns a rig for a request, not yet built.
     """
 
-    def __init__(self, make: Callable[[RigRequest], R]) -> None:
+    def __init__(self, make: Callable[[BuildRequest], R]) -> None:
         self._make = make
         #: Those that are built, or over two hosts are built in their turn; the one that was used last comes last.
         self._held: dict[_Key, R] = {}
         #: Those that were closed to make room. Their cases go on with the same objects, which are built again.
         self._closed: dict[_Key, R] = {}
         self._running: _Key | None = None
-        #: What closing a rig to make room for another one has raised: its own case is told.
+        #: Errors from closing a rig to make room for another one; they are raised for its own case.
         self._unclosed: dict[_Key, ProvisionError] = {}
 
-    def acquire(self, requests: RigRequests, *, beside: bool = False) -> Rigs[R]:
+    def acquire(self, requests: SetupRequest, *, beside: bool = False) -> Setup[R]:
         """Returns the case's rig, running, and the reference's, paused, or over two hosts not yet built.
 
-        A rig whose switch has died meanwhile is built anew. Without a reference rig the case has no ratio, but runs.
+        A rig whose switch has died is rebuilt. Without a reference rig the case runs, but has no ratio.
         Raises what building the case's rig raises; a rig that could not be built is closed.
 
         Args:
@@ -97,23 +95,23 @@ class RigPool(Generic[R]):
             self._closed.clear()
         rig = self._run(keys[0], requests.rig, keys)
         if requests.reference is None:
-            return Rigs(rig, None, requests.missing)
+            return Setup(rig, None, requests.missing)
         if keys[1] in self._held:
             self._held[keys[1]] = self._held.pop(keys[1])
-            return Rigs(rig, self._held[keys[1]])
+            return Setup(rig, self._held[keys[1]])
         if requests.reference.case.remote:  # it takes the same NICs as the case's rig, and is built in its turn
             self._held[keys[1]] = reference = self._make(requests.reference)
-            return Rigs(rig, reference)
+            return Setup(rig, reference)
         trouble = None
         try:
             self._run(keys[1], requests.reference, keys)
         except ProvisionError as error:
             trouble = f"reference link {requests.reference.case.switch}: {error}"
         self._run(keys[0], requests.rig, keys)
-        return Rigs(rig, self._held[keys[1]] if trouble is None else None, trouble)
+        return Setup(rig, self._held[keys[1]] if trouble is None else None, trouble)
 
     def _bury(self, keys: Sequence[_Key]) -> None:
-        """Closes rigs whose switch has died since they were used. That costs no case, but there is a warning."""
+        """Closes rigs whose switch has died since they were used. No case fails for that; a warning is given."""
         for key in [key for key in keys if key in self._held]:
             try:
                 self._held[key].check()
@@ -123,8 +121,8 @@ class RigPool(Generic[R]):
                 self._close(key)
                 warnings.warn(f"a switch died between two cases, and is started anew: {error}", stacklevel=2)
 
-    def _run(self, key: _Key, request: RigRequest, keep: Sequence[_Key]) -> R:
-        """Lets this rig run alone, and builds it if it is not.
+    def _run(self, key: _Key, request: BuildRequest, keep: Sequence[_Key]) -> R:
+        """Lets this rig run alone, and builds it if necessary.
 
         Args:
             keep: rigs that are not closed to make room for it.
@@ -157,7 +155,7 @@ class RigPool(Generic[R]):
         rig.resume()
         rig.preflighted = seen  # the launches of its cases show whether frames still pass
 
-    def _build(self, key: _Key, request: RigRequest, keep: Sequence[_Key]) -> None:
+    def _build(self, key: _Key, request: BuildRequest, keep: Sequence[_Key]) -> None:
         if key not in self._closed:
             self._closed[key] = self._make(request)
         rig = self._closed[key]
@@ -187,13 +185,13 @@ class RigPool(Generic[R]):
         rig.close()
 
     def rest(self) -> None:
-        """Pauses the rig that runs, so that a fault in that is its own case's. Raises ProvisionError."""
+        """Pauses the running rig, so that a fault in pausing counts for its own case. Raises ProvisionError."""
         running = self._running
         if running is not None:
             self._held[running].pause()
             self._running = None
 
-    def finish(self, requests: RigRequests, others: Iterable[RigRequests]) -> None:
+    def finish(self, requests: SetupRequest, others: Iterable[SetupRequest]) -> None:
         """Closes the rigs of a case that is over, but those that others share. Raises the first error, after all."""
         shared = {key for other in others for key in _keys(other)}
         with ExitStack() as closing:
@@ -205,14 +203,14 @@ class RigPool(Generic[R]):
                 if (error := self._unclosed.pop(key, None)) is not None:
                     raise error
 
-    def drop(self, requests: RigRequests) -> None:
-        """Closes the rigs of a case, whose state is unknown. Errors are dropped: what made it unknown tells more."""
+    def drop(self, requests: SetupRequest) -> None:
+        """Closes the rigs of a case, whose state is unknown. Errors are dropped: an earlier one says more."""
         for key in _keys(requests):
             if key in self._held:
                 with suppress(IcbenchError):
                     self._close(key)
 
-    def release(self, next_requests: RigRequests | None) -> None:
+    def release(self, next_requests: SetupRequest | None) -> None:
         """Closes what the next case cannot use; all with None. Raises the first error, after closing everything."""
         keep = () if next_requests is None else _keys(next_requests)
         self._closed.clear()
@@ -228,6 +226,6 @@ class RigPool(Generic[R]):
         self.release(None)
 
 
-def _keys(requests: RigRequests) -> tuple[_Key, ...]:
+def _keys(requests: SetupRequest) -> tuple[_Key, ...]:
     reference = requests.reference
     return ((False, requests.rig.key), *([] if reference is None else [(True, reference.key)]))

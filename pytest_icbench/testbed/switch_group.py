@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The control groups of a switch's processes: they bound their number, and nothing in them outlives the switch.
 
-A driver may start processes by any means, as the children of this one. So this thread itself is in the group while the
-driver starts its switch: children are born there, whatever they do later.
+A driver may start processes by any means, as children of this one. So this thread itself is in the group while the
+driver starts its switch, and its children start there.
 """
 
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -16,13 +15,13 @@ from pathlib import Path
 from pytest_icbench.driver.node.cgroups import SessionGroup, kill_groups, remove_groups
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.cgroup_layout import Hierarchy
+from pytest_icbench.host.process import wait_until
 from pytest_icbench.host.session import HostSession
 
-#: Threads that a switch may have: some for each CPU, as Open vSwitch has, and plenty besides.
+#: Threads that a switch may have: several for each CPU, as Open vSwitch needs, and a reserve.
 TASKS_MAX = 512 + 16 * (os.cpu_count() or 1)
-#: How long processes that the driver has ended may take to go, in seconds.
+#: The time that processes may take to end after the driver has ended them, in seconds.
 _GONE_S = 1.0
-_POLL_S = 0.01
 
 
 class SwitchGroup:
@@ -66,7 +65,7 @@ class SwitchGroup:
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """Children of this thread are born in the groups within the block. Raises ProvisionError."""
+        """Starts children of this thread in the groups within the block. Raises ProvisionError."""
         with ExitStack() as back:
             for hierarchy, group in self._places:
                 self._enter(hierarchy, self._groups.root.path(hierarchy.path(group)), back)
@@ -84,16 +83,13 @@ class SwitchGroup:
 
     def _current(self, hierarchy: Hierarchy) -> Path:
         """Returns the directory of the group that this thread is in."""
-        text = self._groups.root.read("/proc/thread-self/cgroup") or ""
-        for line in text.splitlines():
-            _, controllers, path = line.split(":", 2)
-            names = frozenset(controllers.split(","))
-            if (hierarchy.unified and not controllers) or (not hierarchy.unified and hierarchy.controllers & names):
+        for mounted, path in self._groups.layout.groups_of(self._groups.root, "thread-self"):
+            if mounted == hierarchy:
                 return Path(hierarchy.mount + path.rstrip("/"))
         raise ProvisionError("/proc/thread-self/cgroup does not have the group of this process")
 
     def check(self) -> None:
-        """Raises ProvisionError if the switch wanted more processes than it may have."""
+        """Raises ProvisionError if the switch tried to start more processes than it may have."""
         if self._hierarchy is None:
             return
         with suppress(OSError):
@@ -107,9 +103,8 @@ class SwitchGroup:
             return
         hierarchy, self._hierarchy = self._hierarchy, None
         path = self._path(hierarchy)
-        deadline = time.monotonic() + _GONE_S
-        while (left := self._groups.pids(self._group)) and time.monotonic() < deadline:
-            time.sleep(_POLL_S)
+        wait_until(lambda: not self._groups.pids(self._group), _GONE_S)
+        left = self._groups.pids(self._group)
         names = sorted({_name(pid) for pid in left} - {""})
         with suppress(OSError):
             (path / "pids.max").write_text("0", encoding="ascii")  # nothing can fork while it is killed

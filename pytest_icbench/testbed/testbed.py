@@ -11,45 +11,58 @@ from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.switch_config import SwitchConfig
 from pytest_icbench.driver.guard import node_treatment
+from pytest_icbench.driver.node.precedence import precede
+from pytest_icbench.driver.switch.protocol import Switch
+from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import IcbenchError, ProvisionError, WorkloadError
-from pytest_icbench.host.limits import allow_files
-from pytest_icbench.host.session import HostSession
-from pytest_icbench.model.candidate import WORKLOAD, candidate_key
+from pytest_icbench.host import host_facts
+from pytest_icbench.host.process import allow_files
+from pytest_icbench.host.resource.frequency import prepare_cpus
+from pytest_icbench.host.session import HostSession, SessionOptions
+from pytest_icbench.kinds.runs import RUNS
+from pytest_icbench.measure.comparing import Allowances
+from pytest_icbench.measure.measure import Measuring
+from pytest_icbench.measure.part import Part
+from pytest_icbench.measure.progress import OnProgress
+from pytest_icbench.measure.reference import reference_case
+from pytest_icbench.measure.rig import MeasuredRig
+from pytest_icbench.measure.summary.summarize import Surroundings
+from pytest_icbench.measure.versions import measure_versions
+from pytest_icbench.model.candidate import WORKLOAD, Candidate, candidate_key
 from pytest_icbench.model.case import CANDIDATE_KEY, Case
+from pytest_icbench.model.fitness import Fitness, Link
 from pytest_icbench.model.function_facts import function_key
-from pytest_icbench.testbed.application_probe import with_application
-from pytest_icbench.testbed.candidates import Candidates
-from pytest_icbench.testbed.feasibility import Feasibility
-from pytest_icbench.testbed.remote.uplinks import uplinks_of
-from pytest_icbench.testbed.rig_pool import RigRequest, RigRequests
-from pytest_icbench.testbed.treatment import common_treatment, function_treatment, rig_treatment, with_ports
+from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.old_version import OldVersion
+from pytest_icbench.model.placement import Placement
+from pytest_icbench.model.settings import Settings
+from pytest_icbench.testbed.candidate_catalogue import Candidates
+from pytest_icbench.testbed.case_rig import BuildOptions, EmptyRig, Rig
+from pytest_icbench.testbed.feasibility import Feasibility, Hosts
+from pytest_icbench.testbed.host_fitness import measure_link, wait_quiet
+from pytest_icbench.testbed.host_rig import HostPart, HostRig
+from pytest_icbench.testbed.neighbour_load import open_views
+from pytest_icbench.testbed.probe import add_application
+from pytest_icbench.testbed.remote.remote_host import RemoteHost
+from pytest_icbench.testbed.remote.remote_rig import TwoHostRig
+from pytest_icbench.testbed.remote.uplinks import explain_no_reference, find_uplinks
+from pytest_icbench.testbed.rig_pool import BuildRequest, SetupRequest
+from pytest_icbench.testbed.treatment import (
+    add_ports,
+    common_treatment,
+    function_treatment,
+    read_software,
+    rig_treatment,
+)
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 
-if TYPE_CHECKING:
-    from pytest_icbench.driver.switch.protocol import Switch
-    from pytest_icbench.measure.comparing import Allowances
-    from pytest_icbench.measure.measure import Measuring
-    from pytest_icbench.measure.part import Part
-    from pytest_icbench.measure.progress import OnProgress
-    from pytest_icbench.measure.rig import MeasuredRig
-    from pytest_icbench.measure.summary.summarize import Surroundings
-    from pytest_icbench.model.candidate import Candidate
-    from pytest_icbench.model.fitness import Fitness, Link
-    from pytest_icbench.model.measurement import Measurement
-    from pytest_icbench.model.old_version import OldVersion
-    from pytest_icbench.model.placement import Placement
-    from pytest_icbench.model.settings import Settings
-    from pytest_icbench.testbed.host_rig import HostPart
-    from pytest_icbench.testbed.remote.host import RemoteHost
-    from pytest_icbench.testbed.rig import Rig
-
 DEFAULT_HUGEPAGE_KIB = 2048
-#: Why a case is not held against the link without its switch.
+#: The reason why a case is not compared with the link without its switch.
 ONE_CPU_REFERENCE = "no reference link: both of its ends would share one CPU, while the case's frames change CPUs"
 
 
@@ -77,56 +90,59 @@ class Testbed:
         self.catalogue = catalogue
         self.options = options
         self._cases = tuple(cases)
-        self._arguments: dict[str, Any] = {
-            "binaries": dict(options.binaries),
-            "hugepage_size_kib": options.hugepage_size_kib or DEFAULT_HUGEPAGE_KIB,
-            "pf": options.pf,
-        }
+        #: The user's paths by switch, candidate or tool. A retest adds those of an old version.
+        self._binaries: dict[str, Path] = dict(options.binaries)
+        self._hugepage_kib = options.hugepage_size_kib or DEFAULT_HUGEPAGE_KIB
         self._user = configs
-        self._configs = {key: dict(config.values) for key, config in configs.items()}
         #: The user's endpoints; None for the default ones.
         self.user_topology = options.topology
-        #: What is compared with the bases. Its binaries go by the names of its cases.
+        #: The alternatives to the bases. Its binaries go by the names of its cases.
         self.candidates = Candidates(catalogue, options, configs)
-        self._arguments["binaries"] |= self.candidates.binaries
-        self.remote = self._remote_host()
-        self.session = HostSession.probing(**self._arguments)
+        self._binaries |= self.candidates.binaries
         self._warnings: list[str] = []
         self._fitness: Fitness | None = None
+        self._hosts = Hosts(HostSession.probing(replace(self._session_options, configs={})), self._remote_host())
         self._feasibility = Feasibility(
-            catalogue,
-            options,
-            self._cases,
-            binaries=self._arguments["binaries"],
-            unsupported=unsupported,
-            user_topology=self.user_topology,
-            remote=self.remote,
-            session=self.session,
-            candidates=self.candidates,
+            catalogue, options, self._cases, self._hosts, unsupported=unsupported, candidates=self.candidates
+        )
+
+    @property
+    def session(self) -> HostSession:
+        """This host: for questions only, until the run holds it."""
+        return self._hosts.session
+
+    @property
+    def remote(self) -> RemoteHost | None:
+        """The second host; None for a run on one."""
+        return self._hosts.remote
+
+    @property
+    def _session_options(self) -> SessionOptions:
+        return SessionOptions(
+            self._hugepage_kib,
+            {name: str(path) for name, path in self._binaries.items()},
+            self.options.pf,
+            {key: dict(config.values) for key, config in self._user.items()},
         )
 
     def hold(self) -> None:
         """Takes the host for this run, and the second one.
 
         Raises what opening a HostSession raises, for a busy host or unclean remains. Without the second host it raises
-        only if all cases need it; else those that do fail one by one.
+        only if all cases need it; otherwise the cases that need it fail one by one.
         """
         needed = bool(self._cases) and all(case.remote for case in self._cases)
         if self.remote is not None and needed:
             self.remote.check()
         allow_files(max((case.path.wires_count for case in self._cases), default=0))
-        self.session = self._feasibility.session = HostSession(UNDO_KINDS, **self._arguments, configs=self._configs)
+        self._hosts.session = HostSession(UNDO_KINDS, self._session_options)
         self._warnings = list(self.session.warnings)
         try:
             if self.remote is not None and needed:
                 self.remote.hold()
             if self.options.frequency == "fix":
-                from pytest_icbench.host.resource.frequency import prepare_cpus
-
                 self._warnings += prepare_cpus(self.session, self._feasibility.measuring_cpus()).warnings
             if self.options.precedence == "all":
-                from pytest_icbench.driver.node.precedence import precede
-
                 self._warnings += precede(self.session)
         except BaseException:
             self.session.close()
@@ -134,8 +150,6 @@ class Testbed:
 
     def examine(self, limit_s: float = 0.0, on_wait: Callable[[Fitness, float], None] | None = None) -> Fitness:
         """Returns whether this host is fit now; waits at most ``limit_s`` seconds until others leave it alone."""
-        from pytest_icbench.testbed.fitness import wait_quiet
-
         cpus = self._feasibility.measuring_cpus() or os.sched_getaffinity(0)
         fitness = wait_quiet(self.session, cpus, limit_s, on_wait)
         self.take_fitness(fitness)
@@ -146,13 +160,11 @@ class Testbed:
 
         Returns a sentence if that fails, None for a case without such a link on one host. Raises as ``placement`` does.
         """
-        from pytest_icbench.testbed.fitness import ControlLink, measure_link
-
         requested = self.need(case, settings).reference
         if requested is None or requested.case.remote:
             return None
         api = case.resolved_api(self.catalogue[case.switch])
-        return measure_link(ControlLink(requested.case, lambda: self.make_rig(requested), api, settings))
+        return measure_link(requested.case, self.make_rig(requested), api, settings)
 
     def take_fitness(self, fitness: Fitness) -> None:
         """Keeps what was found for the conditions of all results."""
@@ -161,10 +173,7 @@ class Testbed:
     def _remote_host(self) -> RemoteHost | None:
         if self.options.remote is None or not any(case.remote for case in self._cases):
             return None
-        from pytest_icbench.testbed.remote.host import RemoteHost
-
-        arguments = {**self._arguments, "configs": self._configs}
-        return RemoteHost.of_run(self.options, arguments, lambda: self._feasibility.measuring_cpus_there())
+        return RemoteHost.of_run(self.options, self._session_options, lambda: self._feasibility.measuring_cpus_there())
 
     @property
     def policy(self) -> Literal["auto", "dedicated", "cooperative"]:
@@ -182,8 +191,6 @@ class Testbed:
 
     def _twin(self, case: Case) -> Case | None:
         """Returns the case without any switch, whether or not this host can run it; None if there is none."""
-        from pytest_icbench.measure.reference import reference_case
-
         cls = self.catalogue[case.switch]
         twin = reference_case(case, case.resolved_port(cls), family=cls.family)
         if twin is None or twin.switch not in self.catalogue:
@@ -195,9 +202,7 @@ class Testbed:
     def _why_no_reference(self, case: Case, reference: Case) -> str | None:
         if not case.remote:
             return ONE_CPU_REFERENCE if self._crosses_alone(case) else None
-        from pytest_icbench.testbed.remote.reference import why_none
-
-        return why_none(case, reference, self.catalogue, self.options)
+        return explain_no_reference(case, reference, self.catalogue, self.options)
 
     def _crosses_alone(self, case: Case) -> bool:
         """Whether a case's frames change CPUs at its maximum, and those of the link without its switch would not."""
@@ -209,16 +214,16 @@ class Testbed:
         return False
 
     def add_old(self, case: Case, candidate: Candidate) -> Case:
-        """Returns the case of a baseline's version, beside which the present one can be measured.
+        """Returns the case of a baseline's version, with which the present one can be paired.
 
         Raises UsageError if it is no workload any more.
         """
         old = self.candidates.add_old(case, candidate)
-        self._arguments["binaries"] |= self.candidates.binaries
-        self.session.binaries = dict(self._arguments["binaries"])
+        self._binaries |= self.candidates.binaries
+        self.session.binaries = dict(self._binaries)
         return old
 
-    def need(self, case: Case, settings: Settings, base: Case | None = None) -> RigRequests:
+    def need(self, case: Case, settings: Settings, base: Case | None = None) -> SetupRequest:
         """Returns the rigs that a case needs. Raises Unsupported as ``placement`` does.
 
         Args:
@@ -227,61 +232,52 @@ class Testbed:
         placement = self.placement(case)
         if base is not None or case.candidate is not None:
             base = base or case.base
-            return RigRequests(
-                RigRequest(case, placement, (case.rig_key, placement)),
-                RigRequest(base, placement, (base.rig_key, placement)),
+            return SetupRequest(
+                BuildRequest(case, placement, (case.rig_key, placement)),
+                BuildRequest(base, placement, (base.rig_key, placement)),
             )
-        rig = RigRequest(case, placement, (case.rig_key, placement))
-        # Launches without a neighbour are on the same rig as those beside it.
+        rig = BuildRequest(case, placement, (case.rig_key, placement))
+        # Launches without a neighbour use the same rig as those with it.
         reference = self._twin(case) if settings.reference and case.neighbour is None else None
         if reference is None:
-            return RigRequests(rig, None)
+            return SetupRequest(rig, None)
         if (missing := self._why_no_reference(case, reference)) is not None:
-            return RigRequests(rig, None, missing)
+            return SetupRequest(rig, None, missing)
         # The endpoints have the same CPUs as in the case, and there is no switch.
         there = None if placement.there is None else replace(placement.there, switch=())
         without = replace(placement, switch=(), there=there)
         if case.function is not None:
-            # A function of several on one CPU has it for itself; other references have none.
+            # A reference with a function has the function's CPU exclusively; other references have no function.
             cpus, ends = placement.functions, placement.endpoints[: len(reference.path.endpoints)]
             without = replace(
                 placement, functions=cpus[: reference.pairs] if reference.function else (), endpoints=ends
             )
-        return RigRequests(rig, RigRequest(reference, without, (reference.rig_key, without)))
+        return SetupRequest(rig, BuildRequest(reference, without, (reference.rig_key, without)))
 
-    def make_rig(self, request: RigRequest) -> Rig:
+    def make_rig(self, request: BuildRequest) -> Rig:
         """Returns a rig, not yet built."""
-        from pytest_icbench.kinds.runs import RUNS
-        from pytest_icbench.testbed.rig import EmptyRig, ExclusiveRig, Rig
-
-        case, replaced = self.candidates.built(request.case), self.candidates.replaced(request.case)
+        case, replaced = self.candidates.resolve(request.case), self.candidates.find_replacements(request.case)
         endpoint_specs = None if self.user_topology is None else self.user_topology.endpoint_specs_of(case)
-        kind = EmptyRig if type(case.load) in RUNS else ExclusiveRig if case.remote else Rig
-        return kind(
-            case,
-            request.placement,
-            self.session,
-            self.options,
-            switches=self.catalogue,
-            endpoint_specs=endpoint_specs,
-            host_part=self._two_hosts(case),
-            replaced=replaced,
-        )
+        kind = EmptyRig if type(case.load) in RUNS else Rig
+        options = BuildOptions(self.catalogue, endpoint_specs, self._two_hosts(case), replaced)
+        return kind(case, request.placement, self.session, self.options.node, options)
 
     def _two_hosts(self, case: Case) -> Callable[[], HostPart] | None:
         if not case.remote:
             return None
-        from pytest_icbench.testbed.remote.rig import SecondHost
+        uplinks = find_uplinks(self.options, self.catalogue[case.switch])
+        second = self._feasibility.second()
 
-        uplinks = uplinks_of(self.options, self.catalogue[case.switch])
-        second = SecondHost(self._feasibility.second().rig, uplinks.here, uplinks.there)
-        return lambda: second.joined(self.session, self.catalogue)
+        def make() -> HostPart:
+            there = second.rig()
+            here = HostRig(self.session, self.catalogue, wake=there.connection.wake)
+            return TwoHostRig(here, there, uplinks.here, uplinks.there)
+
+        return make
 
     @cached_property
     def _identity(self) -> Mapping[str, Any]:
-        from pytest_icbench.host import facts
-
-        return facts.identity(self.session.root)
+        return host_facts.identity(self.session.root)
 
     def measure(
         self,
@@ -297,15 +293,12 @@ class Testbed:
         Args:
             part: the round that this is; the measurement is that of all rounds so far.
         """
-        from pytest_icbench.kinds.runs import RUNS
-        from pytest_icbench.testbed.neighbour import beside
-
         rig, reference_rig = rigs
         if (run := RUNS.get(type(case.load))) is not None:
             return run(rig, settings, self._around(rig), on_progress)
         if case.neighbour is not None:
             reference = case.undisturbed
-        with beside(rig, reference_rig, case, self.options.node) as seen:
+        with open_views(rig, reference_rig, case, self.options.node) as seen:
             return self._measuring(rig, seen, case, reference, settings, on_progress).run(part)
 
     def measuring(
@@ -331,14 +324,12 @@ class Testbed:
         """Begins a case on its rig.
 
         Args:
-            seen: the rigs as the launches see them: beside a neighbour, and without it.
+            seen: the rigs as the launches see them: with a neighbour, and without it.
         """
-        from pytest_icbench.measure.measure import Measuring
-
         around = self._around(rig)
         if self.remote is not None and case.remote:
             around = self.remote.around(around, rig, self.options.remote if self.options.host_names else None)
-        application, around = with_application(case, around)
+        application, around = add_application(case, around)
         return Measuring(
             seen,
             case,
@@ -348,34 +339,31 @@ class Testbed:
             reference=reference,
             api=case.resolved_api(self.catalogue[case.switch]),
             application=application,
-            complete=partial(with_ports, rig=rig),
+            complete=partial(add_ports, rig=rig),
         )
 
     def measure_versions(
         self,
         rigs: tuple[Rig, Rig],
-        case: Case,
+        sides: tuple[Case, Case],
         settings: Settings,
         allowed: Allowances,
         cases: int,
         on_progress: OnProgress,
-        base: Case | None = None,
     ) -> tuple[Measurement, Measurement]:
         """Measures a candidate side by side with its base; returns both results. Raises as ``measure`` does.
 
         Args:
             rigs: the candidate's and the base's.
-            allowed: how much worse the candidate may be.
+            sides: the candidate's case and the base's.
+            allowed: the slowdown that the candidate may have.
             cases: number of comparisons of the run.
-            base: another base than the candidate's own.
         """
-        from pytest_icbench.measure.versions import measure_versions
-
-        base = base or case.base
+        case, base = sides
         cls = self.catalogue[case.switch]
-        apis = tuple(self.candidates.built(each).resolved_api(cls) for each in (case, base))
-        application, now_around = with_application(case, self._around(rigs[0]))
-        _, base_around = with_application(case, self._around(rigs[1]))
+        apis = tuple(self.candidates.resolve(each).resolved_api(cls) for each in (case, base))
+        application, now_around = add_application(case, self._around(rigs[0]))
+        _, base_around = add_application(case, self._around(rigs[1]))
         now, then = measure_versions(
             rigs,
             case,
@@ -389,19 +377,16 @@ class Testbed:
             on_progress=on_progress,
             executables=(self.candidates.workload(case), self.candidates.workload(base)),
         )
-        return with_ports(now, rigs[0]), with_ports(then, rigs[1])
+        return add_ports(now, rigs[0]), add_ports(then, rigs[1])
 
     def _around(self, rig: Rig) -> Surroundings:
-        from pytest_icbench.host import facts
-        from pytest_icbench.measure.summary.summarize import Surroundings
-
         return Surroundings(
             placement=rig.placement.policy,
             endpoints=tuple(rig.endpoints),
             identity=self._identity,
             treatment=self._treatment(rig),
             conditions={
-                **facts.conditions(self.session.root, {*rig.placement.switch, *rig.placement.local}),
+                **host_facts.conditions(self.session.root, {*rig.placement.switch, *rig.placement.local}),
                 **self._found_fit(),
                 **({"host": platform.node()} if self.options.host_names else {}),
             },
@@ -409,22 +394,20 @@ class Testbed:
         )
 
     def _software(self, rig: Rig) -> OldVersion:
-        from pytest_icbench.testbed.software import software_of
-
-        key, candidate = candidate_key(rig.case), self.candidates.of(rig.case)
+        key, candidate = candidate_key(rig.case), self.candidates.find(rig.case)
         configs = {**self._user, **({rig.case.switch: self._user[key]} if key in self._user else {})}
         if candidate is not None and candidate.component is not None and candidate.key in self._user:
             configs[function_key(candidate.component)] = self._user[candidate.key]
-        return software_of(
+        return read_software(
             rig,
-            {**self._arguments["binaries"], **self.candidates.replaced(rig.case).programs},
+            {**self._binaries, **self.candidates.find_replacements(rig.case).programs},
             self.programs.get(key, (None, None))[0],
             self.candidates.workload(rig.case),
             configs,
         )
 
     def _found_fit(self) -> dict[str, Any]:
-        """What was found when the run began, for the conditions of a result."""
+        """The fitness at the beginning of the run, for the conditions of a result."""
         if (fitness := self._fitness) is None:
             return {"warnings": self._warnings}
         warnings = [] if fitness.fit else [f"{fitness.line[:1].upper()}{fitness.line[1:]}"]
@@ -437,7 +420,7 @@ class Testbed:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What was not as it should be when the host was taken, one sentence each."""
+        """Warnings from taking the host, one sentence each."""
         return tuple(self._warnings)
 
     @property
@@ -446,29 +429,25 @@ class Testbed:
 
         Names are those of binaries (``ovs``, ``ovs:new``).
         """
-        from pytest_icbench.driver.workload.executable import workload_path
-
         programs: dict[str, tuple[Path | None, str | None]] = {
-            name: (path, None) for name, path in self._arguments["binaries"].items()
+            name: (path, None) for name, path in self._binaries.items()
         }
         with suppress(WorkloadError):  # without a workload nothing can run
             programs[WORKLOAD] = (workload_path(), None)
-        for name, facts in self._feasibility.switch_facts.items():
-            program = None if facts.program is None else Path(facts.program)
-            versions = ", ".join(map(str, filter(None, (facts.version, *facts.config.values()))))
+        for name, probed in self._feasibility.switch_facts.items():
+            program = None if probed.program is None else Path(probed.program)
+            versions = ", ".join(map(str, filter(None, (probed.version, *probed.config.values()))))
             programs[name] = (program, versions or None)
         return programs
 
     @cached_property
     def _common_treatment(self) -> dict[str, Any]:
-        return common_treatment(
-            self.session.root, self.options, self._arguments["hugepage_size_kib"], self.user_topology
-        )
+        return common_treatment(self.session.root, self.options, self._hugepage_kib, self.user_topology)
 
     def _treatment(self, rig: Rig) -> dict[str, Any]:
         key = candidate_key(rig.case)
         user, (program, _) = self._user.get(key), self.programs.get(key, (None, None))
-        candidate, node = self.candidates.of(rig.case), self.candidates.replaced(rig.case).node
+        candidate, node = self.candidates.find(rig.case), self.candidates.find_replacements(rig.case).node
         functions = dict(self.options.function_config)
         if candidate is not None and candidate.component is not None and candidate.config is not None:
             functions[candidate.component] = candidate.config

@@ -6,21 +6,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pytest_icbench.errors import DriverFault, ProvisionError
+from pytest_icbench.config.options import Options
+from pytest_icbench.config.switch_config import SwitchConfig
+from pytest_icbench.config.topology.model import Topology
+from pytest_icbench.driver.guard import node_treatment
+from pytest_icbench.driver.node.cgroups import SessionGroup
+from pytest_icbench.driver.workload.executable import workload_path
+from pytest_icbench.driver.workload.version import workload_version
+from pytest_icbench.errors import DriverFault, ProvisionError, WorkloadError
+from pytest_icbench.host import host_facts
+from pytest_icbench.host.host_facts import read_program, sha256
+from pytest_icbench.host.root import Root
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.case import Case
 from pytest_icbench.model.existing import ATTACH
-
-if TYPE_CHECKING:
-    from pytest_icbench.config.options import Options
-    from pytest_icbench.config.topology.model import Topology
-    from pytest_icbench.host.root import Root
-    from pytest_icbench.host.session import HostSession
-    from pytest_icbench.model.case import Case
-    from pytest_icbench.model.measurement import Measurement
-    from pytest_icbench.model.toml import TomlFile
-    from pytest_icbench.model.uplink import Uplink
-    from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.model.function_facts import function_key
+from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.old_version import OldVersion, Program
+from pytest_icbench.model.toml import TomlFile
+from pytest_icbench.model.uplink import Uplink
+from pytest_icbench.testbed.case_rig import Rig
+from pytest_icbench.version import package_version
 
 
 def common_treatment(root: Root, options: Options, hugepage_kib: int, user_topology: Topology | None) -> dict[str, Any]:
@@ -29,14 +37,9 @@ def common_treatment(root: Root, options: Options, hugepage_kib: int, user_topol
     Args:
         user_topology: the user's endpoints; None for the default ones.
     """
-    from pytest_icbench.driver.guard import node_treatment
-    from pytest_icbench.driver.workload.version import workload_version
-    from pytest_icbench.host import facts
-    from pytest_icbench.version import package_version
-
     version = workload_version()
     return {
-        **facts.treatment(root),
+        **host_facts.treatment(root),
         "pytest_icbench": package_version(),
         "workload": version.workload,
         "workload_build": version.build,
@@ -68,14 +71,12 @@ def uplink_mbps(root: Root, uplink: Uplink | None) -> int | None:
 
 
 def precedence(session: HostSession, case: Case) -> str:
-    """Returns how the pollers stand before other processes, and which do not: those in groups that are not ours."""
-    from pytest_icbench.driver.node.cgroups import SessionGroup
-
-    told = session.precedence
-    if told.startswith("none"):
-        return told
-    told += ", but the switch, which runs already" if case.switch == ATTACH else ""
-    return told + (", but the containers, which systemd has placed" if SessionGroup.get(session).astray else "")
+    """Returns the precedence of the pollers over other processes, and names those in foreign groups, which lack it."""
+    text = session.precedence
+    if text.startswith("none"):
+        return text
+    text += ", but the switch, which runs already" if case.switch == ATTACH else ""
+    return text + (", but the containers, which systemd has placed" if SessionGroup.get(session).astray else "")
 
 
 def function_treatment(rig: Rig, user: Mapping[str, TomlFile]) -> dict[str, Any]:
@@ -107,8 +108,6 @@ def rig_treatment(rig: Rig, user_config: Any, program: Path | None = None) -> di
         user_config: the user's own configuration of the switch, as results keep it.
         program: that of the switch, if it has one: another build can have the same version.
     """
-    from pytest_icbench.host.facts import sha256
-
     placement = rig.placement
     return {
         "endpoints": sorted({endpoint.kind for endpoint in rig.endpoints}),
@@ -131,7 +130,7 @@ def rig_treatment(rig: Rig, user_config: Any, program: Path | None = None) -> di
     }
 
 
-def with_ports(measurement: Measurement, rig: Rig) -> Measurement:
+def add_ports(measurement: Measurement, rig: Rig) -> Measurement:
     """Adds the CPU of each port: some switches give queues to workers only when endpoints connect."""
     ports = None
     try:
@@ -142,3 +141,46 @@ def with_ports(measurement: Measurement, rig: Rig) -> Measurement:
         pass  # the switch has died, which the measurement reports
     cpus = {**measurement.treatment["cpus"], "ports": ports}
     return replace(measurement, treatment={**measurement.treatment, "cpus": cpus})
+
+
+def read_software(
+    rig: Rig,
+    binaries: Mapping[str, Path],
+    program: Path | None,
+    workload: Path | None,
+    configs: Mapping[str, SwitchConfig],
+) -> OldVersion:
+    """Returns the software of a rig.
+
+    Args:
+        binaries: the user's paths by name.
+        program: that of the switch, None for a switch of the kernel.
+        workload: that of a candidate; None: the installed one.
+        configs: the user's configurations, by switch and ``function:COMPONENT``.
+    """
+    first = rig.function_facts[0] if rig.function_facts else None
+    function = None
+    if first is not None:
+        # A driver does not report where it found a program that the user has not named.
+        function = read_program(binaries.get(first.component), first.version) or Program(version=first.version)
+    return OldVersion(
+        switch=read_program(program, rig.switch_facts.version),
+        # The reference link has the same endpoints, so their libraries say nothing about the switch.
+        workload=read_program(workload or _workload(), own_libraries=False),
+        function=function,
+        component=None if first is None else first.component,
+        config=_config(configs.get(rig.case.switch)),
+        function_config={} if first is None else _config(configs.get(function_key(first.component))),
+        kernel=rig.session.root.read("/proc/sys/kernel/osrelease"),
+    )
+
+
+def _config(config: SwitchConfig | None) -> dict[str, Any]:
+    return {} if config is None else {"sha256": config.file.sha256, "values": dict(config.values)}
+
+
+def _workload() -> Path | None:
+    try:
+        return workload_path()
+    except WorkloadError:
+        return None

@@ -1,22 +1,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Every kind of change that this package makes on a host, and how it is undone.
 
-Code that opens a session, or recovers what a dead one left, passes them on.
+Whoever opens a session or recovers a dead one passes this table on.
 """
 
 from __future__ import annotations
 
 from pytest_icbench.driver.node import cgroups, docker, lxc, oci, podman, precedence
-from pytest_icbench.host import undo
+from pytest_icbench.host import cleanup
 from pytest_icbench.host.journal import UndoKind
-from pytest_icbench.host.net import nic, present, vf
-from pytest_icbench.host.resource import modules, pci, resctrl
+from pytest_icbench.host.net import attached_links, links, nic, vf
+from pytest_icbench.host.resource import hugepages, modules, pci, resctrl
 
 UNDO_KINDS: dict[str, UndoKind] = {
-    **undo.UNDO_KINDS,
+    **cleanup.UNDO_KINDS,
+    **hugepages.UNDO_KINDS,
+    **links.UNDO_KINDS,
     **nic.UNDO_KINDS,
     **vf.UNDO_KINDS,
-    **present.UNDO_KINDS,
+    **attached_links.UNDO_KINDS,
     **pci.UNDO_KINDS,
     **modules.UNDO_KINDS,
     **resctrl.UNDO_KINDS,

@@ -22,10 +22,10 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.testbed.placement import plan
-from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.case_rig import Rig
+from pytest_icbench.testbed.cpu_placement import plan
 from tests.host.node_tools import require
-from tests.host.rig_tools import NodeOption, running
+from tests.host.rig_tools import running
 
 #: One launch, which is not repeated if other processes disturb it: there is no time for that.
 SHORT = Settings(
@@ -54,7 +54,7 @@ def through(session: HostSession, case: Case) -> Iterator[Rig]:
     except Unsupported as reason:
         pytest.skip(str(reason))
     placement = replace(placement, endpoints=placement.endpoints[:count], functions=placement.endpoints[count:])
-    with running(Rig(case, placement, session, NodeOption())) as rig:
+    with running(Rig(case, placement, session, "lxc")) as rig:
         yield rig
 
 

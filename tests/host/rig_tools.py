@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,14 +18,9 @@ from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint_spec import EndpointSpec
-from pytest_icbench.testbed.placement import plan
-from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.case_rig import BuildOptions, Rig
+from pytest_icbench.testbed.cpu_placement import plan
 from tests.host.node_tools import require
-
-
-@dataclass(frozen=True)
-class NodeOption:
-    node: str = "lxc"
 
 
 @contextmanager
@@ -51,7 +46,7 @@ def built(
             placement = replace(beside.placement, switch=())
     except Unsupported as reason:
         pytest.skip(str(reason))
-    with running(Rig(case, placement, session, NodeOption(node), endpoint_specs=endpoint_specs)) as rig:
+    with running(Rig(case, placement, session, node, BuildOptions(endpoint_specs=endpoint_specs))) as rig:
         yield rig
 
 

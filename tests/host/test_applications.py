@@ -20,8 +20,8 @@ from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.load import Application
 from pytest_icbench.model.rig import LaunchPlan, PlannedProcess, Question
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.testbed.application_probe import probed
-from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.case_rig import Rig
+from pytest_icbench.testbed.probe import probe_application
 from tests.host.node_tools import clean, session
 from tests.host.rig_tools import built
 
@@ -95,7 +95,7 @@ MORE = (
 )
 def test_both_ends_of_an_application_agree_over_a_bridge(session: HostSession, label: str) -> None:
     try:
-        chosen = probed(label)
+        chosen = probe_application(label)
     except Unsupported as reason:
         pytest.skip(str(reason))
     assert all(version[0].isdigit() for version in chosen.versions.values()), chosen.versions

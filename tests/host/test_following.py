@@ -17,11 +17,11 @@ from pytest_icbench.model.load import Frames
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.trace import Trace
-from pytest_icbench.testbed.placement import plan
-from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.case_rig import Rig
+from pytest_icbench.testbed.cpu_placement import plan
 from tests.host.function_tools import UNDISTURBED, through
 from tests.host.node_tools import clean, cpu_ticks, require, session
-from tests.host.rig_tools import NodeOption, built, running
+from tests.host.rig_tools import built, running
 
 __all__ = ["clean", "session"]  # fixtures
 
@@ -56,7 +56,7 @@ def test_the_time_to_follow_is_that_of_the_queue_before_a_known_capacity(session
     # The function has a CPU that nothing else of the case has.
     placement = plan(Topology.read(session.root), workers=1, endpoints=2, policy="cooperative")
     placement = replace(placement, switch=(), functions=placement.switch)
-    with running(Rig(case, placement, session, NodeOption())) as rig:
+    with running(Rig(case, placement, session, "lxc")) as rig:
         found = measure(rig, None, case, SETTINGS.following(step))
     assert (found.verdict, found.evidence, found.frames.lost) == (None, None, 0)
     (launch,) = found.per_launch

@@ -17,7 +17,7 @@ from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.traffic import SHORTEST, Traffic
-from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.case_rig import Rig
 from tests.host.node_tools import clean, session
 from tests.host.rig_tools import built, driver
 

@@ -24,8 +24,8 @@ from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
+from pytest_icbench.testbed.case_rig import Rig
 from pytest_icbench.testbed.function_nodes import FunctionNodes
-from pytest_icbench.testbed.rig import Rig
 from tests.host.function_tools import SHORT, suricata, through
 from tests.host.node_tools import clean, session
 

@@ -12,7 +12,7 @@ import pytest
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.resource import hugepages
 from pytest_icbench.host.root import Root
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.session import HostSession, SessionOptions
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.host.node_tools import clean, session
 
@@ -30,7 +30,7 @@ def total(size_kib: int = 2048) -> int:
 
 @pytest.fixture(autouse=True)
 def offered() -> None:
-    if 2048 not in hugepages.sizes(_ROOT):
+    if 2048 not in hugepages.sizes_kib(_ROOT):
         pytest.skip("this kernel has no huge pages of 2 MiB")
 
 
@@ -74,10 +74,10 @@ def test_more_than_there_is(session: HostSession) -> None:
 
 def test_a_page_of_one_gib(clean: None) -> None:
     """Fragmented memory may not have one: then a sentence, and nothing taken."""
-    if 1048576 not in hugepages.sizes(_ROOT):
+    if 1048576 not in hugepages.sizes_kib(_ROOT):
         pytest.skip("this kernel has no huge pages of 1 GiB")
     before = total(1048576)
-    with HostSession(UNDO_KINDS, hugepage_size_kib=1048576) as session:
+    with HostSession(UNDO_KINDS, SessionOptions(1048576)) as session:
         refusal = ""
         try:
             hugepages.reserve(session, 0, 100)

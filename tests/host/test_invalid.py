@@ -26,7 +26,7 @@ from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.traffic import Traffic
-from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.case_rig import Rig
 from tests.host.node_tools import clean, session
 from tests.host.rig_tools import acting, built
 from tests.host.test_measure import switch_pid

@@ -36,7 +36,7 @@ import itertools, sys
 from pytest_icbench.model.endpoint import Address
 from pytest_icbench.host.net import links
 from pytest_icbench.host.resource import hugepages
-from pytest_icbench.host.process import run
+from pytest_icbench.host.process import ProcessPlace, run
 from pytest_icbench.host.net.links import End
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
@@ -51,9 +51,9 @@ with HostSession(UNDO_KINDS) as session:
     netns = links.create_netns(session, "main")
     links.create_pair(session, End("eth0", netns, Address.of(1, "a")), End(session.name_link("p0")))
     links.create_bridge(session, session.name_link("br"))
-    links.enslave(session, session.name_link("p0"), session.name_link("br"))
-    session.spawner.start(stubborn, log=session.dir / "log", netns=netns)
-    session.spawner.start(stubborn, log=session.dir / "log", mount_ns=True)
+    links.enslave(session.name_link("p0"), session.name_link("br"))
+    session.spawner.start(stubborn, log=session.dir / "log", place=ProcessPlace(netns))
+    session.spawner.start(stubborn, log=session.dir / "log", place=ProcessPlace(mount_ns=True))
     mounted = session.dir / "mnt"
     mounted.mkdir()
     session.journal.record("mount", path=str(mounted))
@@ -64,10 +64,10 @@ with HostSession(UNDO_KINDS) as session:
         hugepages.reserve(session, 0, 2)
         path = links.create_netns(session, f"n{number}")
         links.create_pair(session, End("eth0", path), End(session.name_link(f"q{number}")))
-        process = session.spawner.start(stubborn, log=session.dir / "log", netns=path)
+        process = session.spawner.start(stubborn, log=session.dir / "log", place=ProcessPlace(path))
         if number % 2:
             process.stop(term_s=0)
-            links.delete_link(session, session.name_link(f"q{number}"))
+            links.remove_link(session.name_link(f"q{number}"))
             links.delete_netns(session, path)
 """
 

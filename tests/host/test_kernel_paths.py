@@ -19,7 +19,7 @@ from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.net import bpf
 from pytest_icbench.host.recover import recover
-from pytest_icbench.host.session import RUN_DIR, HostSession
+from pytest_icbench.host.session import RUN_DIR, HostSession, SessionOptions
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.measure.launch.preflight import preflight
 from pytest_icbench.model.case import Case
@@ -60,7 +60,7 @@ def test_counters_agree_with_the_endpoints(session: HostSession, name: str) -> N
 
 
 def test_a_program_that_the_verifier_refuses_is_told_with_its_last_line() -> None:
-    with pytest.raises(ProvisionError) as caught, bpf.loaded("xdp", bpf.leave(), name="nothing"):
+    with pytest.raises(ProvisionError) as caught, bpf.load_program("xdp", bpf.leave(), name="nothing"):
         pytest.fail("a program without a result was taken")
     assert str(caught.value) == "the kernel refused the BPF program nothing (Permission denied): R0 !read_ok"
 
@@ -69,7 +69,7 @@ def test_a_program_that_the_verifier_refuses_is_told_with_its_last_line() -> Non
 def configured(clean: None, request: pytest.FixtureRequest) -> Iterator[HostSession]:
     """A session with a user's configuration of the switch ``request.param[0]``."""
     name, config = request.param
-    with HostSession(UNDO_KINDS, configs={name: config}) as session:
+    with HostSession(UNDO_KINDS, SessionOptions(configs={name: config})) as session:
         yield session
 
 

@@ -111,8 +111,8 @@ def test_configuration(session: HostSession, ends: tuple[str, str]) -> None:
 def test_moved_links_are_configured_alike(session: HostSession, ends: tuple[str, str]) -> None:
     names = session.name_link("a0"), session.name_link("b0")
     links.create_pair(session, End(names[0]), End(names[1]), up=False)
-    links.move(session, names[0], ends[0], "eth0", A)
-    links.move(session, names[1], ends[1], "eth0", B)
+    links.move(names[0], End("eth0", ends[0], A))
+    links.move(names[1], End("eth0", ends[1], B))
     assert not links.exists(names[0])
     links.await_up("eth0", ends[0])
     links.await_up("eth0", ends[1])
@@ -127,7 +127,7 @@ def test_a_bridge_forwards_between_two_pairs(session: HostSession, ends: tuple[s
     for netns, address, suffix in zip(ends, (A, B), ("p0", "p1"), strict=True):
         port = session.name_link(suffix)
         links.create_pair(session, End("eth0", netns, address), End(port))
-        links.enslave(session, port, bridge)
+        links.enslave(port, bridge)
     links.set_up(bridge)
     exchange(*ends, count=12)
     for suffix in ("p0", "p1"):
@@ -161,15 +161,15 @@ def test_queues(ends: tuple[str, str]) -> None:
     words = "link add q0 numtxqueues 4 numrxqueues 4 type veth peer name q1 numtxqueues 4 numrxqueues 4"
     run(["ip", *words.split()], timeout_s=5, netns=ends[0])
     with entered(ends[0]):
-        assert ethtool.channels("lo") is None
+        assert ethtool.read_channels("lo") is None
         ethtool.set_channels("q0", [2, 3, 0, 0])
-        assert ethtool.channels("q0") == [2, 3, 0, 0]
-        ethtool.set_channels("q0", ethtool.single([2, 3, 0, 0]))
-        assert ethtool.channels("q0") == [1, 1, 0, 0]
+        assert ethtool.read_channels("q0") == [2, 3, 0, 0]
+        ethtool.set_channels("q0", ethtool.limit_to_single([2, 3, 0, 0]))
+        assert ethtool.read_channels("q0") == [1, 1, 0, 0]
         with pytest.raises(ProvisionError, match=r"^q0 refuses \[9, 1, 0, 0\] queues"):
             ethtool.set_channels("q0", [9, 1, 0, 0])
-        assert ethtool.channels("q0") == [1, 1, 0, 0]
-        assert ethtool.lro("q0") is None
+        assert ethtool.read_channels("q0") == [1, 1, 0, 0]
+        assert ethtool.read_lro("q0") is None
         assert str(ethtool.driver_version("q0")).startswith("veth ")
 
 
@@ -188,7 +188,7 @@ def test_removed_links_and_namespaces_leave_nothing_to_undo(session: HostSession
     name = session.name_link("p0")
     links.create_pair(session, End("eth0", path, A), End(name))
     for _ in range(2):
-        links.delete_link(session, name)
+        links.remove_link(name)
         links.delete_netns(session, path)
     assert session.journal.pending() == pending
     assert not Path(path).exists()
@@ -202,7 +202,7 @@ def test_links_that_were_made_for_it_end_in_one_go(session: HostSession, ends: t
     for name in ("one", "two"):
         links.create_pair(session, End(name, a, A), End(name, b, grouped=True))
         with entered(b):
-            links.enslave(session, name, "br0")
+            links.enslave(name, "br0")
     links.create_pair(session, End("kept", a, A), End("kept", b, B))
     links.remove_grouped(b)
     for netns in ends:

@@ -19,12 +19,11 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
-from pytest_icbench.testbed import neighbour
-from pytest_icbench.testbed.placement import plan
-from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed import neighbour_load
+from pytest_icbench.testbed.case_rig import Rig
+from pytest_icbench.testbed.cpu_placement import plan
 from tests.host.function_tools import TWICE
 from tests.host.node_tools import clean, require, session
-from tests.host.rig_tools import NodeOption
 
 __all__ = ["clean", "session"]  # fixtures
 
@@ -38,15 +37,15 @@ def measured(
 ) -> Measurement:
     """A case of two pairs of launches; ``then`` is called with the number of each that began beside the neighbour."""
     require(kind)
-    program = neighbour.COMMANDS[case.neighbour or ""][0]
+    program = neighbour_load.COMMANDS[case.neighbour or ""][0]
     if program == "stress-ng" and shutil.which(program) is None:
         pytest.skip("stress-ng is not installed: apt install stress-ng")
     placement = plan(Topology.read(session.root), workers=1, endpoints=2, policy="cooperative")
     placement = replace(placement, switch=(), neighbour=placement.switch)
-    rig = Rig(case, placement, session, NodeOption(kind))
+    rig = Rig(case, placement, session, kind)
     rig.build()
     try:
-        with neighbour.beside(rig, None, case, kind) as (case_rig, alone):
+        with neighbour_load.open_views(rig, None, case, kind) as (case_rig, alone):
             start, count = case_rig.start, iter(range(9))
 
             def started(launch_id: str, delay_s: float = 0.02) -> int:
@@ -87,8 +86,8 @@ def test_a_neighbour_that_ends_early_is_told(session: HostSession) -> None:
 def test_a_neighbour_that_cannot_be_found_or_sleeps_is_told(
     session: HostSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(neighbour, "BUSY_TIMEOUT_S", 0.3)
-    monkeypatch.setattr(neighbour, "COMMANDS", {"cpu": ["sleep", "1000"], "cache": ["stress-nix"]})
+    monkeypatch.setattr(neighbour_load, "BUSY_TIMEOUT_S", 0.3)
+    monkeypatch.setattr(neighbour_load, "COMMANDS", {"cpu": ["sleep", "1000"], "cache": ["stress-nix"]})
     found = measured(session, "netns")
     assert (found.verdict, found.reason) == ("INVALID", "neighbour")
     assert (found.evidence or "").startswith(

@@ -18,12 +18,11 @@ import pytest_icbench
 from pytest_icbench.driver.node.cgroups import GREATEST, SessionGroup
 from pytest_icbench.driver.node.precedence import describe_weight, precede
 from pytest_icbench.host.cgroup_layout import Hierarchy, Layout
-from pytest_icbench.host.cpu_time import OwnProcesses
+from pytest_icbench.host.cpu_usage import CpuWatch, OwnProcesses
 from pytest_icbench.host.process import SESSION_VARIABLE
 from pytest_icbench.host.recover import recover
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import RUN_DIR, HostSession
-from pytest_icbench.host.watch import HostWatch
 from pytest_icbench.testbed.switch_group import SwitchGroup
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.host.node_tools import CPU, clean, require, session, spawn, started
@@ -151,7 +150,7 @@ def test_a_quota_that_stops_a_process_of_the_session_is_named(limited: Path) -> 
         try:
             while not group_of(process.pid).endswith(limited.name):
                 time.sleep(0.01)
-            watch = HostWatch(OwnProcesses("abc123"), [CPU])
+            watch = CpuWatch(OwnProcesses("abc123"), [CPU])
             time.sleep(1.0)
             (found,) = (one for one in watch.read().throttled if one.group.endswith(limited.name))
         finally:

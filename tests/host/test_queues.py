@@ -21,9 +21,9 @@ from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.traffic import Traffic
-from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.case_rig import Rig
 from tests.host.node_tools import clean, session
-from tests.host.rig_tools import NodeOption, built, running
+from tests.host.rig_tools import built, running
 
 __all__ = ["clean", "session"]  # fixtures
 
@@ -155,7 +155,7 @@ def test_queues_are_spread_over_workers(session: HostSession, name: str) -> None
         pytest.skip(str(reason))
     # No CPU is left for the endpoints alone on a small host: slow, but every frame arrives.
     placement = Placement("cooperative", switch=(0, 1), endpoints=(0, 1), service=(0,), numa_node=0, yield_every=1)
-    with running(Rig(case, placement, session, NodeOption())) as rig:
+    with running(Rig(case, placement, session, "lxc")) as rig:
         before = rig.host.switch.busy()
         launch = launched(rig, case)
         after = rig.host.switch.busy()

@@ -10,14 +10,14 @@ from collections.abc import Iterator
 import pytest
 
 from pytest_icbench.errors import ConnectionLost, ProvisionError, Unsupported, UsageError
-from pytest_icbench.host.session import RUN_DIR
+from pytest_icbench.host.session import RUN_DIR, SessionOptions
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.rig import LOCAL_WORKLOAD, LaunchPlan, PlannedProcess, RigSpec
-from pytest_icbench.testbed.remote.calls import RIG_CALLS, SessionArguments, SwitchQuestion
 from pytest_icbench.testbed.remote.connection import Connection
-from pytest_icbench.testbed.remote.host import RemoteCalls
-from pytest_icbench.testbed.remote.rig import RemoteRig
+from pytest_icbench.testbed.remote.host_calls import RIG_CALLS, SwitchQuestion
+from pytest_icbench.testbed.remote.remote_host import RemoteCalls
+from pytest_icbench.testbed.remote.remote_rig import RemoteRig
 from tests.host import snapshot
 from tests.second_host import SecondHost, other, unsupported_reason
 
@@ -31,7 +31,7 @@ pytestmark = [
 
 CPU = min(os.sched_getaffinity(0))
 PLACEMENT = Placement("cooperative", (), (CPU, CPU), (CPU,), 0, 1)
-HOLD = SessionArguments(2048)
+HOLD = SessionOptions()
 CASE = Case("veth", api="udp")
 SPEC = RigSpec("r1", CASE, PLACEMENT, "netns")
 
@@ -50,7 +50,7 @@ def test_a_rig_over_there(connection: Connection, other: SecondHost) -> None:
     before = other.snapshot()
     here = snapshot.take()
     host, rig = RemoteCalls(connection), RemoteRig(connection)
-    assert host.hold(HOLD) == ()
+    assert host.hold(HOLD, "none") == ()
     a, b = rig.prepared(rig.begin_prepare(SPEC)).endpoints
     argv = (LOCAL_WORKLOAD, "recv", b.address.ip, b.address.mac, a.address.ip, a.address.mac, "--supervised")
     launch = rig.launch(LaunchPlan((PlannedProcess(1, argv),)))
@@ -87,7 +87,7 @@ def test_errors_keep_their_kind(connection: Connection) -> None:
 
 def test_the_end_of_the_connection_is_the_end_of_all(connection: Connection, other: SecondHost) -> None:
     before = other.snapshot()
-    RemoteCalls(connection).hold(HOLD)
+    RemoteCalls(connection).hold(HOLD, "none")
     RemoteCalls(connection).build(SPEC)
     assert other.run("ls", RUN_DIR).stdout
     connection._kill_ssh()

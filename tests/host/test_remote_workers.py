@@ -15,8 +15,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.store.results import FILE_NAME
-from pytest_icbench.store.run import read_info, read_tests
+from pytest_icbench.store.run_files import FILE_NAME, read_info, read_tests
 from tests.host.remote_runs import files_with_names, private_names
 from tests.host.test_remote_faults import Fault, no_package, other_version, refused_key, unknown_host_key
 from tests.second_host import SecondHost, second_host, under_a_name, unsupported_reason
@@ -114,7 +113,8 @@ def test_a_whole_case_on_another_host(two: list[SecondHost], tmp_path: Path) -> 
     assert process.wait(120) == 0, (tmp_path / "output").read_text()
     judged = [place.limits for test in read_tests(tmp_path / REPORTS / "latest") for place in test.results]
     assert ["limits.toml" in limit["source"] for limits in judged for limit in limits or ()] == [True] * 2
-    own = two[1].python("import json; from pytest_icbench.host import facts; print(json.dumps(facts.identity()))")
+    script = "import json; from pytest_icbench.host import host_facts as facts; print(json.dumps(facts.identity()))"
+    own = two[1].python(script)
     assert {each["identity"]["machine"] for each in results(tmp_path)} == {own["machine"]}
 
 

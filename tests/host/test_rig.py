@@ -27,11 +27,11 @@ from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.rig import LaunchPlan, PlannedProcess, RigFacts, RigSpec
 from pytest_icbench.model.settings import Settings
+from pytest_icbench.testbed.case_rig import Rig
 from pytest_icbench.testbed.host_rig import HostRig
-from pytest_icbench.testbed.remote.calls import RIG_CALLS
-from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.remote.host_calls import RIG_CALLS
 from tests.host.node_tools import clean, require, session
-from tests.host.rig_tools import NodeOption, acting, built
+from tests.host.rig_tools import acting, built
 
 __all__ = ["clean", "session"]  # fixtures
 
@@ -133,7 +133,7 @@ def test_what_a_failure_leaves_is_undone(session: HostSession, monkeypatch: pyte
     monkeypatch.setattr(links, "create_pair", fails_later)
     case = Case("veth", pairs=2)
     placement = Placement("cooperative", (), (CPUS[0],) * 4, (CPUS[0],), 0, 64)
-    rig = Rig(case, placement, session, NodeOption("netns"))
+    rig = Rig(case, placement, session, "netns")
     with pytest.raises(ProvisionError, match=r"^no more links$"):
         rig.build()
     assert made == ["eth0"]
@@ -148,7 +148,7 @@ def test_undoing_goes_on_after_an_error(session: HostSession, monkeypatch: pytes
         raise ProvisionError("the link clings")
 
     monkeypatch.setattr(VethLink, "stop", cannot)
-    rig = Rig(Case("veth"), PLACEMENT, session, NodeOption("netns"))
+    rig = Rig(Case("veth"), PLACEMENT, session, "netns")
     rig.build()
     with pytest.raises(ProvisionError, match=r"(?s)not quite unmade:\nthe link clings"):
         rig.close()

@@ -14,11 +14,11 @@ from pytest_icbench.measure.measure import measure
 from pytest_icbench.model.case import Case, Dimension
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
-from pytest_icbench.testbed.placement import plan
-from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.case_rig import Rig
+from pytest_icbench.testbed.cpu_placement import plan
 from tests.host.function_tools import UNDISTURBED
 from tests.host.node_tools import clean, require, session
-from tests.host.rig_tools import NodeOption, running
+from tests.host.rig_tools import running
 
 __all__ = ["clean", "session"]  # fixtures
 
@@ -40,7 +40,7 @@ def test_functions_get_their_parts_of_a_cpu(session: HostSession, share: str | N
     )
     placement = plan(Topology.read(session.root), workers=1, endpoints=len(case.path.endpoints), policy="cooperative")
     placement = replace(placement, switch=(), functions=placement.switch * case.pairs)
-    with running(Rig(case, placement, session, NodeOption())) as rig:
+    with running(Rig(case, placement, session, "lxc")) as rig:
         began = time.monotonic()
         found = measure(rig, None, case, UNDISTURBED)
         lasted_ns = (time.monotonic() - began) * 1e9
@@ -71,7 +71,7 @@ def test_different_functions_share_a_cpu(session: HostSession, dimension: Dimens
     )
     placement = plan(Topology.read(session.root), workers=1, endpoints=len(case.path.endpoints), policy="cooperative")
     placement = replace(placement, switch=(), functions=placement.switch * case.pairs)
-    with running(Rig(case, placement, session, NodeOption("netns"))) as rig:
+    with running(Rig(case, placement, session, "netns")) as rig:
         found = measure(rig, None, case, replace(UNDISTURBED, drain_s=1.0))
     assert (found.verdict, found.evidence) == (None, None)
     works = found.functions or ()

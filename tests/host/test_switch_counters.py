@@ -20,7 +20,7 @@ from pytest_icbench.measure.strategy.repeat import HARNESS_REASONS, MOST_FAULTS
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.switch_facts import PortCounters
-from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.case_rig import Rig
 from tests.host.node_tools import clean, session
 from tests.host.rig_tools import acting, built
 from tests.host.test_switches import BRIEF, assert_heard, one_way, there_and_back

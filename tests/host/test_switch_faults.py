@@ -20,7 +20,7 @@ from pytest_icbench.driver.switch.vpp import vpp_switch as vpp
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.cleanup import session_processes
 from pytest_icbench.host.process import Process, Spawner, run
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.session import HostSession, SessionOptions
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
@@ -102,7 +102,7 @@ case "$*" in *--help|*--version) echo "{INTRODUCTION[name]}"; exit 0;; esac
 def test_a_switch_that_ends_at_once(clean: None, tmp_path: Path, name: str) -> None:
     binary = pretender(tmp_path / name, name, "echo 'EAL: no such thing' >&2; exit 7")
     told = rf"(?s)^{PROGRAM.get(name, name)} ended with exit code 7; .*EAL: no such thing"
-    with HostSession(UNDO_KINDS, binaries={name: binary}) as session:
+    with HostSession(UNDO_KINDS, SessionOptions(binaries={name: str(binary)})) as session:
         with pytest.raises(ProvisionError, match=told), built(session, Case(name)):
             pytest.fail("it was built")
         assert_no_rig(session)
@@ -120,7 +120,7 @@ def test_a_switch_that_hangs_at_start(clean: None, tmp_path: Path, name: str, mo
         monkeypatch.setattr(place, constant, 0.3)
     binary = pretender(tmp_path / name, name, "echo waiting >&2; exec sleep 1000")
     told = rf"(?s)^{PROGRAM.get(name, name)} .* within 0.3 s; .*waiting"
-    with HostSession(UNDO_KINDS, binaries={name: binary}) as session:
+    with HostSession(UNDO_KINDS, SessionOptions(binaries={name: str(binary)})) as session:
         with pytest.raises(ProvisionError, match=told), built(session, Case(name)):
             pytest.fail("it was built")
         assert_no_rig(session)
@@ -128,7 +128,7 @@ def test_a_switch_that_hangs_at_start(clean: None, tmp_path: Path, name: str, mo
 
 def test_what_is_not_the_switch_is_not_started(clean: None) -> None:
     ls = Path(shutil.which("ls") or "/bin/ls")
-    probing = HostSession.probing(binaries={"testpmd": ls, "basicfwd": ls, "ovs": ls})
+    probing = HostSession.probing(SessionOptions(binaries=dict.fromkeys(("testpmd", "basicfwd", "ovs"), str(ls))))
     for driver in (testpmd.TestPmd, basicfwd.BasicFwd):
         with pytest.raises(Exception, match=f"{ls} is not "):
             driver().probe(probing, None)

@@ -13,7 +13,7 @@ from pytest_icbench.driver.switch.common import userspace_ports
 from pytest_icbench.driver.switch.common.kernel import KernelPath
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import Unsupported
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.session import HostSession, SessionOptions
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.measure.strategy.repeat import HARNESS_REASONS, MOST_FAULTS, PATH_REASONS
 from pytest_icbench.model.case import NETDEV_APIS, Case
@@ -23,8 +23,8 @@ from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.traffic import Traffic
+from pytest_icbench.testbed.case_rig import Rig
 from pytest_icbench.testbed.exchange import Exchange
-from pytest_icbench.testbed.rig import Rig
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.host.node_tools import clean, cpu_ticks, session
 from tests.host.rig_tools import built, driver
@@ -148,7 +148,10 @@ def test_the_time_after_which_snabb_forgets_is_the_users(clean: None) -> None:
     def ethernet(to: bytes, source: bytes) -> bytes:
         return to + source + b"\x88\xb5" + bytes(46)
 
-    with HostSession(UNDO_KINDS, configs={"snabb": {"mac_timeout_s": 2}}) as session, built(session, case) as rig:
+    with (
+        HostSession(UNDO_KINDS, SessionOptions(configs={"snabb": {"mac_timeout_s": 2}})) as session,
+        built(session, case) as rig,
+    ):
         exchange = Exchange(rig, case)
         asked = ethernet(stranger, bytes.fromhex(exchange.addresses[0].mac.replace(":", "")))
 

@@ -22,9 +22,8 @@ from pytest_icbench.model.load import Frames
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.case_rig import BuildOptions, Rig
 from tests.host.node_tools import clean, require, session
-from tests.host.rig_tools import NodeOption
 
 __all__ = ["clean", "session"]  # fixtures
 
@@ -61,7 +60,7 @@ def rig_of(session: HostSession, case: Case) -> Rig:
     require("lxc")
     places = TOPOLOGY.cpus(1)
     placement = Placement("cooperative", (), (places[0], places[1]), (CPUS[0],), 0, 128)
-    return Rig(case, placement, session, NodeOption("lxc"), endpoint_specs=TOPOLOGY.endpoint_specs(1))
+    return Rig(case, placement, session, "lxc", BuildOptions(endpoint_specs=TOPOLOGY.endpoint_specs(1)))
 
 
 def init_of(name: str) -> int:

@@ -22,13 +22,13 @@ from pytest_icbench.host.net import links, nic
 from pytest_icbench.host.process import run
 from pytest_icbench.host.recover import recover
 from pytest_icbench.host.resource.cpu import Topology
-from pytest_icbench.host.session import RUN_DIR, HostSession
+from pytest_icbench.host.session import RUN_DIR, HostSession, SessionOptions
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.uplink import Via
-from pytest_icbench.testbed.placement import plan
+from pytest_icbench.testbed.cpu_placement import plan
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.host import snapshot
 from tests.host.cable import ENDS, Halves, cable
@@ -91,7 +91,7 @@ def test_a_nic_goes_and_comes_back_as_it_was(joined: None) -> None:
     with HostSession(UNDO_KINDS) as session:
         netns = links.create_netns(session, "sw")
         changes = Changes(session)
-        nic.take(changes, NIC, netns, new_name="uplink0", mtu=1500)
+        nic.take(changes, NIC, nic.Stay(netns, "uplink0", 1500))
         assert not links.exists(NIC)
         inside = run(["ip", "address", "show", "uplink0"], timeout_s=5, netns=netns).stdout
         assert "mtu 1500" in inside
@@ -106,7 +106,7 @@ def test_a_nic_goes_and_comes_back_as_it_was(joined: None) -> None:
 def test_a_session_that_ends_with_an_error_gives_it_back(joined: None) -> None:
     def fail() -> None:
         with HostSession(UNDO_KINDS) as session:
-            nic.take(Changes(session), NIC, links.create_netns(session, "sw"), new_name="uplink0", mtu=1500)
+            nic.take(Changes(session), NIC, nic.Stay(links.create_netns(session, "sw"), "uplink0", 1500))
             assert not links.exists(NIC)
             raise ZeroDivisionError
 
@@ -118,11 +118,11 @@ KILLED = f"""
 import os, signal
 from pytest_icbench.host.net import links, nic
 from pytest_icbench.host.changes import Changes
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.session import HostSession, SessionOptions
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 session = HostSession(UNDO_KINDS)
 netns = links.create_netns(session, "sw")
-nic.take(Changes(session), {NIC!r}, netns, new_name="uplink0", mtu=9000, promiscuous=True)
+nic.take(Changes(session), {NIC!r}, nic.Stay(netns, "uplink0", 9000, promiscuous=True))
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -217,7 +217,7 @@ def test_a_cable_without_its_other_end(joined: None) -> None:
     run(["ip", "link", "set", ENDS[1], "down"], timeout_s=5)
     with HostSession(UNDO_KINDS) as session:
         netns = links.create_netns(session, "sw")
-        nic.take(Changes(session), NIC, netns, new_name="uplink0", mtu=1500)
+        nic.take(Changes(session), NIC, nic.Stay(netns, "uplink0", 1500))
         with pytest.raises(ProvisionError, match=r"the uplink icbupa has no carrier after 0.1 s: connect its cable"):
             nic.await_carrier("uplink0", netns, nic=NIC, timeout_s=0.1)
     run(["ip", "link", "set", ENDS[1], "up"], timeout_s=5)
@@ -238,7 +238,7 @@ CASES: list[tuple[Case, Via]] = [
 def test_frames_pass_and_the_nic_comes_back(joined: None, case: Case, via: Via) -> None:
     require("lxc")
     switch = builtin_switches()[case.switch]
-    with HostSession(UNDO_KINDS, binaries=binaries()) as session:
+    with HostSession(UNDO_KINDS, SessionOptions(binaries=binaries())) as session:
         try:
             switch().probe(session, session.binaries.get(case.switch))
         except Unsupported as reason:
@@ -265,6 +265,6 @@ def test_frames_pass_and_the_nic_comes_back(joined: None, case: Case, via: Via) 
     assert [pair.received > 0 for pair in measured.frames.per_pair] == [True] * case.pairs
 
 
-def binaries() -> dict[str, Path]:
+def binaries() -> dict[str, str]:
     found = shutil.which("vpp")
-    return {"vpp": Path(found)} if found else {}
+    return {"vpp": found} if found else {}

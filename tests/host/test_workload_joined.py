@@ -10,7 +10,7 @@ import pytest
 
 from pytest_icbench.host.namespaces import entered
 from pytest_icbench.host.net import ethtool
-from pytest_icbench.host.net.offloads import FEATURES
+from pytest_icbench.host.net.ethtool import FEATURES
 from tests.host.workload_tools import Outcome, Path2, between, lost, veth, veth_pair
 
 __all__ = ["veth"]  # fixtures

@@ -19,7 +19,7 @@ from pytest_icbench.model.interference import Interference
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.testbed.rig_pool import RigRequest, RigRequests
+from pytest_icbench.testbed.rig_pool import BuildRequest, SetupRequest
 from tests.measurements import measurement
 
 Behaviour = Callable[[Case], Measurement | BaseException]
@@ -123,13 +123,13 @@ class FakeTestbed:
     def measure_versions(
         self,
         rigs: tuple[FakeRig, FakeRig],
-        case: Case,
+        sides: tuple[Case, Case],
         settings: Any,
         allowed: Allowances,
         cases: int,
         on_progress: Callable[[Progress], None],
-        base: Case | None = None,
     ) -> tuple[Measurement, Measurement]:
+        case, _ = sides
         self.log.append(f"versions {case.id} of {cases}, {allowed.main.share:g}")
         on_progress(Progress(case.id, "case", 1, 7, 5.25, 0.5, 4.0, self.detail))
         return type(self).compared(case)
@@ -143,17 +143,17 @@ class FakeTestbed:
         self.log.append(f"old {candidate.key}: {candidate.value}")
         return replace(case, candidate=candidate.name)
 
-    def need(self, case: Case, settings: Settings, base: Case | None = None) -> RigRequests:
+    def need(self, case: Case, settings: Settings, base: Case | None = None) -> SetupRequest:
         self.placement(case)
         if base is not None or case.candidate is not None:
             both = case, base or case.base
-            now, then = (RigRequest(each, None, each.rig_key) for each in both)  # type: ignore[arg-type]
-            return RigRequests(now, then)
+            now, then = (BuildRequest(each, None, each.rig_key) for each in both)  # type: ignore[arg-type]
+            return SetupRequest(now, then)
         reference = self.reference(case) if settings.reference else None
-        beside = None if reference is None else RigRequest(reference, None, reference.rig_key)  # type: ignore[arg-type]
-        return RigRequests(RigRequest(case, None, case.rig_key), beside)  # type: ignore[arg-type]
+        beside = None if reference is None else BuildRequest(reference, None, reference.rig_key)  # type: ignore[arg-type]
+        return SetupRequest(BuildRequest(case, None, case.rig_key), beside)  # type: ignore[arg-type]
 
-    def make_rig(self, wanted: RigRequest) -> FakeRig:
+    def make_rig(self, wanted: BuildRequest) -> FakeRig:
         return FakeRig(candidate_key(wanted.case), self.log)
 
     def measure(

@@ -23,8 +23,8 @@ from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.report.figure.series import windows_of
 from pytest_icbench.report.html.page import Page, add_history
 from pytest_icbench.stats.quantiles import Histogram
-from pytest_icbench.store.history import append, entry_of
-from pytest_icbench.store.run import TestRecord
+from pytest_icbench.store.history_file import append, make_entry
+from pytest_icbench.store.run_files import TestRecord
 from tests.measurements import launch, measurement, result, side_by_side
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -108,7 +108,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     history = path.with_name("history.jsonl")
     for day in range(12):
         at = {"started_at": 1.6e9 + 86_400 * day, "throughput_pps": 5e6 if day < 6 else 4.85e6}
-        entry = entry_of(measurement(Case("ovs"), **at), f"run{day}")
+        entry = make_entry(measurement(Case("ovs"), **at), f"run{day}")
         assert entry is not None
         append(history, [entry])
     add_history(page, history)

@@ -13,7 +13,7 @@ import pytest
 from pytest_icbench.gate.entry import Entry
 from pytest_icbench.gate.foresight import GAP_S
 from pytest_icbench.model.placement import Placement
-from pytest_icbench.store import baselines, history
+from pytest_icbench.store import baselines, history_file
 from tests.baselines import HOST, entry, launch, measured, scaled, with_sessions
 from tests.plugin.conftest import Runner
 from tests.plugin.fakes import FakeTestbed
@@ -103,9 +103,9 @@ def test_a_weak_session_begins_with_a_warning(told: Told) -> None:
     ids=["clock", "gap", "neither"],
 )
 def test_a_history_that_cannot_tell_is_said(told: Told, inner: Runner, ago_s: float, sentence: str | None) -> None:
-    kept = history.entry_of(measured(started_at=time.time() - ago_s), "before")
+    kept = history_file.make_entry(measured(started_at=time.time() - ago_s), "before")
     assert kept is not None
-    history.append(inner.path / "h.jsonl", [replace(kept, at=kept.at - 1000), kept])
+    history_file.append(inner.path / "h.jsonl", [replace(kept, at=kept.at - 1000), kept])
     for text in told("--icbench-history=h.jsonl"):
         assert sentence in text.partition("h.jsonl: ")[2] if sentence else "h.jsonl: " not in text
 

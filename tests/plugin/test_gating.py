@@ -15,7 +15,7 @@ from pytest_icbench.gate.waivers import Waiver
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import EXIT_STATUS, WEAK_STATUS
-from pytest_icbench.store import baselines, waivers
+from pytest_icbench.store import baselines, waiver_file
 from tests.baselines import keep_sessions, measured, scaled
 from tests.measurements import measurement
 from tests.plugin.conftest import Runner
@@ -156,13 +156,13 @@ def test_a_baseline_that_cannot_be_saved_fails_the_session(inner: Runner, bench:
 def test_waivers(files: Runner, bench: type[FakeTestbed]) -> None:
     bench.behaviour = slower(0.8)
     compare = ("--icbench-compare=main", CODES)
-    waivers.save(files.path / "baselines", [Waiver("ovs-64B-*", "known", "2999-01-01")])
+    waiver_file.save(files.path / "baselines", [Waiver("ovs-64B-*", "known", "2999-01-01")])
     result = files.run(*compare)
     result.assert_outcomes(passed=2)
     assert result.ret == 0
     (one,) = [one for one in results(files) if one["verdict"] == "REGRESSED"]
     assert one["waiver"] == "until 2999-01-01: known"
-    waivers.save(files.path / "baselines", [Waiver("ovs-64B-*", "known", "2000-01-01")])
+    waiver_file.save(files.path / "baselines", [Waiver("ovs-64B-*", "known", "2000-01-01")])
     result = files.run(*compare)
     assert result.ret == EXIT_REGRESSED
     result.stdout.fnmatch_lines(["*its waiver expired on 2000-01-01: known"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_icbench.testbed import neighbour
+from pytest_icbench.testbed import neighbour_load
 from tests.plugin.conftest import Runner
 from tests.plugin.fakes import FakeTestbed
 
@@ -19,7 +19,7 @@ MISSING = "neighbour cache cannot be found: stress-nix is not installed (package
 
 @pytest.fixture(autouse=True)
 def programs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(neighbour, "COMMANDS", {"cpu": ["env", "A=b", "sh"], "cache": ["stress-nix"]})
+    monkeypatch.setattr(neighbour_load, "COMMANDS", {"cpu": ["env", "A=b", "sh"], "cache": ["stress-nix"]})
 
 
 @pytest.mark.parametrize("rate", ["2k", "ndr*0.5"])

@@ -18,7 +18,7 @@ from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.testbed.fitness import examine
+from pytest_icbench.testbed.host_fitness import examine
 from tests.plugin.conftest import Runner
 from tests.plugin.fakes import FakeTestbed
 from tests.unit.scripted_rig import FRAMES, ScriptedRig, run
@@ -57,7 +57,7 @@ def test_a_host_without_schedstat_and_perf(
     empty.mkdir()
     bench.fitness = examine(HostSession.probing(root=Root(empty)), {0}, 0.01)
     text = said(inner, RATE)
-    assert "CPU time that others took is not known" in text
+    assert "/proc/stat does not have these CPUs" in text
     assert "counts no run delay (/proc/PID/schedstat): a thread that waits for its CPU is not seen" in text
     assert "gives no hardware events (no permit): results have no instructions and cache misses per frame" in text
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.host.facts import sha256
+from pytest_icbench.host.host_facts import sha256
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.old_version import OldVersion, Program

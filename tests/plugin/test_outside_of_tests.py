@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.store.read import read_run
+from pytest_icbench.store.stored_run import read_run
 from tests.plugin.conftest import LOAD, Runner
 from tests.plugin.fakes import FakeTestbed
 

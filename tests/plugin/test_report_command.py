@@ -20,7 +20,7 @@ from pytest_icbench.measure.versions import with_comparison
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.store.history import read
+from pytest_icbench.store.history_file import read
 from tests.baselines import keep_sessions
 from tests.measurements import launch
 from tests.plugin.conftest import Runner

@@ -13,8 +13,8 @@ import pytest
 
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.store.read import read_run, with_windows
-from pytest_icbench.store.run import read_info, read_tests
+from pytest_icbench.store.run_files import read_info, read_tests
+from pytest_icbench.store.stored_run import read_run, read_with_windows
 from tests.measurements import launch, measurement
 from tests.plugin.conftest import Runner
 from tests.plugin.fakes import FakeTestbed
@@ -103,7 +103,7 @@ def test_resuming_measures_only_what_is_missing(inner: Runner, bench: type[FakeT
     assert info.resumed == interrupted.name
     stored = read_run(run)
     assert [each.place.taken_from for each in stored.results if each.place] == [interrupted.name, None, None]
-    assert len(with_windows(stored.results[0]).per_launch[0].windows) == 10
+    assert len(read_with_windows(stored.results[0]).per_launch[0].windows) == 10
 
 
 def test_a_resumed_run_can_be_resumed_by_its_link(inner: Runner, bench: type[FakeTestbed], interrupted: Path) -> None:
@@ -218,6 +218,6 @@ def test_after_a_kill_in_mid_run(inner: Runner) -> None:
 def test_measurements_taken_are_whole(inner: Runner, bench: type[FakeTestbed], interrupted: Path) -> None:
     """The test's own assertions run on them again."""
     stored = read_run(interrupted)
-    whole = with_windows(stored.results[0])
+    whole = read_with_windows(stored.results[0])
     assert replace(whole, per_launch=()) == replace(stored.results[0].measurement, per_launch=())
     assert whole.to_json() == lines(interrupted)[0]

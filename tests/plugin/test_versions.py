@@ -14,7 +14,7 @@ from pytest_icbench.cli.main import main
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.report import markdown
-from pytest_icbench.store.read import read_run
+from pytest_icbench.store.stored_run import read_run
 from tests.measurements import measurement, side_by_side
 from tests.plugin.conftest import Runner
 from tests.plugin.fakes import FakeTestbed

@@ -14,9 +14,9 @@ def pytest_testnodedown(node, error):
         Path("lost").touch()
 
 def pytest_xdist_make_scheduler(config, log):
-    from pytest_icbench.plugin.xdist.scheduler import RigScheduling
+    from pytest_icbench.plugin.xdist.scheduler import HostScheduling
 
-    return RigScheduling(config, log, replaces=False)
+    return HostScheduling(config, log, replaces=False)
 """
 TESTS = """
 import os, time

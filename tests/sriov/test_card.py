@@ -21,7 +21,7 @@ from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.recover import recover
 from pytest_icbench.host.resource import pci
 from pytest_icbench.host.root import Root
-from pytest_icbench.host.session import RUN_DIR, HostSession
+from pytest_icbench.host.session import RUN_DIR, HostSession, SessionOptions
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Pci
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
@@ -62,7 +62,7 @@ def two_vfs(before: snapshot.Snapshot) -> Iterator[list[str]]:
 
 
 def probe(pf: str | None, pairs: int) -> None:
-    session = HostSession.probing(pf=pf)
+    session = HostSession.probing(SessionOptions(pf=pf))
     driver = Sriov()
     driver.probe(session, None)
     driver.probe_pairs(session, pairs)
@@ -100,7 +100,7 @@ def test_functions_in_use_are_left_alone(two_vfs: list[str]) -> None:
 
 
 def test_a_function_is_free_until_a_process_has_its_group(two_vfs: list[str]) -> None:
-    with HostSession(UNDO_KINDS, pf=PF) as session, built(session, Case("sriov")) as rig:
+    with HostSession(UNDO_KINDS, SessionOptions(pf=PF)) as session, built(session, Case("sriov")) as rig:
         function = rig.switch_facts.config["vfs"][0]
         assert is_idle(ROOT, function)
         with Path("/dev/vfio", str(pci.iommu_group(ROOT, function))).open("rb+", buffering=0):
@@ -115,7 +115,7 @@ def test_functions_that_somebody_made_are_as_they_were(two_vfs: list[str], port:
         subprocess.run(["ip", "link", "set", name, "address", address], check=False, capture_output=True)
     found = snapshot.take()
     listed = subprocess.run(["ip", "link", "show", PF], check=True, capture_output=True, text=True).stdout
-    with HostSession(UNDO_KINDS, pf=PF) as session, built(session, Case("sriov", port=port)) as rig:
+    with HostSession(UNDO_KINDS, SessionOptions(pf=PF)) as session, built(session, Case("sriov", port=port)) as rig:
         assert rig.switch_facts.config["created"] is False
         assert len(rig.switch_facts.config["vfs"]) == 2
         rig.check()
@@ -151,7 +151,7 @@ def test_a_topology_says_which_function_is_whose(two_vfs: list[str]) -> None:
     device = f"/dev/vfio/{pci.iommu_group(ROOT, one)}"
     endpoint_specs = loads(TOPOLOGY.format(pci=other, vf=two_vfs[0], device=device), "lab.toml").endpoint_specs(1)
     wrong = loads(TOPOLOGY.format(pci=other, vf=two_vfs[0], device="/dev/vfio/4711"), "lab.toml").endpoint_specs(1)
-    with HostSession(UNDO_KINDS, pf=PF) as session:
+    with HostSession(UNDO_KINDS, SessionOptions(pf=PF)) as session:
         with built(session, Case("sriov"), endpoint_specs=endpoint_specs) as rig:
             assert rig.switch_facts.config["vfs"] == [other, one]
             assert [getattr(endpoint, "pci", None) for endpoint in rig.endpoints] == [other, one]
@@ -161,7 +161,7 @@ def test_a_topology_says_which_function_is_whose(two_vfs: list[str]) -> None:
 
 
 def test_a_container_has_its_own_function_and_no_other(before: snapshot.Snapshot) -> None:
-    with HostSession(UNDO_KINDS, pf=PF) as session, built(session, Case("sriov")) as rig:
+    with HostSession(UNDO_KINDS, SessionOptions(pf=PF)) as session, built(session, Case("sriov")) as rig:
         groups = [pci.iommu_group(ROOT, endpoint.pci) for endpoint in rig.endpoints if isinstance(endpoint, Pci)]
         assert len(set(groups)) == 2
         nodes = list(rig.host._nodes.values())
@@ -176,7 +176,7 @@ def test_a_container_has_its_own_function_and_no_other(before: snapshot.Snapshot
 
 
 def test_a_function_taken_away_is_noticed(before: snapshot.Snapshot) -> None:
-    with HostSession(UNDO_KINDS, pf=PF) as session, built(session, Case("sriov")) as rig:
+    with HostSession(UNDO_KINDS, SessionOptions(pf=PF)) as session, built(session, Case("sriov")) as rig:
         rig.check()
         function = rig.switch_facts.config["vfs"][0]
         (Path("/sys/bus/pci/devices", function, "driver/unbind")).write_text(function)
@@ -188,10 +188,10 @@ HARNESS = """
 import sys, time
 sys.path.append(sys.argv[3])  # last: the installed package is the one tested
 from pytest_icbench.model.case import Case
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.session import HostSession, SessionOptions
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.host.rig_tools import built
-session = HostSession(UNDO_KINDS, pf=sys.argv[1])
+session = HostSession(UNDO_KINDS, SessionOptions(pf=sys.argv[1]))
 with built(session, Case("sriov", port=sys.argv[2] or None)):
     print("up", flush=True)
     time.sleep(600)
@@ -215,7 +215,7 @@ def test_a_number_of_functions_that_is_not_restored_is_noticed(monkeypatch: pyte
     """What the lane's comparison is for: a driver that forgets its undo would fail it."""
     found = tidy_snapshot()
     monkeypatch.setitem(UNDO_KINDS, "vf_count", UndoKind(lambda **data: None))
-    with HostSession(UNDO_KINDS, pf=PF) as session, built(session, Case("sriov")):
+    with HostSession(UNDO_KINDS, SessionOptions(pf=PF)) as session, built(session, Case("sriov")):
         pass
     left = snapshot.left_since(found, timeout_s=0)
     (DEVICE / "sriov_numvfs").write_text("0")

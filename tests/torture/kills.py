@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from pytest_icbench.store.read import read_run
+from pytest_icbench.store.stored_run import read_run
 from tests.second_host import SecondHost, second_host, unsupported_reason
 from tests.torture import host, lives
 from tests.torture.lives import Life

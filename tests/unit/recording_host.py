@@ -14,6 +14,7 @@ from typing import Any
 from pytest_icbench.driver.node.protocol import NodeFacts
 from pytest_icbench.driver.switch.protocol import Attachment, SwitchSpec
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.process import HERE, ProcessPlace
 from pytest_icbench.model.endpoint import Address
 
 #: Paths of sockets in a command line, by what precedes them.
@@ -87,15 +88,13 @@ class RecordingSpawner:
         *,
         log: Path,
         cpus: Sequence[int] | None = None,
-        netns: str | None = None,
+        place: ProcessPlace = HERE,
         env: Mapping[str, str] | None = None,
         pipes: bool = False,
-        cwd: Path | None = None,
-        mount_ns: bool = False,
     ) -> FakeProcess:
         words = [str(word) for word in argv]
         cpu_list = None if cpus is None else list(cpus)
-        self.started.append(Started(words, cpu_list, netns, dict(env or {}), pipes, mount_ns))
+        self.started.append(Started(words, cpu_list, place.netns, dict(env or {}), pipes, place.mount_ns))
         for path in _SOCKETS.findall(" ".join(words)) if self.serves else ():
             server = socket.socket(socket.AF_UNIX)
             server.bind(path)

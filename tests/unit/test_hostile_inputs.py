@@ -27,7 +27,7 @@ from pytest_icbench.gate import thresholds
 from pytest_icbench.model import toml
 from pytest_icbench.model.codec import encode
 from pytest_icbench.report.trends import trends
-from pytest_icbench.store import history
+from pytest_icbench.store import history_file
 from tests.hostile import mutated_data, mutated_text, refusals
 from tests.unit.driver.test_open_loop import summary
 from tests.unit.driver.workload.test_command import CLIENT, RECEIVED_LINE, SENT, WINDOW, WINDOW_RTT
@@ -218,12 +218,12 @@ def read_asked(chance: random.Random) -> None:
 
 def read_history(chance: random.Random) -> None:
     """Reads a history of which one line is changed. Raises UsageError if the line is left out."""
-    entry = {"schema": history.SCHEMA, **encode(ENTRY)}
+    entry = {"schema": history_file.SCHEMA, **encode(ENTRY)}
     line = json.dumps(mutated_data(entry, chance)) if chance.random() < 0.7 else mutated_text(json.dumps(entry), chance)
     with TemporaryDirectory(prefix="hostile-") as top:
         path = Path(top, "h.jsonl")
         path.write_bytes(f"{json.dumps(entry)}\n{line}\n".encode(errors="surrogatepass"))
-        entries, troubles = history.read(path)
+        entries, troubles = history_file.read(path)
         trends(entries)
     assert all(trouble.isprintable() for trouble in troubles)
     if troubles:

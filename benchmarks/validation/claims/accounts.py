@@ -18,7 +18,7 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings as Lengths
-from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.case_rig import Rig
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from validation import rigs
 from validation.model import Found, Row, Settings
@@ -114,7 +114,7 @@ class Stopper:
 def check(settings: Settings) -> Found:
     rows: list[Row] = []
     data: dict[str, Any] = {"window_s": LENGTHS.window_s, "received_share": {}}
-    with HostSession(UNDO_KINDS, binaries=settings.binaries) as session:
+    with HostSession(UNDO_KINDS, settings.session_options) as session:
         cases, notes = rigs.can_run(session, [Case(name) for name in rigs.switches()])
         for case in cases:
             settings.tell(case.switch)

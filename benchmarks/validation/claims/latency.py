@@ -21,7 +21,7 @@ from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings as Lengths
 from pytest_icbench.stats.intervals import interpolated
 from pytest_icbench.stats.quantiles import Histogram, median
-from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.case_rig import Rig
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from validation import drawing, priority, reflector, rigs
 from validation.model import Found, Row, Settings

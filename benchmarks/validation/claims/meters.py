@@ -142,7 +142,7 @@ def by_switches(settings: Settings) -> tuple[list[Row], list[str]]:
     rows: list[Row] = []
     # Without a warm-up every frame is in a window.
     lengths = Lengths(duration_s=settings.amount(2, 0.3), warmup_s=0.0, drain_s=1.0)
-    with HostSession(UNDO_KINDS, binaries=settings.binaries) as session:
+    with HostSession(UNDO_KINDS, settings.session_options) as session:
         cases, notes = rigs.can_run(session, [Case(name, Frames(rate=Rate(RATE_PPS))) for name in rigs.switches()])
         for case in cases:
             settings.tell(f"counters of {case.switch}")

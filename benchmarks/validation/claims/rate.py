@@ -18,7 +18,7 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings as Lengths
-from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.case_rig import Rig
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from validation import capture, drawing, rigs
 from validation.model import Found, Row, Settings

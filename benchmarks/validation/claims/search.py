@@ -22,7 +22,7 @@ from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.search_goal import goal_of
 from pytest_icbench.model.settings import Settings as Lengths
-from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.case_rig import Rig
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from validation import drawing, rigs
 from validation.model import Found, Row, Settings

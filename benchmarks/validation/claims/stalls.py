@@ -27,7 +27,7 @@ from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings as Lengths
 from pytest_icbench.stats.quantiles import Histogram
-from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.case_rig import Rig
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from validation import capture, drawing, open_loop, rigs
 from validation.model import Found, Row, Settings
@@ -146,7 +146,7 @@ def check(settings: Settings) -> Found:
             for stall in chosen(settings, *who):
                 settings.tell(f"tcpdump, {stall.words}")
                 rows.append(beside_tcpdump(names, between, directory / "capture", stall, points))
-    with HostSession(UNDO_KINDS, binaries=settings.binaries) as session:
+    with HostSession(UNDO_KINDS, settings.session_options) as session:
         links, without = rigs.can_run(session, [latency(case, RATES[0], 1) for case in LINKS])
         switched, without_switch = rigs.can_run(session, [latency(case, RATES[0], 1) for case in SWITCHED])
         for cases, who in ((links, ("client", "server")), (switched, ("switch",))):

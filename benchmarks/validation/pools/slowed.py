@@ -33,7 +33,7 @@ from typing import Any
 
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.stats.quantiles import Estimate
-from pytest_icbench.store.read import read_run
+from pytest_icbench.store.stored_run import read_run
 from validation.facts import host_facts
 from validation.pools.filtered_bridge import VARIABLE as RULES
 

@@ -182,7 +182,7 @@ class LinuxFunction(RouterFunction):
         parts = self.parse_own(function)
         versions = [f"Linux {session.root.read('/proc/sys/kernel/osrelease') or ''}".strip()]
         needed = ["nft"] if parts.stateful or parts.listed or parts.police_pps else []
-        if parts.sessions and (misfit := conntrack.size_misfit(session.root, parts.sessions)) is not None:
+        if parts.sessions and (misfit := conntrack.explain_misfit(session.root, parts.sessions)) is not None:
             raise Unsupported(f"the function '{function}' cannot have a table of {parts.sessions} sessions: {misfit}")
         for program in (*needed, *(["tc"] if parts.shape_bits else [])):
             try:
@@ -231,7 +231,7 @@ class LinuxFunction(RouterFunction):
 
     def forget(self) -> None:
         if self._parts.stateful:
-            conntrack.forget(self._netns)
+            conntrack.flush_sessions(self._netns)
 
     def counters(self) -> FunctionCounters:
         """Returns the frames on its links and the drops of its rules and its shaper."""
@@ -263,7 +263,7 @@ class LinuxFunction(RouterFunction):
         """Returns the counters of its connection table; none without sessions."""
         if not self._parts.stateful:
             return {}
-        seen = conntrack.sessions(self._netns)
+        seen = conntrack.count_sessions(self._netns)
         return {"sessions": seen.entries, "table_full": seen.refused, "evicted": seen.evicted}
 
     def stop(self) -> None:

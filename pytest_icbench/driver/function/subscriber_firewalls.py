@@ -110,7 +110,7 @@ class SubscribersFunction(ParsedFunction[Subscribers]):
             bpf.gather_frames(range(first, first + count), port, self._netns)
             bpf.add_clsact(port, self._netns)
             program = bpf.redirect_by_address(offset, int(_CLIENTS), count, first)
-            with bpf.loaded("classifier", program, name="redirect_by_address") as descriptor:
+            with bpf.load_program("classifier", program, name="redirect_by_address") as descriptor:
                 bpf.attach_classifier(port, descriptor, self._netns)
         self._facts = replace(self.probe(session, spec.function), config={"nft": rules, "subscribers": count})
 

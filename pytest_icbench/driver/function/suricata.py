@@ -25,7 +25,7 @@ from pytest_icbench.driver.function.protocol import VETH, Ends, FunctionSpec, Pr
 from pytest_icbench.driver.function.suricata_engine import NAME, TEXT, Engine, Program, rule_file, rule_text
 from pytest_icbench.driver.switch.common.userspace_ports import VHOST_USER, VHOST_USER_PACKED
 from pytest_icbench.driver.workload.eal import eal_arguments
-from pytest_icbench.host.net import links, offloads
+from pytest_icbench.host.net import ethtool, links
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.denial import Denial
 from pytest_icbench.model.endpoint import Veth
@@ -69,7 +69,7 @@ class KernelCapture(Capture):
     def __init__(self, session: HostSession, spec: FunctionSpec) -> None:
         self._netns, self._interfaces = spec.netns, spec.interfaces
         # It sends frames as received, also with a checksum that the sender's kernel has left to its device.
-        offloads.apply(session, spec.sides, {"checksum": "false"})
+        ethtool.apply_settings(session, spec.sides, {"checksum": "false"})
         self.settings = af_packet_settings(*self._interfaces)
         self._unseen = 0
 

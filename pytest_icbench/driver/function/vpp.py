@@ -22,7 +22,7 @@ from pytest_icbench.driver.switch.vpp import client as vpp_client
 from pytest_icbench.driver.switch.vpp import interfaces, program
 from pytest_icbench.driver.switch.vpp.program import VppFiles, startup_config
 from pytest_icbench.errors import ProvisionError, Unsupported
-from pytest_icbench.host.net import offloads
+from pytest_icbench.host.net import ethtool
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Endpoint, Memif, Veth
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
@@ -167,7 +167,7 @@ class VppFunction(RouterFunction, ProcessFunction):
         files = VppFiles(spec.directory)
         if isinstance(inner, Veth):
             # AF_PACKET receives frames as they are in memory, also without a checksum that is left to the device.
-            offloads.apply(session, spec.sides, {"checksum": "false"})
+            ethtool.apply_settings(session, spec.sides, {"checksum": "false"})
         port = interfaces.AF_PACKET if isinstance(inner, Veth) else MEMIF
         wanted = (("nat", parts.nat), ("acl", parts.rules), ("policer", parts.police_pps))
         config = startup_config(

@@ -18,9 +18,9 @@ from pytest_icbench.driver.node.protocol import NodeFacts, NodeSpec
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.cgroup_layout import Layout
-from pytest_icbench.host.entering import can_enter, start_within
 from pytest_icbench.host.findings import Finding, Level
 from pytest_icbench.host.journal import process_start_time
+from pytest_icbench.host.nsenter import Bounds, can_enter, start_within
 from pytest_icbench.host.process import SESSION_VARIABLE, Process
 from pytest_icbench.host.resource.hugepages import sizes_kib
 from pytest_icbench.host.session import HostSession
@@ -233,15 +233,13 @@ class ContainerNode:
     def attach(self, argv: Sequence[str], cpus: Sequence[int], log: Path) -> Process:
         """Starts a process in the init's namespaces, as a child of this one. Raises ProvisionError."""
         root = self.session.root
-        return start_within(
-            self._init,
-            argv,
-            cpus=cpus,
-            log=log,
-            env=container_environment(self.session.id),
-            cgroups=[root.path(hierarchy.mount + path) for hierarchy, path in self.layout.groups_of(root, self._init)],
-            capabilities=[NUMBERS[name] for name in node_capabilities(self.spec)],
+        bounds = Bounds(
+            cpus,
+            container_environment(self.session.id),
+            [root.path(hierarchy.mount + path) for hierarchy, path in self.layout.groups_of(root, self._init)],
+            [NUMBERS[name] for name in node_capabilities(self.spec)],
         )
+        return start_within(self._init, argv, bounds, log=log)
 
     def end(self) -> None:
         """Ends and removes the container after its processes were reaped. Raises ProvisionError if anything remains."""

@@ -35,11 +35,10 @@ from pytest_icbench.driver.node.protocol import NodeSpec
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import entry_checks
 from pytest_icbench.host.cgroup_layout import Layout
-from pytest_icbench.host.cpu_time import process_at
+from pytest_icbench.host.cpu_usage import read_process
 from pytest_icbench.host.findings import Finding, Level
 from pytest_icbench.host.journal import UndoKind
-from pytest_icbench.host.process import Process
-from pytest_icbench.host.process_ends import refused_process
+from pytest_icbench.host.process import Process, refused_process
 from pytest_icbench.host.root import Root, format_cpu_list
 from pytest_icbench.host.session import HostSession
 
@@ -352,7 +351,7 @@ class LxcNode(ContainerNode):
         init = -1 if failure else int(container.init_pid)
         if init <= 0:
             raise ProvisionError(f"container {spec.name} {failure or 'ended at once'}{self._log_tail()}")
-        process = process_at(Path(f"/proc/{init}/stat"))
+        process = read_process(Path(f"/proc/{init}/stat"))
         self._monitor = None if process is None else process.parent
         return init, prepared_ns
 
@@ -393,7 +392,7 @@ class LxcNode(ContainerNode):
             os.close(in_write)
             os.close(out_read)
             raise ProvisionError(f"{argv[0]} was not attached to container {self.spec.name}{self._log_tail()}")
-        return Process.adopt(
+        return Process(
             pid, argv, log, os.fdopen(in_write, "wb", buffering=0), os.fdopen(out_read, "rb", buffering=0)
         )
 

@@ -17,7 +17,7 @@ from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.findings import Finding
 from pytest_icbench.host.net import links
-from pytest_icbench.host.process import Process
+from pytest_icbench.host.process import Process, ProcessPlace
 from pytest_icbench.host.session import HostSession
 
 
@@ -83,7 +83,7 @@ class NetnsNode:
 
     def _begin(self, argv: Sequence[str], cpus: Sequence[int], log: Path, *, pipes: bool) -> Process:
         """Starts a process in the namespace and in the node's cgroups. Raises ProvisionError."""
-        process = self._session.spawner.start(argv, log=log, cpus=cpus, netns=self._netns, pipes=pipes)
+        process = self._session.spawner.start(argv, log=log, cpus=cpus, place=ProcessPlace(self._netns), pipes=pipes)
         self._processes.append(process)
         self._group.join(self.spec.name, process.pid)
         self._group.share_cpu(process.pid, self.spec.name)

@@ -14,8 +14,8 @@ from pytest_icbench.driver.switch.common import kernel
 from pytest_icbench.driver.switch.common.userspace_ports import MEMIF, SUN_PATH_MAX, VHOST_USER, VHOST_USER_PACKED
 from pytest_icbench.driver.switch.protocol import Attachment, SwitchFacts, SwitchSpec
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host.net import present
-from pytest_icbench.host.net.present import Interface, Way, interfaces, way
+from pytest_icbench.host.net import attached_links
+from pytest_icbench.host.net.attached_links import Interface, Way, find_way, interfaces
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Address, Endpoint, Memif, Pci, Veth, VhostUser
@@ -167,7 +167,7 @@ def _add_way(place: ResolvedEndpoint, peer: ResolvedEndpoint, raw: bool) -> Reso
     """Returns an endpoint with the route to its peer. Raises ProvisionError without a usable route."""
     assert place.interface is not None
     name, there = place.existing.container, peer.existing.container
-    route = way(place.target.netns, peer.address.ip)
+    route = find_way(place.target.netns, peer.address.ip)
     if route is None:
         raise ProvisionError(
             f"{name} has no route to {there} ({peer.address.ip}): give it one, or take another address"
@@ -226,10 +226,10 @@ class AttachedPath(kernel.KernelSwitch):
             assert place.interface is not None
             assert place.way is not None
             peer, target = self._places[path.peer(index)], place.target
-            known = present.neighbours(place.interface.name, target.netns)
+            known = attached_links.neighbours(place.interface.name, target.netns)
             strangers = tuple({place.way.gateway or peer.address.ip, peer.address.ip} - known)
             if strangers:
-                present.keep_neighbours(session, place.interface.name, target.netns, target.inode, strangers)
+                attached_links.keep_neighbours(session, place.interface.name, target.netns, target.inode, strangers)
                 self._strangers.append((place, strangers))
 
     @staticmethod
@@ -262,7 +262,7 @@ class AttachedPath(kernel.KernelSwitch):
         while self._strangers and self.session is not None:
             place, strangers = self._strangers.pop()
             assert place.interface is not None
-            present.forget_neighbours(
+            attached_links.forget_neighbours(
                 self.session, place.interface.name, place.target.netns, place.target.inode, strangers
             )
         self._places.clear()

@@ -16,7 +16,7 @@ from pytest_icbench.driver.switch.common import kernel
 from pytest_icbench.driver.switch.common.userspace_ports import VFIO
 from pytest_icbench.driver.switch.protocol import Attachment, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec
 from pytest_icbench.errors import ProvisionError, Unsupported
-from pytest_icbench.host import facts
+from pytest_icbench.host import host_facts
 from pytest_icbench.host.changes import Changes
 from pytest_icbench.host.net import ethtool, links, vf
 from pytest_icbench.host.resource import modules, pci
@@ -87,7 +87,7 @@ def _describe_cards(root: Root) -> str:
 def check_vfio(root: Root) -> None:
     """Raises Unsupported if this host cannot give functions to containers."""
     if not pci.has_iommu(root):
-        words = " ".join(facts.iommu_parameters(root))
+        words = " ".join(host_facts.iommu_parameters(root))
         raise Unsupported(
             "the IOMMU is off, so that no VF can be given to a container: switch it on in the firmware (VT-d, AMD-Vi)"
             f" and boot with {words}"
@@ -106,7 +106,7 @@ def find_vf_driver(root: Root, card: str) -> str:
     text = root.read(pci.path(card, "sriov_vf_device")) or "0"
     device = int(text, 16)
     alias = f"pci:v{vendor:08X}d{device:08X}sv00000000sd00000000bc02sc00i00"
-    module = modules.for_alias(root, alias)
+    module = modules.find_by_alias(root, alias)
     if module is None:
         raise Unsupported(
             f"this kernel has no driver for the VFs of {card} ({vendor:04x}:{device:04x}): install the full kernel"
@@ -141,7 +141,7 @@ def choose_vfs(root: Root, pf: Card, count: int) -> list[int]:
     if root.exists(f"/sys/class/net/{pf.interface}/master"):
         master = root.link(f"/sys/class/net/{pf.interface}/master")
         raise Unsupported(_describe_use(pf, f"is a port of {master}", count))
-    held = vf.addresses(pf.interface) if root.live else []
+    held = vf.read_addresses(pf.interface) if root.live else []
     if held:
         raise Unsupported(_describe_use(pf, f"has the host's address {held[0]}", count))
     return []
@@ -206,7 +206,7 @@ def _is_free(root: Root, group: str) -> bool:
 
 def _is_quiet(root: Root, name: str) -> bool:
     flags = int(root.read(f"/sys/class/net/{name}/flags") or "0", 16)
-    held = vf.addresses(name) if root.live else []
+    held = vf.read_addresses(name) if root.live else []
     return not flags & 1 and not root.exists(f"/sys/class/net/{name}/master") and not held
 
 
@@ -403,9 +403,7 @@ class Sriov(Switch):
             name = pci.await_interface(session.root, function)
             try:
                 end = kernel.node_end(attachment)
-                links.move(
-                    session, name, attachment.node.netns, end.name, end.address, up=False, neighbours=end.neighbours
-                )
+                links.move(name, end, up=False)
             except ProvisionError:
                 if not left or name in pci.interfaces(session.root, function):
                     raise
@@ -430,7 +428,7 @@ class Sriov(Switch):
         """Returns the counters of the nodes' interfaces, for DPDK those of the PF's driver; None if it has none."""
         if self._port == VF:
             return kernel.endpoint_counters(self._attached)
-        statistics = vf.statistics(self._interface)
+        statistics = vf.read_statistics(self._interface)
         vf_counters = [statistics.get(index, {}) for index in self._indexes]
         if not any(value for counters in vf_counters for value in counters.values()):
             return None

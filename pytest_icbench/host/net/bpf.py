@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Any, Literal
 
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.namespaces import check_result
 from pytest_icbench.host.net.links import link_index, netlink
 
 #: Number of bpf(2) on x86-64.
@@ -66,12 +67,12 @@ def call(helper: int) -> bytes:
 
 
 def redirect_by_address(offset: int, first: int, count: int, index: int) -> bytes:
-    """Returns a classifier that sends a frame out of the link of its IPv4 address; others out of the first link.
+    """Returns a classifier that sends a frame out of the link of its IPv4 address, or else of the first link.
 
     Args:
         offset: the address's place in the frame.
         first: the first of ``count`` addresses in a row, as a number below 2^31.
-        index: the first link's index; those of the others follow.
+        index: the first link's index; the others have consecutive ones.
     """
     return (
         instruction(0xBF, 6, 1)  # r6 = the frame, as the next one wants it
@@ -95,11 +96,7 @@ def leave() -> bytes:
 def _bpf(command: int, attributes: bytes) -> int:
     """Calls bpf(2). Raises OSError."""
     buffer = ctypes.create_string_buffer(attributes, max(len(attributes), 128))
-    result = int(_libc.syscall(_SYS_BPF, command, buffer, len(buffer)))
-    if result < 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
-    return result
+    return check_result(int(_libc.syscall(_SYS_BPF, command, buffer, len(buffer))))
 
 
 def _address(buffer: Any) -> int:
@@ -129,7 +126,7 @@ def device_map(devices: Mapping[int, int]) -> Iterator[int]:
 
 
 @contextmanager
-def loaded(kind: Literal["classifier", "xdp"], program: bytes, *, name: str) -> Iterator[int]:
+def load_program(kind: Literal["classifier", "xdp"], program: bytes, *, name: str) -> Iterator[int]:
     """Yields the descriptor of a program.
 
     Args:
@@ -210,7 +207,7 @@ def redirect_frames(name: str, target: str, netns: str | None = None) -> None:
 
 
 def gather_frames(indexes: Iterable[int], target: str, netns: str) -> None:
-    """Sends what arrives at many links, by their indexes, out of one of the namespace. Raises ProvisionError."""
+    """Sends the frames of many links, by their indexes, out of one link of the namespace. Raises ProvisionError."""
     with netlink(netns, doing=f"to redirect links to {target}") as route:
         there = link_index(route, target)
         for index in indexes:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The kernel's table of connections: what a network namespace has in it, and how large it may become."""
+"""The kernel's table of connections: the entries of a network namespace, and the size of the table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.changes import Changes
 from pytest_icbench.host.namespaces import entered
-from pytest_icbench.host.resource.memory import memory_kib
+from pytest_icbench.host.resource.hugepages import memory_kib
 from pytest_icbench.host.root import Root
 
 _PROC = "/proc/sys/net/netfilter/nf_conntrack_"
@@ -22,7 +22,7 @@ _ENTRY_BYTES = 512
 
 @dataclass(frozen=True, slots=True)
 class Sessions:
-    """A namespace's connections: those in the table, and since it was made those without room and those evicted."""
+    """A namespace's connections: entries of the table, and how many were refused and evicted since it was made."""
 
     entries: int
     refused: int
@@ -41,7 +41,7 @@ def _socket(netns: str) -> Iterator[Any]:
         raise ProvisionError(f"the kernel refused a look at its connections ({error})") from None
 
 
-def sessions(netns: str) -> Sessions:
+def count_sessions(netns: str) -> Sessions:
     """Returns the connections of the namespace at a path. Raises ProvisionError."""
     with _socket(netns) as conntrack:
         by_cpu = [dict(message["attrs"]) for message in conntrack.stat()]
@@ -53,14 +53,14 @@ def sessions(netns: str) -> Sessions:
     return Sessions(entries, total("DROP", "CHAIN_TOOLONG"), total("EARLY_DROP"))
 
 
-def forget(netns: str) -> None:
+def flush_sessions(netns: str) -> None:
     """Removes all connections of a namespace. Raises ProvisionError."""
     with _socket(netns) as conntrack:
         conntrack.flush()
 
 
-def size_misfit(root: Root, size: int) -> str | None:
-    """Returns why the table of each namespace cannot have a size, or None. Changes nothing."""
+def explain_misfit(root: Root, size: int) -> str | None:
+    """Returns why the table of each namespace cannot have a size; None if it can. Changes nothing."""
     if root.exists(f"{_PROC}max") and not os.access(root.path(f"{_PROC}max"), os.W_OK):
         return "nf_conntrack_max can be set by root on the host alone, not in a container"
     connections = root.read_int(f"{_PROC}count") or 0
@@ -72,7 +72,7 @@ def size_misfit(root: Root, size: int) -> str | None:
 
 
 def set_size(changes: Changes, size: int) -> int:
-    """Sets how many connections each namespace may have; only the host can. Returns the buckets of the table.
+    """Sets the greatest number of connections of each namespace, which only the host can. Returns the table's buckets.
 
     Raises ProvisionError.
     """
@@ -85,7 +85,9 @@ def set_size(changes: Changes, size: int) -> int:
 
 
 def check_size(root: Root, size: int) -> None:
-    """Raises ProvisionError if the size has become another one."""
+    """Raises ProvisionError if the size has changed."""
     now = root.read_int(f"{_PROC}max")
     if now != size:
-        raise ProvisionError(f"nf_conntrack_max is {now}, not the {size} that it was set to: leave it alone meanwhile")
+        raise ProvisionError(
+            f"nf_conntrack_max is {now}, not the {size} that it was set to: do not change it during a run"
+        )

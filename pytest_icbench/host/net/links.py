@@ -9,15 +9,17 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host import entry_checks
+from pytest_icbench.host.changes import Holder
 from pytest_icbench.host.cleanup import unmount_below
-from pytest_icbench.host.holder import Holder
+from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.namespaces import CLONE_NEWNET, NETNS_DIR, bind, entered, opened, saved_netns, unshare
 from pytest_icbench.model.endpoint import Address
 from pytest_icbench.model.traffic import MTU_ETHERNET
@@ -77,8 +79,8 @@ class End:
         name: its name in its namespace.
         netns: path of the namespace in which it is created; None for this process'.
         address: its MAC and IP addresses; None for a port of a switch.
-        neighbours: its peers; none stands for the other side of its own pair.
-        index: its index in its namespace, which has to be free; None: the kernel's choice.
+        neighbours: its peers; empty for the other side of its pair.
+        index: its index in its namespace, which must be free; None for the kernel's choice.
         grouped: whether ``remove_grouped`` removes it.
     """
 
@@ -157,27 +159,18 @@ def configure(end: End, *, up: bool = True, has_mac: bool = False) -> None:
             route.link("set", index=index, flags=_IFF_UP, change=_IFF_UP)
 
 
-def move(
-    session: Holder,  # noqa: ARG001 - the link is in its journal already
-    name: str,
-    netns: str,
-    new_name: str,
-    address: Address | None,
-    up: bool = True,
-    *,
-    neighbours: Sequence[Address] = (),
-) -> None:
-    """Moves a link into a namespace and makes it an endpoint: MAC, IP, permanent neighbours, no IPv6, no ARP.
+def move(name: str, end: End, *, up: bool = True) -> None:
+    """Moves a link of the session into a namespace and makes it an endpoint: MAC, IP, permanent neighbours, no IPv6.
 
     Args:
-        netns: path of the namespace, for example ``/proc/PID/ns/net``.
-        address: its MAC and IP addresses; None leaves the link without an IP address.
-        neighbours: its peers; none stands for the other side of its own pair.
+        name: its name in this process' namespace.
+        end: what it becomes; its ``netns`` is not None.
         up: whether to set it up.
     """
-    with opened(netns) as target, netlink(doing=f"to move the link {name} into {netns}") as route:
-        route.link("set", index=link_index(route, name), net_ns_fd=target, ifname=new_name)
-    configure(End(new_name, netns, address, tuple(neighbours)), up=up)
+    assert end.netns is not None
+    with opened(end.netns) as target, netlink(doing=f"to move the link {name} into {end.netns}") as route:
+        route.link("set", index=link_index(route, name), net_ns_fd=target, ifname=end.name)
+    configure(end, up=up)
 
 
 def create_bridge(
@@ -217,7 +210,7 @@ def set_bridge_ageing(name: str, seconds: float, netns: str | None = None) -> No
         route.link("set", index=link_index(route, name), kind="bridge", br_ageing_time=ticks)
 
 
-def enslave(session: Holder, name: str, bridge: str) -> None:  # noqa: ARG001 - as its neighbours
+def enslave(name: str, bridge: str) -> None:
     """Adds a link to a bridge as a port."""
     with netlink(doing=f"to add {name} to the bridge {bridge}") as route:
         route.link("set", index=link_index(route, name), master=link_index(route, bridge))
@@ -264,7 +257,7 @@ def statistics(name: str, netns: str | None = None) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class LinkState:
-    """What anybody with root can change of a link.
+    """The state of a link that every process of root can change.
 
     Attributes:
         up: whether it is set up.
@@ -286,13 +279,13 @@ def states(netns: str | None = None) -> dict[str, LinkState]:
         }
 
 
-def index_of(name: str, netns: str | None = None) -> int:
+def read_index(name: str, netns: str | None = None) -> int:
     """Returns a link's index. Raises ProvisionError if there is none of that name."""
     with netlink(netns, doing=f"the index of {name}") as route:
         return link_index(route, name)
 
 
-def mac_of(name: str, netns: str | None = None) -> str:
+def read_mac(name: str, netns: str | None = None) -> str:
     """Returns a link's MAC address. Raises ProvisionError if there is none of that name."""
     with netlink(netns, doing=f"the address of {name}") as route:
         return str(route.get_links(link_index(route, name))[0].get_attr("IFLA_ADDRESS"))
@@ -320,10 +313,9 @@ def remove_link(name: str, netns: str | None = None) -> None:
 
 
 def remove_grouped(netns: str) -> None:
-    """Removes all links of a namespace that were made for it, with the other ends of veths, in one go.
+    """Removes all links of a namespace that were made for it, with the other ends of veths, in one request.
 
-    By themselves, links end one after the other, each after a grace period of the kernel (20 ms). Raises
-    ProvisionError.
+    Single requests would each wait for a grace period of the kernel (20 ms). Raises ProvisionError.
     """
     with netlink(netns, doing=f"to delete the links of {netns}") as route:
         from pyroute2.netlink.exceptions import NetlinkError
@@ -333,12 +325,6 @@ def remove_grouped(netns: str) -> None:
         except NetlinkError as error:
             if error.code != errno.ENODEV:  # there is none
                 raise
-
-
-def delete_link(session: Holder, name: str, netns: str | None = None) -> None:
-    """Removes a link of the session, with the other end of a veth. Idempotent."""
-    remove_link(name, netns)
-    session.forget("link", name)
 
 
 def pin_netns(session: Holder, netns: str, suffix: str) -> str:
@@ -386,3 +372,61 @@ def delete_netns(session: Holder, path: str) -> None:
     name = Path(path).name
     remove_netns(name)
     session.forget("netns", name)
+
+
+#: The router's address, the same for each endpoint, on a network without other hosts.
+GATEWAY = "169.254.1.1"
+_SCOPE_LINK = 253
+_FORWARDING = {
+    "ip_forward": "1",
+    "conf/all/rp_filter": "0",
+    "conf/default/rp_filter": "0",
+    "conf/all/send_redirects": "0",
+    "conf/default/send_redirects": "0",
+}
+
+
+def forward_packets(netns: str) -> None:
+    """Makes a namespace a router that sends no redirects and takes packets from any source. Raises OSError."""
+    with entered(netns):
+        for name, text in _FORWARDING.items():
+            with suppress(FileNotFoundError):
+                Path("/proc/sys/net/ipv4", name).write_text(text, encoding="ascii")
+
+
+def serve_endpoint(port: str, netns: str, endpoint: Address, mac: str) -> None:
+    """Gives a router's port a MAC address and the route to its endpoint. Raises ProvisionError."""
+    with netlink(netns, doing=f"the route to {endpoint.ip}") as route:
+        index = link_index(route, port)
+        route.link("set", index=index, address=mac)
+        route.route("add", dst=endpoint.ip, dst_len=32, oif=index, scope=_SCOPE_LINK)
+        route.neigh("replace", index=index, dst=endpoint.ip, lladdr=endpoint.mac, state="permanent")
+
+
+def lead_all(device: str, netns: str) -> None:
+    """Sets a link up and makes it the default route. Raises ProvisionError."""
+    with netlink(netns, doing=f"the route to {device}") as route:
+        index = link_index(route, device)
+        route.link("set", index=index, state="up")
+        route.route("add", dst="0.0.0.0", dst_len=0, oif=index, scope=_SCOPE_LINK)
+
+
+def lead_through_router(end: End, peer: Address) -> None:
+    """Makes an endpoint, which is alone in its subnet, send packets for its peer to a router.
+
+    Args:
+        peer: its MAC address is that of the router's port.
+
+    Raises ProvisionError.
+    """
+    with netlink(end.netns, doing=f"the route of {end.name}") as route:
+        index = link_index(route, end.name)
+        route.neigh("replace", index=index, dst=GATEWAY, lladdr=peer.mac, state="permanent")
+        route.route("add", dst=GATEWAY, dst_len=32, oif=index, scope=_SCOPE_LINK)
+        route.route("add", dst=peer.ip, dst_len=32, gateway=GATEWAY, oif=index)
+
+
+UNDO_KINDS = {
+    "netns": UndoKind(remove_netns, checks={"name": entry_checks.name}),
+    "link": UndoKind(remove_link, checks={"name": entry_checks.link, "netns": entry_checks.netns}),
+}

@@ -8,24 +8,101 @@ namespace, and a card would come back under any free name.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import entry_checks
+from pytest_icbench.host.changes import Changes
+from pytest_icbench.host.entry_checks import Scope
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.namespaces import opened
 from pytest_icbench.host.net import ethtool
 from pytest_icbench.host.net.links import await_up, link_index, netlink
-from pytest_icbench.host.net.nic_use import use_of
+from pytest_icbench.host.process import wait_until
 from pytest_icbench.host.resource.pci import SETTLE_S
+from pytest_icbench.host.resource.pci import interfaces as pci_interfaces
+from pytest_icbench.host.root import Root
 
-if TYPE_CHECKING:
-    from pytest_icbench.host.changes import Changes
+_IFF_LOOPBACK = 0x8
+_AF_INET, _AF_INET6 = 2, 10
+_TABLE_LOCAL = 255
+
+
+def find_use(route: Any, index: int, link: Any, client: str) -> str | None:
+    """Returns how the host uses a NIC, as a predicate of its name; None if the NIC may be taken.
+
+    Args:
+        route: a netlink socket in the NIC's network namespace.
+        index: the NIC's index.
+        link: the netlink message about it.
+        client: address of this host in an ssh connection to another one; empty for none.
+    """
+    if link["flags"] & _IFF_LOOPBACK:
+        return "is the loopback"
+    if (master := link.get_attr("IFLA_MASTER")) is not None:
+        owner = route.get_links(master)[0].get_attr("IFLA_IFNAME")
+        return f"is a port of {owner}"
+    above = [other.get_attr("IFLA_IFNAME") for other in route.get_links() if _is_on(other, index)]
+    if above:
+        return f"carries {', '.join(above)}"
+    if any(
+        _is_default_by(entry, index) for family in (_AF_INET, _AF_INET6) for entry in route.get_routes(family=family)
+    ):
+        return "has the host's default route"
+    by_ssh = {_plain(address) for address in (client, *_ssh_addresses())} - {""}
+    mine = {
+        _plain(str(entry.get_attr("IFA_LOCAL") or entry.get_attr("IFA_ADDRESS")))
+        for entry in route.get_addr(index=index)
+    }
+    if by_ssh & mine:
+        return "has the address of this very ssh connection"  # a report must not have the address itself
+    return None
+
+
+def _ssh_addresses() -> Iterator[str]:
+    """Yields this host's addresses in the ssh connections of the process and of its ancestors.
+
+    sudo removes the variable from its own environment, but not from that of the shell that started it.
+    """
+    name, pid = "SSH_CONNECTION", os.getpid()
+    connections = [os.environ.get(name, "")]
+    with suppress(OSError, ValueError):
+        while pid > 1:
+            variables = Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace").split("\0")
+            connections += [variable.partition("=")[2] for variable in variables if variable.startswith(f"{name}=")]
+            pid = int(
+                Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[1]
+            )
+    for connection in connections:
+        yield from connection.split()[2:3]
+
+
+def _plain(address: str) -> str:
+    """Returns an address without its zone, and an IPv4 address in IPv6 as plain IPv4."""
+    return address.partition("%")[0].lower().removeprefix("::ffff:")
+
+
+def _is_on(link: Any, index: int) -> bool:
+    """Returns whether an interface (VLAN, macvlan, tunnel) sends its frames by another one of this namespace."""
+    info = link.get_attr("IFLA_LINKINFO")
+    kind = None if info is None else info.get_attr("IFLA_INFO_KIND")
+    if link.get_attr("IFLA_LINK") != index or link["index"] == index or link.get_attr("IFLA_LINK_NETNSID") is not None:
+        return False
+    return kind is not None and kind != "veth"  # IFLA_LINK of a veth is its other end
+
+
+def _is_default_by(entry: Any, index: int) -> bool:
+    """Returns whether a default route leads through an interface, perhaps as one of several hops."""
+    if entry["dst_len"] or entry.get_attr("RTA_TABLE") == _TABLE_LOCAL:
+        return False
+    hops = entry.get_attr("RTA_MULTIPATH") or ()
+    return index in (entry.get_attr("RTA_OIF"), *(hop["oif"] for hop in hops))
+
 
 _IFF_UP = 0x1
 _IFF_NOARP = 0x80
@@ -36,10 +113,8 @@ _FLAGS = _IFF_NOARP | _IFF_PROMISC | _IFF_ALLMULTI
 _IFA_F_PERMANENT = 0x80
 #: The flags of an address that users set: nodad, home, mngtmpaddr, noprefixroute, autojoin.
 _ADDRESS_FLAGS = 0x02 | 0x10 | 0x100 | 0x200 | 0x400
-_AF_INET, _AF_INET6 = 2, 10
 #: The origins of routes that the kernel makes and removes together with the addresses.
 _RTPROT_KERNEL, _RTPROT_RA = 2, 9
-_TABLE_LOCAL = 255
 _HERE = "/proc/thread-self/ns/net"
 #: Settings below /proc/sys/net that a stay in another namespace loses.
 _SYSCTLS = ("ipv6/conf/{}/disable_ipv6", "ipv6/conf/{}/accept_ra", "ipv6/conf/{}/autoconf")
@@ -62,11 +137,11 @@ class State:
     mtu: int
     txqueuelen: int
     flags: int
-    addresses: Sequence[Mapping[str, Any]]
-    routes: Sequence[Mapping[str, Any]]
+    addresses: tuple[Mapping[str, Any], ...]
+    routes: tuple[Mapping[str, Any], ...]
     lro: bool | None
     sysctls: Mapping[str, str]
-    channels: Sequence[int] | None = None
+    channels: tuple[int, ...] | None = None
 
 
 def check(name: str, *, client: str = "") -> None:
@@ -81,7 +156,7 @@ def check(name: str, *, client: str = "") -> None:
         with netlink(doing=f"the state of {name}") as route:
             index = link_index(route, name)
             link = route.get_links(index)[0]
-            reason = use_of(route, index, link, client)
+            reason = find_use(route, index, link, client)
     except ProvisionError:
         known = ", ".join(sorted(path.name for path in Path("/sys/class/net").iterdir() if path.name != "lo"))
         raise Unsupported(f"--icbench-uplink: there is no network interface {name}: this host has {known}") from None
@@ -98,7 +173,7 @@ def _routes_through(route: Any, index: int, family: int) -> list[Any]:
     ]
 
 
-def read(name: str) -> State:
+def read_state(name: str) -> State:
     """Reads a NIC's state. Raises ProvisionError if it is not in this process' namespace."""
     with netlink(doing=f"the state of {name}") as route:
         index = link_index(route, name)
@@ -111,10 +186,10 @@ def read(name: str) -> State:
         mtu=link.get_attr("IFLA_MTU"),
         txqueuelen=link.get_attr("IFLA_TXQLEN"),
         flags=link["flags"] & (_FLAGS | _IFF_UP),
-        addresses=[address for address in addresses if not str(address["address"]).lower().startswith("fe80:")],
-        routes=routes,
-        lro=ethtool.lro(name),
-        channels=ethtool.channels(name),
+        addresses=tuple(one for one in addresses if not str(one["address"]).lower().startswith("fe80:")),
+        routes=tuple(routes),
+        lro=ethtool.read_lro(name),
+        channels=None if (queues := ethtool.read_channels(name)) is None else tuple(queues),
         sysctls={
             pattern.format(name): text for pattern in _SYSCTLS if (text := _sysctl(pattern.format(name))) is not None
         },
@@ -122,26 +197,22 @@ def read(name: str) -> State:
 
 
 def _address(message: Any) -> dict[str, Any]:
-    """Returns the attributes that make an address again."""
-    attributes = {"family": message["family"], "prefixlen": message["prefixlen"], "scope": message["scope"]}
+    """Returns the attributes with which an address is restored."""
+    attributes = {key: message[key] for key in ("family", "prefixlen", "scope")}
     flags = (message.get_attr("IFA_FLAGS") or 0) & _ADDRESS_FLAGS
-    if flags:
-        attributes["flags"] = flags
-    for key in ("address", "local", "broadcast", "label"):
-        value = message.get_attr(f"IFA_{key.upper()}")
-        if value is not None:
-            attributes[key] = value
-    return attributes
+    return attributes | ({"flags": flags} if flags else {}) | _known(message, "IFA", "address local broadcast label")
 
 
 def _route(message: Any) -> dict[str, Any]:
-    """Returns the attributes that make a route again."""
+    """Returns the attributes with which a route is restored."""
     attributes = {key: message[key] for key in ("family", "dst_len", "proto", "scope", "type")}
-    for key in ("dst", "gateway", "prefsrc", "priority", "table"):
-        value = message.get_attr(f"RTA_{key.upper()}")
-        if value is not None:
-            attributes[key] = value
-    return attributes
+    return attributes | _known(message, "RTA", "dst gateway prefsrc priority table")
+
+
+def _known(message: Any, prefix: str, names: str) -> dict[str, Any]:
+    """Returns the attributes of these names that a message has."""
+    values = {name: message.get_attr(f"{prefix}_{name.upper()}") for name in names.split()}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _sysctl(name: str) -> str | None:
@@ -163,31 +234,34 @@ def remember(changes: Changes, name: str, pci: str) -> None:
         check(name)
     except Unsupported as error:
         raise ProvisionError(str(error)) from None
-    changes.record("nic", netns=None, moved=pci, **asdict(read(name)))
+    changes.record("nic", state=asdict(read_state(name)), netns=None, moved=pci)
     with netlink(doing=f"to set {name} down") as route:
         route.link("set", index=link_index(route, name), flags=0, change=_IFF_UP)
 
 
-def take(
-    changes: Changes,
-    name: str,
-    netns: str,
-    *,
-    new_name: str,
-    mtu: int,
-    promiscuous: bool = False,
-    up: bool = True,
-    single_queue: bool = False,
-) -> None:
-    """Moves a NIC into a namespace, without addresses, ARP and IPv6. The change is journaled, for ``changes`` to undo.
+@dataclass(frozen=True, slots=True)
+class Stay:
+    """A NIC's state while a rig has it.
 
-    Args:
+    Attributes:
         netns: path of a namespace that outlives its processes (``links.create_netns``, ``links.pin_netns``).
-        new_name: its name there.
+        name: its name there.
         mtu: layer 3 MTU in bytes.
         promiscuous: whether it receives frames to any address.
         up: whether to set it up.
-        single_queue: whether all frames come in by its first queue, the only one that AF_XDP uses.
+        single_queue: whether all frames arrive in its first queue, the only one that AF_XDP uses.
+    """
+
+    netns: str
+    name: str
+    mtu: int
+    promiscuous: bool = False
+    up: bool = True
+    single_queue: bool = False
+
+
+def take(changes: Changes, name: str, stay: Stay) -> None:
+    """Moves a NIC into a namespace, without addresses, ARP and IPv6. The change is journaled, for ``changes`` to undo.
 
     Raises ProvisionError if there is no such NIC, it is in use, or it refuses the MTU.
     """
@@ -195,28 +269,24 @@ def take(
         check(name)
     except Unsupported as error:  # it was free when the case was scheduled
         raise ProvisionError(str(error)) from None
-    before = read(name)
-    changes.record("nic", netns=netns, moved=new_name, **asdict(before))
-    if single_queue and before.channels is not None:
-        ethtool.set_channels(name, ethtool.single(before.channels))
-    flags = _IFF_NOARP | (_IFF_PROMISC if promiscuous else 0)
-    with opened(netns) as target, netlink(doing=f"to move {name} into {netns}") as route:
+    before = read_state(name)
+    changes.record("nic", state=asdict(before), netns=stay.netns, moved=stay.name)
+    if stay.single_queue and before.channels is not None:
+        ethtool.set_channels(name, ethtool.limit_to_single(before.channels))
+    flags = _IFF_NOARP | (_IFF_PROMISC if stay.promiscuous else 0)
+    with opened(stay.netns) as target, netlink(doing=f"to move {name} into {stay.netns}") as route:
         index = link_index(route, name)
         route.link("set", index=index, flags=0, change=_IFF_UP)
-        route.link("set", index=index, net_ns_fd=target, ifname=new_name)
-    with netlink(netns, doing=f"MTU {mtu} on {name}") as route:
-        index = link_index(route, new_name)
-        _quieten(new_name)
-        route.link("set", index=index, mtu=mtu)
+        route.link("set", index=index, net_ns_fd=target, ifname=stay.name)
+    with netlink(stay.netns, doing=f"MTU {stay.mtu} on {name}") as route:
+        index = link_index(route, stay.name)
+        with suppress(OSError):
+            Path(f"/proc/sys/net/ipv6/conf/{stay.name}/disable_ipv6").write_text("1", encoding="ascii")
+        route.link("set", index=index, mtu=stay.mtu)
         route.link("set", index=index, flags=flags, change=_FLAGS)
-    if up:
-        with netlink(netns, doing=f"to set {name} up") as route:
-            route.link("set", index=link_index(route, new_name), flags=_IFF_UP, change=_IFF_UP)
-
-
-def _quieten(name: str) -> None:
-    with suppress(OSError):
-        Path(f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6").write_text("1", encoding="ascii")
+    if stay.up:
+        with netlink(stay.netns, doing=f"to set {name} up") as route:
+            route.link("set", index=link_index(route, stay.name), flags=_IFF_UP, change=_IFF_UP)
 
 
 def await_carrier(name: str, netns: str, *, nic: str, timeout_s: float = SETTLE_S) -> None:
@@ -236,46 +306,31 @@ def await_carrier(name: str, netns: str, *, nic: str, timeout_s: float = SETTLE_
         ) from None
 
 
-def undo_nic(
-    name: str,
-    mac: str,
-    mtu: int,
-    txqueuelen: int,
-    flags: int,
-    addresses: tuple[Mapping[str, Any], ...],
-    routes: tuple[Mapping[str, Any], ...],
-    lro: bool | None,
-    sysctls: Mapping[str, str],
-    netns: str | None,
-    moved: str,
-    channels: tuple[int, ...] | None = None,
-) -> None:
-    """Moves a NIC back, unless it is back already, and restores its state, the fields of ``State``.
+def undo_nic(state: State, netns: str | None, moved: str) -> None:
+    """Moves a NIC back, unless it is back already, and restores its state.
 
     Args:
         netns: path of the namespace it was moved into; None if another driver had it.
         moved: its name in that namespace, or the address of its PCI function.
     """
-    before = State(name, mac, mtu, txqueuelen, flags, addresses, routes, lro, sysctls, channels)
     with netlink() as route:
-        here = bool(route.link_lookup(ifname=name))
+        here = bool(route.link_lookup(ifname=state.name))
     if not here and netns is None:
-        _await_function(before, moved)
+        _await_function(state, moved)
     elif not here and netns is not None:
-        _fetch(before, netns, moved)
-    _restore(before)
+        _fetch(state, netns, moved)
+    _restore(state)
 
 
 def _await_function(before: State, pci: str) -> None:
     """Waits until the kernel's driver has made the interface again, and gives it its old name."""
-    deadline = time.monotonic() + SETTLE_S
-    while not (interfaces := list(Path(f"/sys/bus/pci/devices/{pci}/net").glob("*"))):
-        if time.monotonic() > deadline:
-            raise ProvisionError(f"the NIC {before.name} ({pci}) has not come back: bind its driver by hand")
-        time.sleep(0.02)
-    if interfaces[0].name != before.name:
+    root = Root()
+    if not wait_until(lambda: pci_interfaces(root, pci), SETTLE_S):
+        raise ProvisionError(f"the NIC {before.name} ({pci}) has not come back: bind its driver by hand")
+    present = pci_interfaces(root, pci)[0]
+    if present != before.name:
         with netlink(doing=f"to name {before.name} again") as route:
-            index = link_index(route, interfaces[0].name)
+            index = link_index(route, present)
             route.link("set", index=index, flags=0, change=_IFF_UP)
             route.link("set", index=index, ifname=before.name)
 
@@ -289,12 +344,12 @@ def _fetch(before: State, netns: str, moved: str) -> None:
                 route.link("set", index=indices[0], flags=0, change=_IFF_UP)
                 route.link("set", index=indices[0], net_ns_fd=home, ifname=before.name)
                 return
-    if not _came_home(before):
+    if not _rename_returned(before):
         raise ProvisionError(f"the NIC {before.name} is gone: it ended with the namespace {netns}")
 
 
-def _came_home(before: State) -> bool:
-    """Gives a NIC that the kernel has brought back its old name. Returns whether there is one."""
+def _rename_returned(before: State) -> bool:
+    """Renames a NIC that the kernel has brought back. Returns whether there is one."""
     with netlink(doing=f"to name {before.name} again") as route:
         for link in route.get_links():
             name = str(link.get_attr("IFLA_IFNAME"))
@@ -317,40 +372,43 @@ def _restore(before: State) -> None:
     """Restores the state of a NIC that is back under its old name. Raises ProvisionError."""
     with netlink(doing=f"to restore {before.name}") as route:
         index = link_index(route, before.name)
-        up = before.flags & _IFF_UP
-        link = route.get_links(index)[0]
-        if link.get_attr("IFLA_ADDRESS") != before.mac:
+        if route.get_links(index)[0].get_attr("IFLA_ADDRESS") != before.mac:
             route.link("set", index=index, flags=0, change=_IFF_UP)
             route.link("set", index=index, address=before.mac)
         route.link("set", index=index, mtu=before.mtu, txqlen=before.txqueuelen)
         route.link("set", index=index, flags=before.flags & _FLAGS, change=_FLAGS)
-        for name, text in before.sysctls.items():
-            with suppress(OSError):
-                Path("/proc/sys/net", name).write_text(text, encoding="ascii")
-        if before.lro and not ethtool.lro(before.name):
-            ethtool.set_feature(before.name, ethtool.LRO, True)
-        if before.channels is not None and ethtool.channels(before.name) != list(before.channels):
-            ethtool.set_channels(before.name, before.channels)
-        if not up:
+        _restore_settings(before)
+        if not before.flags & _IFF_UP:
             route.link("set", index=index, flags=0, change=_IFF_UP)
         present = {entry.get_attr("IFA_ADDRESS") for entry in route.get_addr(index=index)}
         for address in before.addresses:
             if address["address"] not in present:
                 route.addr("add", index=index, **address)
-        if up:
+        if before.flags & _IFF_UP:
             route.link("set", index=index, flags=_IFF_UP, change=_IFF_UP)
         for attributes in before.routes:
             route.route("replace", oif=index, **attributes)
 
 
+def _restore_settings(before: State) -> None:
+    """Restores what netlink does not set: files below /proc/sys/net, large receive offload and queues."""
+    for name, text in before.sysctls.items():
+        with suppress(OSError):
+            Path("/proc/sys/net", name).write_text(text, encoding="ascii")
+    if before.lro and not ethtool.read_lro(before.name):
+        ethtool.set_feature(before.name, ethtool.LRO, True)
+    if before.channels is not None and ethtool.read_channels(before.name) != list(before.channels):
+        ethtool.set_channels(before.name, before.channels)
+
+
+def _is_written_state(value: State, scope: Scope) -> bool:
+    """Whether a session may have written a NIC's state: its name and its settings are checked."""
+    return entry_checks.interface(value.name, scope) and entry_checks.sysctls(value.sysctls, scope)
+
+
 UNDO_KINDS = {
     "nic": UndoKind(
         undo_nic,
-        checks={
-            "name": entry_checks.interface,
-            "netns": entry_checks.netns,
-            "moved": entry_checks.interface_or_pci,
-            "sysctls": entry_checks.sysctls,
-        },
+        checks={"state": _is_written_state, "netns": entry_checks.netns, "moved": entry_checks.interface_or_pci},
     )
 }

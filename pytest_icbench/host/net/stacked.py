@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Kernel links upon others and pairs beside veth: macvlan, ipvlan, vxlan, netkit. They end with their namespaces."""
+"""Kernel links on top of others (macvlan, ipvlan, vxlan) and netkit pairs. They end with their namespaces."""
 
 from __future__ import annotations
 
@@ -92,8 +92,8 @@ def create_vxlan(name: str, netns: str, *, number: int, local: str, remote: str,
 
 
 @cache
-def _know_netkit() -> None:
-    """Teaches pyroute2 the attributes of netkit (linux/if_link.h)."""
+def _register_netkit() -> None:
+    """Registers the attributes of netkit with pyroute2 (linux/if_link.h)."""
     from pyroute2.netlink import nla
     from pyroute2.netlink.rtnl.ifinfmsg import ifinfmsg, ifinfveth
 
@@ -123,7 +123,7 @@ def create_netkit(a: End, b: End, *, mtu: int) -> None:
 
     Raises ProvisionError.
     """
-    _know_netkit()
+    _register_netkit()
     assert a.address is not None
     assert b.address is not None
     with ExitStack() as stack:

@@ -4,24 +4,26 @@
 from __future__ import annotations
 
 import errno
-import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host import entry_checks
+from pytest_icbench.host.changes import Changes
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.net.links import link_index, netlink
-
-if TYPE_CHECKING:
-    from pytest_icbench.host.changes import Changes
+from pytest_icbench.host.process import wait_until
+from pytest_icbench.host.resource.pci import interfaces
+from pytest_icbench.host.root import Root
 
 _IFF_UP = 0x1
+#: The time in seconds that the interface of a function may take to appear again.
+_APPEAR_S = 5.0
 #: RTEXT_FILTER_VF: messages about links include their VFs.
 _WITH_VFS = 1
-#: IFLA_VF_LINK_STATE_ENABLE: the VFs' link is up whatever the PF's is.
+#: IFLA_VF_LINK_STATE_ENABLE: the VFs' link is up, independent of the PF's.
 LINK_ENABLED = 1
 #: The address of a VF that has none.
 _NO_ADDRESS = "00:00:00:00:00:00"
@@ -52,7 +54,7 @@ def _known(value: int | None) -> int | None:
     return None if value is None or value in (-1, 0xFFFFFFFF) else value
 
 
-def read(pf: str) -> dict[int, Settings]:
+def read_settings(pf: str) -> dict[int, Settings]:
     """Returns the settings of a PF's VFs by index. Raises ProvisionError if there is no such interface."""
     with netlink(doing=f"the VFs of {pf}") as route:
         link = next(iter(route.link("get", index=link_index(route, pf), ext_mask=_WITH_VFS)))
@@ -60,7 +62,7 @@ def read(pf: str) -> dict[int, Settings]:
     return {number: settings for number, settings, _ in map(_parse, listed.get_attrs("IFLA_VF_INFO") if listed else ())}
 
 
-def statistics(pf: str) -> dict[int, dict[str, int]]:
+def read_statistics(pf: str) -> dict[int, dict[str, int]]:
     """Returns the driver's counters of each VF, by index: ``rx_packets tx_packets rx_dropped tx_dropped``.
 
     ``tx`` counts the frames that the VF sent. A driver without counters gives zeros.
@@ -94,7 +96,7 @@ def _parse(info: Any) -> tuple[int, Settings, dict[str, int]]:
 
 
 def _apply(pf: str, index: int, settings: Settings) -> Settings:
-    """Makes the settings that are not None. Returns those that the driver accepted.
+    """Applies the settings that are not None. Returns those that the driver accepted.
 
     Raises ProvisionError if it does not accept the address.
     """
@@ -131,25 +133,25 @@ def configure(changes: Changes, pf: str, index: int, settings: Settings) -> Sett
 
     Raises ProvisionError if it does not accept the address.
     """
-    before = replace(read(pf).get(index, Settings()), vlan=None)  # ``set_vlan`` changes and undoes that
+    before = replace(read_settings(pf).get(index, Settings()), vlan=None)  # ``set_vlan`` changes and undoes that
     changes.record("vf", pf=pf, index=index, settings=asdict(before))
     return _apply(pf, index, settings)
 
 
 def set_vlan(changes: Changes, pf: str, index: int, vlan: int) -> None:
-    """Puts a VF into a VLAN, of which it sees nothing. Raises ProvisionError if the driver has none for VFs."""
-    before = read(pf).get(index, Settings())
+    """Puts a VF into a VLAN; the card adds and removes the tag. Raises ProvisionError if the driver cannot do that."""
+    before = read_settings(pf).get(index, Settings())
     changes.record("vf", pf=pf, index=index, settings=asdict(Settings(vlan=before.vlan or 0)))
     _apply(pf, index, Settings(vlan=vlan))
 
 
 def undo_vf(pf: str, index: int, settings: Settings) -> None:
     """Restores a VF's settings, unless the VF is gone."""
-    if Path("/sys/class/net", pf).exists() and index in read(pf):
+    if Path("/sys/class/net", pf).exists() and index in read_settings(pf):
         _apply(pf, index, settings)
 
 
-def addresses(name: str) -> list[str]:
+def read_addresses(name: str) -> list[str]:
     """Returns the IP addresses of an interface, without link-local ones."""
     with netlink(doing=f"the addresses of {name}") as route:
         texts = [entry.get_attr("IFA_ADDRESS") for entry in route.get_addr(index=link_index(route, name))]
@@ -189,14 +191,7 @@ def undo_link_down(name: str) -> None:
 
 def await_carrier(name: str, timeout_s: float = 10.0) -> bool:
     """Waits until an interface that is up has a carrier. Returns whether it has one in time."""
-    deadline = time.monotonic() + timeout_s
-    while True:
-        with suppress(OSError):
-            if Path(f"/sys/class/net/{name}/carrier").read_text(encoding="ascii").strip() == "1":
-                return True
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
+    return wait_until(lambda: Root().read(f"/sys/class/net/{name}/carrier") == "1", timeout_s, 0.02)
 
 
 def remember_interface(changes: Changes, pci: str, name: str) -> None:
@@ -208,26 +203,16 @@ def remember_interface(changes: Changes, pci: str, name: str) -> None:
 
 def undo_interface(pci: str, name: str, mac: str, mtu: int) -> None:
     """Restores the interface of a function. Raises ProvisionError if there is none."""
-    present = _interface_of(pci)
-    if present is None:
+    root = Root()
+    if not wait_until(lambda: interfaces(root, pci), _APPEAR_S, 0.02):
         raise ProvisionError(f"the interface {name} of {pci} has not come back: bind its driver by hand")
+    present = interfaces(root, pci)[0]
     with netlink(doing=f"to restore {name} from {present}") as route:
         index = link_index(route, present)
         route.link("set", index=index, flags=0, change=_IFF_UP)
         route.link("set", index=index, address=mac, mtu=mtu)
         if present != name:
             route.link("set", index=index, ifname=name)
-
-
-def _interface_of(pci: str, timeout_s: float = 5.0) -> str | None:
-    """Waits for a function's interface. Returns its name, None if it does not appear in time."""
-    deadline = time.monotonic() + timeout_s
-    while True:
-        with suppress(OSError):
-            return next(Path(f"/sys/bus/pci/devices/{pci}/net").iterdir()).name
-        if time.monotonic() > deadline:
-            return None
-        time.sleep(0.02)
 
 
 UNDO_KINDS = {

@@ -140,7 +140,7 @@ def _l3(root: Root, cpu: int) -> int | None:
 
 
 def _kinds(root: Root, present: tuple[int, ...]) -> dict[int, int]:
-    """Returns the kind of each CPU of a hybrid processor, 0 for the fastest; Intel's and Arm's kernels tell it."""
+    """Returns the kind of each CPU of a hybrid processor, 0 for the fastest, as kernels for Intel and Arm report it."""
     kinds = {}
     for kind, name in enumerate(("cpu_core", "cpu_atom", "cpu_lowpower")):
         kinds.update(dict.fromkeys(parse_cpu_list(root.read(f"/sys/devices/{name}/cpus")), kind))
@@ -176,9 +176,9 @@ def _granted(root: Root) -> frozenset[int]:
 
 
 def _with_isolated(affinity: frozenset[int], isolated: frozenset[int], granted: frozenset[int]) -> frozenset[int]:
-    """Adds the isolated CPUs to an affinity: processes start without them, and may use them all the same.
+    """Adds the isolated CPUs to an affinity: processes start without them, but may use them.
 
-    An affinity that leaves out others too was chosen by the user and stays as it is.
+    An affinity that lacks further CPUs was chosen by the user and is not changed.
     """
     return affinity | (isolated & granted) if affinity >= granted - isolated else affinity
 

@@ -25,7 +25,7 @@ MOST_FAILURES = 3
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """What the program says of a pair, in ns."""
+    """The program's figures of a pair, in ns."""
 
     ns: float
     work_ns: tuple[float, float]
@@ -33,18 +33,18 @@ class _Pair:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """A line of the program; null for a pair of which one CPU could not be used, or others kept it."""
+    """A line of the program; null for a pair with a CPU that could not be used, or that others kept busy."""
 
     pairs: tuple[_Pair | None, ...]
 
 
-def question(pairs: Sequence[CpuPair]) -> str:
+def format_question(pairs: Sequence[CpuPair]) -> str:
     """Returns the program's input for these pairs."""
     return ", ".join(f"{first} {second}" for first, second in pairs) + "\n"
 
 
-def state_of(answer: str, pairs: Sequence[CpuPair]) -> tuple[CpuState, str | None]:
-    """Returns the state that the program's answer tells, and why it has no figures, if it has none.
+def parse_answer(answer: str, pairs: Sequence[CpuPair]) -> tuple[CpuState, str | None]:
+    """Returns the state in the program's answer, and the reason if it has no figures.
 
     Raises DamagedData if it is no answer to the question.
     """
@@ -81,7 +81,7 @@ class CpuMeter:
         self.fault: str | None = None
 
     def read(self, program: Path, pairs: Sequence[CpuPair]) -> CpuState:
-        """Returns the state of the CPUs of these pairs; one without figures if there are none, for whatever reason.
+        """Returns the state of the CPUs of these pairs; without figures if they cannot be had. It raises nothing.
 
         Args:
             program: the workload.
@@ -89,8 +89,8 @@ class CpuMeter:
         if not pairs or self._failures >= MOST_FAILURES:
             return CpuState()
         try:
-            answer = self._ask(program, question(pairs), ANSWER_S + PAIR_S * len(pairs))
-            state, self.fault = state_of(answer, pairs)
+            answer = self._ask(program, format_question(pairs), ANSWER_S + PAIR_S * len(pairs))
+            state, self.fault = parse_answer(answer, pairs)
             self._failures = 0
         except (IcbenchError, OSError) as error:
             state, self.fault = CpuState(), f"{program.name} distance: {error}"
@@ -99,12 +99,12 @@ class CpuMeter:
         return state
 
     def _ask(self, program: Path, text: str, timeout_s: float) -> str:
-        """Returns the answer to a line. Raises OSError if there is none in time, ProvisionError without the program."""
+        """Returns the answer to a line. Raises OSError if none arrives in time, ProvisionError without the program."""
         deadline = time.monotonic() + timeout_s
         process = self._process = self._process or self._spawner.start([program, "distance"], log=self._log, pipes=True)
         assert process.stdin is not None
         assert process.stdout is not None
-        with suppress(BrokenPipeError):  # its end tells why
+        with suppress(BrokenPipeError):  # the reason shows when its end is read
             process.stdin.write(text.encode())
         poller = select.poll()
         poller.register(process.stdout, select.POLLIN)

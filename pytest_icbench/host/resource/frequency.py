@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from pytest_icbench.host.holder import Holder
+from pytest_icbench.host.changes import Holder
 from pytest_icbench.host.root import Root
 
 _CPU = "/sys/devices/system/cpu"
@@ -48,7 +48,7 @@ def turbo_switches(root: Root, cpus: Iterable[int]) -> list[tuple[str, str]]:
     return [(name, "0") for name in files if root.read(name) in ("0", "1")]
 
 
-def read(root: Root, cpus: Iterable[int]) -> Frequency:
+def read_frequency(root: Root, cpus: Iterable[int]) -> Frequency:
     """Returns the present settings of the CPUs' frequency."""
     cpus = sorted(set(cpus))
     state = Frequency()
@@ -80,7 +80,7 @@ def prepare_cpus(session: Holder, cpus: Iterable[int], *, governor: bool = True,
     if turbo:
         for name, off in turbo_switches(root, cpus):
             _set(session, name, off, warnings)
-    state = read(root, cpus)
+    state = read_frequency(root, cpus)
     state.warnings = warnings
     return state
 

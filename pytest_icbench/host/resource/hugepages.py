@@ -7,29 +7,54 @@ mapped them yet. Pages that were taken stay with the session until it ends, so t
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from pytest_icbench.errors import NoRoom, ProvisionError
-from pytest_icbench.host.holder import Holder
-from pytest_icbench.host.resource.memory import available_kib
+from pytest_icbench.host import entry_checks
+from pytest_icbench.host.changes import Holder
+from pytest_icbench.host.journal import UndoKind
+from pytest_icbench.host.process import wait_until
 from pytest_icbench.host.root import Root
+
+
+def memory_kib(root: Root) -> dict[str, int]:
+    """Returns the fields of /proc/meminfo by name, in KiB (in pages where it counts pages)."""
+    fields: dict[str, int] = {}
+    for line in (root.read("/proc/meminfo") or "").splitlines():
+        key, _, value = line.partition(":")
+        with suppress(ValueError, IndexError):
+            fields[key] = int(value.split()[0])
+    return fields
+
+
+def available_kib(root: Root, node: int) -> int | None:
+    """Returns the KiB of a node that could become huge pages, free or cache; None if unknown."""
+    fields = {}
+    for line in (root.read(f"{_NODE}{node}/meminfo") or "").splitlines():
+        words = line.split()  # Node 0 MemFree: 4431836 kB
+        fields[words[2].rstrip(":")] = int(words[3])
+    if "MemFree" not in fields:
+        return None
+    available = fields["MemFree"] + sum(
+        fields.get(key, 0) for key in ("Active(file)", "Inactive(file)", "SReclaimable")
+    )
+    if len(root.glob(f"{_NODE}[0-9]*")) == 1:
+        # A kernel that initialises memory as it is used counts only part of it in the node's figures.
+        available = max(available, memory_kib(root).get("MemAvailable", 0))
+    return available
+
 
 #: The time to wait for the pages of processes that are ending.
 _SETTLE_S = 2.0
-
-
-def sizes_kib(root: Root) -> list[int]:
-    """Returns the huge page sizes of the host in KiB."""
-    names = root.list("/sys/kernel/mm/hugepages")
-    return [int(name.removeprefix("hugepages-").removesuffix("kB")) for name in names]
+_NODE = "/sys/devices/system/node/node"
 
 
 def _directory(node: int, size_kib: int) -> str:
-    return f"/sys/devices/system/node/node{node}/hugepages/hugepages-{size_kib}kB"
+    return f"{_NODE}{node}/hugepages/hugepages-{size_kib}kB"
 
 
 @dataclass(slots=True)
@@ -49,7 +74,7 @@ class _Pool:
     entry: int | None = None
 
     def target(self, pages: int) -> int:
-        """Returns how many pages the node has to have for so many more."""
+        """Returns how many pages the node needs in total to grant this many more."""
         return max(self.before, self.foreign + self.claimed + pages)
 
 
@@ -79,9 +104,9 @@ class HugePageHolder(Holder, Protocol):
         ...
 
 
-def sizes(root: Root, node: int = 0) -> list[int]:
-    """Returns the huge page sizes in KiB that the kernel offers on a node."""
-    names = root.list(f"/sys/devices/system/node/node{node}/hugepages")
+def sizes_kib(root: Root, node: int | None = None) -> list[int]:
+    """Returns the huge page sizes in KiB that the kernel offers on a node; None: those of the host."""
+    names = root.list("/sys/kernel/mm/hugepages" if node is None else f"{_NODE}{node}/hugepages")
     return sorted(
         int(name.removeprefix("hugepages-").removesuffix("kB")) for name in names if name.startswith("hugepages-")
     )
@@ -92,12 +117,12 @@ def counts(root: Root, node: int, size_kib: int) -> tuple[int, int]:
     total = root.read_int(f"{_directory(node, size_kib)}/nr_hugepages")
     free = root.read_int(f"{_directory(node, size_kib)}/free_hugepages")
     if total is None or free is None:
-        if size_kib in sizes(root, node):
+        if size_kib in sizes_kib(root, node):
             raise ProvisionError(
-                f"{_directory(node, size_kib)} does not tell the number of huge pages: has something been mounted over"
-                " its files?"
+                f"{_directory(node, size_kib)} does not show the number of huge pages: find out whether"
+                " something is mounted over its files"
             )
-        offered = ", ".join(f"{size // 1024} MiB" for size in sizes(root, node)) or "none"
+        offered = ", ".join(f"{size // 1024} MiB" for size in sizes_kib(root, node)) or "none"
         raise ProvisionError(
             f"NUMA node {node} has no huge pages of {size_kib // 1024} MiB (it offers {offered}): choose another"
             " --icbench-hugepage-size"
@@ -106,11 +131,11 @@ def counts(root: Root, node: int, size_kib: int) -> tuple[int, int]:
 
 
 def free_mib(root: Root) -> int:
-    """Returns the MiB of all pages that nobody uses, of every size and node. A size that tells nothing has none."""
+    """Returns the MiB of all unused pages, of every size and node. A size without a readable count has none."""
     total = 0
-    for path in root.glob("/sys/devices/system/node/node[0-9]*"):
+    for path in root.glob(f"{_NODE}[0-9]*"):
         node = int(path.rpartition("/node")[2])
-        for size_kib in sizes(root, node):
+        for size_kib in sizes_kib(root, node):
             total += (root.read_int(f"{_directory(node, size_kib)}/free_hugepages") or 0) * size_kib
     return total // 1024
 
@@ -129,8 +154,8 @@ def _set(root: Root, node: int, size_kib: int, pages: int) -> int:
 def check_room(session: HugePageHolder, node: int, claims_mib: Sequence[int]) -> int:
     """Checks that a node has the memory for several claims of ``reserve`` together; changes nothing.
 
-    Returns how many MiB of ordinary memory would become huge pages. Raises NoRoom if there are not so many, so
-    that the first of many claims is not the one that succeeds.
+    Returns how many MiB of ordinary memory would become huge pages. Raises NoRoom if the node has less, so that no
+    claim succeeds where a later one of the same rig must fail.
     """
     root, size_kib = session.root, session.hugepage_size_kib
     pages = sum(_pages(mib, size_kib) for mib in claims_mib)
@@ -186,7 +211,7 @@ def _name(size_kib: int) -> str:
 
 
 def _check_memory(root: Root, node: int, size_kib: int, *, pages: int) -> None:
-    """Raises NoRoom if a node has too little memory for so many more pages."""
+    """Raises NoRoom if a node has too little memory for this many more pages."""
     available = available_kib(root, node)
     if available is not None and pages * size_kib > available:
         raise NoRoom(
@@ -227,8 +252,10 @@ def give_back(base: str, *, node: int, size_kib: int, before: int, taken: int) -
     total, _ = counts(root, node, size_kib)
     if total <= before:
         return
-    deadline = time.monotonic() + _SETTLE_S
     target = max(before, total - taken)
-    while root.live and counts(root, node, size_kib)[1] < total - target and time.monotonic() < deadline:
-        time.sleep(0.02)
+    if root.live:
+        wait_until(lambda: counts(root, node, size_kib)[1] >= total - target, _SETTLE_S, 0.02)
     _set(root, node, size_kib, target)
+
+
+UNDO_KINDS = {"hugepages": UndoKind(give_back, checks={"base": entry_checks.base})}

@@ -3,19 +3,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pytest_icbench.host import entry_checks
+from pytest_icbench.host.changes import Changes
 from pytest_icbench.host.journal import UndoKind
-from pytest_icbench.host.process import run
+from pytest_icbench.host.process import run, wait_until
 from pytest_icbench.host.root import Root
-
-if TYPE_CHECKING:
-    from pytest_icbench.host.changes import Changes
 
 _LOAD_S = 30.0
 #: The time in seconds to wait for a module that is being released.
@@ -31,7 +27,7 @@ def _directory(root: Root) -> str:
     return f"/lib/modules/{root.read('/proc/sys/kernel/osrelease') or 'unknown'}"
 
 
-def loaded(root: Root) -> set[str]:
+def list_loaded(root: Root) -> set[str]:
     """Returns the names of the loaded modules, without those built in."""
     return {line.split()[0] for line in (root.read("/proc/modules") or "").splitlines()}
 
@@ -51,7 +47,7 @@ def available(root: Root, name: str) -> bool:
     return any(name in _names(root.read(file)) for file in files)
 
 
-def for_alias(root: Root, alias: str) -> str | None:
+def find_by_alias(root: Root, alias: str) -> str | None:
     """Returns the module for a device with this ``modalias``; None if this kernel has none."""
     kind = alias.partition(":")[0]
     for line in (root.read(f"{_directory(root)}/modules.alias") or "").splitlines():
@@ -80,11 +76,11 @@ def load(changes: Changes, names: Sequence[str]) -> None:
 
 
 def expect(changes: Changes, names: Sequence[str]) -> list[str]:
-    """Records which modules, dependencies included, are missing, so that they are unloaded however they get loaded.
+    """Records which modules, dependencies included, are missing, so that they are unloaded in the end.
 
     Returns the missing modules. Raises ProvisionError with the message of modprobe.
     """
-    before = loaded(changes.root)
+    before = list_loaded(changes.root)
     spawner = changes.session.spawner
     needed: dict[str, None] = {}
     for name in names:
@@ -108,16 +104,14 @@ def undo_modules(names: tuple[str, ...]) -> None:
 
 
 def _free(root: Root, name: str) -> bool:
-    """Waits a little until a module has no user and none of its drivers a device. Returns whether it can go."""
-    deadline = time.monotonic() + _RELEASE_S
-    while name in loaded(root):
-        used = root.read_int(f"/sys/module/{name}/refcnt") or _devices(root, name)
-        if not used:
-            return True
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return False
+    """Waits briefly until a module has no user and none of its drivers a device. Returns whether it can be unloaded."""
+
+    def settled() -> bool:
+        return name not in list_loaded(root) or not (
+            root.read_int(f"/sys/module/{name}/refcnt") or _devices(root, name)
+        )
+
+    return wait_until(settled, _RELEASE_S, 0.02) and name in list_loaded(root)
 
 
 def _devices(root: Root, name: str) -> list[str]:

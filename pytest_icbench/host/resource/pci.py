@@ -9,26 +9,22 @@ from __future__ import annotations
 
 import errno
 import re
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host import entry_checks
+from pytest_icbench.host.changes import Changes
 from pytest_icbench.host.journal import UndoKind
+from pytest_icbench.host.process import wait_until
 from pytest_icbench.host.root import Root
-
-if TYPE_CHECKING:
-    from pytest_icbench.host.changes import Changes
 
 _DEVICES = "/sys/bus/pci/devices"
 _ADDRESS = re.compile(r"(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}:[0-9a-f]{2}\.[0-7])", re.IGNORECASE)
 #: The time in seconds that a function, a driver or an interface may take to appear.
 SETTLE_S = 10.0
-_POLL_S = 0.01
 
 
 def path(pci: str, file: str = "") -> str:
@@ -131,7 +127,7 @@ def _set_driver(root: Root, pci: str, target: str | None, override: str) -> None
     if now == Binding(target, override):
         return
     if now.driver is not None and now.driver != target:
-        with suppress(FileNotFoundError):  # it has let go meanwhile
+        with suppress(FileNotFoundError):  # it has let go in the meantime
             root.write(path(pci, "driver/unbind"), pci)
     if target is not None and now.driver != target:
         # The override also lets a driver have a VF of a PF with sriov_drivers_autoprobe off.
@@ -207,11 +203,8 @@ def await_interface(root: Root, pci: str) -> str:
 
 def _await(condition: Callable[[], bool], complaint: str) -> None:
     """Waits until a condition is true. Raises ProvisionError with ``complaint`` after ``SETTLE_S`` seconds."""
-    deadline = time.monotonic() + SETTLE_S
-    while not condition():
-        if time.monotonic() > deadline:
-            raise ProvisionError(f"{complaint} within {SETTLE_S:g} s; see the end of dmesg")
-        time.sleep(_POLL_S)
+    if not wait_until(condition, SETTLE_S):
+        raise ProvisionError(f"{complaint} within {SETTLE_S:g} s; see the end of dmesg")
 
 
 _CHECKS = {"base": entry_checks.base, "pci": entry_checks.pci_address}

@@ -9,10 +9,12 @@ import struct
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from pytest_icbench.host.namespaces import check_result
+
 #: PERF_TYPE_HARDWARE and its configurations.
 _HARDWARE = 0
 EVENTS = {"cycles": 0, "instructions": 1, "llc_misses": 3}
-#: What is not claimed without them.
+#: The consequence of missing events, for messages.
 LACKED = "results have no instructions and cache misses per frame"
 #: The first size of struct perf_event_attr, which every kernel takes (PERF_ATTR_SIZE_VER0), and its fields.
 _ATTRIBUTE_BYTES = 64
@@ -36,11 +38,7 @@ def _open(event: int, pid: int, cpu: int) -> int:
     struct.pack_into("IIQQQQQ", attribute, 0, _HARDWARE, _ATTRIBUTE_BYTES, event, 0, 0, _TIME_ENABLED_AND_RUNNING, 0)
     libc = ctypes.CDLL(None, use_errno=True)
     buffer = (ctypes.c_char * _ATTRIBUTE_BYTES).from_buffer(attribute)
-    descriptor = int(libc.syscall(number, buffer, pid, cpu, _ANY, _CLOSE_ON_EXEC))
-    if descriptor < 0:
-        code = ctypes.get_errno()
-        raise OSError(code, os.strerror(code))
-    return descriptor
+    return check_result(int(libc.syscall(number, buffer, pid, cpu, _ANY, _CLOSE_ON_EXEC)))
 
 
 class Counters:
@@ -76,18 +74,18 @@ class Counters:
             os.close(self._descriptors.pop()[1])
 
 
-def of_cpus(cpus: Sequence[int]) -> Counters:
+def count_on_cpus(cpus: Sequence[int]) -> Counters:
     """Opens counters for all that runs on these CPUs, the kernel included. Raises OSError."""
     return Counters((_ANY, cpu) for cpu in cpus)
 
 
-def of_processes(pids: Iterable[int]) -> Counters:
+def count_in_processes(pids: Iterable[int]) -> Counters:
     """Opens counters for the present threads of these processes, and the kernel's work for them. Raises OSError."""
     threads = [int(task.name) for pid in pids for task in Path(f"/proc/{pid}/task").iterdir()]
     return Counters((thread, _ANY) for thread in threads)
 
 
-def without_events() -> str | None:
+def explain_missing_events() -> str | None:
     """Returns a sentence on what results lack because this kernel counts no hardware events; None if it does."""
     reason = unsupported_reason()
     return reason and f"the kernel gives no hardware events ({reason}): {LACKED}"
@@ -96,7 +94,36 @@ def without_events() -> str | None:
 def unsupported_reason() -> str | None:
     """Returns why this kernel counts no hardware events, in the system's words; None if it does."""
     try:
-        of_cpus([min(os.sched_getaffinity(0))]).close()
+        count_on_cpus([min(os.sched_getaffinity(0))]).close()
     except OSError as error:
         return error.strerror or str(error)
     return None
+
+
+class HardwareEvents:
+    """The counters of one launch at a time, from the first question for it on."""
+
+    def __init__(self) -> None:
+        self._launch_id = ""
+        self._groups: dict[str, Counters] = {}
+
+    def read(self, launch_id: str, pids: Iterable[int], workers: Sequence[int]) -> dict[str, dict[str, int]] | None:
+        """Returns the events by name, for ``endpoints`` and ``switch``; None where the kernel counts none."""
+        if self._launch_id != launch_id:
+            self.end()
+        if not self._groups:
+            try:
+                self._groups = {"endpoints": count_in_processes(pids)}
+                if workers:
+                    self._groups["switch"] = count_on_cpus(workers)
+            except OSError:
+                self._groups = {}
+                return None
+            self._launch_id = launch_id
+        return {group: counters.read() for group, counters in self._groups.items()}
+
+    def end(self) -> None:
+        """Ends the counting. Idempotent."""
+        for counters in self._groups.values():
+            counters.close()
+        self._groups = {}

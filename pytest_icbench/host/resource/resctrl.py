@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host import entry_checks
-from pytest_icbench.host.holder import Holder
+from pytest_icbench.host.changes import Holder
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.root import Root, format_cpu_list, parse_cpu_list
 
@@ -20,8 +20,8 @@ BASE = "/sys/fs/resctrl"
 _INFO = f"{BASE}/info/L3"
 
 
-def why_missing(root: Root) -> str | None:
-    """Returns what this host lacks for Cache Allocation Technology of the L3 cache, each with its remedy; None."""
+def explain_missing_resctrl(root: Root) -> str | None:
+    """Returns what this host lacks to split the L3 cache, each with its remedy; None if it lacks nothing."""
     flags = next((line for line in (root.read("/proc/cpuinfo") or "").splitlines() if line.startswith("flags")), "")
     kernel = "resctrl" in (root.read("/proc/filesystems") or "").split()
     lacks = [] if "cat_l3" in flags.split() else ["the CPU's flag cat_l3 (a hypervisor may hide it)"]
@@ -33,8 +33,8 @@ def why_missing(root: Root) -> str | None:
     return f"ways of the L3 cache cannot be given here; missing: {', '.join(lacks)}" if lacks else None
 
 
-def why_not_ways(root: Root, ways: Sequence[int]) -> str | None:
-    """Returns why the L3 cache cannot be split so, None if it can. ``ways`` has those of each part."""
+def explain_refused_ways(root: Root, ways: Sequence[int]) -> str | None:
+    """Returns why the L3 cache cannot be split; None if it can. ``ways`` has the number of each part."""
     most, least = _mask(root).bit_count(), root.read_int(f"{_INFO}/min_cbm_bits") or 1
     shown = "-".join(map(str, ways))
     if sum(ways) > most:
@@ -55,7 +55,7 @@ def _mask(root: Root) -> int:
     return int(root.read(f"{_INFO}/cbm_mask") or "0", 16)
 
 
-def masks(ways: Sequence[int]) -> list[int]:
+def make_masks(ways: Sequence[int]) -> list[int]:
     """Returns the ways of each part as bits next to each other, the first part's the lowest."""
     return [((1 << count) - 1) << sum(ways[:place]) for place, count in enumerate(ways)]
 
@@ -81,7 +81,7 @@ class CacheParts:
                     f"the resctrl group {name} has CPU {format_cpu_list(sorted(taken))} already: remove {BASE}/{name}"
                 )
         try:
-            for (part, cpus), mask in zip(parts.items(), masks(ways), strict=True):
+            for (part, cpus), mask in zip(parts.items(), make_masks(ways), strict=True):
                 self._make(part, cpus, mask)
         except BaseException:
             self.remove()

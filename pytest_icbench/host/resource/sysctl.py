@@ -7,15 +7,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from pytest_icbench.errors import ProvisionError, UsageError
-from pytest_icbench.host.changes import Changes
-from pytest_icbench.host.holder import Holder
+from pytest_icbench.host.changes import Changes, Holder
 from pytest_icbench.host.namespaces import entered
 from pytest_icbench.host.root import Root
 from pytest_icbench.model.kernel_option import file_of
 
 
 def check_options(root: Root, options: Mapping[str, str], where: str) -> None:
-    """Raises UsageError for an option that this kernel lacks, or whose value is the same already."""
+    """Raises UsageError for an option that this kernel lacks, or that has the value already."""
     for option, value in options.items():
         before = root.read(file_of(option))
         if before is None:
@@ -32,7 +31,7 @@ class KernelOptions:
         self._options = options
 
     def set(self) -> None:
-        """Sets them. Raises ProvisionError if the kernel refuses a value, after restoring what was set by then."""
+        """Sets the options. Raises ProvisionError if the kernel refuses a value, after restoring those set by then."""
         root = self._changes.root
         try:
             for option, value in self._options.items():
@@ -49,7 +48,7 @@ class KernelOptions:
             raise
 
     def set_within(self, namespaces: Iterable[str]) -> None:
-        """Sets those of the network in a rig's own namespaces, too, where these have them. They end with the rig."""
+        """Sets the options of the network in a rig's namespaces, too, where these have them. They end with the rig."""
         network = {Path(file_of(option)): value for option, value in self._options.items() if option.startswith("net")}
         for namespace in namespaces if network else ():
             with entered(namespace):
@@ -57,12 +56,12 @@ class KernelOptions:
                     _write(path, value)
 
     def restore(self) -> None:
-        """Restores the values of before. Idempotent. Raises ProvisionError for what remains."""
+        """Restores the old values. Idempotent. Raises ProvisionError for what remains."""
         self._changes.undo("a kernel option")
 
 
 def _write(path: Path, value: str) -> None:
-    """Writes an option of the thread's namespace; one of the whole host is not there, or only to be read."""
+    """Writes an option of the thread's namespace. One of the whole host is missing there, or read-only."""
     try:
         if path.read_text(encoding="ascii").split() != value.split():
             path.write_text(value, encoding="ascii")

@@ -23,8 +23,8 @@ from dataclasses import dataclass, field
 
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.namespaces import entered
-from pytest_icbench.host.net import routes
-from pytest_icbench.host.net.echo import answered, echo_request
+from pytest_icbench.host.net import links
+from pytest_icbench.host.net.sockets import echo_request, parse_echo_reply
 from pytest_icbench.model.birth import Retirement
 
 _TUN = "/dev/net/tun"
@@ -108,7 +108,7 @@ class Gate:
             self._receiver.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER_BYTES)
             self._receiver.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
             self._receiver.setblocking(False)
-            routes.lead_all(_DEVICE, netns)
+            links.lead_all(_DEVICE, netns)
         except OSError as error:
             self._undo.close()
             raise ProvisionError(f"first frames of clients need {_TUN}: {error.strerror}") from None
@@ -163,7 +163,7 @@ class Gate:
         """Notes the answers that have come, by the kernel's clock at their arrival."""
         while select.select([self._receiver], [], [], 0)[0]:
             frame, told, _, _ = self._receiver.recvmsg(2048, 256)
-            request = answered(frame) or b""
+            request = parse_echo_reply(frame) or b""
             stamps = [struct.unpack("qq", data[:16]) for level, kind, data in told if kind == _SO_TIMESTAMPNS]
             if request[:2] == _CLIENT.to_bytes(2, "big") and stamps:
                 number = int.from_bytes(request[2:], "big")

@@ -80,6 +80,6 @@ class ControllerHooks:
         """Returns the scheduler that sends benchmarks to hosts by their rigs, unless ``--dist`` asks for another."""
         if config.getoption("dist") != "load":
             return None
-        from pytest_icbench.plugin.xdist.scheduler import RigScheduling
+        from pytest_icbench.plugin.xdist.scheduler import HostScheduling
 
-        return RigScheduling(config, log, replaces=self._replaces)
+        return HostScheduling(config, log, replaces=self._replaces)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _AHEAD = 2
 
 
-class RigScheduling(LoadScheduling):  # type: ignore[misc]  # xdist has no types
+class HostScheduling(LoadScheduling):  # type: ignore[misc]  # xdist has no types
     """Hands out one test at a time: each worker gets tests of the rig that it has, then of one that no worker has.
 
     So a rig is built on one host, and on a second one only if that were idle otherwise. Since nothing is handed out

@@ -13,8 +13,8 @@ import pytest
 
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import UsageError
-from pytest_icbench.store.merge import Merge
-from pytest_icbench.store.run import TestRecord
+from pytest_icbench.store.run_files import TestRecord
+from pytest_icbench.store.transfer import RunMerger
 from pytest_icbench.version import package_version
 
 #: The key of a worker's output with the reason why it refused to begin.
@@ -147,7 +147,7 @@ class Workers:
 
     def __init__(self, directory: Path, argv: Sequence[str], options: Options) -> None:
         self._hosts: dict[str, set[str]] = {}
-        self._merge = Merge(directory, argv, options.history, options.incomparable)
+        self._merge = RunMerger(directory, argv, options.history, options.incomparable)
 
     def refuse_second(self, node: Any) -> None:
         """Registers a worker that has collected benchmarks. Raises UsageError if its host has two of them."""

@@ -12,7 +12,7 @@ from typing import Any
 from pytest_icbench.display import theme
 from pytest_icbench.display.chart import CASE, HAS_INTERVAL, Column, Figure, tooltips, y_axis
 from pytest_icbench.report.trends import Change, Trend, trends
-from pytest_icbench.store.history import read
+from pytest_icbench.store.history_file import read
 from pytest_icbench.wording import counted, printable, show
 
 #: Least height of the axis, as a part of the middle value.

@@ -23,7 +23,7 @@ from pytest_icbench.testbed.remote import ssh
 from pytest_icbench.version import package_version
 
 #: Version of the calls; raised with every change of what crosses the connection.
-PROTOCOL = 2
+PROTOCOL = 3
 #: How long the Python over there may take to answer, in seconds.
 CONNECT_S = 30.0
 #: How long a call may take, in seconds. The start of a switch can take half a minute.
@@ -54,7 +54,7 @@ except Exception as error:
     answer["error"] = "%s: %s" % (type(error).__name__, error)
 channel.send(json.dumps(answer))
 if channel.receive() == "serve":
-    from pytest_icbench.testbed.remote.serve import serve
+    from pytest_icbench.testbed.remote.server import serve
     serve(channel)
 """
 
@@ -64,7 +64,7 @@ def other_package(theirs: str | None, why: str, option: str, python: str = "") -
 
     Args:
         theirs: its version; None if there is no package.
-        why: the reason why there is none.
+        why: the reason for a missing package.
         option: the one that names another Python.
         python: version of the Python over there, with a blank before it.
     """
@@ -218,7 +218,7 @@ class Connection:
             os.eventfd_write(self.wake, 1)
 
     def _lose(self, how: str) -> None:
-        """Notes that nothing more is heard, and lets all that wait for a reply go on."""
+        """Marks the connection as lost, and wakes all that wait for a reply."""
         self._lost = self._lost or how
         for reply in list(self._replies.values()):
             reply.arrived.set()
@@ -250,7 +250,7 @@ class Connection:
         if not reply.data:
             raise self._gone()
         if "error" in reply.data:
-            raise raised(reply.data)
+            raise decode_error(reply.data)
         return reply.data["result"]
 
     def call(self, name: str, *arguments: Any, timeout_s: float = CALL_S) -> Any:
@@ -258,7 +258,7 @@ class Connection:
         return self.result(self.begin(name, *arguments), timeout_s)
 
     def _gone(self) -> ConnectionLost:
-        why = self._damage or ssh.why_lost(self._words())
+        why = self._damage or ssh.explain_loss(self._words())
         return ConnectionLost(
             f"the connection to the remote host was lost{f' ({why})' if why else ''}: it cleans up by itself,"
             " and the next case connects anew"
@@ -270,7 +270,7 @@ class Connection:
             os.eventfd_read(self.wake)
 
     def close(self) -> None:
-        """Ends the Python over there, which gives its host back first. Idempotent."""
+        """Ends the Python at the other end, which gives its host back first. Idempotent."""
         self._shut(wait_s=15.0)
 
     def _shut(self, wait_s: float) -> None:
@@ -283,7 +283,7 @@ class Connection:
             os.close(file)
 
 
-def raised(data: dict[str, Any]) -> IcbenchError:
+def decode_error(data: dict[str, Any]) -> IcbenchError:
     """Returns the error of the other end as one of this end."""
     message = f"on the remote host: {data.get('message', '')}"
     kind = getattr(errors, str(data["error"]), ProvisionError)

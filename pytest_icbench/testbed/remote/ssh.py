@@ -44,7 +44,10 @@ _REFUSALS = (
     ("not in the sudoers|not allowed to|may not run sudo", f"sudo does not let the user run Python there: {_SUDO}"),
     (_NO_PYTHON, "it has no such Python: name one there with --icbench-remote-python"),
     ("Could not resolve hostname", "its name cannot be resolved: see ssh's configuration"),
-    ("Connection refused", "nobody takes connections there: start its sshd, or see the port in ssh's configuration"),
+    (
+        "Connection refused",
+        "no server accepts connections there: start its sshd, or see the port in ssh's configuration",
+    ),
     ("No route to host|[Uu]nreachable", "there is no way to it: see this host's routes, and whether it is up"),
     ("timed out|not responding", "it does not answer: see whether it is up, and for firewalls between"),
     ("Unable to negotiate", "its sshd and the ssh here have no method in common: see ssh's configuration"),
@@ -98,7 +101,7 @@ def gateway_spec(host: str, python: str | None, log: Path, process: Path) -> str
 
 
 def explain(words: str) -> str:
-    """Returns half a sentence: why there is no connection, and the remedy. It quotes nothing from ssh."""
+    """Returns a clause: why there is no connection, and the remedy. It quotes nothing from ssh."""
     meaning = _meaning(words, _REFUSALS)
     if meaning is None:
         symptom = "ssh said something else than is known here" if words.strip() else "ssh ended without a word"
@@ -106,8 +109,8 @@ def explain(words: str) -> str:
     return meaning
 
 
-def why_lost(words: str) -> str | None:
-    """Returns half a sentence: how a connection ended; None if that is not known. It quotes nothing from ssh."""
+def explain_loss(words: str) -> str | None:
+    """Returns a clause: how a connection ended; None if that is not known. It quotes nothing from ssh."""
     return _meaning(words, _LOSSES)
 
 

@@ -19,7 +19,7 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.traffic import Traffic
-from pytest_icbench.store import baselines, waivers
+from pytest_icbench.store import baselines, waiver_file
 from tests.baselines import HOST, entry, keep_sessions, measured, scaled
 
 BIG = Case("ovs", Frames(Traffic(1500)))
@@ -91,7 +91,7 @@ def test_accept_refuses_what_is_no_number_and_what_is_not_there(capsys: pytest.C
         (("main",), "name the cases"),
         (("main", "*", "--all"), "name the cases"),
         (("../x", "*"), "is no name of a baseline"),
-        (("main", "*", "--run", "nowhere"), "nowhere: cannot be read"),
+        (("main", "*", "--run", "nowhere"), "nowhere cannot be read"),
     ):
         code, _, err = call(capsys, "accept", *argv)
         assert (code, told in err) == (2, True), err
@@ -111,13 +111,13 @@ def test_a_results_file_that_is_cut_off_is_named(capsys: pytest.CaptureFixture[s
 def test_waive(capsys: pytest.CaptureFixture[str]) -> None:
     code, _, _ = call(capsys, "waive", "ovs-*", "--reason", "known", "--until", "2999-01-31")
     assert code == 0
-    assert waivers.load(Path("baselines")) == (Waiver("ovs-*", "known", "2999-01-31"),)
+    assert waiver_file.load(Path("baselines")) == (Waiver("ovs-*", "known", "2999-01-31"),)
     call(capsys, "waive", "ovs-*", "--reason", "still", "--until", "2999-02-28")
-    waivers.save(Path("baselines"), [*waivers.load(Path("baselines")), Waiver("old", "x", "2000-01-01")])
+    waiver_file.save(Path("baselines"), [*waiver_file.load(Path("baselines")), Waiver("old", "x", "2000-01-01")])
     _, out, _ = call(capsys, "waive")
     assert out.splitlines() == ["old: expired on 2000-01-01: x", "ovs-*: until 2999-02-28: still"]
     assert call(capsys, "waive", "ovs-*", "--remove")[0] == 0
-    assert [each.case for each in waivers.load(Path("baselines"))] == ["old"]
+    assert [each.case for each in waiver_file.load(Path("baselines"))] == ["old"]
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host import disturbances
 from pytest_icbench.host.findings import Finding, Level
-from pytest_icbench.testbed import doctor
-from pytest_icbench.testbed.remote import doctor as remote_doctor
+from pytest_icbench.testbed import host_examination
+from pytest_icbench.testbed.remote import remote_host as remote_doctor
 from tests import outside_switch
 
 OUTSIDE = "my-macvlan"
@@ -28,7 +28,9 @@ OUTSIDE = "my-macvlan"
 
 @pytest.mark.parametrize(("level", "code"), [(Level.MISSING, 1), (Level.DISTURBS, 0)])
 def test_doctor(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], level: Level, code: int) -> None:
-    monkeypatch.setattr(doctor, "examine", lambda **_: [Finding(level, "thing", "says so", "do this", ("a=b",))])
+    monkeypatch.setattr(
+        host_examination, "examine", lambda **_: [Finding(level, "thing", "says so", "do this", ("a=b",))]
+    )
     assert main.main(["doctor"]) == code
     assert capsys.readouterr().out.startswith(f"{level}:\n  thing  says so -> do this\n")
     assert main.main(["doctor", "--json"]) == code
@@ -60,21 +62,21 @@ def seen(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[int, dict[st
         def probe_api(self, *_: Any) -> None:
             pass
 
-    monkeypatch.setattr(doctor, "make_switch", lambda cls: Driver(cls.name))
+    monkeypatch.setattr(host_examination, "make_switch", lambda cls: Driver(cls.name))
     for name in ("_hardware", "_placement", "_cgroups", "_huge_pages", "_counters"):
-        monkeypatch.setattr(doctor, name, lambda _: [])
+        monkeypatch.setattr(host_examination, name, lambda _: [])
     for name in ("_nodes", "_workload", "_distance", "application_findings"):
-        monkeypatch.setattr(doctor, name, list)
-    monkeypatch.setattr(disturbances, "find", lambda *_: [])
+        monkeypatch.setattr(host_examination, name, list)
+    monkeypatch.setattr(disturbances, "find_disturbances", lambda *_: [])
     found: list[Finding] = []
-    original = doctor.examine
+    original = host_examination.examine
 
     def examine(**asked: Any) -> list[Finding]:
         found.extend(original(**asked))
         return found
 
     with monkeypatch.context() as patched:
-        patched.setattr(doctor, "examine", examine)
+        patched.setattr(host_examination, "examine", examine)
         code = main.main(["doctor", *arguments])
     return code, {finding.topic: finding.level for finding in found if finding.topic != "root"}
 
@@ -134,7 +136,7 @@ def test_switches_are_asked_of_a_second_host(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_switch_of_another_package_is_none_of_a_second_host() -> None:
-    (finding,) = doctor._switches(builtin_switches(), [OUTSIDE], None)
+    (finding,) = host_examination._switches(builtin_switches(), [OUTSIDE], None)
     assert finding.level is Level.MISSING
     assert "comes from another package" in finding.text
 

@@ -22,9 +22,9 @@ from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.errors import UsageError
 from pytest_icbench.host import recover, session
 from pytest_icbench.host.findings import Finding
-from pytest_icbench.store.history import append, entry_of
-from pytest_icbench.store.read import read_run
-from pytest_icbench.testbed import doctor, undo_kinds
+from pytest_icbench.store.history_file import append, make_entry
+from pytest_icbench.store.stored_run import read_run
+from pytest_icbench.testbed import host_examination, undo_kinds
 from tests.hostile import mutated_text
 from tests.unit.host.test_entry_checks import RIGHT, SESSION, recording
 from tests.unit.host.test_entry_checks import RUN as RUN_DIR
@@ -48,7 +48,7 @@ def _files(top: Path) -> None:
     (dead / "journal").write_text(text.replace(RUN_DIR, str(top.parent / "top" / "sessions")))
     for directory in (dead.parent, dead):
         directory.chmod(0o700)
-    entries = [entry_of(item.measurement, "r") for item in read_run(top / "run").results]
+    entries = [make_entry(item.measurement, "r") for item in read_run(top / "run").results]
     append(top / "h.jsonl", [entry for entry in entries if entry is not None] * 3)
 
 
@@ -82,7 +82,9 @@ def _no_launch(*_arguments: object) -> NoReturn:
 
 def _cards(pf: str | None, switches: Mapping[str, type[Switch]], asked: Collection[str]) -> list[Finding]:
     """Examines the switch of cards alone: the rest of a host is the same for all arguments."""
-    return list(doctor._switches({"sriov": switches["sriov"]}, [name for name in asked if name == "sriov"], pf))
+    return list(
+        host_examination._switches({"sriov": switches["sriov"]}, [name for name in asked if name == "sriov"], pf)
+    )
 
 
 #: Made once: all calls are parsed by the same.
@@ -95,7 +97,7 @@ def _harmless(top: Path) -> Iterator[None]:
     noted = {name: recording(name, []) for name in undo_kinds.UNDO_KINDS}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bisect, "side_by_side", _no_launch)
-        patch.setattr(doctor, "examine", _cards)
+        patch.setattr(host_examination, "examine", _cards)
         patch.setattr(session, "RUN_DIR", top / "sessions")
         patch.setattr(undo_kinds, "UNDO_KINDS", noted)
         patch.setattr(recover, "kill_session", lambda _session: None)

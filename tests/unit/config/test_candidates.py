@@ -20,7 +20,7 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Application
 from pytest_icbench.model.replaced import Replaced
 from pytest_icbench.model.toml import TomlFile
-from pytest_icbench.testbed.candidates import Candidates
+from pytest_icbench.testbed.candidate_catalogue import Candidates
 
 SWITCHES = builtin_switches()
 
@@ -230,8 +230,8 @@ def test_another_of_the_switchs_own_modes(files: Path) -> None:
     options = Options(variant=(Candidate("forward", "slow", "variant", "cost200"),))
     candidates = Candidates(SWITCHES, options)
     case = Case("forward", mode="cost100", candidate="slow")
-    assert candidates.built(case).mode == "cost200"
-    assert candidates.built(case.base) == case.base
+    assert candidates.resolve(case).mode == "cost200"
+    assert candidates.resolve(case.base) == case.base
     assert candidates.treatment(case) == {"target": "forward", "kind": "variant", "value": "cost200"}
 
 
@@ -268,9 +268,9 @@ def test_what_a_rig_is_built_with(files: Path) -> None:
     candidates = Candidates(SWITCHES, options, {**check_configs(options, SWITCHES), "function:ovs:flows": flows})
 
     def replaced(name: str) -> Replaced:
-        return candidates.replaced(Case("ovs", function="nat", candidate=name))
+        return candidates.find_replacements(Case("ovs", function="nat", candidate=name))
 
-    assert candidates.replaced(Case("ovs")) == Replaced()
+    assert candidates.find_replacements(Case("ovs")) == Replaced()
     assert replaced("bin") == Replaced(programs={"ovs": files / "new ovs"})
     assert replaced("cfg") == Replaced(configs={"ovs": {"other_config": {"pmd-rxq-assign": "cycles"}}})
     assert replaced("lib") == Replaced(env={"LD_LIBRARY_PATH": str(files / "lib")})
@@ -278,7 +278,7 @@ def test_what_a_rig_is_built_with(files: Path) -> None:
     assert replaced("net") == Replaced(node="netns")
     assert replaced("eye") == Replaced(programs={"suricata": files / "new ovs"})
     assert replaced("flows") == Replaced(configs={"function:ovs": {"flows": ["a"]}})
-    assert candidates.built(Case("linux-bridge", candidate="raw")) == Case("linux-bridge", candidate="raw", api="raw")
+    assert candidates.resolve(Case("linux-bridge", candidate="raw")) == Case("linux-bridge", candidate="raw", api="raw")
     assert candidates.treatment(Case("ovs", candidate="net")) == {
         "target": "workload",
         "kind": "node",

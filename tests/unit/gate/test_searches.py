@@ -17,7 +17,7 @@ from pytest_icbench.model.load import Frames
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.trials import SearchLog
-from pytest_icbench.store.baseline_file import read, write
+from pytest_icbench.store.baselines import format_baseline, parse_baseline
 from tests.baselines import measured
 
 
@@ -94,6 +94,6 @@ def test_a_search_that_was_calibrated_on_the_case_has_no_control() -> None:
 
 def test_a_file_keeps_searches() -> None:
     kept = searches(*SEARCHES)
-    (again,) = read(write([kept]), "file")
+    (again,) = parse_baseline(format_baseline([kept]), "file")
     assert again == kept
     assert len(again.sessions) == 5

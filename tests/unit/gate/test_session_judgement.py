@@ -17,7 +17,7 @@ from pytest_icbench.gate.foresight import power_before, saved, sentences
 from pytest_icbench.gate.margins import Margins
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.stats.decision import ENOUGH_SESSIONS, FEWEST_SESSIONS, SESSION_ERROR
-from pytest_icbench.store.baseline_file import read, write
+from pytest_icbench.store.baselines import format_baseline, parse_baseline
 from tests.baselines import ALIKE, LAUNCHES, control, entry, launch, measured, scaled, with_cycles, with_sessions
 
 #: Sessions with a large spread; with the newest one their geometric mean is 1.
@@ -204,7 +204,7 @@ def test_cases_that_a_baseline_cannot_judge_are_reported_when_it_is_saved() -> N
 
 def test_a_file_keeps_what_decides() -> None:
     before = near(with_sessions(linked(), SPREAD_OUT), [60.0, None, 60.0, 400.0, 60.0])
-    (again,) = read(write([before]), "x")
+    (again,) = parse_baseline(format_baseline([before]), "x")
     assert again == before
     assert found(linked(0.7), again) == found(linked(0.7), before)
 

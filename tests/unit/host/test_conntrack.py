@@ -26,15 +26,15 @@ def host(directory: Path, *, own: int = 10, available_kib: int = 10**6) -> Root:
 
 
 def test_a_size_that_the_host_has_room_for_is_taken(tmp_path: Path) -> None:
-    assert conntrack.size_misfit(host(tmp_path, own=500), 1000) is None
+    assert conntrack.explain_misfit(host(tmp_path, own=500), 1000) is None
     (tmp_path / "proc/sys/net/netfilter/nf_conntrack_count").unlink()  # as before the module is loaded
-    assert conntrack.size_misfit(Root(tmp_path), 1000) is None
+    assert conntrack.explain_misfit(Root(tmp_path), 1000) is None
 
 
 def test_a_size_that_starves_the_host_itself_or_its_memory_is_refused(tmp_path: Path) -> None:
-    found = conntrack.size_misfit(host(tmp_path, own=501), 1000)
+    found = conntrack.explain_misfit(host(tmp_path, own=501), 1000)
     assert found == "the size is for all namespaces, and the host itself has 501 connections: take 1002 or more"
-    found = conntrack.size_misfit(host(tmp_path, available_kib=100 * 1024), 1_000_000)
+    found = conntrack.explain_misfit(host(tmp_path, available_kib=100 * 1024), 1_000_000)
     assert found == "it may take 488 MiB, and the host has 100"
 
 

@@ -64,12 +64,12 @@ def test_cpu_lists_round_trip(cpus: set[int]) -> None:
         ("1\n", (1,)),
     ],
 )
-def test_cpu_list_forms(text: str | None, cpus: tuple[int, ...]) -> None:
+def test_ranges_and_strides_of_cpus_are_parsed(text: str | None, cpus: tuple[int, ...]) -> None:
     assert parse_cpu_list(text) == cpus
 
 
 @pytest.mark.parametrize("text", ["(null)", "a", "1-", "-1", "1,,x"])
-def test_cpu_list_refuses(text: str) -> None:
+def test_a_malformed_cpu_list_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="invalid literal"):
         parse_cpu_list(text)
 
@@ -128,7 +128,7 @@ def test_the_running_machine_has_its_affinity() -> None:
     ],
 )
 def test_frequency_is_read(tree: Tree, name: str, driver: str | None, turbo: bool | None) -> None:
-    found = frequency.read(tree(name), [0, 1])
+    found = frequency.read_frequency(tree(name), [0, 1])
     assert (found.driver, found.turbo) == (driver, turbo)
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from pytest_icbench.host.process import Spawner
 from pytest_icbench.host.resource import cpu_meter
-from pytest_icbench.host.resource.cpu_meter import CpuMeter, question, state_of
+from pytest_icbench.host.resource.cpu_meter import CpuMeter, format_question, parse_answer
 from pytest_icbench.model.codec import DamagedData
 from pytest_icbench.model.cpu_state import CpuState
 
@@ -120,13 +120,13 @@ def test_the_process_ends_with_the_meter(meter: CpuMeter, program: Program, tmp_
 
 
 def test_a_question_is_a_line() -> None:
-    assert question([(0, 1), (1, 12)]) == "0 1, 1 12\n"
+    assert format_question([(0, 1), (1, 12)]) == "0 1, 1 12\n"
 
 
 @given(st.lists(st.tuples(_TIMES, _TIMES, _TIMES), min_size=1, max_size=4))
 def test_a_state_lies_between_its_pairs(times: list[tuple[float, float, float]]) -> None:
     told = [{"ns": ns, "work_ns": [first, second]} for ns, first, second in times]
-    state, fault = state_of(json.dumps({"pairs": told}), [(0, number + 1) for number in range(len(told))])
+    state, fault = parse_answer(json.dumps({"pairs": told}), [(0, number + 1) for number in range(len(told))])
     assert fault is None
     assert state.distance_ns is not None
     assert state.work_ns is not None
@@ -137,10 +137,10 @@ def test_a_state_lies_between_its_pairs(times: list[tuple[float, float, float]])
 
 def test_a_cpu_in_several_pairs_counts_once_at_its_best() -> None:
     told = '{"pairs":[{"ns":50,"work_ns":[1000,4000]},{"ns":50,"work_ns":[2000,4000]}]}'
-    assert state_of(told, [(0, 1), (0, 2)])[0].work_ns == pytest.approx((1000 * 4000 * 4000) ** (1 / 3))
+    assert parse_answer(told, [(0, 1), (0, 2)])[0].work_ns == pytest.approx((1000 * 4000 * 4000) ** (1 / 3))
 
 
 @pytest.mark.parametrize("pair", ['{"ns":0,"work_ns":[1,1]}', '{"ns":1,"work_ns":[1]}', '{"ns":"x"}', "[]"])
 def test_nonsense_is_refused(pair: str) -> None:
     with pytest.raises(DamagedData):
-        state_of(f'{{"pairs":[{pair}]}}', [(0, 1)])
+        parse_answer(f'{{"pairs":[{pair}]}}', [(0, 1)])

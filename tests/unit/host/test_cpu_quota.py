@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench.host.cpu_quota import findings, quotas_above, throttled
+from pytest_icbench.host.cpu_usage import find_quotas, find_throttled, quota_findings
 from pytest_icbench.host.root import Root
 from pytest_icbench.model.interference import Throttled
 from tests.unit.driver.node.test_cgroups import HYBRID, V2, host
@@ -47,26 +47,26 @@ def test_a_quota_is_found_above_a_process_but_no_contract(
     tmp_path: Path, files: Mapping[str, str], group: str, cpus: float, periods: tuple[int, int]
 ) -> None:
     root = host(tmp_path, files)
-    (quota,) = quotas_above(root, [8, 7, 9])
+    (quota,) = find_quotas(root, [8, 7, 9])
     assert (quota.group, quota.cpus, quota.periods(root)) == (group, cpus, periods)
-    assert quotas_above(root, [8]) == []
-    (finding,) = findings(root, 7)
+    assert find_quotas(root, [8]) == []
+    (finding,) = quota_findings(root, 7)
     assert f"group {group} may use {cpus} CPUs" in finding.text
-    assert throttled([quota], [(1, 1)], [(1, 1)]) == ()
-    assert throttled([quota], [(1, 1)], [periods]) == (Throttled(group, cpus, periods[1] - 1, periods[0] - 1),)
+    assert find_throttled([quota], [(1, 1)], [(1, 1)]) == ()
+    assert find_throttled([quota], [(1, 1)], [periods]) == (Throttled(group, cpus, periods[1] - 1, periods[0] - 1),)
 
 
 def test_a_quota_of_what_is_mounted_is_found(tmp_path: Path) -> None:
     """A container's hierarchy begins at its group."""
     root = host(tmp_path, {**V2, "sys/fs/cgroup/cpu.max": "50000 100000"})
-    assert [(quota.group, quota.cpus) for quota in quotas_above(root, [7])] == [("/", 0.5)]
+    assert [(quota.group, quota.cpus) for quota in find_quotas(root, [7])] == [("/", 0.5)]
     assert quota_of_nothing(root) == (0, 0)
 
 
 def quota_of_nothing(root: Root) -> tuple[int, int]:
     """Without statistics nothing was throttled."""
-    return quotas_above(root, [7])[0].periods(root)
+    return find_quotas(root, [7])[0].periods(root)
 
 
 def test_without_a_controller_there_is_none(tmp_path: Path) -> None:
-    assert quotas_above(Root(tmp_path), [7]) == []
+    assert find_quotas(Root(tmp_path), [7]) == []

@@ -20,7 +20,7 @@ from tests.hostile import mutated_data, mutated_text, refusals
 
 SESSION = "abc123"
 PCI = "0000:3b:00.1"
-NIC: dict[str, Any] = {
+NIC_STATE: dict[str, Any] = {
     "name": "eth7",
     "mac": "02:00:00:00:00:01",
     "mtu": 1500,
@@ -31,9 +31,8 @@ NIC: dict[str, Any] = {
     "lro": None,
     "sysctls": {"ipv6/conf/eth7/accept_ra": "1"},
     "channels": [0, 0, 0, 4],
-    "netns": f"/run/netns/icb{SESSION}-r0n0",
-    "moved": "eth0",
 }
+NIC: dict[str, Any] = {"state": NIC_STATE, "netns": f"/run/netns/icb{SESSION}-r0n0", "moved": "eth0"}
 CPU = "/sys/devices/system/cpu"
 RUN = "RUN_DIR"  # stands for the directory of all sessions
 
@@ -135,10 +134,10 @@ WRONG: list[tuple[str, str, Any]] = [
     *(("neighbours", "netns", path) for path in ("x", "/run/netns/../../etc", "/run/netns/..", "/a\nb", "")),
     ("neighbours", "interface", "../x"),
     *(("neighbours", "strangers", names) for names in (["::1"], ["10.0.0.1/8"], [""])),
-    ("nic", "name", "../x"),
+    ("nic", "state", NIC_STATE | {"name": "../x"}),
     ("nic", "netns", "/proc/1/ns/net"),
     ("nic", "moved", "../x"),
-    ("nic", "sysctls", {"../kernel/core_pattern": "|/tmp/x"}),
+    ("nic", "state", NIC_STATE | {"sysctls": {"../kernel/core_pattern": "|/tmp/x"}}),
 ]
 
 

@@ -19,7 +19,7 @@ _INFO_BYTES = 196
     ("firmware", "said"),
     [(b"1.63, 0x8000ad55", "igb 6.1.0, firmware 1.63, 0x8000ad55"), (b"N/A", "igb 6.1.0"), (b"", "igb 6.1.0")],
 )
-def test_a_driver_s_version(monkeypatch: pytest.MonkeyPatch, firmware: bytes, said: str) -> None:
+def test_the_version_of_a_driver_is_read(monkeypatch: pytest.MonkeyPatch, firmware: bytes, said: str) -> None:
     def answer(device: Any) -> None:
         assert bytes(device.ifreq.ifr_name).rstrip(b"\0") == b"eth7"
         address = ctypes.cast(device.ifreq.gstats, ctypes.c_void_p).value

@@ -63,7 +63,7 @@ def test_files_that_tell_nothing_are_named_and_no_pages_are_counted(tmp_path: Pa
     for name in ("nr_hugepages", "free_hugepages"):
         (root.base / f"{_NODE.format(0, 2048)}/{name}".lstrip("/")).write_text("")
     assert hugepages.free_mib(root) == before - 48 * 2
-    with pytest.raises(ProvisionError, match=r"hugepages-2048kB does not tell the number of huge pages: has something"):
+    with pytest.raises(ProvisionError, match=r"hugepages-2048kB does not show the number of huge pages"):
         hugepages.reserve(session_on(root, tmp_path), 0, 20)
 
 
@@ -118,7 +118,7 @@ def test_a_size_the_node_lacks(tmp_path: Path) -> None:
     assert session.journal.pending() == []
 
 
-def test_one_gib_pages(tmp_path: Path) -> None:
+def test_one_gib_pages_are_reserved_and_given_back(tmp_path: Path) -> None:
     root = KernelRoot(expand("amd-pstate", tmp_path / "tree").base)
     session = session_on(root, tmp_path, 1048576)
     hugepages.reserve(session, 0, 1500)

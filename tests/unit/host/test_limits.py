@@ -10,8 +10,8 @@ from collections.abc import Callable
 import pytest
 
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host import process_ends
-from pytest_icbench.host.limits import allow_files, refused_memory
+from pytest_icbench.host import process
+from pytest_icbench.host.process import allow_files, refused_memory
 
 Limits = tuple[int, int]
 
@@ -58,12 +58,12 @@ def test_too_few_files_are_one_sentence(limited: Callable[[Limits, bool], list[L
 
 def test_a_program_without_memory_is_told_its_limit(limited: Callable[[Limits, bool], list[Limits]]) -> None:
     limited((2 * 2**30, 2 * 2**30), False)
-    assert "only 2.0 GiB of address space are allowed here" in refused_memory("Cannot init EAL: Cannot allocate memory")
+    assert "limited to 2.0 GiB" in refused_memory("Cannot init EAL: Cannot allocate memory")
     assert refused_memory("Cannot init EAL: no such device") == ""
     limited((resource.RLIM_INFINITY, resource.RLIM_INFINITY), False)
     assert refused_memory("Cannot allocate memory") == ""
 
 
 def test_no_program_is_to_be_installed_for_want_of_files() -> None:
-    told = process_ends.refused_process(OSError(errno.EMFILE, "Too many open files"))
+    told = process.refused_process(OSError(errno.EMFILE, "Too many open files"))
     assert told == "no further file may be opened: raise the limit (ulimit -n), or fs.file-max"

@@ -17,9 +17,9 @@ from tests.unit.recorded import expand
 VF_ALIAS = "pci:v00008086d0000154Csv00000000sd00000000bc02sc00i00"
 
 
-def test_what_a_kernel_has(tmp_path: Path) -> None:
+def test_loaded_and_loadable_modules_are_found(tmp_path: Path) -> None:
     root = expand("pci/x710", tmp_path)
-    assert modules.loaded(root) == {"i40e", "iavf", "ixgbe", "vfio_pci"}
+    assert modules.list_loaded(root) == {"i40e", "iavf", "ixgbe", "vfio_pci"}
     assert modules.available(root, "vfio-pci")
     assert modules.available(root, "vfio_iommu_type1")
     assert not modules.available(root, "igbvf")
@@ -35,16 +35,16 @@ def test_what_is_built_in_is_there(tmp_path: Path) -> None:
 
 def test_the_module_of_a_device(tmp_path: Path) -> None:
     root = expand("pci/x710", tmp_path)
-    assert modules.for_alias(root, VF_ALIAS) == "iavf"
-    assert modules.for_alias(root, VF_ALIAS.replace("154C", "154D")) is None
+    assert modules.find_by_alias(root, VF_ALIAS) == "iavf"
+    assert modules.find_by_alias(root, VF_ALIAS.replace("154C", "154D")) is None
     builtin = root.path("/lib/modules/6.1.0-18-amd64/modules.builtin.modinfo")
     builtin.write_text("igbvf.license=GPL\0igbvf.alias=pci:v00008086d0000154Dsv*sd*bc*sc*i*\0")
-    assert modules.for_alias(root, VF_ALIAS.replace("154C", "154D")) == "igbvf"
+    assert modules.find_by_alias(root, VF_ALIAS.replace("154C", "154D")) == "igbvf"
 
 
 def test_a_kernel_without_files_has_nothing(tmp_path: Path) -> None:
     root = Root(tmp_path)
-    assert (modules.loaded(root), modules.available(root, "vfio"), modules.for_alias(root, VF_ALIAS)) == (
+    assert (modules.list_loaded(root), modules.available(root, "vfio"), modules.find_by_alias(root, VF_ALIAS)) == (
         set(),
         False,
         None,

@@ -45,7 +45,7 @@ def test_functions_have_two_names(tmp_path: Path, name: str, found: str | None) 
     assert pci.find(expand("pci/x710", tmp_path), name) == found
 
 
-def test_facts(tmp_path: Path) -> None:
+def test_functions_and_their_drivers_are_read(tmp_path: Path) -> None:
     root = expand("pci/x710", tmp_path)
     assert pci.physical_functions(root) == [PF, "0000:3b:00.1", "0000:5e:00.1"]
     assert (pci.total_vfs(root, PF), pci.total_vfs(root, "0000:5e:00.0"), pci.total_vfs(root, VF)) == (64, 0, None)
@@ -128,7 +128,7 @@ def test_another_number_of_functions_goes_by_way_of_none(tmp_path: Path, reactin
     ("number", "said"),
     [(errno.ENOMEM, "boot with pci=realloc"), (errno.EIO, "see the end of dmesg")],
 )
-def test_a_card_that_refuses(
+def test_a_card_that_refuses_vfs_is_named_and_left_as_before(
     tmp_path: Path, reacting: type[CardRoot], monkeypatch: pytest.MonkeyPatch, number: int, said: str
 ) -> None:
     session = CardSession(tmp_path, "pci/igb", None)

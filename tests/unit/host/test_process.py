@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host.process import Process, Spawner, run
+from pytest_icbench.host.process import Process, ProcessPlace, Spawner, run
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def alive(pid: int) -> bool:
         return False
 
 
-def test_pipes_and_exit_code(spawner: Spawner, log: Path) -> None:
+def test_pipes_carry_text_and_the_exit_code_is_kept(spawner: Spawner, log: Path) -> None:
     process = spawner.start(["sh", "-c", "read line; echo got $line; echo prose >&2; exit 7"], log=log, pipes=True)
     assert process.stdin is not None
     assert process.stdout is not None
@@ -157,16 +157,16 @@ def test_a_cpu_that_is_not_there(spawner: Spawner, log: Path) -> None:
         spawner.start(["sleep", "60"], log=log, cpus=[1000])
 
 
-def test_a_missing_program(spawner: Spawner, log: Path) -> None:
+def test_a_missing_program_is_named(spawner: Spawner, log: Path) -> None:
     with pytest.raises(ProvisionError, match=r"^no-such-program cannot be started .*: install it or give its path$"):
         spawner.start(["no-such-program"], log=log)
     with pytest.raises(ProvisionError, match=r"^no-such-program cannot be started"):
         run(["no-such-program"], timeout_s=1)
 
 
-def test_a_missing_namespace(spawner: Spawner, log: Path) -> None:
+def test_a_missing_namespace_is_named(spawner: Spawner, log: Path) -> None:
     with pytest.raises(ProvisionError, match="/proc/0/ns/net cannot be entered"):
-        spawner.start(["true"], log=log, netns="/proc/0/ns/net")
+        spawner.start(["true"], log=log, place=ProcessPlace("/proc/0/ns/net"))
 
 
 def test_run_gives_output_and_refuses_failures() -> None:
@@ -194,9 +194,9 @@ def test_run_is_bounded_and_kills_the_whole_group(tmp_path: Path) -> None:
     assert not alive(int(child.read_text()))
 
 
-def test_an_adopted_child(log: Path) -> None:
+def test_a_child_of_other_code_is_waited_for(log: Path) -> None:
     pid = os.posix_spawn(sys.executable, [sys.executable, "-c", "raise SystemExit(5)"], os.environ)
-    process = Process.adopt(pid, ["python"], log)
+    process = Process(pid, ["python"], log)
     assert process.wait(10) == 5
     assert process.name == "python"
     assert process.tail() == ""
@@ -204,13 +204,13 @@ def test_an_adopted_child(log: Path) -> None:
 
 def test_an_adopted_child_in_our_group_is_stopped_alone() -> None:
     pid = os.posix_spawn("/bin/sleep", ["sleep", "60"], os.environ)
-    process = Process.adopt(pid, ["sleep"])
+    process = Process(pid, ["sleep"])
     assert process.stop() == -signal.SIGTERM
 
 
 def test_a_child_that_somebody_else_reaped() -> None:
     pid = os.posix_spawn("/bin/true", ["true"], os.environ)
-    process = Process.adopt(pid, ["true"])
+    process = Process(pid, ["true"])
     os.waitpid(pid, 0)
     assert process.wait(1) == 255
     assert process.stop() == 255

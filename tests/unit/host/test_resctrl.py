@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host.resource.resctrl import CacheParts, masks, why_missing, why_not_ways
+from pytest_icbench.host.resource.resctrl import CacheParts, explain_missing_resctrl, explain_refused_ways, make_masks
 from pytest_icbench.host.root import Root
 from tests.unit.recorded import expand
 
@@ -50,7 +50,7 @@ def read(root: Root, name: str) -> str | None:
 
 def test_parts_of_intels_cache_are_made_seen_and_removed(tmp_path: Path) -> None:
     root = expand("resctrl/intel", tmp_path)
-    assert (why_missing(root), why_not_ways(root, (11, 1))) == (None, None)
+    assert (explain_missing_resctrl(root), explain_refused_ways(root, (11, 1))) == (None, None)
     before = sorted(tmp_path.rglob("*"))
     session = Session(root)
     parts = CacheParts(session, PARTS, (11, 1))
@@ -112,27 +112,27 @@ def test_what_the_kernel_refuses_leaves_nothing(tmp_path: Path, monkeypatch: pyt
     ],
 )
 def test_ways_that_a_cpu_does_not_have_are_told(tree: str, ways: tuple[int, ...], words: str, tmp_path: Path) -> None:
-    assert words in (why_not_ways(expand(tree, tmp_path), ways) or "")
+    assert words in (explain_refused_ways(expand(tree, tmp_path), ways) or "")
 
 
 def test_a_part_has_the_fewest_ways_at_least(tmp_path: Path) -> None:
     root = expand("resctrl/intel", tmp_path)
     (tmp_path / "sys/fs/resctrl/info/L3/min_cbm_bits").write_text("2\n")
-    assert "cat:11-1 has a part of 1 ways: give each 2 at least" in (why_not_ways(root, (11, 1)) or "")
+    assert "cat:11-1 has a part of 1 ways: give each 2 at least" in (explain_refused_ways(root, (11, 1)) or "")
 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
-    nothing = why_missing(Root(tmp_path)) or ""
+    nothing = explain_missing_resctrl(Root(tmp_path)) or ""
     assert "the CPU's flag cat_l3" in nothing
     assert "CONFIG_X86_CPU_RESCTRL" in nothing
     root = expand("resctrl/intel", tmp_path)
     (tmp_path / "sys/fs/resctrl/info/L3").rename(tmp_path / "sys/fs/resctrl/info/L3CODE")
-    assert "without its option cdp" in (why_missing(root) or "")
+    assert "without its option cdp" in (explain_missing_resctrl(root) or "")
     shutil.rmtree(tmp_path / "sys/fs/resctrl")
-    found = why_missing(root) or ""
+    found = explain_missing_resctrl(root) or ""
     assert found.endswith("missing: the mount (mount -t resctrl resctrl /sys/fs/resctrl)")
 
 
 def test_masks_lie_side_by_side() -> None:
-    assert [f"{mask:x}" for mask in masks((3, 3, 3, 3))] == ["7", "38", "1c0", "e00"]
-    assert sum(masks((7, 4, 1))) == 0xFFF
+    assert [f"{mask:x}" for mask in make_masks((3, 3, 3, 3))] == ["7", "38", "1c0", "e00"]
+    assert sum(make_masks((7, 4, 1))) == 0xFFF

@@ -12,7 +12,7 @@ import pytest
 
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.journal import Journal
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.session import HostSession, SessionOptions
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 
 
@@ -38,7 +38,7 @@ def test_a_disk_without_room_for_the_journal_is_named(tmp_path: Path, monkeypatc
 
 def test_probing_makes_nothing() -> None:
     before = Path("/run/icbench").exists()
-    session = HostSession.probing(binaries={"ovs": Path("/opt/ovs")})
+    session = HostSession.probing(SessionOptions(binaries={"ovs": "/opt/ovs"}))
     assert not session.live
     assert session.binary("ovs") == Path("/opt/ovs")
     assert session.binary("vpp") is None

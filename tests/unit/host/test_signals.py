@@ -35,7 +35,7 @@ _SHIELDED = "guard.restore(); s = shielded(); s.__enter__(); time.sleep(0.5); s.
 
 @pytest.mark.parametrize("clean_up", [_PLAIN, _SHIELDED])
 @pytest.mark.parametrize("first", [signal.SIGTERM, signal.SIGINT])
-def test_two_signals(first: signal.Signals, clean_up: str) -> None:
+def test_a_second_signal_does_not_cut_the_clean_up_short(first: signal.Signals, clean_up: str) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", _RUN.format(clean_up=clean_up)],
         stdout=subprocess.PIPE,

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from pytest_icbench.errors import ProvisionError, UsageError
+from pytest_icbench.host.cleanup import UNDO_KINDS
 from pytest_icbench.host.journal import Journal
 from pytest_icbench.host.resource.sysctl import KernelOptions, check_options
 from pytest_icbench.host.root import Root
-from pytest_icbench.host.undo import UNDO_KINDS
 from pytest_icbench.model.kernel_option import file_of
 
 POLL = "/proc/sys/net/core/busy_poll"

@@ -12,7 +12,7 @@ import pytest
 
 import pytest_icbench
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host import cleanup, undo
+from pytest_icbench.host import cleanup
 from pytest_icbench.host.journal import Journal, process_start_time
 from pytest_icbench.host.net import links
 from pytest_icbench.host.process import Spawner
@@ -52,13 +52,13 @@ def test_processes_of_the_session_and_no_others(tmp_path: Path) -> None:
     other = Spawner("undoab").start(script, log=tmp_path / "log")
     try:
         for _ in range(2):
-            undo.undo_processes("undoaa")
+            cleanup.kill_session("undoaa")
         assert [process.wait(1) for process in ours] == [-9, -9]
         assert other.poll() is None
         assert cleanup.session_processes("undoaa") == []
         assert cleanup.session_processes("undoab") != []
     finally:
-        undo.undo_processes("undoab")
+        cleanup.kill_session("undoab")
         other.wait(1)
 
 
@@ -66,30 +66,31 @@ def test_a_process_is_known_by_its_start(tmp_path: Path) -> None:
     process = Spawner("undoac").start(["sleep", "60"], log=tmp_path / "log")
     start = process_start_time(process.pid)
     assert start is not None
-    undo.undo_process(process.pid, start - 1)
+    cleanup.kill_process(process.pid, start - 1)
     assert process.poll() is None
     for _ in range(2):
-        undo.undo_process(process.pid, start)
+        cleanup.kill_process(process.pid, start)
     assert process.wait(1) == -9
 
 
 def test_a_frozen_session_member_is_waited_for_only_so_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cleanup, "session_processes", lambda session: [2**22 + 1])
+    monkeypatch.setattr(cleanup, "_KILL_S", 0.05)
     with pytest.raises(ProvisionError, match="of session undoad do not end after SIGKILL"):
-        cleanup.kill_session("undoad", timeout_s=0.05)
+        cleanup.kill_session("undoad")
 
 
-def test_files_and_trees(tmp_path: Path) -> None:
+def test_files_are_restored_and_trees_removed_twice_without_harm(tmp_path: Path) -> None:
     setting, tree = tmp_path / "setting", tmp_path / "tree"
     setting.write_text("new\n")
     (tree / "deep").mkdir(parents=True)
     (tree / "deep" / "file").write_text("x")
     (tree / "link").symlink_to(setting)
     for _ in range(2):
-        undo.undo_file(str(setting), "old")
-        undo.undo_tree(str(tree))
-        undo.undo_file(str(tmp_path / "none"), "old")
-        undo.undo_mount(str(tmp_path / "none"))
+        cleanup.restore_file(str(setting), "old")
+        cleanup.undo_tree(str(tree))
+        cleanup.restore_file(str(tmp_path / "none"), "old")
+        cleanup.undo_mount(str(tmp_path / "none"))
         links.remove_netns("icb-none-at-all")
     assert setting.read_text() == "old"
     assert not tree.exists()
@@ -98,7 +99,7 @@ def test_files_and_trees(tmp_path: Path) -> None:
 def test_a_tree_that_is_a_link_loses_the_link_alone(tmp_path: Path) -> None:
     (tmp_path / "precious").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "precious")
-    undo.undo_tree(str(tmp_path / "link"))
+    cleanup.undo_tree(str(tmp_path / "link"))
     assert [path.name for path in tmp_path.iterdir()] == ["precious"]
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.errors import ProvisionError, Unsupported
-from pytest_icbench.host.net.echo import echo_request
-from pytest_icbench.host.process_ends import refused_process
+from pytest_icbench.host.net.sockets import echo_request
+from pytest_icbench.host.process import refused_process
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.kinds.startup import run

@@ -26,7 +26,7 @@ from pytest_icbench.model.neighbour import NeighbourUse, excludes_one
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.neighbours import effect as sentence
-from pytest_icbench.testbed.neighbour import RigView
+from pytest_icbench.testbed.neighbour_load import NeighbourView
 from tests.unit.scripted_rig import EXECUTABLE, FAST, ScriptedRig
 
 RTT = Case("linux-bridge", Frames(rate=Rate(1000)), api="udp", dimension="latency", neighbour="stream")
@@ -163,7 +163,7 @@ def measured(fault: str = "") -> tuple[Measurement, list[str]]:
     rig: Any = ScriptedRig()
     neighbour: Any = Fake(rig.log, fault)
     case = Case("veth", api="udp", neighbour="stream")
-    views = RigView(rig, neighbour), RigView(rig)
+    views = NeighbourView(rig, neighbour), NeighbourView(rig)
     return measure(*views, case, FAST, reference=case.undisturbed, executable=EXECUTABLE), rig.log
 
 

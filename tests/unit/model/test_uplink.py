@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_icbench.errors import UsageError
-from pytest_icbench.host.net.ethtool import single
+from pytest_icbench.host.net.ethtool import limit_to_single
 from pytest_icbench.model.uplink import Uplink, name_of, parse, parse_all
 
 
@@ -52,8 +52,8 @@ def test_a_mistake_is_one_sentence(text: str, said: str) -> None:
 
 
 def test_af_xdp_gets_all_frames_by_one_queue() -> None:
-    assert single([0, 0, 1, 8]) == [0, 0, 1, 1]
-    assert single([4, 4, 0, 0]) == [1, 1, 0, 0]
+    assert limit_to_single([0, 0, 1, 8]) == [0, 0, 1, 1]
+    assert limit_to_single([4, 4, 0, 0]) == [1, 1, 0, 0]
 
 
 def test_the_second_host_is_known_by_its_name_with_and_without_user() -> None:

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.gate.entry import entry_of
-from pytest_icbench.host.facts import sha256
+from pytest_icbench.host.host_facts import sha256
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.old_version import OldVersion, Program
 from pytest_icbench.model.replaced import Replaced
 from pytest_icbench.plugin.old_versions import old_version, upgraded_in_place
-from pytest_icbench.store.baseline_file import read, write
-from pytest_icbench.testbed.candidates import _of_old
+from pytest_icbench.store.baselines import format_baseline, parse_baseline
+from pytest_icbench.testbed.candidate_catalogue import _of_old
 from tests.measurements import measurement
 
 
@@ -111,7 +111,7 @@ def test_it_is_kept_with_the_baseline(program: Program) -> None:
     assert Measurement.from_json(found.to_json()) == found
     entry = entry_of(found)
     assert entry is not None
-    (read_again,) = read(write([entry]), "here")
+    (read_again,) = parse_baseline(format_baseline([entry]), "here")
     assert read_again.old == version(program)
 
 

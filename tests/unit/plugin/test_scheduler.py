@@ -17,7 +17,7 @@ from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate, named_rate
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.plugin.schedule.plan import hosts_of
-from pytest_icbench.plugin.xdist.scheduler import RigScheduling
+from pytest_icbench.plugin.xdist.scheduler import HostScheduling
 from pytest_icbench.plugin.xdist.workers import host_key, replaces_workers, worker_input
 
 
@@ -123,14 +123,14 @@ class Worker:
         return len(self.queue) > 1 or (bool(self.queue) and self.shutting_down)
 
 
-def scheduling(count: int, said: list[str], *, replaces: bool = True) -> RigScheduling:
+def scheduling(count: int, said: list[str], *, replaces: bool = True) -> HostScheduling:
     options = SimpleNamespace(
         getoption=lambda name: None,
         getvalue=lambda name: ["popen"] * count,
         hook=None,
         pluginmanager=SimpleNamespace(get_plugin=lambda name: SimpleNamespace(write_line=said.append)),
     )
-    return RigScheduling(options, replaces=replaces)
+    return HostScheduling(options, replaces=replaces)
 
 
 def distribute(nodeids: list[str], speeds: list[float]) -> list[Worker]:
@@ -186,7 +186,7 @@ def test_plain_tests_are_left_to_xdist() -> None:
     assert sorted(index for worker in workers for index in worker.ran) == list(range(20))
 
 
-def begun(nodeids: list[str], count: int, said: list[str], *, replaces: bool) -> tuple[RigScheduling, list[Worker]]:
+def begun(nodeids: list[str], count: int, said: list[str], *, replaces: bool) -> tuple[HostScheduling, list[Worker]]:
     """A session in which every worker has its first tests."""
     scheduler = scheduling(count, said, replaces=replaces)
     workers = [Worker(f"gw{number}") for number in range(count)]

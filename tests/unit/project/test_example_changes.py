@@ -34,13 +34,13 @@ import os
 from tests.unit.testbed.in_process import host_rig, rigs
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.rig import Memory
-from pytest_icbench.testbed.rig import ExclusiveRig, Rig
+from pytest_icbench.testbed.case_rig import Rig
 
 own, parent = os.getpid(), os.getppid()
 near, remote, both = rigs({0: own}, {1: parent})
-rig = Rig(Case("veth"), None, None, None)
+rig = Rig(Case("veth"), None, None, "netns")
 rig._part = near
-two = ExclusiveRig(Case("veth"), None, None, None)
+two = Rig(Case("veth", remote=True), None, None, "netns")
 two._part = both
 all_four = (near, "l1", {0}), (rig, "l1", {0}), (remote, "l1", {1}), (two, "l1+l1", {0, 1})
 for asked, launch, indexes in all_four:

@@ -21,7 +21,7 @@ _MODULES = {
 }
 #: The first starts them, the second does within the namespaces of another one; liblxc, which the third calls, starts
 #: its own, and has to be called from a child.
-_STARTERS = ("pytest_icbench.host.process", "pytest_icbench.host.entering", "pytest_icbench.driver.node.lxc")
+_STARTERS = ("pytest_icbench.host.process", "pytest_icbench.host.nsenter", "pytest_icbench.driver.node.lxc")
 #: Modules as an import names them, but for the package itself: its name is that of files and of a logger, too.
 _DOTTED = {module.removesuffix(".__init__") for module in _MODULES} - {"pytest_icbench"}
 _IMPORTERS = {"import_module", "__import__", "find_spec", "resolve_name"}

@@ -17,8 +17,8 @@ from pytest_icbench.report.figure.registry import Content, section_charts
 from pytest_icbench.report.html import page as html
 from pytest_icbench.report.html.body import body, summary
 from pytest_icbench.report.terminal import table
-from pytest_icbench.store.merge import Merge
-from pytest_icbench.store.run import RunInfo, read_info
+from pytest_icbench.store.run_files import RunInfo, read_info
+from pytest_icbench.store.transfer import RunMerger
 from tests.measurements import result as made
 
 
@@ -110,7 +110,7 @@ def info(machine: str) -> str:
 
 @pytest.mark.parametrize("machines", [["aa", "aa"], ["aa", "bb", "aa"]])
 def test_a_run_tells_of_each_host(tmp_path: Path, machines: list[str]) -> None:
-    merge = Merge(tmp_path / "run", ["here"])
+    merge = RunMerger(tmp_path / "run", ["here"])
     for machine in machines:
         merge.add("t", [], {"run": info(machine), "places": []})
     found = read_info(tmp_path / "run")

@@ -22,7 +22,7 @@ from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.stats.quantiles import Estimate, Histogram
 from pytest_icbench.store import baselines
-from pytest_icbench.store.baseline_file import SCHEMA, read, write
+from pytest_icbench.store.baselines import SCHEMA, format_baseline, parse_baseline
 from tests.baselines import HOST, entry, launch, measured
 
 _NUMBER = st.floats(allow_nan=False, allow_infinity=False)
@@ -51,36 +51,36 @@ _ENTRY = st.builds(
 @given(st.lists(_ENTRY, max_size=4))
 def test_what_is_written_is_read(entries: list[Entry]) -> None:
     kept = {each.key: each for each in entries}
-    assert {each.key: each for each in read(write(entries), "x")} == kept
+    assert {each.key: each for each in parse_baseline(format_baseline(entries), "x")} == kept
 
 
 @settings(deadline=None)
 @given(st.lists(_ENTRY, max_size=4), st.randoms())
 def test_the_text_depends_on_the_content_alone(entries: list[Entry], order: object) -> None:
     kept = list({each.key: each for each in entries}.values())
-    assert write(kept) == write(list(reversed(kept)))
+    assert format_baseline(kept) == format_baseline(list(reversed(kept)))
 
 
-TEXT = write([entry(), entry(Case("ovs", Frames(Traffic(1500)), dimension="throughput"))])
+TEXT = format_baseline([entry(), entry(Case("ovs", Frames(Traffic(1500)), dimension="throughput"))])
 
 
 def test_every_truncation_is_refused() -> None:
     for length in range(len(TEXT)):
         with pytest.raises(DamagedData, match=r"^baseline\.json: "):
-            read(TEXT[:length], "baseline.json")
+            parse_baseline(TEXT[:length], "baseline.json")
 
 
 @given(st.text(max_size=200))
 def test_no_other_text_is_half_read(text: str) -> None:
     with pytest.raises(DamagedData, match=r"^x: "):
-        read(text, "x")
+        parse_baseline(text, "x")
 
 
 @settings(max_examples=300, deadline=None)
 @given(st.integers(0, len(TEXT) - 1), st.characters())
 def test_a_changed_character_is_read_or_refused_but_never_crashes(place: int, char: str) -> None:
     try:
-        told = f"x: {len(read(TEXT[:place] + char + TEXT[place + 1 :], 'x'))} read"
+        told = f"x: {len(parse_baseline(TEXT[:place] + char + TEXT[place + 1 :], 'x'))} read"
     except DamagedData as error:
         told = str(error)
     assert told.startswith("x: ")
@@ -110,7 +110,7 @@ def changed(**values: object) -> str:
 )
 def test_damage_is_named(text: str, message: str) -> None:
     with pytest.raises(DamagedData, match=f"^b.json: .*{message}"):
-        read(text, "b.json")
+        parse_baseline(text, "b.json")
 
 
 def test_the_form_is_for_people_and_merges() -> None:
@@ -119,7 +119,7 @@ def test_the_form_is_for_people_and_merges() -> None:
     assert sum("Example(R) CPU" in line for line in lines) == 1
     assert sum('"version": "3.1"' in line for line in lines) == 1
     # Another figure changes one line.
-    new = write([entry(launches=[5.1e6] * 8), entry(Case("ovs", Frames(Traffic(1500))))]).splitlines()
+    new = format_baseline([entry(launches=[5.1e6] * 8), entry(Case("ovs", Frames(Traffic(1500))))]).splitlines()
     differing = [one for one, other in zip(lines, new, strict=True) if one != other]
     assert len(differing) == 1
     assert differing[0].lstrip().startswith('"throughput_pps": {')
@@ -142,7 +142,7 @@ def test_entries_have_what_their_measurement_has() -> None:
     assert latency.figures["rtt_p99_ns"].launches == ()  # 50 samples have no p99
 
 
-def test_what_no_baseline_holds() -> None:
+def test_a_baseline_does_not_hold_results_without_a_value() -> None:
     assert entry_of(measured(verdict="INVALID", reason="died")) is None
     assert entry_of(measured(loss_events=())) is None
     assert entry_of(measured(throughput_pps=None)) is None
@@ -185,7 +185,7 @@ def test_a_damaged_file_is_neither_read_nor_overwritten(tmp_path: Path) -> None:
             action()
     assert path.read_bytes() == before
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(UsageError, match=f"{path}: cannot be read"):
+    with pytest.raises(UsageError, match=f"{path} cannot be read"):
         baselines.load(tmp_path, "main")
 
 

@@ -18,12 +18,11 @@ from pytest_icbench.model.launch import Launch, PairCounts, Window
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
-from pytest_icbench.store import baseline_file
+from pytest_icbench.store import baselines
 from pytest_icbench.store.baselines import host_name
-from pytest_icbench.store.merge import Merge
 from pytest_icbench.store.raw import raw_directory, write_raw
-from pytest_icbench.store.results import append_line, create_run, run_name
-from pytest_icbench.store.run import RunInfo
+from pytest_icbench.store.run_files import RunInfo, append_line, create_run, run_name
+from pytest_icbench.store.transfer import RunMerger
 from tests.measurements import measurement
 
 WINDOW = Window(1, 1, 0, 10**8, 100, 100, 0, 99, 6336, 0, 0, 0, 0, 10, 1, 0, 5, 9, 0)
@@ -86,7 +85,7 @@ def test_lines_are_appended(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_the_raw_tree(case: Case, path: str) -> None:
+def test_the_raw_tree_has_a_directory_for_each_axis(case: Case, path: str) -> None:
     assert str(raw_directory(measurement(case), "dpdk", 1)) == path
 
 
@@ -116,11 +115,11 @@ def info_of(**identity: str) -> str:
 def baseline_of(pps: float) -> str:
     entry = entry_of(measurement(throughput_pps=pps))
     assert entry is not None
-    return baseline_file.write([entry])
+    return baselines.format_baseline([entry])
 
 
 def test_of_several_baselines_the_hosts_own_stands(tmp_path: Path) -> None:
-    merge = Merge(tmp_path / "run", [])
+    merge = RunMerger(tmp_path / "run", [])
     own, stale = baseline_of(5e6), baseline_of(4e6)
     identities = [{"cpu_model": "A"}, {"cpu_model": "B"}]
     names = [f"baselines/main/{host_name(identity)}/ovs.json" for identity in identities]

@@ -18,9 +18,9 @@ from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.stats.quantiles import Histogram
-from pytest_icbench.store import hdr
+from pytest_icbench.store import raw
 from pytest_icbench.store.raw import write_hlog, write_raw
-from pytest_icbench.store.results import append_line
+from pytest_icbench.store.run_files import append_line
 from tests.measurements import measurement
 
 histogram = pytest.importorskip("hdrh.histogram", reason="the extra hdr is not installed")
@@ -54,7 +54,7 @@ def decoded(read: Any) -> tuple[tuple[int, int], ...]:
     )
 
 
-values = st.lists(st.integers(1, 10**6) | st.integers(1, hdr.GREATEST_NS), min_size=1, max_size=40)
+values = st.lists(st.integers(1, 10**6) | st.integers(1, raw.GREATEST_NS), min_size=1, max_size=40)
 
 
 @pytest.mark.slow
@@ -62,7 +62,7 @@ values = st.lists(st.integers(1, 10**6) | st.integers(1, hdr.GREATEST_NS), min_s
 @given(values, st.integers(1, 5))
 def test_every_count_survives(samples: list[int], digits: int) -> None:
     found = of(samples, digits)
-    text = hdr.encode(found)
+    text = raw.encode_histogram(found)
     assert text.startswith("HISTFAAA")
     again = histogram.HdrHistogram.decode(text.encode())
     assert decoded(again) == found.counts
@@ -75,13 +75,13 @@ def test_the_library_finds_the_same_percentiles(samples: list[int], percent: flo
     found = of(samples)
     # The library's percentile is the highest value of the bucket, ours is at most the greatest sample.
     wide = replace(found, counts=tuple((value, number * 1000) for value, number in found.counts), maximum=None)
-    read = histogram.HdrHistogram.decode(hdr.encode(wide).encode())
+    read = histogram.HdrHistogram.decode(raw.encode_histogram(wide).encode())
     assert read.get_total_count() == 1000 * len(samples)
     assert read.get_value_at_percentile(percent) == wide.percentile(percent / 100)
 
 
 def test_an_empty_histogram_is_one_too() -> None:
-    text = hdr.encode(Histogram((), None, None, None, 3, lost=5))
+    text = raw.encode_histogram(Histogram((), None, None, None, 3, lost=5))
     assert decoded(histogram.HdrHistogram.decode(text.encode())) == ()
 
 
@@ -100,7 +100,7 @@ def found_latency() -> Any:
 
 def intervals(path: Path) -> list[tuple[str, float, int]]:
     """Tag, start and greatest value of each interval, as the library reads them."""
-    reader = log.HistogramLogReader(str(path), histogram.HdrHistogram(1, hdr.GREATEST_NS, 3))
+    reader = log.HistogramLogReader(str(path), histogram.HdrHistogram(1, raw.GREATEST_NS, 3))
     found = []
     while (interval := reader.get_next_interval_histogram()) is not None:
         found.append((interval.get_tag(), interval.get_start_time_stamp() / 1000, interval.get_max_value()))
@@ -110,7 +110,7 @@ def intervals(path: Path) -> list[tuple[str, float, int]]:
 
 def test_a_log_is_read_by_the_library(tmp_path: Path) -> None:
     path = tmp_path / "x.hlog"
-    assert hdr.write_log(path, [found_latency()])
+    assert raw.write_log(path, [found_latency()])
     name = "ovs-64B-b4-1vs1-R1k"
     assert intervals(path) == [
         (f"{name}/rtt", 100.0, bucket_value(3_500_000, 3)),
@@ -123,17 +123,17 @@ def test_a_log_is_read_by_the_library(tmp_path: Path) -> None:
 
 
 def test_without_latency_there_is_no_log(tmp_path: Path) -> None:
-    assert not hdr.write_log(tmp_path / "x.hlog", [measurement()])
+    assert not raw.write_log(tmp_path / "x.hlog", [measurement()])
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(ProvisionError, match="cannot be written"):
-        hdr.write_log(tmp_path / "no" / "x.hlog", [found_latency()])
+        raw.write_log(tmp_path / "no" / "x.hlog", [found_latency()])
 
 
 def test_a_run_has_the_log_beside_its_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_raw(tmp_path, Path("raw"), "test_x", found_latency())
     write_hlog(path, found_latency())
     assert len(intervals(path.with_suffix(".hlog"))) == 4
-    monkeypatch.setattr(hdr, "available", lambda: False)
+    monkeypatch.setattr(raw, "has_hdr_library", lambda: False)
     path = write_raw(tmp_path, Path("raw"), "test_y", found_latency())
     write_hlog(path, found_latency())
     assert not path.with_suffix(".hlog").exists()
@@ -160,4 +160,4 @@ def test_without_the_library_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr("importlib.import_module", missing)
     with pytest.raises(UsageError, match=r"pip install 'pytest-icbench\[hdr\]'"):
-        hdr.encode(of([1]))
+        raw.encode_histogram(of([1]))

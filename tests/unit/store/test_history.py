@@ -18,7 +18,7 @@ from pytest_icbench.cli.history import render
 from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.report.trends import trends
 from pytest_icbench.stats.change_points import FEWEST, levels
-from pytest_icbench.store.history import Entry, append, entry_of, host_key, newest_at, read
+from pytest_icbench.store.history_file import Entry, append, host_key, make_entry, newest_at, read
 from tests.measurements import measurement
 
 ENTRY = Entry(
@@ -120,11 +120,11 @@ def test_a_history_that_cannot_be_written_or_read_is_said(tmp_path: Path) -> Non
 
 def test_an_entry_holds_the_figures_of_its_dimension() -> None:
     result = measurement(throughput_pps=5e6, throughput_pps_low=4e6, throughput_pps_high=6e6, cycles_per_packet=None)
-    entry = entry_of(result, "run")
+    entry = make_entry(result, "run")
     assert entry is not None
     assert entry.figures == {"throughput_pps": {"value": 5e6, "low": 4e6, "high": 6e6}}
-    assert entry_of(replace(result, verdict="INVALID"), "run") is None
-    assert entry_of(result.with_figures(throughput_pps=None), "run") is None
+    assert make_entry(replace(result, verdict="INVALID"), "run") is None
+    assert make_entry(result.with_figures(throughput_pps=None), "run") is None
 
 
 def test_hosts_are_told_apart_by_what_must_match() -> None:

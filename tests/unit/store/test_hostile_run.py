@@ -21,11 +21,11 @@ from pytest_icbench.model.codec import from_json
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.terminal import table
-from pytest_icbench.store import baseline_file, parcel, waivers
-from pytest_icbench.store.read import parse_raw, read_run
-from pytest_icbench.store.resume import Taken
-from pytest_icbench.store.run import parse_info
-from pytest_icbench.store.side import side_of
+from pytest_icbench.store import baselines, transfer, waiver_file
+from pytest_icbench.store.comparison_source import read_source
+from pytest_icbench.store.resume import ResumedRun
+from pytest_icbench.store.run_files import parse_info
+from pytest_icbench.store.stored_run import parse_raw, read_run
 from tests.hostile import mutated_data, mutated_text, refusals
 
 RUN = Path(__file__).with_name("stored_run")
@@ -54,8 +54,8 @@ def _texts() -> dict[str, str]:
         "run.json": (RUN / "run.json").read_text(encoding="utf-8"),
         "result": (RUN / "results.jsonl").read_text(encoding="utf-8").partition("\n")[0],
         "windows": "".join(raw.splitlines(keepends=True)[:4]),  # few, so that many inputs take little time
-        "baseline": baseline_file.write(entry for entry in entries[:2] if entry is not None),
-        "waivers": waivers.write([Waiver("ovs-*", "known", "2031-01-31"), Waiver("*", "slow", "2030-01-31")]),
+        "baseline": baselines.format_baseline(entry for entry in entries[:2] if entry is not None),
+        "waivers": waiver_file.write([Waiver("ovs-*", "known", "2031-01-31"), Waiver("*", "slow", "2030-01-31")]),
     }
 
 
@@ -65,8 +65,8 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "run.json": lambda text: parse_info(text, "run.json"),
     "result": lambda text: Measurement.from_dict(from_json(text, "line"), "line"),
     "windows": lambda text: parse_raw(text, Path("raw.jsonl")),
-    "baseline": lambda text: baseline_file.read(text, "baseline"),
-    "waivers": lambda text: waivers.read(text, "waivers"),
+    "baseline": lambda text: baselines.parse_baseline(text, "baseline"),
+    "waivers": lambda text: waiver_file.read(text, "waivers"),
 }
 
 
@@ -76,7 +76,7 @@ def _read(name: str, chance: random.Random) -> None:
 
 def _parcel() -> dict[str, Any]:
     place = next(item.place for item in read_run(RUN).results if item.place is not None)
-    sent = parcel.pack(RUN, [place], first=True)
+    sent = transfer.pack(RUN, [place], first=True)
     sent["places"][0]["text"] = "".join(sent["places"][0]["text"].splitlines(keepends=True)[:4])
     return {**sent, "baseline": {"baselines/main/0123/abcd.json": TEXTS["baseline"]}}
 
@@ -87,9 +87,9 @@ RESULTS = [json.loads(TEXTS["result"])]
 
 def _read_parcel(chance: random.Random) -> None:
     if chance.random() < 0.3:
-        parcel.unpack(PARCEL, mutated_data(RESULTS, chance))
+        transfer.unpack(PARCEL, mutated_data(RESULTS, chance))
     else:
-        parcel.unpack(mutated_data(PARCEL, chance), RESULTS)
+        transfer.unpack(mutated_data(PARCEL, chance), RESULTS)
 
 
 STORED: dict[str, Callable[[random.Random], object]] = {
@@ -117,8 +117,8 @@ def tried(directory: Path, tries: int, seed: int) -> tuple[int, dict[str, str]]:
         try:
             for reader in (
                 lambda: table([Result.of(item.measurement) for item in anew(read_run(run))]),
-                lambda: Taken(run).rates(),
-                lambda: side_of(str(run), directory),
+                lambda: ResumedRun(run).rates(),
+                lambda: read_source(str(run), directory),
             ):
                 try:
                     reader()

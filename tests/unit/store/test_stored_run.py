@@ -15,7 +15,7 @@ from pytest_icbench.cli.main import main
 from pytest_icbench.kinds.recompute import recounted
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.result import Result
-from pytest_icbench.store.read import read_run, with_windows
+from pytest_icbench.store.stored_run import read_run, read_with_windows
 
 RUN = Path(__file__).with_name("stored_run")
 LINES = (RUN / "results.jsonl").read_text(encoding="utf-8").splitlines()
@@ -47,7 +47,7 @@ def test_a_line_is_written_as_it_was(line: str, kind: type[Measurement]) -> None
 def test_the_windows_are_written_as_they_were() -> None:
     for result in read_run(RUN).results:
         assert result.raw is not None
-        whole = with_windows(result).to_dict(windows=True)
+        whole = read_with_windows(result).to_dict(windows=True)
         recorded = [json.loads(line) for line in result.raw.read_text(encoding="utf-8").splitlines()]
         windows = [window for launch in whole["per_launch"] for window in launch["windows"]]
         written = [
@@ -63,7 +63,7 @@ def test_the_windows_are_written_as_they_were() -> None:
 def test_its_launches_are_counted_anew_to_the_last_digit() -> None:
     """The bytes of frames are of a later version, which counts them from the same windows."""
     for result in read_run(RUN).results:
-        launches = with_windows(result).per_launch
+        launches = read_with_windows(result).per_launch
         assert launches
         for launch in launches:
             anew = recounted(launch)
@@ -89,5 +89,5 @@ def test_a_result_is_kept_though_its_test_did_not_end(tmp_path: Path) -> None:
     stored = read_run(run)
     assert [result.measurement for result in stored.results] == [result.measurement for result in whole.results]
     assert stored.results[-1].test == "test_round_trip[linux-bridge-1500B-b4-1vs1-R1k]"
-    assert with_windows(stored.results[-1]).launches
+    assert read_with_windows(stored.results[-1]).launches
     assert stored.results[-1].place is None

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.waivers import Waiver
 from pytest_icbench.model.codec import DamagedData
-from pytest_icbench.store.waivers import load, read, save, write
+from pytest_icbench.store.waiver_file import load, read, save, write
 
 _WAIVERS = st.builds(Waiver, st.text(max_size=20), st.text(max_size=20), st.dates().map(str))
 ONE = Waiver("ovs-*", "known: tracker", "2026-06-15")
@@ -50,7 +50,7 @@ def test_newer_and_wrong_ones_are_refused() -> None:
             read(json.dumps({**data, **changed}) + "\n", "w")
 
 
-def test_files(tmp_path: Path) -> None:
+def test_a_waiver_file_is_saved_and_read_back(tmp_path: Path) -> None:
     assert load(tmp_path) == ()
     path = save(tmp_path / "new", [ONE])
     assert load(tmp_path / "new") == (ONE,)

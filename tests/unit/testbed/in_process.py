@@ -11,8 +11,8 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.uplink import Uplink
 from pytest_icbench.testbed.host_rig import HostRig
 from pytest_icbench.testbed.remote.connection import Connection, Reply
-from pytest_icbench.testbed.remote.end import HostEnd
-from pytest_icbench.testbed.remote.rig import RemoteRig, TwoHostRig
+from pytest_icbench.testbed.remote.remote_rig import RemoteRig, TwoHostRig
+from pytest_icbench.testbed.remote.server import HostEnd
 
 
 class InProcess:

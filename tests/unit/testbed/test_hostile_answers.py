@@ -16,8 +16,8 @@ import pytest
 from pytest_icbench.errors import ConnectionLost, IcbenchError, UsageError
 from pytest_icbench.model.codec import encode
 from pytest_icbench.model.rig import Polled
-from pytest_icbench.testbed.remote.calls import HOST_CALLS, RIG_CALLS
-from pytest_icbench.testbed.remote.connection import Connection, Reply, parse_reply, raised
+from pytest_icbench.testbed.remote.connection import Connection, Reply, decode_error, parse_reply
+from pytest_icbench.testbed.remote.host_calls import HOST_CALLS, RIG_CALLS
 from tests.hostile import mutated_data, mutated_text, refusals
 
 #: Answers by the call that they are for; None: an error.
@@ -39,7 +39,7 @@ def read_answer(chance: random.Random) -> None:
     text = json.dumps(mutated_data(answer, chance)) if chance.random() < 0.7 else ""
     _, data = parse_reply(text or mutated_text(json.dumps(answer), chance))
     if "error" in data:
-        error = raised(data)
+        error = decode_error(data)
         assert all(line.isprintable() for line in str(error).split("\n"))  # a log may follow on further lines
         raise UsageError(str(error))
     if call is not None:
@@ -79,5 +79,5 @@ def test_a_message_that_is_no_answer_ends_the_connection(connection: Connection,
 @pytest.mark.parametrize("error", [{"error": "Invalid"}, {"error": "WorkloadError"}, {"error": "nonsense"}])
 def test_an_error_without_words_is_an_error(error: dict[str, Any]) -> None:
     _, data = parse_reply(json.dumps({"id": 1, **error}))
-    make: Callable[[dict[str, Any]], IcbenchError] = raised
+    make: Callable[[dict[str, Any]], IcbenchError] = decode_error
     assert "on the remote host" in str(make(data))

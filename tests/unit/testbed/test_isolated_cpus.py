@@ -10,7 +10,7 @@ import pytest
 
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.root import Root
-from pytest_icbench.testbed.placement import plan
+from pytest_icbench.testbed.cpu_placement import plan
 
 V1 = {
     "proc/self/cgroup": "5:cpu,cpuacct:/\n4:cpuset:/lab\n0::/\n",

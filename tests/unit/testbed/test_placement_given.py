@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.model.placement import Placement
-from pytest_icbench.testbed.placement import YIELD_EVERY_FRAMES, plan_given
-from tests.unit.testbed.test_placement import machine, topologies
+from pytest_icbench.testbed.cpu_placement import YIELD_EVERY_FRAMES, plan_given
+from tests.unit.testbed.test_cpu_placement import machine, topologies
 
 
 def test_endpoints_have_their_cpus_and_the_worker_another_core() -> None:

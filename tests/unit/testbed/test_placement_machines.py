@@ -12,13 +12,12 @@ import pytest
 
 from pytest_icbench.host.resource.cpu import Cpu, Topology
 from pytest_icbench.host.root import Root, parse_cpu_list
-from pytest_icbench.testbed.placement import plan, plan_given, with_neighbour
+from pytest_icbench.testbed.cpu_placement import add_neighbour, plan, plan_given
 
 
 def host(
     *caches: str,
-    cores: str = "",
-    second: str = "",
+    threads: tuple[str, str] = ("", ""),
     slow: str = "",
     isolated: str = "",
     allowed: str = "0-999",
@@ -28,10 +27,10 @@ def host(
     """A machine of which each argument names a node's L3 caches by their CPUs, with ``/`` between; ``?`` is unknown.
 
     Args:
-        cores: the CPUs of the first threads, where they have second ones: ``second``, in the same order.
+        threads: CPUs that are the first and the second threads of cores, in the same order.
         slow: CPUs of the second kind.
     """  # fmt: skip
-    siblings = {cpu: pair for pair in zip(parse_cpu_list(cores), parse_cpu_list(second), strict=True) for cpu in pair}
+    siblings = {cpu: pair for pair in zip(*map(parse_cpu_list, threads), strict=True) for cpu in pair}
     cpus = []
     for node, text in enumerate(caches):
         for cache in text.split("/"):
@@ -65,12 +64,12 @@ class Machine(NamedTuple):
 
 
 CCX3, CCX4, CCX8 = "0-2/3-5/6-8/9-11", "0-3/4-7/8-11/12-15", "0-7/8-15"
-HYBRID = host("0-19", cores="0,2,4,6,8,10", second="1,3,5,7,9,11", slow="12-19")
+HYBRID = host("0-19", threads=("0,2,4,6,8,10", "1,3,5,7,9,11"), slow="12-19")
 LOW_POWER = host("0-7/?8-9", slow="4-9")
 COMPACT = host("0-3/4-11", slow="4-11")
 MACHINES = [
     Machine("desktop", host("0-3"), (1, 2), [1], [3, 2], "one L3 (0-3)"),
-    Machine("desktop, SMT", host("0-7", cores="0-3", second="4-7"), (1, 2), [1], [3, 2], "one L3 (0-7)"),
+    Machine("desktop, SMT", host("0-7", threads=("0-3", "4-7")), (1, 2), [1], [3, 2], "one L3 (0-7)"),
     Machine("2 sockets", host("0-7", "8-15"), (1, 2), [1], [3, 2], "one L3 (0-7)"),
     Machine("2 sockets, isolcpus=9-15", host("0-7", "8-15", isolated="9-15"), (1, 2), [9], [11, 10], "one L3 (8-15)"),
     Machine("CCX of 3", host(CCX3), (1, 2), [3], [5, 4], "one L3 (3-5)"),
@@ -79,8 +78,8 @@ MACHINES = [
     Machine("CCX of 4, 2 workers", host(CCX4), (2, 2), [4, 5], [7, 6], "one L3 (4-7)"),
     Machine("CCX of 4, cpuset 2-9", host(CCX4, allowed="2-9"), (1, 2), [4], [6, 5], "one L3 (4-7)"),
     Machine("CCX of 4, CPU 1 offline", host(CCX4, offline="1"), (1, 2), [4], [6, 5], "one L3 (4-7)"),
-    Machine("CCX of 4, SMT, isolcpus=3-7,19-23", host("0-3,16-19/4-7,20-23/8-11,24-27/12-15,28-31", cores="0-15",
-            second="16-31", isolated="3-7,19-23"), (1, 2), [4], [6, 5], "one L3 (4-7,20-23)"),
+    Machine("CCX of 4, SMT, isolcpus=3-7,19-23", host("0-3,16-19/4-7,20-23/8-11,24-27/12-15,28-31",
+            threads=("0-15", "16-31"), isolated="3-7,19-23"), (1, 2), [4], [6, 5], "one L3 (4-7,20-23)"),
     Machine("CCX of 8, isolcpus=6-15", host(CCX8, isolated="6-15"), (1, 2), [8], [10, 9], "one L3 (8-15)"),
     Machine("CCX of 8, isolcpus=6-15, 4 pairs", host(CCX8, isolated="6-15"), (1, 8), [8],
             [6, 15, 14, 13, 12, 11, 10, 9], "2 L3s of node 0: none has room for 9 cores"),
@@ -101,7 +100,7 @@ MACHINES = [
     Machine("2 vCPUs", host("0-1"), (1, 2), [1], [0, 0], "one L3 (0-1)", "cooperative"),
     Machine("2 vCPUs, each with an L3", host("0/1"), (1, 2), [1], [0, 0],
             "2 L3s of node 0: none has room for 3 cores", "cooperative"),
-    Machine("2 vCPUs of one core", host("0-1", cores="0", second="1"), (1, 2), [0], [1, 1], "one L3 (0-1)",
+    Machine("2 vCPUs of one core", host("0-1", threads=("0", "1")), (1, 2), [0], [1, 1], "one L3 (0-1)",
             "cooperative"),
     Machine("CCX of 4, 3 CPUs allowed, 2 pairs", host(CCX4, allowed="3-5"), (1, 4), [4], [3, 5, 5, 3],
             "2 L3s of node 0: none has room for 5 cores", "cooperative"),
@@ -111,7 +110,7 @@ MACHINES = [
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=[machine.name for machine in MACHINES])
-def test_machines(machine: Machine) -> None:
+def test_pollers_get_the_best_cores_of_each_machine(machine: Machine) -> None:
     workers, endpoints = machine.need
     found = plan(machine.topology, workers=workers, endpoints=endpoints, policy=machine.policy)  # type: ignore[arg-type]
     assert (found.switch, found.endpoints) == (tuple(machine.switch), tuple(machine.endpoints))
@@ -125,7 +124,7 @@ def test_nothing_to_place_needs_no_words() -> None:
 def test_a_neighbour_of_the_path_s_cache_and_one_apart() -> None:
     topology = host(CCX8, isolated="6-15")
     path = plan(topology, workers=1, endpoints=2, policy="dedicated")
-    near, far = (with_neighbour(topology, path, 2, apart=apart) for apart in (False, True))
+    near, far = (add_neighbour(topology, path, 2, apart=apart) for apart in (False, True))
     assert near is not None
     assert far is not None
     assert (near.neighbour, far.neighbour) == ((11, 12), (0, 1))
@@ -157,7 +156,7 @@ def test_a_switch_is_in_the_cache_of_given_endpoints(
     ],
     ids=["Intel", "Arm", "one kind"],
 )
-def test_the_kinds_of_cores(tmp_path: Path, files: dict[str, str], kinds: list[int]) -> None:
+def test_the_kinds_of_hybrid_cores_are_read(tmp_path: Path, files: dict[str, str], kinds: list[int]) -> None:
     for name, text in {"system/cpu/present": "0-3", **files}.items():
         path = tmp_path / "sys/devices" / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -9,9 +9,9 @@ from typing import Any, cast
 
 import pytest
 
-from pytest_icbench.config.options import Options
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ConnectionLost, ProvisionError, UsageError
+from pytest_icbench.host.session import SessionOptions
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import decode, encode
 from pytest_icbench.model.endpoint import Address, Veth
@@ -19,14 +19,14 @@ from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.rig import LOCAL_WORKLOAD, LaunchPlan, PlannedProcess, Polled, RigFacts, RigSpec
 from pytest_icbench.model.switch_facts import Busy, SwitchFacts
 from pytest_icbench.model.uplink import Uplink
+from pytest_icbench.testbed.case_rig import Rig
+from pytest_icbench.testbed.cpu_placement import join_placements
 from pytest_icbench.testbed.host_rig import HostRig
-from pytest_icbench.testbed.placement import joined
-from pytest_icbench.testbed.remote import host as host_module
-from pytest_icbench.testbed.remote.calls import RemoteRigFacts, SessionArguments
+from pytest_icbench.testbed.remote import remote_host as host_module
 from pytest_icbench.testbed.remote.connection import Reply
-from pytest_icbench.testbed.remote.host import RemoteHost
-from pytest_icbench.testbed.remote.rig import RemoteRig, TwoHostRig
-from pytest_icbench.testbed.rig import ExclusiveRig
+from pytest_icbench.testbed.remote.host_calls import BuildAnswer
+from pytest_icbench.testbed.remote.remote_host import RemoteHost
+from pytest_icbench.testbed.remote.remote_rig import RemoteRig, TwoHostRig
 
 
 class FakeConnection:
@@ -92,7 +92,7 @@ def made(*names: str) -> RigFacts:
 
 def made_there(*names: str) -> dict[str, Any]:
     """The same, as it comes over a connection."""
-    answer: dict[str, Any] = json.loads(json.dumps(encode(RemoteRigFacts("x7", made(*names)))))
+    answer: dict[str, Any] = json.loads(json.dumps(encode(BuildAnswer("x7", made(*names)))))
     return answer
 
 
@@ -100,7 +100,7 @@ def specification(*away: int) -> RigSpec:
     """Of a case with two pairs, whose endpoints with these indexes are on the second host."""
     here = Placement("dedicated", (5,), (1, 2, 3, 4)[: 4 - len(away)], (0,), 0, 0)
     there = Placement("dedicated", (6,), (7, 8, 9, 10)[: len(away)], (0,), 1, 0)
-    return RigSpec("r1", Case("ovs", pairs=2, remote=True), joined(here, there, away), "netns")
+    return RigSpec("r1", Case("ovs", pairs=2, remote=True), join_placements(here, there, away), "netns")
 
 
 def twin(here: FakeRig, connection: FakeConnection) -> TwoHostRig:
@@ -241,12 +241,15 @@ THERE = Placement("dedicated", (6,), (3, 4), (7,), 1, 0)
 
 
 def test_a_placement_of_two_hosts() -> None:
-    found = joined(HERE, THERE, (1, 3))
+    found = join_placements(HERE, THERE, (1, 3))
     assert (found.policy, found.endpoints, found.local, found.switch) == ("dedicated", (1, 3, 2, 4), (1, 2), (5,))
     assert found.there is not None
     assert (found.there.endpoints, found.there.switch, found.there.numa_node) == ((1, 3, 2, 4), (6,), 1)
     shared = Placement("cooperative", (), (3, 3), (), 0, 128)
-    assert (joined(HERE, shared, (1, 3)).policy, joined(HERE, shared, (1, 3)).yield_every) == ("cooperative", 128)
+    assert (join_placements(HERE, shared, (1, 3)).policy, join_placements(HERE, shared, (1, 3)).yield_every) == (
+        "cooperative",
+        128,
+    )
 
 
 def remote(*connections: FakeConnection | UsageError) -> RemoteHost:
@@ -258,7 +261,7 @@ def remote(*connections: FakeConnection | UsageError) -> RemoteHost:
             raise found
         return found
 
-    return RemoteHost(connect, SessionArguments(2048), node="netns")
+    return RemoteHost(connect, SessionOptions(), node="netns")
 
 
 def test_a_refusal_is_said_again_without_asking_again() -> None:
@@ -285,7 +288,7 @@ def test_a_lost_connection_is_made_anew_and_the_host_held_again() -> None:
 def test_the_end_of_a_lost_connection_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host_module, "_CLEANING_POLL_S", 0.0)
     answers = iter([UsageError("another icbench session runs"), UsageError("another icbench session runs"), []])
-    first, second = FakeConnection(hold=[]), FakeConnection(hold=lambda _: next(answers))
+    first, second = FakeConnection(hold=[]), FakeConnection(hold=lambda *_: next(answers))
     host = remote(first, second)
     host.hold()
     first.live = False
@@ -320,7 +323,7 @@ def test_plans_cross_as_json() -> None:
 
 
 def test_a_rig_in_turn_exists_only_while_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    rig = ExclusiveRig(Case("direct", remote=True), HERE, cast("Any", None), Options())
+    rig = Rig(Case("direct", remote=True), HERE, cast("Any", None), "netns")
     built: list[str] = []
     monkeypatch.setattr(rig, "build", lambda: built.append("built"))
     rig.check()  # nothing of it can be dead

@@ -36,7 +36,7 @@ SECRETS = ("lab7", "b3", "example.org", "10.1.2.3", "2001:db8::7", "admin", "SHA
         ("sh: 1: exec: sudo: not found", "it has no sudo: name root@HOST"),
         ("icbench-remote: no Python", "name one there with --icbench-remote-python"),
         ("ssh: Could not resolve hostname b3.example.org: Name or service not known", "its name cannot be resolved"),
-        ("ssh: connect to host b3.example.org port 22: Connection refused", "nobody takes connections there"),
+        ("ssh: connect to host b3.example.org port 22: Connection refused", "start its sshd"),
         ("ssh: connect to host 2001:db8::7 port 22: No route to host", "there is no way to it"),
         ("ssh: connect to host 10.1.2.3 port 22: Connection timed out", "it does not answer"),
         ("Unable to negotiate with 10.1.2.3 port 22: no matching host key type found.", "no method in common"),
@@ -65,7 +65,7 @@ def test_every_end_has_its_sentence(words: str, sentence: str) -> None:
     ],
 )
 def test_a_loss_is_told_without_ssh_s_own_words(words: str, meaning: str | None) -> None:
-    assert ssh.why_lost(words) == meaning
+    assert ssh.explain_loss(words) == meaning
 
 
 def script() -> str:

@@ -13,10 +13,10 @@ from pytest_icbench.model.calls import Forwarding, call, calls_of
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import DamagedData
 from pytest_icbench.model.rig import RigCalls
+from pytest_icbench.testbed.case_rig import Rig
 from pytest_icbench.testbed.host_rig import HostRig
-from pytest_icbench.testbed.remote.calls import HostCalls
-from pytest_icbench.testbed.remote.end import HostEnd
-from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.remote.host_calls import HostCalls
+from pytest_icbench.testbed.remote.server import HostEnd
 from tests.unit.testbed.in_process import InProcess, host_rig, rigs
 
 
@@ -38,7 +38,7 @@ def test_whose_call_it_is_is_what_it_says() -> None:
 
 
 def test_calls_of_a_rig_need_a_rig() -> None:
-    rig = Rig(Case("veth"), None, None, None)  # type: ignore[arg-type]
+    rig = Rig(Case("veth"), None, None, "netns")  # type: ignore[arg-type]
     with pytest.raises(ProvisionError, match="is not built"):
         rig.busy()
     rig._part = host_rig({0: 11})

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pytest_icbench.errors import NoRoom, ProvisionError
 from pytest_icbench.model.case import Case
-from pytest_icbench.testbed.rig_pool import RigPool, RigRequest, RigRequests
+from pytest_icbench.testbed.rig_pool import BuildRequest, RigPool, SetupRequest
 
 
 class Rig:
@@ -66,15 +66,15 @@ class InTurn(Rig):
         self.state = "new"
 
 
-def need(rig: str, reference: str | None = None) -> RigRequests:
-    def wanted(name: str) -> RigRequest:
-        return RigRequest(Case(name, remote=name.endswith("-remote")), cast(Any, None), name)
+def need(rig: str, reference: str | None = None) -> SetupRequest:
+    def wanted(name: str) -> BuildRequest:
+        return BuildRequest(Case(name, remote=name.endswith("-remote")), cast(Any, None), name)
 
-    return RigRequests(wanted(rig), None if reference is None else wanted(reference))
+    return SetupRequest(wanted(rig), None if reference is None else wanted(reference))
 
 
 def pool(world: list[Rig], broken: dict[str, str] | None = None, most: int | None = None) -> RigPool[Rig]:
-    def make(wanted: RigRequest) -> Rig:
+    def make(wanted: BuildRequest) -> Rig:
         return (InTurn if wanted.case.remote else Rig)(
             wanted.case.switch, world, (broken or {}).get(wanted.case.switch, ""), most
         )
@@ -136,7 +136,7 @@ def test_a_reference_that_takes_what_the_case_holds_is_built_when_its_turn_comes
         got = rigs.acquire(need(name, "direct-remote"))
         assert got.reference is world[1]
         assert (got.rig.name, got.rig.state, world[1].state) == (name, "running", "new")
-    assert rigs.acquire(RigRequests(need("b-remote").rig, None, "no link")).trouble == "no link"
+    assert rigs.acquire(SetupRequest(need("b-remote").rig, None, "no link")).trouble == "no link"
     rigs.close()
     assert {rig.state for rig in world} == {"closed"}
 

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, cast
 
 import pytest
 
-import pytest_icbench.driver.workload.version
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.topology.model import Topology
 from pytest_icbench.config.topology.reading import loads
@@ -27,13 +26,13 @@ from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.model.uplink import parse
-from pytest_icbench.testbed import placement as placement_module
+from pytest_icbench.testbed import feasibility, probe
 from pytest_icbench.testbed import testbed as testbed_module
-from pytest_icbench.testbed.placement import joined
-from pytest_icbench.testbed.rig_pool import RigRequests
+from pytest_icbench.testbed.cpu_placement import join_placements
+from pytest_icbench.testbed.rig_pool import SetupRequest
 from pytest_icbench.testbed.testbed import Testbed
 from tests.unit.recording_host import program
-from tests.unit.testbed.test_placement import machine
+from tests.unit.testbed.test_cpu_placement import machine
 
 
 class Kernel:
@@ -106,9 +105,7 @@ CATALOGUE = cast(Any, {cls.name: cls for cls in (Veth, Kernel, Direct, Poll, Gre
 
 @pytest.fixture(autouse=True)
 def _workload(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        pytest_icbench.driver.workload.version, "workload_version", lambda: WorkloadVersion("1", "22.11")
-    )
+    monkeypatch.setattr(probe, "workload_version", lambda: WorkloadVersion("1", "22.11"))
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(Kernel, "asked", [])
 
@@ -148,13 +145,13 @@ def test_a_function_without_addresses_is_refused_where_a_card_sends_frames_by_th
 
 def test_whoever_asks_for_a_case_gets_the_one_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    plan = placement_module.plan
+    plan = feasibility.plan
 
     def counted(topology: Any, *, workers: int, endpoints: int, policy: Any) -> Placement:
         asked.append(endpoints)
         return plan(topology, workers=workers, endpoints=endpoints, policy=policy)
 
-    monkeypatch.setattr(placement_module, "plan", counted)
+    monkeypatch.setattr(feasibility, "plan", counted)
     case, greedy = Case("bridge"), Case("greedy")
     found = bench(case, greedy, placement="cooperative")
     placement = found.placement(case)
@@ -183,7 +180,7 @@ def test_what_this_host_cannot_run_has_a_reason(case: Case, reason: str) -> None
 
 
 def test_without_dpdk_only_sockets_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pytest_icbench.driver.workload.version, "workload_version", lambda: WorkloadVersion("1", None))
+    monkeypatch.setattr(probe, "workload_version", lambda: WorkloadVersion("1", None))
     found = bench()
     found.placement(Case("bridge"))
     with pytest.raises(
@@ -252,7 +249,9 @@ def test_beside_a_baseline_a_cases_placement_is_its_own(
         ),
     ],
 )
-def test_references(case: Case, reference: Case | None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_case_has_the_reference_link_of_its_family(
+    case: Case, reference: Case | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(cpu.Topology, "read", lambda _root: machine(cores=4))
     assert bench().reference(case) == reference
 
@@ -291,10 +290,10 @@ def test_a_reference_has_the_endpoints_of_its_case_and_no_switch(monkeypatch: py
 HERE = Placement("dedicated", (5,), (1,), (0,), 0, 0)
 
 
-def remote_need(monkeypatch: pytest.MonkeyPatch, case: Case, uplink: str = "eth1", **options: Any) -> RigRequests:
+def remote_need(monkeypatch: pytest.MonkeyPatch, case: Case, uplink: str = "eth1", **options: Any) -> SetupRequest:
     """What a case over two hosts needs, whose endpoints have their CPUs already. Nobody is connected to."""
     found = Testbed(builtin_switches(), Options(remote="lab2", uplink={"": parse(uplink, "")}, **options), (), {})
-    placed = joined(HERE, replace(HERE, switch=(6,), endpoints=(2,)), (1,))
+    placed = join_placements(HERE, replace(HERE, switch=(6,), endpoints=(2,)), (1,))
     monkeypatch.setattr(found, "placement", lambda case: placed)
     return found.need(replace(case, remote=True), Settings())
 
@@ -316,7 +315,7 @@ def test_the_reference_between_two_hosts_is_the_two_nics(monkeypatch: pytest.Mon
     ("case", "uplink", "said"),
     [
         (Case("ovs", pairs=2), "eth1", "no reference link: direct takes at most 1 pair over its uplink, not 2"),
-        (Case("sriov"), "eth1", "no reference link: sriov's ports are of the card that the link would be"),
+        (Case("sriov"), "eth1", "no reference link: sriov's ports use the card"),
         (Case("linux-bridge"), "eth1+af_xdp", "no reference link: veth cannot have the uplink eth1+af_xdp: it takes"),
         (Case("ovs", Frames(rate=Rate(1000))), "eth1", None),
         (Case("direct"), "eth1", None),

@@ -15,7 +15,7 @@ from pytest_icbench.model.load import Frames
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.switch_facts import SwitchFacts
 from pytest_icbench.model.traffic import Traffic
-from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.case_rig import Rig
 from pytest_icbench.testbed.treatment import function_treatment, rig_treatment
 
 

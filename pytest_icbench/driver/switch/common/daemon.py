@@ -11,9 +11,7 @@ from typing import ClassVar
 
 from pytest_icbench.driver.switch.protocol import Attachment, Switch
 from pytest_icbench.errors import ProvisionError, Unsupported
-from pytest_icbench.host.limits import refused_memory
-from pytest_icbench.host.process import Process
-from pytest_icbench.host.process_ends import exit_sentence, stopped_sentence
+from pytest_icbench.host.process import Process, exit_sentence, refused_memory, stopped_sentence
 from pytest_icbench.model.case import Family
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.traffic import MAX_FRAME_BYTES

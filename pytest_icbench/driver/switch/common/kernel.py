@@ -15,7 +15,7 @@ from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortC
 from pytest_icbench.driver.workload.version import workload_version
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.namespaces import CLONE_NEWNET, entered, saved_netns, unshare
-from pytest_icbench.host.net import links, offloads
+from pytest_icbench.host.net import ethtool, links
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
 from pytest_icbench.model.endpoint import Endpoint, Veth
@@ -246,17 +246,15 @@ def create_links(session: HostSession, netns: str, attachments: Sequence[Attachm
     for attachment in attachments:
         end = node_end(attachment)
         links.create_pair(session, end, links.End(port_name(attachment), netns), mtu=mtu)
-        offloads.apply(session, [(end.name, attachment.node.netns)], UNFINISHED)
+        ethtool.apply_settings(session, [(end.name, attachment.node.netns)], UNFINISHED)
 
 
-def move_ports(session: HostSession, netns: str, attachments: Sequence[Attachment]) -> None:
+def move_ports(netns: str, attachments: Sequence[Attachment]) -> None:
     """Moves ports that a userspace switch has created into the nodes. Raises ProvisionError."""
     for attachment in attachments:
         end = node_end(attachment)
         with entered(netns):
-            links.move(
-                session, port_name(attachment), attachment.node.netns, end.name, end.address, neighbours=end.neighbours
-            )
+            links.move(port_name(attachment), end)
 
 
 class KernelPath(KernelSwitch):
@@ -295,7 +293,7 @@ class KernelPath(KernelSwitch):
 
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
         """Creates the namespace, the ports and the path. Raises ProvisionError."""
-        settings = {**self.preset, **offloads.checked(spec.config.get(OFFLOADS, {}))}
+        settings = {**self.preset, **ethtool.check_settings(spec.config.get(OFFLOADS, {}))}
         self.session, self.cpus = session, spec.endpoint_cpus
         self.make_namespaces(session, spec)
         for attachment in attachments:
@@ -307,7 +305,7 @@ class KernelPath(KernelSwitch):
         places = [(attachment.interface, attachment.node.netns) for attachment in attachments]
         if self.veth_ports:
             places += [(port_name(attachment), self.port_netns(attachment)) for attachment in attachments]
-        offloads.apply(session, places, settings)
+        ethtool.apply_settings(session, places, settings)
         self._facts = SwitchFacts(version=kernel_release(), config=self.describe_config(spec, settings, attachments[0]))
         return endpoints
 
@@ -334,10 +332,10 @@ class KernelPath(KernelSwitch):
 
     def describe_config(self, spec: SwitchSpec, settings: Mapping[str, str], first: Attachment) -> Mapping[str, Any]:
         """Returns the configuration for results: the mode, and the offloads in force."""
-        in_force: dict[str, Any] = {"endpoint": offloads.read(first.interface, first.node.netns)}
+        in_force: dict[str, Any] = {"endpoint": ethtool.read_offloads(first.interface, first.node.netns)}
         if self.veth_ports:
-            in_force["port"] = offloads.read(port_name(first), self.port_netns(first))
-        rest = {key: settings[key] for key in (offloads.THREADED, offloads.RPS) if key in settings}
+            in_force["port"] = ethtool.read_offloads(port_name(first), self.port_netns(first))
+        rest = {key: settings[key] for key in (ethtool.THREADED, ethtool.RPS) if key in settings}
         return {"mode": spec.mode or "default", OFFLOADS: {**in_force, **rest}}
 
     def check(self) -> None:

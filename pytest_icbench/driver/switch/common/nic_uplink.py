@@ -47,17 +47,8 @@ class NicUplink:
             return
         assert self._netns is not None
         self._session.nics[self.uplink.nic] = (self._netns, self._name)
-        single_queue = self.uplink.via == "af_xdp"
-        nic.take(
-            self._changes,
-            self.uplink.nic,
-            self._netns,
-            new_name=self._name,
-            mtu=self._mtu,
-            promiscuous=promiscuous,
-            up=up,
-            single_queue=single_queue,
-        )
+        stay = nic.Stay(self._netns, self._name, self._mtu, promiscuous, up, self.uplink.via == "af_xdp")
+        nic.take(self._changes, self.uplink.nic, stay)
 
     def _bind(self) -> None:
         root, name = self._session.root, self.uplink.nic

@@ -23,6 +23,7 @@ from pytest_icbench.driver.switch.common.userspace_ports import (
 )
 from pytest_icbench.driver.switch.protocol import Attachment, SwitchFacts, SwitchSpec
 from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported
+from pytest_icbench.host.process import ProcessPlace
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Endpoint
 
@@ -154,12 +155,10 @@ def start_daemon(
         [*options.wrapper, *argv],
         log=spec.work_dir / f"{name}.log",
         cpus=sorted({*spec.service_cpus, *spec.worker_cpus}) if options.cpus is None else options.cpus,
-        netns=options.netns,
+        place=ProcessPlace(options.netns, spec.work_dir, options.mount_ns),
         # Without it EAL creates a directory in /var/run/dpdk and leaves it there, even with --in-memory.
         env={"RUNTIME_DIRECTORY": str(runtime), **options.env},
         pipes=options.pipes,
-        cwd=spec.work_dir,
-        mount_ns=options.mount_ns,
     )
     return Daemon(name, process)
 

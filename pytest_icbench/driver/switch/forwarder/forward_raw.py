@@ -14,6 +14,7 @@ from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.driver.workload.version import workload_version
 from pytest_icbench.errors import Unsupported, WorkloadError
 from pytest_icbench.host.net import links
+from pytest_icbench.host.process import ProcessPlace
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
 from pytest_icbench.model.endpoint import Endpoint
@@ -63,9 +64,8 @@ class ForwardRawSwitch(ForwarderSwitch):
             [spec.binary or workload_path(), "forward", "--supervised", "--mmsg", *options, *interfaces],
             log=spec.work_dir / f"{self.name}.log",
             cpus=spec.worker_cpus[:1],
-            netns=netns,
+            place=ProcessPlace(netns, spec.work_dir),
             pipes=True,
-            cwd=spec.work_dir,
         )
         self.run(Daemon(self.name, process), attachments)
         return [

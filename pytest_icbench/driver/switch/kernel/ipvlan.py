@@ -34,7 +34,7 @@ class Ipvlan(KernelPath):
         """Makes the lower link, and an ipvlan link in each node."""
         assert self.session is not None
         links.create_pair(self.session, links.End(_LOWER, self.netns), links.End(_FAR, self.netns), mtu=spec.mtu)
-        mac = links.mac_of(_LOWER, self.netns)
+        mac = links.read_mac(_LOWER, self.netns)
         placed = []
         for attachment in attachments:
             peer = attachment.peer or attachment.address.other_side

@@ -60,13 +60,13 @@ class LinuxBridge(kernel.KernelSwitch):
             end = links.End(port, netns, grouped=True)
             links.create_pair(session, kernel.node_end(attachment), end, mtu=spec.mtu)
             with entered(netns):
-                links.enslave(session, port, self._bridges[_segment(attachment)])
+                links.enslave(port, self._bridges[_segment(attachment)])
             endpoints.append(kernel.veth_endpoint(attachment, port, spec.mtu))
         if spec.uplink is not None:
             self._uplink = NicUplink(session, spec.uplink, netns, mtu=spec.mtu)
             self._uplink.take()
             with entered(netns):
-                links.enslave(session, UPLINK, _BRIDGE)
+                links.enslave(UPLINK, _BRIDGE)
             self._uplink.await_carrier()
         return endpoints
 

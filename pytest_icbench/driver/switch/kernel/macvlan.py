@@ -43,7 +43,7 @@ class Macvlan(KernelPath):
             links.create_bridge(self.session, _BRIDGE, self.netns, mtu=spec.mtu)
             links.set_up(_BRIDGE, self.netns)
             with entered(self.netns):
-                links.enslave(self.session, FAR, _BRIDGE)
+                links.enslave(FAR, _BRIDGE)
             stacked.reflect(FAR, self.netns)
         for attachment in attachments:
             end = kernel.node_end(attachment)

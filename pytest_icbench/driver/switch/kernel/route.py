@@ -13,7 +13,7 @@ from dataclasses import replace
 from pytest_icbench.driver.switch.common import kernel
 from pytest_icbench.driver.switch.common.kernel import KernelPath, port_name
 from pytest_icbench.driver.switch.protocol import Attachment, SwitchSpec
-from pytest_icbench.host.net import links, routes
+from pytest_icbench.host.net import links
 from pytest_icbench.model.endpoint import Endpoint
 
 
@@ -33,9 +33,9 @@ class Route(KernelPath):
 
     def join(self, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
         """Gives each port the route to its endpoint, and each endpoint the way to the router."""
-        routes.forward_packets(self.netns)
+        links.forward_packets(self.netns)
         for attachment in attachments:
             peer = attachment.peer or attachment.address.other_side
-            routes.serve(port_name(attachment), self.netns, attachment.address, peer.mac)
-            routes.lead_through_router(self.node_end(attachment), peer)
+            links.serve_endpoint(port_name(attachment), self.netns, attachment.address, peer.mac)
+            links.lead_through_router(self.node_end(attachment), peer)
         return self.endpoints(spec, attachments)

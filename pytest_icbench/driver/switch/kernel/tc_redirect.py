@@ -44,7 +44,7 @@ class TcRedirect(KernelPath):
                 with kernel.scratch_pair() as (first, second):
                     bpf.add_clsact(first)
                     bpf.redirect_frames(first, second)
-                with bpf.loaded("classifier", redirect_peer(1), name="redirect_peer"):
+                with bpf.load_program("classifier", redirect_peer(1), name="redirect_peer"):
                     pass
             except ProvisionError as error:
                 raise Unsupported(
@@ -60,8 +60,8 @@ class TcRedirect(KernelPath):
                 port, other = port_name(here), port_name(there)
                 bpf.add_clsact(port, self.netns)
                 if spec.mode == _PEER:
-                    program = redirect_peer(links.index_of(other, self.netns))
-                    with bpf.loaded("classifier", program, name="redirect_peer") as descriptor:
+                    program = redirect_peer(links.read_index(other, self.netns))
+                    with bpf.load_program("classifier", program, name="redirect_peer") as descriptor:
                         bpf.attach_classifier(port, descriptor, self.netns)
                 else:
                     bpf.redirect_frames(port, other, self.netns)

@@ -89,7 +89,7 @@ class Vxlan(KernelPath):
             ports = [port_name(attachment) for attachment in attachments if attachment.side == side]
             with entered(netns):
                 for port in (_TUNNEL, *ports):
-                    links.enslave(self.session, port, _BRIDGE)
+                    links.enslave(port, _BRIDGE)
         return self.endpoints(spec, attachments)
 
     def check(self) -> None:

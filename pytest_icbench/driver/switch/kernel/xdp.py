@@ -50,7 +50,7 @@ class Xdp(KernelPath):
         facts = super().probe(session, spec_binary)
         if os.geteuid() == 0:
             try:
-                with bpf.device_map({}) as devices, bpf.loaded("xdp", redirect_by_port(devices), name="xdp"):
+                with bpf.device_map({}) as devices, bpf.load_program("xdp", redirect_by_port(devices), name="xdp"):
                     pass
             except ProvisionError as error:
                 raise Unsupported(f"xdp: {error}: use a kernel with CONFIG_BPF_SYSCALL") from None
@@ -58,7 +58,7 @@ class Xdp(KernelPath):
 
     def join(self, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
         """Loads the program with the map of all ports and attaches it to each."""
-        indexes = [links.index_of(port_name(attachment), self.netns) for attachment in attachments]
+        indexes = [links.read_index(port_name(attachment), self.netns) for attachment in attachments]
         path = FramePath.over(attachments)
         ports = {indexes[place]: indexes[path.across(place)] for place in path.endpoints}
         # The map resolves links of the namespace in which it is created.
@@ -66,7 +66,7 @@ class Xdp(KernelPath):
         with (
             entered(self.netns),
             bpf.device_map(ports) as devices,
-            bpf.loaded("xdp", redirect_by_port(devices), name="xdp") as program,
+            bpf.load_program("xdp", redirect_by_port(devices), name="xdp") as program,
         ):
             for attachment in attachments:
                 bpf.attach_xdp(port_name(attachment), program, mode, self.netns)

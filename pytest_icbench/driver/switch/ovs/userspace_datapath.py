@@ -227,7 +227,7 @@ class OpenVSwitch(DaemonSwitch):
         self._has_user_flows = bool(user_flows)
         daemons.ofctl("add-flows", _BRIDGE, "-", text="\n".join([*flows, *user_flows]))
         if spec.port == _TAP:
-            kernel.move_ports(session, daemons.netns, attachments)
+            kernel.move_ports(daemons.netns, attachments)
         return endpoints
 
     def add_flows(self, flows: Sequence[str]) -> None:

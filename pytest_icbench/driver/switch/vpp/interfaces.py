@@ -23,7 +23,7 @@ from pytest_icbench.driver.switch.common.userspace_ports import (
 )
 from pytest_icbench.driver.switch.protocol import Attachment, SwitchSpec
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host.net import offloads
+from pytest_icbench.host.net import ethtool
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.traffic import MTU_ETHERNET_FRAME_BYTES
@@ -195,9 +195,9 @@ def move_taps(session: HostSession, pid: int, spec: SwitchSpec, netns: str, atta
         pid: VPP's process.
         netns: path of VPP's network namespace.
     """
-    kernel.move_ports(session, netns, attachments)
+    kernel.move_ports(netns, attachments)
     ends = [(attachment.interface, attachment.node.netns) for attachment in attachments]
-    offloads.apply(session, ends, kernel.UNFINISHED)
+    ethtool.apply_settings(session, ends, kernel.UNFINISHED)
     cpus = set(spec.service_cpus) - set(spec.worker_cpus)
     for thread in _vhost_threads(pid):
         with suppress(ProcessLookupError):

@@ -15,7 +15,7 @@ from pytest_icbench.driver.node import precedence
 from pytest_icbench.driver.node.cgroups import SessionGroup
 from pytest_icbench.host.findings import Level
 from pytest_icbench.host.root import Root
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.session import HostSession, SessionOptions
 from pytest_icbench.model.case import Case
 from pytest_icbench.testbed import treatment
 from pytest_icbench.testbed.switch_group import SwitchGroup
@@ -37,7 +37,7 @@ class Held(HostSession):
     """A session that holds nothing but a recorded host, and keeps what its journal is told."""
 
     def __init__(self, root: Root) -> None:
-        self._prepare(None, 2048, None, root, Path("/run/icbench"))
+        self._prepare(SessionOptions(), root, Path("/run/icbench"))
         self.id = "abc123"
         self.told: dict[str, dict[str, Any]] = {}
         journal: Any = SimpleNamespace(record=self._record)

@@ -51,7 +51,7 @@ class RecordingLinks:
         assert grouped
         self.calls.append(("bridge", name, netns, mtu))
 
-    def enslave(self, session: Any, name: str, bridge: str) -> None:
+    def enslave(self, name: str, bridge: str) -> None:
         self.calls.append(("enslave", name, bridge))
 
     def bypass_bridge_filters(self, netns: str) -> None:

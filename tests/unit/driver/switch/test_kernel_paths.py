@@ -20,7 +20,7 @@ from pytest_icbench.driver.switch.kernel.xdp import Xdp, redirect_by_port
 from pytest_icbench.driver.switch.protocol import SwitchFacts
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import ProvisionError, Unsupported
-from pytest_icbench.host.net import offloads
+from pytest_icbench.host.net import ethtool
 from tests.unit.recording_host import RecordingSession, attachments_of, spec_of
 
 PATHS = [name for name, cls in builtin_switches().items() if issubclass(cls, kernel.KernelPath)]
@@ -58,7 +58,7 @@ def test_an_offload_that_there_is_not_is_refused_before_anything_is_made(
 
 def test_a_path_takes_offloads_and_nothing_else() -> None:
     assert all(builtin_switches()[name].config_keys == {"offloads": "table"} for name in PATHS)
-    assert offloads.checked({"gro": "true", "threaded-napi": "false", "rps": "3"}) == {
+    assert ethtool.check_settings({"gro": "true", "threaded-napi": "false", "rps": "3"}) == {
         "gro": "true",
         "threaded-napi": "false",
         "rps": "3",

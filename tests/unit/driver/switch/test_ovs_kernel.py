@@ -13,7 +13,7 @@ from pytest_icbench.driver.switch.ovs import kernel_datapath
 from pytest_icbench.driver.switch.ovs.daemons import find_installation
 from pytest_icbench.driver.switch.ovs.kernel_datapath import OvsKernel, probe_datapath
 from pytest_icbench.errors import ProvisionError, Unsupported
-from pytest_icbench.host.net import offloads
+from pytest_icbench.host.net import ethtool
 from pytest_icbench.host.net.links import End
 from tests.unit.driver.switch.ovs_host import Host, commands, host, session
 from tests.unit.recording_host import attachments_of, spec_of
@@ -50,8 +50,8 @@ class Links:
 def links(monkeypatch: pytest.MonkeyPatch) -> Links:
     made = Links()
     monkeypatch.setattr(kernel, "links", made)
-    monkeypatch.setattr(offloads, "apply", made.apply)
-    monkeypatch.setattr(offloads, "read", made.read)
+    monkeypatch.setattr(ethtool, "apply_settings", made.apply)
+    monkeypatch.setattr(ethtool, "read_offloads", made.read)
     monkeypatch.setattr(kernel, "remove_ends", lambda attachments: None)
     return made
 

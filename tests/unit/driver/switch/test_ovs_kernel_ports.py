@@ -23,7 +23,7 @@ __all__ = ["host", "session"]  # fixtures
 
 
 class Links:
-    """Stands in for ``host.net.links``, and for ``offloads``."""
+    """Stands in for ``host.net.links``, and for ``ethtool``."""
 
     End = End
 
@@ -33,10 +33,10 @@ class Links:
     def create_pair(self, session: Any, a: Any, b: Any, *, mtu: int) -> None:
         self.calls.append(("pair", a.name, a.netns, b.name))
 
-    def move(self, session: Any, name: str, netns: str, new_name: str, address: Any, *, neighbours: Any) -> None:
-        self.calls.append(("move", name, netns, new_name))
+    def move(self, name: str, end: Any) -> None:
+        self.calls.append(("move", name, end.netns, end.name))
 
-    def apply(self, session: Any, places: Any, settings: Any) -> None:
+    def apply_settings(self, session: Any, places: Any, settings: Any) -> None:
         self.calls.append(("off", places[0][1], sorted(settings)))
 
 
@@ -45,7 +45,7 @@ def links(host: Host, monkeypatch: pytest.MonkeyPatch) -> Links:
     made = Links()
     host.types += ["system", "afxdp", "afxdp-nonpmd", "tap"]
     monkeypatch.setattr(common_ports, "links", made)
-    monkeypatch.setattr(common_ports, "offloads", made)
+    monkeypatch.setattr(common_ports, "ethtool", made)
     monkeypatch.setattr(common_ports, "entered", lambda netns: nullcontext())
     return made
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,18 +58,11 @@ class RecordingNet:
         self.calls.append(("statistics", name, netns))
         return self.counts if netns is None else {"rx_packets": 1, "tx_packets": 2, "rx_dropped": 3, "tx_dropped": 4}
 
-    def move(
-        self,
-        session: Any,
-        name: str,
-        netns: str,
-        new_name: str,
-        address: Address,
-        *,
-        up: bool,
-        neighbours: Sequence[Address],
-    ) -> None:
-        self.calls.append(("move", name, netns, new_name, address.mac, up))
+    def read_statistics(self, name: str) -> Any:
+        return self.statistics(name)
+
+    def move(self, name: str, end: Any, *, up: bool) -> None:
+        self.calls.append(("move", name, end.netns, end.name, end.address.mac, up))
 
     def set_mtu(self, name: str, mtu: int, netns: str) -> None:
         self.calls.append(("mtu", mtu, netns))

@@ -135,7 +135,7 @@ def test_who_can_have_an_uplink() -> None:
 
 
 def test_a_missing_nic_has_no_queues_and_refuses_any() -> None:
-    assert ethtool.channels("nonic9") is None
-    assert ethtool.lro("nonic9") is None
+    assert ethtool.read_channels("nonic9") is None
+    assert ethtool.read_lro("nonic9") is None
     with pytest.raises(ProvisionError, match=r"nonic9 refuses \[0, 0, 0, 1\] queues"):
         ethtool.set_channels("nonic9", [0, 0, 0, 1])

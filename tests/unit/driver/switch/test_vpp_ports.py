@@ -27,7 +27,7 @@ __all__ = ["client", "session"]  # fixtures
 
 
 class Links:
-    """Stands in for ``host.net.links``, and for ``offloads``."""
+    """Stands in for ``host.net.links``, and for ``ethtool``."""
 
     End = End
 
@@ -43,13 +43,13 @@ class Links:
     def create_pair(self, session: Any, a: Any, b: Any, *, mtu: int) -> None:
         self.calls.append(("pair", a.netns, b.name, b.netns))
 
-    def move(self, session: Any, name: str, netns: str, new_name: str, address: Any, *, neighbours: Any) -> None:
-        self.calls.append(("move", name, netns, new_name))
+    def move(self, name: str, end: Any) -> None:
+        self.calls.append(("move", name, end.netns, end.name))
 
     def remove_link(self, name: str, netns: str) -> None:
         self.calls.append(("remove", name, netns))
 
-    def apply(self, session: Any, places: Any, settings: Any) -> None:
+    def apply_settings(self, session: Any, places: Any, settings: Any) -> None:
         self.calls += [("off", netns, sorted(settings)) for _, netns in places]
 
 
@@ -59,7 +59,7 @@ def links(monkeypatch: pytest.MonkeyPatch) -> Links:
     for place in (module, kernel):
         monkeypatch.setattr(place, "links", made)
     for place in (kernel, interfaces):
-        monkeypatch.setattr(place, "offloads", made)
+        monkeypatch.setattr(place, "ethtool", made)
     monkeypatch.setattr(kernel, "entered", lambda netns: nullcontext())
     return made
 

@@ -21,7 +21,7 @@ from pytest_icbench.model.load import Frames
 from pytest_icbench.model.search_goal import PRESETS
 from pytest_icbench.model.settings import PROTOCOLS, Settings
 from pytest_icbench.model.traffic import MAX_FRAME_BYTES, MIN_FRAME_BYTES, Traffic
-from pytest_icbench.testbed.placement import YIELD_EVERY_FRAMES
+from pytest_icbench.testbed.cpu_placement import YIELD_EVERY_FRAMES
 
 _DOCUMENT = Path(__file__).parents[4] / "docs" / "reference" / "workload.md"
 

@@ -1,0 +1,318 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The files of a run: its directory, its results, and the files by which it is judged, repeated and resumed elsewhere.
+
+``run.json`` is written once, before the first measurement: how pytest was called, on which host, with which files.
+``results.jsonl`` has a line for each case, which is on the disk before the next case begins. ``tests.jsonl`` has a line
+for each test, written when the test is over: its outcome, and the places of its results.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pytest_icbench.errors import ProvisionError, UsageError
+from pytest_icbench.model.codec import DamagedData, check_schema, decode, encode, from_json
+from pytest_icbench.model.fitness import Fitness
+
+FILE_NAME = "results.jsonl"
+#: The link in the directory of runs that points to the newest one.
+LATEST = "latest"
+
+
+def run_name(now: datetime | None = None, pid: int | None = None) -> str:
+    """Returns the name of a run's directory: UTC time and process id, as ``20190131T235959Z-1234``."""
+    moment = (now or datetime.now(UTC)).astimezone(UTC)
+    return f"{moment:%Y%m%dT%H%M%SZ}-{os.getpid() if pid is None else pid}"
+
+
+def new_run_name(reports: Path) -> str:
+    """Returns a name that no run has: one process can make several runs within a second."""
+    name = run_name()
+    number = 2
+    while (reports / name).exists():
+        name = f"{run_name()}-{number}"
+        number += 1
+    return name
+
+
+def unwritten(subject: str, error: OSError) -> ProvisionError:
+    """Returns the error for what a run cannot write."""
+    return ProvisionError(f"{subject} cannot be written: {error}; make room or name another --icbench-reports")
+
+
+def create_run(reports: Path, name: str) -> Path:
+    """Makes a run's directory and points ``latest`` to it. Raises ProvisionError if it cannot be written."""
+    run = reports / name
+    try:
+        run.mkdir(parents=True, exist_ok=True)
+        _point(reports / LATEST, name)
+    except OSError as error:
+        raise ProvisionError(
+            f"the reports cannot be written: {error}; name another directory: --icbench-reports"
+        ) from None
+    return run
+
+
+def drop_run(run: Path) -> None:
+    """Removes a run's directory in which nothing has been written, and the link that points to it."""
+    with suppress(OSError):
+        run.rmdir()
+        latest = run.parent / LATEST
+        if latest.is_symlink() and str(latest.readlink()) == run.name:
+            latest.unlink()
+
+
+def _point(link: Path, target: str) -> None:
+    """Replaces the link in one step, so that it always exists for readers."""
+    fresh = link.with_name(f".{LATEST}-{os.getpid()}")
+    fresh.unlink(missing_ok=True)
+    fresh.symlink_to(target)
+    if link.is_dir() and not link.is_symlink():
+        fresh.unlink()
+        return  # a directory of the user: leave it alone
+    fresh.replace(link)
+
+
+def append_line(path: Path, line: str) -> None:
+    """Appends a line; it is on the disk when this returns. A line that cannot be written whole is removed again.
+
+    Raises ProvisionError with the system's reason.
+    """
+    data = line.encode() + b"\n"
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        before = os.fstat(fd).st_size
+        try:
+            while data:
+                data = data[os.write(fd, data) :]
+            os.fsync(fd)
+        except OSError:
+            with suppress(OSError):
+                os.ftruncate(fd, before)
+                if not before:
+                    path.unlink()
+            raise
+        finally:
+            os.close(fd)
+    except OSError as error:
+        raise unwritten("a result", error) from None
+
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9_+.=-]", re.ASCII)
+
+
+def path_part(text: str) -> str:
+    """Escapes text as one component of a path, of 200 bytes at most and never empty, ``.`` or ``..``.
+
+    All but ``A-Z a-z 0-9 _ + . = -`` is percent-escaped (UTF-8).
+    """
+    safe = _UNSAFE.sub(lambda match: "".join(f"%{byte:02X}" for byte in match[0].encode("utf-8", "replace")), text)
+    if safe.strip(".") == "":
+        safe = safe.replace(".", "%2E") or "%"
+    return safe[:200]
+
+
+RUN_FILE = "run.json"
+TESTS_FILE = "tests.jsonl"
+BASELINES = "baselines"
+SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True)
+class RunInfo:
+    """The circumstances of a run.
+
+    Attributes:
+        run: its name.
+        started_at: seconds since the epoch.
+        argv: pytest's arguments, as they were given.
+        directory: where pytest was called.
+        rootdir: the directory that node ids are relative to.
+        options: options and ini values that were set, by the names that the user wrote.
+        versions: the versions of pytest, Python and this package.
+        files: by path the text of every file that affects results and verdicts: scenarios, limits, ini file,
+            configurations of switches; above a megabyte its hash.
+        binaries: ``path``, ``sha256`` and ``version`` of ``workload`` and of each switch and candidate (``ovs``,
+            ``ovs:new``), also from PATH; null for what is missing.
+        identity, treatment: as in a result, where the same for all cases, without facts that only a running switch
+            provides; on many testbeds those of the first host that measured.
+        hosts: list: ``identity``, ``treatment``, ``versions`` and ``binaries`` of each of several machines; empty for
+            one.
+        baseline: name of the baseline of the comparison; ``baselines/`` has a copy of it.
+        incomparable: facts that have to be the same in a comparison.
+        resumed: name of the run from which results were taken; null if it resumed no run.
+        fitness: whether the host was fit at the start: ``interference`` as in a launch, ``frequency_mhz`` and
+            ``frequency_share`` of the slowest CPU, ``controls`` (``case``, ``baseline``, ``ratios``: launches of a
+            control link over the baseline's median, ``sessions``: first and ninth decile of its sessions over it),
+            ``links`` (``case``, ``switch``, ``launches``: frames per second of links that share no code with paths of
+            the other kind), ``waited_s``, ``missing``; null where not examined.
+        judged: the number of cases that share the session's error rate.
+        order_seed: seed of the random order of the cases; null for that of the files.
+    """
+
+    run: str
+    started_at: float
+    argv: tuple[str, ...]
+    directory: str
+    rootdir: str
+    options: dict[str, Any] = field(default_factory=dict)
+    versions: dict[str, Any] = field(default_factory=dict)
+    files: dict[str, Any] = field(default_factory=dict)
+    binaries: dict[str, Any] = field(default_factory=dict)
+    identity: dict[str, Any] = field(default_factory=dict)
+    treatment: dict[str, Any] = field(default_factory=dict)
+    hosts: tuple[dict[str, Any], ...] = ()
+    resumed: str | None = None
+    baseline: str | None = None
+    incomparable: tuple[str, ...] = ()
+    fitness: Fitness | None = None
+    order_seed: int | None = None
+    judged: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ResultPlace:
+    """The place of one result of a test, and the limits by which it was judged.
+
+    Attributes:
+        line: number of the line in ``results.jsonl``, from 1.
+        raw: path of its windows, relative to the run.
+        limits: the limits that judged it, each ``name kind value source``; null if there are none.
+        margins: keys of ``thresholds.toml`` about baselines, each with value and source.
+        taken_from: the run that measured it; null for this run.
+    """
+
+    line: int
+    raw: str
+    limits: tuple[dict[str, Any], ...] | None = None
+    margins: dict[str, tuple[float, str]] = field(default_factory=dict)
+    taken_from: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TestRecord:
+    """A finished test.
+
+    Attributes:
+        nodeid: the test.
+        outcome: ``passed``, ``failed``, ``skipped`` or ``error``.
+        duration_s: how long it took.
+        reason: why it failed or was skipped.
+        repeat: the command that repeats it.
+        results: list of its results.
+    """
+
+    __test__ = False  # pytest must not collect it
+
+    nodeid: str
+    outcome: str
+    duration_s: float
+    reason: str | None = None
+    repeat: str | None = None
+    results: tuple[ResultPlace, ...] = ()
+
+
+def write_info(run: Path, info: RunInfo) -> None:
+    """Writes ``run.json``. Raises ProvisionError if it cannot be written."""
+    append_line(run / RUN_FILE, json.dumps({"schema": SCHEMA, **encode(info)}, allow_nan=False, indent=1))
+
+
+def read_info(run: Path) -> RunInfo | None:
+    """Reads ``run.json``; None without the file. Raises UsageError, DamagedData."""
+    path = run / RUN_FILE
+    text = read_text(path)
+    return None if text is None else parse_info(text, str(path))
+
+
+def parse_info(text: str, where: str) -> RunInfo:
+    """Parses the text of a ``run.json``. Raises DamagedData with one sentence that begins with ``where``."""
+    info: RunInfo = _decoded(RunInfo, text, where)
+    return info
+
+
+def append_test(run: Path, record: TestRecord) -> None:
+    """Appends a test; it is on the disk when this returns. Raises ProvisionError if it cannot be written."""
+    append_line(run / TESTS_FILE, json.dumps({"schema": SCHEMA, **encode(record)}, allow_nan=False))
+
+
+def read_tests(run: Path) -> list[TestRecord]:
+    """Reads the finished tests; a last line that a crash cut off is left out. Raises DamagedData for other damage."""
+    path = run / TESTS_FILE
+    text = read_text(path)
+    return [] if text is None else [_decoded(TestRecord, line, where) for where, line in whole_lines(text, path)]
+
+
+def whole_lines(text: str, path: Path) -> Iterator[tuple[str, str]]:
+    """Yields the lines that end with a newline, each after its name for messages."""
+    for number, line in enumerate(text.split("\n")[:-1], start=1):
+        if line:
+            yield f"{path} line {number}", line
+
+
+def read_text(path: Path, remedy: str = "") -> str | None:
+    """Returns the text of a file, None if there is none.
+
+    Args:
+        remedy: end of the message.
+
+    Raises UsageError if it cannot be read.
+    """
+    try:
+        return path.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read ({getattr(error, 'strerror', None) or error}){remedy}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A kind of JSON file that users keep.
+
+    Attributes:
+        format: the value of its key ``format``.
+        schema: version of the format. A reader refuses all others.
+        stranger: the clause about a file of another kind.
+        remedy: the remedy for a damaged file.
+    """
+
+    format: str
+    schema: int
+    stranger: str
+    remedy: str
+
+    def parse(self, text: str, where: str) -> dict[str, Any]:
+        """Parses a file's text. Raises DamagedData with one sentence that begins with ``where``."""
+        try:
+            data = from_json(text, where, _reject_duplicates)
+        except DamagedData as error:
+            why = str(error).removeprefix(f"{where}: ")
+            raise DamagedData(f"{where}: damaged or cut off ({why}); {self.remedy}") from None
+        if not text.endswith("}\n"):
+            raise DamagedData(f"{where}: cut off, its last line has no end; {self.remedy}")
+        if not isinstance(data, dict) or data.get("format") != self.format:
+            raise DamagedData(f"{where}: {self.stranger}")
+        check_schema(data, self.schema, where, self.stranger)
+        return data
+
+
+def _reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    data = dict(pairs)
+    if len(data) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"'{next(name for name in names if names.count(name) > 1)}' stands there twice")
+    return data
+
+
+def _decoded(kind: Any, text: str, where: str) -> Any:
+    data = from_json(text, where)
+    check_schema(data, SCHEMA, where, "this was not written by pytest-icbench")
+    return decode(kind, data, where)
