@@ -355,7 +355,9 @@ def _first_wrong(
         of_way = [probe for probe in probes if probe.forth is forth]
         for number, probe in enumerate(of_way, start=1):
             right = probe.expected is None or came[probe.expected] >= wanted[probe.expected]
-            other = next((data for data in strange if proof.frame_number(data) == proof.frame_number(probe.frame)), None)
+            other = next(
+                (data for data in strange if proof.frame_number(data) == proof.frame_number(probe.frame)), None
+            )
             if right and other is None:
                 continue
             came_as = "did not arrive" if other is None else f"arrived as {proof.describe(other)}"

@@ -21,8 +21,8 @@ from pytest_icbench.host.findings import Finding, note, success
 from pytest_icbench.host.process import run
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.summary.summarize import Surroundings
-from pytest_icbench.model.birth import FORK, Crowd
 from pytest_icbench.model import load
+from pytest_icbench.model.birth import FORK, Crowd
 from pytest_icbench.model.case import SOCKET_APIS, Case
 
 

@@ -392,9 +392,7 @@ class LxcNode(ContainerNode):
             os.close(in_write)
             os.close(out_read)
             raise ProvisionError(f"{argv[0]} was not attached to container {self.spec.name}{self._log_tail()}")
-        return Process(
-            pid, argv, log, os.fdopen(in_write, "wb", buffering=0), os.fdopen(out_read, "rb", buffering=0)
-        )
+        return Process(pid, argv, log, os.fdopen(in_write, "wb", buffering=0), os.fdopen(out_read, "rb", buffering=0))
 
     def end(self) -> None:
         """Waits for liblxc's monitor."""

@@ -31,6 +31,4 @@ def test_a_fuzz_target_depends_on_the_headers_of_all_its_sources(tmp_path: Path)
         pytest.skip("clang cannot link libFuzzer: apt install libclang-rt-14-dev")
     run("ninja", "-C", tmp_path / "build", TARGET)
     known = run("ninja", "-C", tmp_path / "build", "-t", "deps", TARGET)
-    assert {"fuzz_answers.c", "codec.c", "codec.h"} <= {
-        Path(line.strip()).name for line in known.splitlines()
-    }
+    assert {"fuzz_answers.c", "codec.c", "codec.h"} <= {Path(line.strip()).name for line in known.splitlines()}
