@@ -27,7 +27,7 @@ from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import HostSession
 
-#: Real-time budget of the harness per second, in µs: v1 gives a new group none, and ``host.process.realtime`` needs some.
+#: Real-time budget of the harness per second, in µs: v1 gives a new group none, ``host.process.realtime`` needs some.
 _REAL_TIME_US = 50_000
 _MOVED_S = 2.0
 _NO_CONTROLLER = "the kernel has no cgroup controller cpu below /sys/fs/cgroup"
