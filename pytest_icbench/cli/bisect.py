@@ -12,6 +12,7 @@ from typing import Any
 from pytest_icbench.cli.scenarios import packaged_scenarios
 from pytest_icbench.errors import IcbenchError, ProvisionError, UsageError
 from pytest_icbench.gate.bisection import Bisected, first_worse
+from pytest_icbench.host.process import run as run_command
 from pytest_icbench.model.verdict import EXIT_STATUS
 from pytest_icbench.wording import counted, printable
 
@@ -125,8 +126,6 @@ def _between(arguments: argparse.Namespace) -> list[str]:
 
 
 def _git(*words: str) -> list[str]:
-    from pytest_icbench.host.process import run as run_command
-
     try:
         return run_command(["git", *words], timeout_s=LIST_S).stdout.split()
     except ProvisionError as error:
@@ -135,8 +134,6 @@ def _git(*words: str) -> list[str]:
 
 def _built(script: Path, revision: str) -> Path:
     """Builds a revision. Returns its binary. Raises ProvisionError, UsageError."""
-    from pytest_icbench.host.process import run as run_command
-
     print(printable(f"icbench: building {revision}"), flush=True)
     lines = run_command([script, revision], timeout_s=BUILD_S).stdout.split("\n")
     path = next((line.strip() for line in reversed(lines) if line.strip()), "")

@@ -7,14 +7,15 @@ import argparse
 import json
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pytest_icbench.config.sequences import parse_words
 from pytest_icbench.config.switch_names import resolve_switches
+from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.host.findings import Finding, exit_code, kernel_line, render
-
-if TYPE_CHECKING:
-    from pytest_icbench.driver.switch.protocol import Switch
+from pytest_icbench.plugin.drivers import catalogue
+from pytest_icbench.testbed.doctor import examine
+from pytest_icbench.testbed.remote.doctor import examine_remote
 
 
 def add_to(commands: Any) -> None:
@@ -61,11 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _findings(arguments: argparse.Namespace, known: Mapping[str, type[Switch]], asked: list[str]) -> list[Finding]:
     if arguments.remote is not None:
-        from pytest_icbench.testbed.remote.doctor import examine_remote
-
         return examine_remote(arguments.remote, arguments.remote_python, arguments.pf, asked)
-    from pytest_icbench.testbed.doctor import examine
-
     return examine(pf=arguments.pf, switches=known, asked=asked)
 
 
@@ -75,7 +72,5 @@ def installed_switches() -> dict[str, type[Switch]]:
     Files of a project (``conftest.py``, ``pytest.ini``) are not read: the doctor examines a host.
     """
     import pytest
-
-    from pytest_icbench.plugin.drivers import catalogue
 
     return catalogue(pytest.Config.fromdictargs({}, ["-c", os.devnull, "--rootdir=.", "--noconftest"]))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from pytest_icbench.cli.html import write_html
 from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.against import Comparer
 from pytest_icbench.gate.judge import rejudged
@@ -123,8 +124,6 @@ def report(arguments: argparse.Namespace) -> int:
     if arguments.parquet:
         write_parquet(Path(arguments.parquet), rows)
     if arguments.html:
-        from pytest_icbench.cli.html import write_html
-
         page = _page(runs, recomputations, results, several=several)
         if arguments.history:
             add_history(page, Path(arguments.history))

@@ -12,28 +12,25 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from traceback import extract_tb
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from pytest_icbench.driver.application import registry as application_registry
 from pytest_icbench.driver.application.protocol import Application, Start
 from pytest_icbench.driver.function.protocol import Function
 from pytest_icbench.driver.node.attached.node import AttachedNode
-from pytest_icbench.driver.node.protocol import Node, NodeFacts
+from pytest_icbench.driver.node.protocol import Node, NodeFacts, NodeSpec
 from pytest_icbench.driver.node.registry import node_kind
 from pytest_icbench.driver.switch.protocol import Needs, Switch
 from pytest_icbench.errors import DriverFault, IcbenchError
 from pytest_icbench.host.findings import Finding
 from pytest_icbench.host.process import Process
+from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.application import ClientFigures
 from pytest_icbench.model.codec import decode, encode
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
 from pytest_icbench.model.switch_facts import Batches, Busy, PortCounters, SwitchFacts
 from pytest_icbench.model.traffic import Traffic
-
-if TYPE_CHECKING:
-    from pytest_icbench.driver.node.protocol import NodeSpec
-    from pytest_icbench.host.session import HostSession
 
 T = TypeVar("T")
 #: Tells of a result whether it is what the protocol says, given the call's arguments.

@@ -11,16 +11,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.model import circumstances
 from pytest_icbench.model.codec import DamagedData, check_schema, decode, encode, from_json
+from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import Verdict
-
-if TYPE_CHECKING:
-    from pytest_icbench.model.measurement import Measurement
-    from pytest_icbench.stats.quantiles import Estimate
+from pytest_icbench.stats.quantiles import Estimate
 
 #: Version of a line. A reader reports newer ones and leaves them out.
 SCHEMA = 1

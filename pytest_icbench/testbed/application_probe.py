@@ -7,7 +7,6 @@ import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from pytest_icbench.driver.application.protocol import Application, Program
 from pytest_icbench.driver.application.registry import applications
@@ -17,10 +16,8 @@ from pytest_icbench.driver.workload.version import workload_version
 from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported, WorkloadError
 from pytest_icbench.host.findings import Finding, Level
 from pytest_icbench.host.process import run
-
-if TYPE_CHECKING:
-    from pytest_icbench.measure.summary.summarize import Surroundings
-    from pytest_icbench.model.case import Case
+from pytest_icbench.measure.summary.summarize import Surroundings
+from pytest_icbench.model.case import Case
 
 #: How long a program may take to tell its version, in seconds.
 _VERSION_S = 10.0

@@ -4,23 +4,19 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
+from pytest_icbench.config.topology.model import Topology
+from pytest_icbench.driver.switch.attach.places import find_places
+from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.errors import ProvisionError
-
-if TYPE_CHECKING:
-    from pytest_icbench.config.topology.model import Topology
-    from pytest_icbench.driver.switch.protocol import Switch
-    from pytest_icbench.host.session import HostSession
-    from pytest_icbench.model.case import Case
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.case import Case
 
 
 def why_not_attached(case: Case, driver: type[Switch], topology: Topology, session: HostSession) -> str | None:
     """Returns why a case cannot use the containers that are there, None if it can. Without root nothing is asked."""
     if os.geteuid() != 0:
         return None
-    from pytest_icbench.driver.switch.attach.places import find_places
-
     ends = [(spec.existing, spec.address) for spec in topology.endpoint_specs(case.pairs) if spec.existing is not None]
     raw = case.resolved_api(driver).startswith("raw")
     try:

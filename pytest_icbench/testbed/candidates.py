@@ -9,12 +9,14 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pytest_icbench.config.candidates import of_switch
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.switch_config import SwitchConfig
+from pytest_icbench.driver.node.registry import node_kind, node_kinds
 from pytest_icbench.driver.workload.executable import NAME, workload_path
+from pytest_icbench.driver.workload.version import WorkloadVersion, version_of
 from pytest_icbench.errors import ProvisionError, UsageError, WorkloadError
 from pytest_icbench.host.facts import sha256
 from pytest_icbench.host.resource.sysctl import check_options
@@ -25,9 +27,6 @@ from pytest_icbench.model.function_facts import function_key
 from pytest_icbench.model.old_version import OldVersion
 from pytest_icbench.model.replaced import Replaced
 from pytest_icbench.wording import alternatives
-
-if TYPE_CHECKING:
-    from pytest_icbench.driver.workload.version import WorkloadVersion
 
 
 class Candidates:
@@ -155,8 +154,6 @@ def _of_old(old: OldVersion, switch: str) -> Replaced:
 
 def _check_node(candidate: Candidate, node: str, where: str) -> None:
     """Raises UsageError for nodes of the kind that all have, and for an image where the kind takes none."""
-    from pytest_icbench.driver.node.registry import node_kind, node_kinds
-
     if candidate.kind == "node" and candidate.value == node:
         raise UsageError(f"{where}: --icbench-node is {node}, so nothing would differ; give another kind")
     if candidate.kind == "image" and not getattr(node_kind(node), "takes_image", False):
@@ -179,8 +176,6 @@ def _inside(image: Path) -> Path | None:
 
 
 def _version(workload: Path, where: str, image: Path | None = None) -> WorkloadVersion:
-    from pytest_icbench.driver.workload.version import version_of
-
     try:
         return version_of(workload, image)
     except (WorkloadError, ProvisionError) as error:

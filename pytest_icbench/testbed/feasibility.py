@@ -9,36 +9,38 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pytest_icbench.config.fit import unsupported_reason
 from pytest_icbench.config.options import Options
+from pytest_icbench.config.topology.model import Topology as UserTopology
 from pytest_icbench.config.topology.model import why_nothing_to_attach_to
+from pytest_icbench.driver.function.protocol import Function
 from pytest_icbench.driver.function.registry import component_behind
 from pytest_icbench.driver.guard import make_function, make_switch, probe_node, switch_needs
+from pytest_icbench.driver.switch.protocol import Switch, SwitchFacts
 from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
+from pytest_icbench.host.resource.cpu import Topology
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.measure.versions import check_comparable
 from pytest_icbench.model.candidate import candidate_key
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.existing import ATTACH
 from pytest_icbench.model.neighbour_kinds import L3
+from pytest_icbench.model.placement import Placement
+from pytest_icbench.model.uplink import Uplink
+from pytest_icbench.testbed.application_probe import probed
 from pytest_icbench.testbed.attached import why_not_attached
+from pytest_icbench.testbed.candidates import Candidates
 from pytest_icbench.testbed.function_fit import misfit
 from pytest_icbench.testbed.neighbour import neighbour_cpus, why_not_isolated
+from pytest_icbench.testbed.placement import joined, plan, plan_given, resolve_auto, with_neighbour
 from pytest_icbench.testbed.probe import probe, why_no_crowd, why_not
+from pytest_icbench.testbed.remote.host import RemoteHost
 from pytest_icbench.testbed.remote.uplinks import check as check_uplink
 from pytest_icbench.testbed.remote.uplinks import uplinks_of
 from pytest_icbench.testbed.room import HostRoom, RigMemory
 from pytest_icbench.wording import counted
-
-if TYPE_CHECKING:
-    from pytest_icbench.config.topology.model import Topology as UserTopology
-    from pytest_icbench.driver.function.protocol import Function
-    from pytest_icbench.driver.switch.protocol import Switch, SwitchFacts
-    from pytest_icbench.host.session import HostSession
-    from pytest_icbench.model.placement import Placement
-    from pytest_icbench.model.uplink import Uplink
-    from pytest_icbench.testbed.candidates import Candidates
-    from pytest_icbench.testbed.remote.host import RemoteHost
 
 
 class Feasibility:
@@ -73,8 +75,6 @@ class Feasibility:
         session: HostSession,
         candidates: Candidates | None = None,
     ) -> None:
-        from pytest_icbench.host.resource.cpu import Topology
-
         self.catalogue = catalogue
         self.options = options
         self.session = session
@@ -180,8 +180,6 @@ class Feasibility:
 
     def _check_candidates(self, case: Case) -> None:
         """Raises Unsupported if a case cannot be compared launch by launch, or this host cannot run its base."""
-        from pytest_icbench.measure.versions import check_comparable
-
         if case.remote:
             raise Unsupported(
                 "versions side by side would need one NIC twice: leave out --icbench-variant over two hosts"
@@ -210,8 +208,6 @@ class Feasibility:
     def _resolve_policy(self, cases: Sequence[Case]) -> Literal["auto", "dedicated", "cooperative"]:
         if self.options.placement != "auto":
             return self.options.placement
-        from pytest_icbench.testbed.placement import resolve_auto
-
         if self._user_topology is not None and self._user_topology.cpus(1):
             return self._policy_of_given(cases)
         here, there = set(), set()
@@ -245,8 +241,6 @@ class Feasibility:
 
     def _place(self, case: Case, policy: Literal["auto", "dedicated", "cooperative"]) -> Placement:
         """Places a case's threads on the topology's CPUs, or on the best. Raises Unsupported."""
-        from pytest_icbench.testbed.placement import with_neighbour
-
         count, apart = neighbour_cpus(case), case.isolation == L3
         if not count:
             return self._place_path(case, policy)
@@ -272,8 +266,6 @@ class Feasibility:
 
     def _place_path(self, case: Case, policy: Literal["auto", "dedicated", "cooperative"], more: int = 0) -> Placement:
         """Places a case without its neighbour, with ``more`` workers after the switch's own. Raises Unsupported."""
-        from pytest_icbench.testbed.placement import joined, plan, plan_given
-
         workers = self._workers(case) + more
         given = {} if self._user_topology is None else self._user_topology.cpus(case.pairs)
         away = self._away(case)
@@ -388,8 +380,6 @@ class Feasibility:
 
 
 def _why_no_application(label: str) -> str | None:
-    from pytest_icbench.testbed.application_probe import probed
-
     return why_not(lambda: probed(label))
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pytest_icbench.errors import IcbenchError
 from pytest_icbench.host import facts
@@ -14,12 +14,12 @@ from pytest_icbench.host.cpu_time import OwnProcesses, counts_run_delay
 from pytest_icbench.host.resource import perf
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.host.watch import NO_RUN_DELAY, HostWatch
+from pytest_icbench.measure.launch.launch import run_launch
+from pytest_icbench.measure.launch.preflight import preflight
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.fitness import Fitness, Link
 from pytest_icbench.model.settings import Settings
-
-if TYPE_CHECKING:
-    from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.rig import Rig
 
 #: How long the CPUs are watched, in seconds.
 SAMPLE_S = 0.5
@@ -94,9 +94,6 @@ class ControlLink:
 
 def measure_link(link: ControlLink) -> Link | str:
     """Measures a reference link with a few short launches; returns a sentence if that is not possible."""
-    from pytest_icbench.measure.launch.launch import run_launch
-    from pytest_icbench.measure.launch.preflight import preflight
-
     case = replace(link.case, api=link.case.api or link.api)
     settings = replace(link.settings, **_CONTROL, window_s=min(link.settings.window_s, 0.1))
     rig = link.rig()

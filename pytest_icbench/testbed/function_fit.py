@@ -4,15 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from pytest_icbench.driver.function.protocol import Function
 from pytest_icbench.model import flows
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.traffic import FCS_BYTES, STAMP_BYTES
 from pytest_icbench.wording import counted
-
-if TYPE_CHECKING:
-    from pytest_icbench.driver.function.protocol import Function
 
 #: How the APIs begin whose sockets take only frames for the address of their interface.
 _UDP = "udp"

@@ -6,13 +6,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from pytest_icbench.driver.guard import make_switch, probe_node
+from pytest_icbench.driver.switch.protocol import Switch, SwitchFacts
+from pytest_icbench.driver.workload.version import workload_version
 from pytest_icbench.errors import Unsupported, WorkloadError
-
-if TYPE_CHECKING:
-    from pytest_icbench.driver.switch.protocol import Switch, SwitchFacts
-    from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.birth import FORK, Crowd
+from pytest_icbench.model.case import SOCKET_APIS
 
 
 def why_not(check: Callable[[], object]) -> str | None:
@@ -33,9 +34,6 @@ def unsupported_reason(
 
 def why_no_crowd(label: str, session: HostSession) -> str | None:
     """Returns why this host cannot make containers of a crowd's kind; None if it can."""
-    from pytest_icbench.driver.guard import probe_node
-    from pytest_icbench.model.birth import FORK, Crowd
-
     crowd = Crowd.of(label)
     if crowd is None or crowd.kind == FORK:
         return None
@@ -56,10 +54,6 @@ def probe(
     Raises Unsupported with the reason and its remedy if it cannot be run here, ProvisionError if a program that was
     asked for its version was killed or hangs: this host may run the switch, so no case is skipped for it.
     """
-    from pytest_icbench.driver.guard import make_switch, probe_node
-    from pytest_icbench.driver.workload.version import workload_version
-    from pytest_icbench.model.case import SOCKET_APIS
-
     try:
         version = workload_version()
         if api not in SOCKET_APIS and version.dpdk is None:

@@ -7,13 +7,11 @@ import warnings
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from pytest_icbench.errors import ConnectionLost, IcbenchError, NoRoom, ProvisionError
 from pytest_icbench.model.case import Case
-
-if TYPE_CHECKING:
-    from pytest_icbench.model.placement import Placement
+from pytest_icbench.model.placement import Placement
 
 
 class RigLike(Protocol):

@@ -5,17 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from pytest_icbench.config.switch_config import SwitchConfig
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import WorkloadError
 from pytest_icbench.host.programs import program_at
 from pytest_icbench.model.function_facts import function_key
 from pytest_icbench.model.old_version import OldVersion, Program
-
-if TYPE_CHECKING:
-    from pytest_icbench.config.switch_config import SwitchConfig
-    from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.rig import Rig
 
 
 def software_of(

@@ -11,42 +11,51 @@ from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.switch_config import SwitchConfig
 from pytest_icbench.driver.guard import node_treatment
+from pytest_icbench.driver.node.precedence import precede
+from pytest_icbench.driver.switch.protocol import Switch
+from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import IcbenchError, ProvisionError, WorkloadError
+from pytest_icbench.host import facts
 from pytest_icbench.host.limits import allow_files
+from pytest_icbench.host.resource.frequency import prepare_cpus
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.model.candidate import WORKLOAD, candidate_key
+from pytest_icbench.measure.comparing import Allowances
+from pytest_icbench.measure.measure import Measuring
+from pytest_icbench.measure.part import Part
+from pytest_icbench.measure.progress import OnProgress
+from pytest_icbench.measure.reference import reference_case
+from pytest_icbench.measure.rig import MeasuredRig
+from pytest_icbench.measure.summary.summarize import Surroundings
+from pytest_icbench.measure.versions import measure_versions
+from pytest_icbench.model.candidate import WORKLOAD, Candidate, candidate_key
 from pytest_icbench.model.case import CANDIDATE_KEY, Case
+from pytest_icbench.model.fitness import Fitness, Link
 from pytest_icbench.model.function_facts import function_key
+from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.old_version import OldVersion
+from pytest_icbench.model.placement import Placement
+from pytest_icbench.model.settings import Settings
 from pytest_icbench.testbed.application_probe import with_application
+from pytest_icbench.testbed.births import BirthRig, measure_births
 from pytest_icbench.testbed.candidates import Candidates
 from pytest_icbench.testbed.feasibility import Feasibility
+from pytest_icbench.testbed.fitness import ControlLink, measure_link, wait_quiet
+from pytest_icbench.testbed.host_rig import HostPart
+from pytest_icbench.testbed.neighbour import beside
+from pytest_icbench.testbed.remote.host import RemoteHost
+from pytest_icbench.testbed.remote.reference import why_none
+from pytest_icbench.testbed.remote.rig import SecondHost
 from pytest_icbench.testbed.remote.uplinks import uplinks_of
+from pytest_icbench.testbed.rig import ExclusiveRig, Rig
 from pytest_icbench.testbed.rig_pool import RigRequest, RigRequests
+from pytest_icbench.testbed.software import software_of
 from pytest_icbench.testbed.treatment import common_treatment, function_treatment, rig_treatment, with_ports
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
-
-if TYPE_CHECKING:
-    from pytest_icbench.driver.switch.protocol import Switch
-    from pytest_icbench.measure.comparing import Allowances
-    from pytest_icbench.measure.measure import Measuring
-    from pytest_icbench.measure.part import Part
-    from pytest_icbench.measure.progress import OnProgress
-    from pytest_icbench.measure.rig import MeasuredRig
-    from pytest_icbench.measure.summary.summarize import Surroundings
-    from pytest_icbench.model.candidate import Candidate
-    from pytest_icbench.model.fitness import Fitness, Link
-    from pytest_icbench.model.measurement import Measurement
-    from pytest_icbench.model.old_version import OldVersion
-    from pytest_icbench.model.placement import Placement
-    from pytest_icbench.model.settings import Settings
-    from pytest_icbench.testbed.host_rig import HostPart
-    from pytest_icbench.testbed.remote.host import RemoteHost
-    from pytest_icbench.testbed.rig import Rig
 
 DEFAULT_HUGEPAGE_KIB = 2048
 #: Why a case is not held against the link without its switch.
@@ -121,12 +130,8 @@ class Testbed:
             if self.remote is not None and needed:
                 self.remote.hold()
             if self.options.frequency == "fix":
-                from pytest_icbench.host.resource.frequency import prepare_cpus
-
                 self._warnings += prepare_cpus(self.session, self._feasibility.measuring_cpus()).warnings
             if self.options.precedence == "all":
-                from pytest_icbench.driver.node.precedence import precede
-
                 self._warnings += precede(self.session)
         except BaseException:
             self.session.close()
@@ -134,8 +139,6 @@ class Testbed:
 
     def examine(self, limit_s: float = 0.0, on_wait: Callable[[Fitness, float], None] | None = None) -> Fitness:
         """Returns whether this host is fit now; waits at most ``limit_s`` seconds until others leave it alone."""
-        from pytest_icbench.testbed.fitness import wait_quiet
-
         cpus = self._feasibility.measuring_cpus() or os.sched_getaffinity(0)
         fitness = wait_quiet(self.session, cpus, limit_s, on_wait)
         self.take_fitness(fitness)
@@ -146,8 +149,6 @@ class Testbed:
 
         Returns a sentence if that fails, None for a case without such a link on one host. Raises as ``placement`` does.
         """
-        from pytest_icbench.testbed.fitness import ControlLink, measure_link
-
         requested = self.need(case, settings).reference
         if requested is None or requested.case.remote:
             return None
@@ -161,8 +162,6 @@ class Testbed:
     def _remote_host(self) -> RemoteHost | None:
         if self.options.remote is None or not any(case.remote for case in self._cases):
             return None
-        from pytest_icbench.testbed.remote.host import RemoteHost
-
         arguments = {**self._arguments, "configs": self._configs}
         return RemoteHost.of_run(self.options, arguments, lambda: self._feasibility.measuring_cpus_there())
 
@@ -182,8 +181,6 @@ class Testbed:
 
     def _twin(self, case: Case) -> Case | None:
         """Returns the case without any switch, whether or not this host can run it; None if there is none."""
-        from pytest_icbench.measure.reference import reference_case
-
         cls = self.catalogue[case.switch]
         twin = reference_case(case, case.resolved_port(cls), family=cls.family)
         if twin is None or twin.switch not in self.catalogue:
@@ -195,8 +192,6 @@ class Testbed:
     def _why_no_reference(self, case: Case, reference: Case) -> str | None:
         if not case.remote:
             return ONE_CPU_REFERENCE if self._crosses_alone(case) else None
-        from pytest_icbench.testbed.remote.reference import why_none
-
         return why_none(case, reference, self.catalogue, self.options)
 
     def _crosses_alone(self, case: Case) -> bool:
@@ -251,9 +246,6 @@ class Testbed:
 
     def make_rig(self, request: RigRequest) -> Rig:
         """Returns a rig, not yet built."""
-        from pytest_icbench.testbed.births import BirthRig
-        from pytest_icbench.testbed.rig import ExclusiveRig, Rig
-
         case, replaced = self.candidates.built(request.case), self.candidates.replaced(request.case)
         endpoint_specs = None if self.user_topology is None else self.user_topology.endpoint_specs_of(case)
         kind = BirthRig if case.birth is not None else ExclusiveRig if case.remote else Rig
@@ -271,16 +263,12 @@ class Testbed:
     def _two_hosts(self, case: Case) -> Callable[[], HostPart] | None:
         if not case.remote:
             return None
-        from pytest_icbench.testbed.remote.rig import SecondHost
-
         uplinks = uplinks_of(self.options, self.catalogue[case.switch])
         second = SecondHost(self._feasibility.second().rig, uplinks.here, uplinks.there)
         return lambda: second.joined(self.session, self.catalogue)
 
     @cached_property
     def _identity(self) -> Mapping[str, Any]:
-        from pytest_icbench.host import facts
-
         return facts.identity(self.session.root)
 
     def measure(
@@ -297,9 +285,6 @@ class Testbed:
         Args:
             part: the round that this is; the measurement is that of all rounds so far.
         """
-        from pytest_icbench.testbed.births import measure_births
-        from pytest_icbench.testbed.neighbour import beside
-
         rig, reference_rig = rigs
         if case.birth is not None:
             return measure_births(rig, settings, self._around(rig), on_progress)
@@ -333,8 +318,6 @@ class Testbed:
         Args:
             seen: the rigs as the launches see them: beside a neighbour, and without it.
         """
-        from pytest_icbench.measure.measure import Measuring
-
         around = self._around(rig)
         if self.remote is not None and case.remote:
             around = self.remote.around(around, rig, self.options.remote if self.options.host_names else None)
@@ -369,8 +352,6 @@ class Testbed:
             cases: number of comparisons of the run.
             base: another base than the candidate's own.
         """
-        from pytest_icbench.measure.versions import measure_versions
-
         base = base or case.base
         cls = self.catalogue[case.switch]
         apis = tuple(self.candidates.built(each).resolved_api(cls) for each in (case, base))
@@ -392,9 +373,6 @@ class Testbed:
         return with_ports(now, rigs[0]), with_ports(then, rigs[1])
 
     def _around(self, rig: Rig) -> Surroundings:
-        from pytest_icbench.host import facts
-        from pytest_icbench.measure.summary.summarize import Surroundings
-
         return Surroundings(
             placement=rig.placement.policy,
             endpoints=tuple(rig.endpoints),
@@ -409,8 +387,6 @@ class Testbed:
         )
 
     def _software(self, rig: Rig) -> OldVersion:
-        from pytest_icbench.testbed.software import software_of
-
         key, candidate = candidate_key(rig.case), self.candidates.of(rig.case)
         configs = {**self._user, **({rig.case.switch: self._user[key]} if key in self._user else {})}
         if candidate is not None and candidate.component is not None and candidate.key in self._user:
@@ -446,16 +422,14 @@ class Testbed:
 
         Names are those of binaries (``ovs``, ``ovs:new``).
         """
-        from pytest_icbench.driver.workload.executable import workload_path
-
         programs: dict[str, tuple[Path | None, str | None]] = {
             name: (path, None) for name, path in self._arguments["binaries"].items()
         }
         with suppress(WorkloadError):  # without a workload nothing can run
             programs[WORKLOAD] = (workload_path(), None)
-        for name, facts in self._feasibility.switch_facts.items():
-            program = None if facts.program is None else Path(facts.program)
-            versions = ", ".join(map(str, filter(None, (facts.version, *facts.config.values()))))
+        for name, switch_facts in self._feasibility.switch_facts.items():
+            program = None if switch_facts.program is None else Path(switch_facts.program)
+            versions = ", ".join(map(str, filter(None, (switch_facts.version, *switch_facts.config.values()))))
             programs[name] = (program, versions or None)
         return programs
 

@@ -6,21 +6,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from pytest_icbench.config.options import Options
+from pytest_icbench.config.topology.model import Topology
+from pytest_icbench.driver.guard import node_treatment
+from pytest_icbench.driver.node.cgroups import SessionGroup
+from pytest_icbench.driver.workload.version import workload_version
 from pytest_icbench.errors import DriverFault, ProvisionError
+from pytest_icbench.host import facts
+from pytest_icbench.host.facts import sha256
+from pytest_icbench.host.root import Root
+from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.case import Case
 from pytest_icbench.model.existing import ATTACH
-
-if TYPE_CHECKING:
-    from pytest_icbench.config.options import Options
-    from pytest_icbench.config.topology.model import Topology
-    from pytest_icbench.host.root import Root
-    from pytest_icbench.host.session import HostSession
-    from pytest_icbench.model.case import Case
-    from pytest_icbench.model.measurement import Measurement
-    from pytest_icbench.model.toml import TomlFile
-    from pytest_icbench.model.uplink import Uplink
-    from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.toml import TomlFile
+from pytest_icbench.model.uplink import Uplink
+from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.version import package_version
 
 
 def common_treatment(root: Root, options: Options, hugepage_kib: int, user_topology: Topology | None) -> dict[str, Any]:
@@ -29,11 +33,6 @@ def common_treatment(root: Root, options: Options, hugepage_kib: int, user_topol
     Args:
         user_topology: the user's endpoints; None for the default ones.
     """
-    from pytest_icbench.driver.guard import node_treatment
-    from pytest_icbench.driver.workload.version import workload_version
-    from pytest_icbench.host import facts
-    from pytest_icbench.version import package_version
-
     version = workload_version()
     return {
         **facts.treatment(root),
@@ -69,8 +68,6 @@ def uplink_mbps(root: Root, uplink: Uplink | None) -> int | None:
 
 def precedence(session: HostSession, case: Case) -> str:
     """Returns how the pollers stand before other processes, and which do not: those in groups that are not ours."""
-    from pytest_icbench.driver.node.cgroups import SessionGroup
-
     told = session.precedence
     if told.startswith("none"):
         return told
@@ -107,8 +104,6 @@ def rig_treatment(rig: Rig, user_config: Any, program: Path | None = None) -> di
         user_config: the user's own configuration of the switch, as results keep it.
         program: that of the switch, if it has one: another build can have the same version.
     """
-    from pytest_icbench.host.facts import sha256
-
     placement = rig.placement
     return {
         "endpoints": sorted({endpoint.kind for endpoint in rig.endpoints}),

@@ -10,19 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
+from pytest_icbench.driver.node.protocol import Node, NodeFacts
+from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.denial import Denial
 from pytest_icbench.model.endpoint import Address, Endpoint
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
 from pytest_icbench.model.switch_traits import Kind
-
-if TYPE_CHECKING:
-    from pytest_icbench.driver.node.protocol import Node, NodeFacts
-    from pytest_icbench.driver.switch.protocol import Switch
-    from pytest_icbench.host.session import HostSession
-
 
 #: The port kind that stands for all interfaces of the kernel, whoever makes them.
 VETH = "veth"

@@ -13,19 +13,17 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import entry_checks
+from pytest_icbench.host.changes import Changes
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.namespaces import opened
 from pytest_icbench.host.net import ethtool
 from pytest_icbench.host.net.links import await_up, link_index, netlink
 from pytest_icbench.host.net.nic_use import use_of
 from pytest_icbench.host.resource.pci import SETTLE_S
-
-if TYPE_CHECKING:
-    from pytest_icbench.host.changes import Changes
 
 _IFF_UP = 0x1
 _IFF_NOARP = 0x80

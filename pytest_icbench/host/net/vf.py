@@ -8,15 +8,13 @@ import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host import entry_checks
+from pytest_icbench.host.changes import Changes
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.net.links import link_index, netlink
-
-if TYPE_CHECKING:
-    from pytest_icbench.host.changes import Changes
 
 _IFF_UP = 0x1
 #: RTEXT_FILTER_VF: messages about links include their VFs.

@@ -14,15 +14,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host import entry_checks
+from pytest_icbench.host.changes import Changes
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.root import Root
-
-if TYPE_CHECKING:
-    from pytest_icbench.host.changes import Changes
 
 _DEVICES = "/sys/bus/pci/devices"
 _ADDRESS = re.compile(r"(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}:[0-9a-f]{2}\.[0-7])", re.IGNORECASE)

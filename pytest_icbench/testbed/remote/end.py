@@ -14,15 +14,17 @@ from typing import Any
 
 from pytest_icbench.driver.node.precedence import precede
 from pytest_icbench.driver.switch.registry import builtin_switches
-from pytest_icbench.driver.workload.version import WorkloadVersion
+from pytest_icbench.driver.workload.version import WorkloadVersion, workload_version
 from pytest_icbench.errors import ProvisionError, Unsupported, UsageError, WorkloadError
 from pytest_icbench.host import facts
 from pytest_icbench.host.resource.cpu import Topology
+from pytest_icbench.host.resource.frequency import prepare_cpus
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.placement import Placement, Policy
 from pytest_icbench.model.rig import RigSpec
 from pytest_icbench.testbed.doctor import examine
 from pytest_icbench.testbed.host_rig import HostRig
+from pytest_icbench.testbed.placement import plan, plan_given, resolve_auto
 from pytest_icbench.testbed.probe import unsupported_reason, why_not
 from pytest_icbench.testbed.remote.calls import (
     HOST_CALLS,
@@ -65,8 +67,6 @@ class HostEnd(HostCalls):
         return RIG_CALLS[name].answer(self._rigs[rig], rest)
 
     def versions(self) -> WorkloadVersion:
-        from pytest_icbench.driver.workload.version import workload_version
-
         return workload_version()
 
     def examine(self, pf: str | None, asked: tuple[str, ...]) -> tuple[dict[str, Any], ...]:
@@ -86,13 +86,9 @@ class HostEnd(HostCalls):
         return unsupported_reason(cls, question.port, question.api, session, node=question.node, binary=binary)
 
     def resolve_auto(self, needs: tuple[tuple[int, int], ...]) -> Policy:
-        from pytest_icbench.testbed.placement import resolve_auto
-
         return resolve_auto(Topology.read(self._session.root), needs)
 
     def plan(self, workers: int, endpoints: int, policy: Any, cpus: tuple[int, ...] = ()) -> Placement:
-        from pytest_icbench.testbed.placement import plan, plan_given
-
         topology = Topology.read(self._session.root)
         if cpus:
             return plan_given(topology, workers=workers, endpoints=cpus, policy=policy)
@@ -126,8 +122,6 @@ class HostEnd(HostCalls):
         return tuple(self._session.recovered)
 
     def prepare_cpus(self, cpus: tuple[int, ...]) -> tuple[str, ...]:
-        from pytest_icbench.host.resource.frequency import prepare_cpus
-
         return tuple(prepare_cpus(self._session, set(cpus)).warnings)
 
     def build(self, spec: RigSpec) -> RemoteRigFacts:

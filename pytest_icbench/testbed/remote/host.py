@@ -11,22 +11,19 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from pytest_icbench.config.options import Options
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, UsageError
+from pytest_icbench.measure.summary.summarize import Surroundings
 from pytest_icbench.model.calls import Call
 from pytest_icbench.model.codec import encode
-from pytest_icbench.model.placement import Placement
+from pytest_icbench.model.placement import Placement, Policy
+from pytest_icbench.model.uplink import Uplink
 from pytest_icbench.testbed.remote.calls import HostCalls, SessionArguments, SwitchQuestion
 from pytest_icbench.testbed.remote.connection import Connection
 from pytest_icbench.testbed.remote.rig import RemoteRig
-
-if TYPE_CHECKING:
-    from pytest_icbench.config.options import Options
-    from pytest_icbench.measure.summary.summarize import Surroundings
-    from pytest_icbench.model.placement import Policy
-    from pytest_icbench.model.uplink import Uplink
-    from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.rig import Rig
 
 #: How long the other end of a lost connection may take to notice and to clean up, in seconds.
 _CLEANING_S = 30.0

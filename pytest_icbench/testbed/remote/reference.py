@@ -4,16 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from pytest_icbench.config.fit import remote_misfit
+from pytest_icbench.config.options import Options
+from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.model.case import Case
 from pytest_icbench.testbed.remote.uplinks import uplinks_of
-
-if TYPE_CHECKING:
-    from pytest_icbench.config.options import Options
-    from pytest_icbench.driver.switch.protocol import Switch
 
 
 def why_none(case: Case, reference: Case, catalogue: Mapping[str, type[Switch]], options: Options) -> str | None:

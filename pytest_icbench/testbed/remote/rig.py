@@ -6,20 +6,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
+from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ConnectionLost, IcbenchError, ProvisionError, WorkloadError
+from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.calls import Call
 from pytest_icbench.model.rig import LOCAL_WORKLOAD, LaunchPlan, PlannedProcess, Polled, RigCalls, RigFacts, RigSpec
+from pytest_icbench.model.uplink import Uplink
 from pytest_icbench.testbed.host_rig import HostPart, HostRig
 from pytest_icbench.testbed.remote.calls import HOST_CALLS, RIG_CALLS, RemoteRigFacts
 from pytest_icbench.testbed.remote.connection import CALL_S, Connection, Reply
-
-if TYPE_CHECKING:
-    from pytest_icbench.driver.switch.protocol import Switch
-    from pytest_icbench.host.session import HostSession
-    from pytest_icbench.model.uplink import Uplink
 
 #: How much longer than its timeout a poll over there may take, in seconds.
 _POLL_MARGIN_S = 10.0

@@ -5,14 +5,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from pytest_icbench.config.options import Options
+from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.errors import Unsupported
+from pytest_icbench.host.net import nic
 from pytest_icbench.model.uplink import Uplink, name_of
-
-if TYPE_CHECKING:
-    from pytest_icbench.config.options import Options
-    from pytest_icbench.driver.switch.protocol import Switch
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +46,6 @@ def check(uplink: Uplink, client: str = "") -> None:
     Args:
         client: address by which this host holds the connection to the other one.
     """
-    from pytest_icbench.host.net import nic
-
     names = [uplink.nic]
     if uplink.via == "vfio":  # as long as the kernel has it
         names = [path.name for path in Path(f"/sys/bus/pci/devices/{uplink.nic}/net").glob("*")]

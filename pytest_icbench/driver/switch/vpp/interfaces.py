@@ -6,18 +6,15 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from pytest_icbench.driver.switch.common import kernel
 from pytest_icbench.driver.switch.common.kernel_ports import port_of
 from pytest_icbench.driver.switch.common.ports import MEMIF, VHOST_USER, VHOST_USER_PACKED, endpoint_of, socket_path
 from pytest_icbench.driver.switch.protocol import Attachment
+from pytest_icbench.driver.switch.vpp.client import VppClient
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.traffic import MTU_ETHERNET_FRAME_BYTES
-
-if TYPE_CHECKING:
-    from pytest_icbench.driver.switch.vpp.client import VppClient
 
 AF_PACKET, _AF_XDP, TAP = "afpacket", "afxdp", "tap"
 #: Kinds of port that are links to containers of the kernel.

@@ -3,15 +3,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pytest_icbench.driver.switch.common.nic_uplink import UPLINK, NicUplink
 from pytest_icbench.driver.switch.protocol import SwitchSpec
+from pytest_icbench.driver.switch.vpp.client import VppClient
 from pytest_icbench.driver.switch.vpp.interfaces import PLUGINS, kernel_interface
 from pytest_icbench.host.session import HostSession
-
-if TYPE_CHECKING:
-    from pytest_icbench.driver.switch.vpp.client import VppClient
 
 
 class VppUplink:
