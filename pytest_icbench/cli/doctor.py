@@ -9,11 +9,11 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from pytest_icbench.config.sequences import parse_words
-from pytest_icbench.config.switch_names import resolve_switches
+from pytest_icbench.config.ranges import parse_words
+from pytest_icbench.config.switches import resolve_switches
 from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.host.findings import Finding, exit_code, kernel_line, render
-from pytest_icbench.plugin.drivers import catalogue
+from pytest_icbench.plugin.third_party import catalogue
 from pytest_icbench.testbed.doctor import examine
 from pytest_icbench.testbed.remote.doctor import examine_remote
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pytest_icbench.config.sequences import parse_words
+from pytest_icbench.config.ranges import parse_words
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.birth import FORK, MOST_CONTAINERS, Crowd
 from pytest_icbench.model.case import Case

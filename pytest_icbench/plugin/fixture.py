@@ -5,35 +5,35 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
-from pytest_icbench.config import values
+from pytest_icbench.config.rates import parse_loads
 from pytest_icbench.config.settings import as_text, parse_overrides, settings_for
+from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.errors import IcbenchError, Invalid, Unsupported, UsageError
 from pytest_icbench.gate.against import against_base
 from pytest_icbench.gate.judge import Judgement, enforce, judge
 from pytest_icbench.gate.limits import Limit
 from pytest_icbench.gate.margins import Margins
+from pytest_icbench.measure.estimate import SOAK_S
+from pytest_icbench.measure.strategy.soak import soak_settings, with_losses
+from pytest_icbench.measure.strategy.trains import measure_trains
 from pytest_icbench.model.case import Case, Dimension
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate, named_rate
+from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.plugin.allowance import allowances_of
+from pytest_icbench.plugin.gate_setup import allowances_of
 from pytest_icbench.plugin.items import Benchmark, check_rate, telling_settings
-from pytest_icbench.plugin.marker import MarkerCheck
 from pytest_icbench.plugin.outcomes import skip
 from pytest_icbench.plugin.run import Run
 from pytest_icbench.report.figure.series import windows_of
 from pytest_icbench.report.properties import properties
 from pytest_icbench.store.paths import path_part
-
-if TYPE_CHECKING:
-    from pytest_icbench.driver.switch.protocol import Switch
-    from pytest_icbench.model.settings import Settings
-    from pytest_icbench.testbed.exchange import Exchange
-    from pytest_icbench.testbed.rig import Rig
+from pytest_icbench.testbed.exchange import Exchange
+from pytest_icbench.testbed.rig import Rig
 
 T = TypeVar("T")
 
@@ -51,6 +51,69 @@ class _Record:
     is_old: bool = False
     judgement: Judgement | None = None
     taken_from: str | None = None
+
+
+class MarkerCheck:
+    """Warns if a test does not measure what its marker says: its figures are right, but its planned time is not.
+
+    It also warns of queues that no flow can be in.
+
+    Args:
+        soak_s: the user's length of a long run in seconds; None: the test says it.
+    """
+
+    def __init__(self, item: pytest.Item, benchmark: Benchmark, soak_s: float | None) -> None:
+        self._item = item
+        self._benchmark = benchmark
+        self._soak_s = soak_s
+        self._warnings: set[str] = set()
+
+    def launches(self, method: str) -> None:
+        """Checks a call of ``measure``, ``throughput`` or ``latency``."""
+        self._of_frames(method)
+        measure = self._benchmark.request.measure
+        if measure is not None:
+            self._warn(method, f"leave out measure='{measure}'")
+
+    def other(self, method: str) -> None:
+        """Checks a call of ``search``, ``sweep`` or ``back_to_back``."""
+        self._of_frames(method)
+        if self._benchmark.measures != method:
+            self._warn(method, f"say measure='{method}'")
+
+    def soak(self, duration: float | None) -> float:
+        """Checks a call of ``soak``. Returns the seconds that the test asks for."""
+        self._of_frames("soak")
+        planned_s = self._benchmark.request.soak_duration or SOAK_S
+        asked_s = planned_s if duration is None else duration
+        as_long = asked_s == planned_s or self._soak_s is not None
+        if self._benchmark.measures != "soak" or not as_long:
+            self._warn("soak", "say measure='soak'" + ("" if as_long else f", soak_duration={asked_s:g}"))
+        return asked_s
+
+    def _of_frames(self, method: str) -> None:
+        """Raises UsageError for a method that measures frames where the marker names an application or containers."""
+        case = self._benchmark.case
+        named = "an application (app=)" if case.app is not None else "containers to create (birth=)"
+        if (case.app is not None or case.birth is not None) and method != "measure":
+            raise UsageError(
+                f"{self._benchmark.where}: the marker names {named}, which icbench.{method}() cannot measure: call"
+                " icbench.measure()"
+            )
+        if case.app is None and case.birth is None and case.traffic.idle_queues:
+            self._say(f"{self._benchmark.where}: {case.id}: {case.traffic.few_flows}")
+
+    def _warn(self, method: str, remedy: str) -> None:
+        sentence = (
+            f"{self._benchmark.where}: icbench.{method}() is not what the marker says, so that plan and budget have a"
+            f" wrong time for it; in the marker, {remedy}"
+        )
+        self._say(sentence)
+
+    def _say(self, sentence: str) -> None:
+        if sentence not in self._warnings:
+            self._warnings.add(sentence)
+            self._item.warn(pytest.PytestWarning(sentence))
 
 
 class Icbench:
@@ -191,7 +254,7 @@ class Icbench:
         """
         __tracebackhide__ = True
         where = f"{self._benchmark.where}: sweep"
-        parsed = () if loads is None else values.loads(as_text(loads, where), where)
+        parsed = () if loads is None else parse_loads(as_text(loads, where), where)
         self._marker.other("sweep")
         return self._measure("throughput", overrides, Rate(loads=parsed))
 
@@ -309,8 +372,6 @@ class Icbench:
                 self.judge(unjudged)
 
     def _soaked(self, case: Case, settings: Settings, asked_s: float) -> Measurement:
-        from pytest_icbench.measure.strategy.soak import soak_settings, with_losses
-
         duration_s = self._run.options.soak_duration or asked_s
         stream = self._run.directory / "soak" / f"{path_part(self._item.name)}.jsonl"
         return with_losses(self._run.measure(case, soak_settings(settings, duration_s, stream)))
@@ -378,8 +439,6 @@ class Icbench:
         return search
 
     def _trained(self, case: Case, settings: Settings, repetitions: int) -> Measurement:
-        from pytest_icbench.measure.strategy.trains import measure_trains
-
         if not case.rate.is_max or case.traffic.both or repetitions < 1:
             raise UsageError("back-to-back frames go one way at the maximum rate, once at least: omit rate, direction")
         ndr = self._searched(replace(case, rate=Rate(loss_ratio=0.0)), settings)

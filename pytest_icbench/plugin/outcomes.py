@@ -5,15 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from pytest_icbench.errors import IcbenchError, Invalid, Regression
+from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import EXIT_STATUS, UNDECIDED, WEAK_STATUS, Outcome, Verdict
-
-if TYPE_CHECKING:
-    from pytest_icbench.model.measurement import Measurement
 
 #: The name of the JUnit property.
 PROPERTY = "icbench.outcome"

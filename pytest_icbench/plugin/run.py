@@ -10,7 +10,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -19,36 +19,33 @@ from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, Usa
 from pytest_icbench.gate.against import BaselineComparison
 from pytest_icbench.gate.limits import Limit
 from pytest_icbench.gate.margins import Margins
+from pytest_icbench.host.signals import SignalGuard
+from pytest_icbench.measure.comparing import Allowances
+from pytest_icbench.measure.progress import Progress
+from pytest_icbench.model.candidate import Candidate
 from pytest_icbench.model.case import Case, Dimension
 from pytest_icbench.model.codec import encode
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.rate import Rate
+from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.plugin.fitness import HostCheck
-from pytest_icbench.plugin.foresight import history_foreseen
+from pytest_icbench.plugin.fitness import HostCheck, check_history
+from pytest_icbench.plugin.gate_setup import judging_by, keep_baseline
 from pytest_icbench.plugin.items import Benchmark, benchmarks, judged_cases
-from pytest_icbench.plugin.judging import judging_by, keep_baseline
-from pytest_icbench.plugin.progress import ProgressLine
+from pytest_icbench.plugin.progress import ProgressLine, Schedule
 from pytest_icbench.plugin.run_info import gather
 from pytest_icbench.plugin.schedule.forecast import comparisons_of, estimates, retest_settings
 from pytest_icbench.plugin.schedule.plan import hosts_of, is_adaptive, make_budget, no_retests
-from pytest_icbench.plugin.schedule.schedule import Schedule
 from pytest_icbench.store.history import append, entry_of
 from pytest_icbench.store.raw import raw_directory, write_hlog, write_raw
 from pytest_icbench.store.results import FILE_NAME, append_line, create_run, drop_run
 from pytest_icbench.store.resume import Taken, find_run
 from pytest_icbench.store.run import ResultPlace, TestRecord, append_test, write_info
+from pytest_icbench.testbed.exchange import Exchange
+from pytest_icbench.testbed.neighbour import check_found
+from pytest_icbench.testbed.rig import Rig
 from pytest_icbench.testbed.rig_pool import RigPool, RigRequests, Rigs
-
-if TYPE_CHECKING:
-    from pytest_icbench.measure.comparing import Allowances
-    from pytest_icbench.measure.progress import Progress
-    from pytest_icbench.model.candidate import Candidate
-    from pytest_icbench.model.rate import Rate
-    from pytest_icbench.model.settings import Settings
-    from pytest_icbench.testbed.exchange import Exchange
-    from pytest_icbench.testbed.rig import Rig
-    from pytest_icbench.testbed.testbed import Testbed
-
+from pytest_icbench.testbed.testbed import Testbed
 
 #: The time of a measurement when the budget is used up: enough for some launches.
 LEAST_LEFT_S = 2.0
@@ -75,8 +72,6 @@ class Run:
     def __init__(
         self, config: pytest.Config, options: Options, testbed: Testbed, items: Sequence[pytest.Item], directory: Path
     ) -> None:
-        from pytest_icbench.host.signals import SignalGuard
-
         self.opened = time.monotonic()
         self.options = options
         self.testbed = testbed
@@ -93,7 +88,7 @@ class Run:
         self._width: tuple[float | None, int] = (None, 0)
         self.budget = make_budget(testbed, options, benchmarks(items), hosts_of(config))
         untold = None if self.budget is None else no_retests(options, self.budget, benchmarks(items))
-        hindrances = [*history_foreseen(options), *filter(None, [untold])]
+        hindrances = [*check_history(options), *filter(None, [untold])]
         #: The places of tests among the benchmarks of the session.
         self.order_of = {item.nodeid: place for place, item in enumerate(items)}
         self._exchange: tuple[Rig, Exchange] | None = None
@@ -186,8 +181,6 @@ class Run:
 
         Raises Unsupported with the reason and its remedy, Invalid if its neighbour cannot be found.
         """
-        from pytest_icbench.testbed.neighbour import check_found
-
         self.progress.next_case()
         self.testbed.placement(case)
         check_found(case)
@@ -304,8 +297,6 @@ class Run:
         Raises:
             Unsupported, ProvisionError, WorkloadError: the rig or its processes cannot be had.
         """
-        from pytest_icbench.testbed.exchange import Exchange
-
         self._began = time.monotonic() if self._began is None else self._began
         if self._exchange is not None and self._exchange[1].broken:
             self._discard()

@@ -15,8 +15,8 @@ import pytest
 
 from pytest_icbench.config.options import Options
 from pytest_icbench.host.facts import sha256
-from pytest_icbench.plugin.anonymous import hidden
 from pytest_icbench.plugin.items import BENCHMARK, ORDER_SEED, benchmarks, judged_cases
+from pytest_icbench.plugin.run_files import hide_names
 from pytest_icbench.store.run import RunInfo
 
 #: A longer file is replaced by its hash.
@@ -44,12 +44,12 @@ def gather(
     return RunInfo(
         run=name,
         started_at=time.time(),
-        argv=tuple(hidden(str(argument), options) for argument in invocation.args),
+        argv=tuple(hide_names(str(argument), options) for argument in invocation.args),
         directory=str(invocation.dir),
         rootdir=str(config.rootpath),
         options=dict.fromkeys(options.given),
         versions={"pytest": pytest.__version__, "python": platform.python_version()},
-        files={path: hidden(text, options) for path, text in _files(config, options, items)},
+        files={path: hide_names(text, options) for path, text in _files(config, options, items)},
         binaries={
             name: {"path": path and str(path), "sha256": path and sha256(path), "version": version}
             for name, (path, version) in programs.items()

@@ -20,28 +20,26 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from inspect import unwrap
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from _pytest.skipping import evaluate_skip_marks
 
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported
 from pytest_icbench.measure.estimate import launch_estimate_s
+from pytest_icbench.measure.measure import Measuring
+from pytest_icbench.measure.progress import Progress
 from pytest_icbench.measure.stopping import fewest_launches
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.plugin.items import BENCHMARK, ORDER_SEED, Benchmark, is_benchmark
 from pytest_icbench.plugin.order import MOST_SEED, shuffled
+from pytest_icbench.plugin.run import Run
 from pytest_icbench.plugin.schedule.plan import is_adaptive
+from pytest_icbench.plugin.session import Session
 from pytest_icbench.testbed.rig_pool import RigRequests, Rigs
-
-if TYPE_CHECKING:
-    from pytest_icbench.measure.measure import Measuring
-    from pytest_icbench.measure.progress import Progress
-    from pytest_icbench.model.case import Case
-    from pytest_icbench.model.measurement import Measurement
-    from pytest_icbench.model.settings import Settings
-    from pytest_icbench.plugin.run import Run
-    from pytest_icbench.plugin.session import Session
 
 #: The most seconds that a group of cases is estimated to take at least: results stream, and few are lost in a crash.
 TURNS_S = 180.0

@@ -10,8 +10,12 @@ from traceback import extract_tb
 
 import pytest
 
-from pytest_icbench.errors import IcbenchError
+from pytest_icbench.config.options import Options
+from pytest_icbench.errors import IcbenchError, UsageError
 from pytest_icbench.wording import printable
+
+#: The key of the output of a worker of xdist with the reason why it refused to begin.
+REFUSAL = "icbench_refusal"
 
 
 def sentence_of(error: Exception) -> str:
@@ -35,8 +39,8 @@ def usage_errors() -> Iterator[None]:
 
 
 @contextmanager
-def told(tell: Callable[[str], object], subject: str = "") -> Iterator[None]:
-    """Tells of what goes wrong within the block, which costs no result, and goes on.
+def report_errors(report: Callable[[str], object], subject: str = "") -> Iterator[None]:
+    """Reports an error within the block in a sentence, and goes on: it costs no result.
 
     Args:
         subject: the beginning of the sentence.
@@ -44,4 +48,10 @@ def told(tell: Callable[[str], object], subject: str = "") -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        tell(f"{subject}{sentence_of(error)}")
+        report(f"{subject}{sentence_of(error)}")
+
+
+def refuse_rounds(options: Options) -> None:
+    """Raises UsageError if cases that are to be measured in rounds were given to workers of xdist."""
+    if options.rounds > 1:
+        raise UsageError("--icbench-rounds: a round has all cases, but workers of xdist are given one each; drop -n")

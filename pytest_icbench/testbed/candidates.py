@@ -13,7 +13,7 @@ from typing import Any
 
 from pytest_icbench.config.candidates import of_switch
 from pytest_icbench.config.options import Options
-from pytest_icbench.config.switch_config import SwitchConfig
+from pytest_icbench.config.switches import SwitchConfig
 from pytest_icbench.driver.node.registry import node_kind, node_kinds
 from pytest_icbench.driver.workload.executable import NAME, workload_path
 from pytest_icbench.driver.workload.version import WorkloadVersion, version_of

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from pytest_icbench.config.fit import unsupported_reason
+from pytest_icbench.config.capabilities import unsupported_reason
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.topology.model import Topology as UserTopology
 from pytest_icbench.config.topology.model import why_nothing_to_attach_to

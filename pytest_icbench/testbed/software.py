@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pytest_icbench.config.switch_config import SwitchConfig
+from pytest_icbench.config.switches import SwitchConfig
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import WorkloadError
 from pytest_icbench.host.programs import program_at

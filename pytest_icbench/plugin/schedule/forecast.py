@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.measure.estimate import (
@@ -22,11 +21,9 @@ from pytest_icbench.measure.estimate import (
 from pytest_icbench.measure.stopping import fewest_launches
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.rate import Rate
+from pytest_icbench.model.settings import Settings
 from pytest_icbench.plugin.items import Benchmark
-
-if TYPE_CHECKING:
-    from pytest_icbench.model.settings import Settings
-    from pytest_icbench.testbed.testbed import Testbed
+from pytest_icbench.testbed.testbed import Testbed
 
 
 def estimates(

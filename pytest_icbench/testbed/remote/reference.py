@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pytest_icbench.config.fit import remote_misfit
+from pytest_icbench.config.capabilities import remote_misfit
 from pytest_icbench.config.options import Options
 from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.errors import Unsupported

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_icbench.config.capabilities import unsupported_reason
 from pytest_icbench.config.cases import Request, check_names, expand, parse_marker
-from pytest_icbench.config.fit import unsupported_reason
 from pytest_icbench.config.options import Options
 from pytest_icbench.driver.switch.kernel.veth import VethLink
 from pytest_icbench.errors import UsageError
@@ -264,7 +264,9 @@ def test_a_port_kind_and_an_api_that_do_not_go_together() -> None:
 
 
 def test_options_replace_axes() -> None:
-    options = Options(packet_size=(Traffic(128),), burst=(4,), rate=(Rate(1000),), pairs=(2,), api=("raw",), touch=True)
+    options = Options(
+        packet_size=(Traffic(128),), burst=(4,), rate=(Rate(1000),), pairs=(2,), api=("raw",), touch=(True,)
+    )
     assert ids(options, packet_size=[64, 512], rate="max") == ["bridge-raw-touch-128B-b4-2vs2-R1k"]
 
 

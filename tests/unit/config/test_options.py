@@ -13,10 +13,11 @@ from typing import cast
 import pytest
 
 from pytest_icbench.config import option_table, values
+from pytest_icbench.config.axis import HOST, Row, option
 from pytest_icbench.config.cases import ARGUMENTS, Request, parse_marker
+from pytest_icbench.config.declaration import add_options
 from pytest_icbench.config.option_table import TABLE
-from pytest_icbench.config.options import Options, add_options, from_config, read
-from pytest_icbench.config.row import Row, option
+from pytest_icbench.config.options import Options, from_config, read
 from pytest_icbench.config.settings import parse_overrides, settings_for
 from pytest_icbench.errors import UsageError
 from pytest_icbench.measure.estimate import SOAK_S
@@ -73,7 +74,7 @@ def test_axes_are_read() -> None:
     assert found.switch_cores == (2,)
     assert found.api == ("udp", "raw-mmsg")
     assert found.port == ("memif",)
-    assert found.blocking is True
+    assert found.blocking == (True,)
     assert found.touch is None
 
 
@@ -118,12 +119,6 @@ def test_paths_of_the_ini_file_begin_at_the_root_and_those_of_the_command_line_h
     assert options(tmp_path, icbench_reports="out").reports == tmp_path / "out"
 
 
-def test_binaries(tmp_path: Path) -> None:
-    tool = tmp_path / "testpmd"
-    tool.touch(mode=0o755)
-    assert dict(options(Path("/"), tmp_path, testpmd="testpmd").binaries) == {"testpmd": tool}
-
-
 def program(path: Path) -> Path:
     path.touch(mode=0o755)
     return path
@@ -137,14 +132,10 @@ def test_programs_of_switches(tmp_path: Path) -> None:
     assert options().binaries == {}
 
 
-def test_the_command_line_wins_over_the_ini_file_by_whatever_name(tmp_path: Path) -> None:
+def test_a_second_program_of_a_switch_is_refused(tmp_path: Path) -> None:
     one, two = (str(program(tmp_path / name)) for name in ("one", "two"))
-    assert options(binary=f"vpp={one}", icbench_vpp=two).binaries == {"vpp": Path(one)}
-    assert options(icbench_binary=f"vpp={one}", vpp=two).binaries == {"vpp": Path(two)}
-    assert options(binary=f"vpp={one}", ovs=two).binaries == {"vpp": Path(one), "ovs": Path(two)}
-    with pytest.raises(UsageError, match=r"^--icbench-binary: there are two programs for vpp, see --icbench-vpp; give"):
-        options(binary=f"vpp={one}", vpp=two)
-    with pytest.raises(UsageError, match=r"^--icbench-binary: there are two programs for vpp; give one$"):
+    assert options(binary=f"vpp={one}", icbench_binary=f"vpp={two}").binaries == {"vpp": Path(one)}
+    with pytest.raises(UsageError, match=r"^--icbench-binary: there are two programs for vpp"):
         options(binary=f"vpp={one}\nvpp={two}")
 
 
@@ -186,8 +177,6 @@ def test_the_command_line_wins_over_the_ini_file_by_whatever_name(tmp_path: Path
         ({"hugepage_size": "4k"}, "'4k' is none of 2M, 1G"),
         ({"icbench_strict": "perhaps"}, "icbench_strict: 'perhaps' is neither yes nor no"),
         ({"thresholds": "/nowhere.toml"}, "--icbench-thresholds: there is no file /nowhere.toml"),
-        ({"testpmd": "/nowhere"}, "--icbench-testpmd: there is no file /nowhere"),
-        ({"ovs": "/proc/version"}, "--icbench-ovs: /proc/version is not executable"),
         ({"reports": "/proc/version"}, "--icbench-reports: /proc/version is no directory"),
         *(
             ({name: "/" + "9" * 300}, f"--icbench-{name}: '/{'9' * 79}' cannot be looked at (File name too long): give")
@@ -245,7 +234,7 @@ def test_settings_that_make_no_sense(make: Callable[[], object], message: str) -
 
 @dataclass(frozen=True, slots=True)
 class More(Options):
-    paint: str = option("COLOUR", "colour of it all: red or blue", values.one_of("red", "blue"), default="red")
+    paint: str = option(HOST, "COLOUR", "colour of it all: red or blue", values.one_of("red", "blue"), default="red")
 
 
 @pytest.mark.parametrize(
@@ -291,7 +280,7 @@ def test_an_option_and_its_ini_twin_are_in_the_help(pytester: pytest.Pytester) -
     pytester.makepyfile(
         paint=(
             "import dataclasses, pytest_icbench.config.options as options\n"
-            "from pytest_icbench.config.row import option\n"
+            "from pytest_icbench.config.axis import option\n"
             "@dataclasses.dataclass(frozen=True)\n"
             "class More(options.Options):\n"
             "    paint: str = option('COLOUR', 'colour of it all', default='red')\n"

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, cast
 
 import pytest
 
-import pytest_icbench.driver.workload.version
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.topology.model import Topology
 from pytest_icbench.config.topology.reading import loads
@@ -26,7 +25,7 @@ from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.model.uplink import parse
-from pytest_icbench.testbed import placement as placement_module
+from pytest_icbench.testbed import feasibility, probe, treatment
 from pytest_icbench.testbed import testbed as testbed_module
 from pytest_icbench.testbed.placement import joined
 from pytest_icbench.testbed.rig_pool import RigRequests
@@ -103,11 +102,14 @@ class Greedy(Poll):
 CATALOGUE = cast(Any, {cls.name: cls for cls in (Veth, Kernel, Direct, Poll, Greedy)})
 
 
+def set_workload(monkeypatch: pytest.MonkeyPatch, dpdk: str | None) -> None:
+    for module in (probe, treatment):
+        monkeypatch.setattr(module, "workload_version", lambda: WorkloadVersion("1", dpdk))
+
+
 @pytest.fixture(autouse=True)
 def _workload(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        pytest_icbench.driver.workload.version, "workload_version", lambda: WorkloadVersion("1", "22.11")
-    )
+    set_workload(monkeypatch, "22.11")
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(Kernel, "asked", [])
 
@@ -147,13 +149,13 @@ def test_a_function_without_addresses_is_refused_where_a_card_sends_frames_by_th
 
 def test_whoever_asks_for_a_case_gets_the_one_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    plan = placement_module.plan
+    plan = feasibility.plan
 
     def counted(topology: Any, *, workers: int, endpoints: int, policy: Any) -> Placement:
         asked.append(endpoints)
         return plan(topology, workers=workers, endpoints=endpoints, policy=policy)
 
-    monkeypatch.setattr(placement_module, "plan", counted)
+    monkeypatch.setattr(feasibility, "plan", counted)
     case, greedy = Case("bridge"), Case("greedy")
     found = bench(case, greedy, placement="cooperative")
     placement = found.placement(case)
@@ -182,7 +184,7 @@ def test_what_this_host_cannot_run_has_a_reason(case: Case, reason: str) -> None
 
 
 def test_without_dpdk_only_sockets_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pytest_icbench.driver.workload.version, "workload_version", lambda: WorkloadVersion("1", None))
+    set_workload(monkeypatch, None)
     found = bench()
     found.placement(Case("bridge"))
     with pytest.raises(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.config.fit import unsupported_reason
+from pytest_icbench.config.capabilities import unsupported_reason
 from pytest_icbench.driver.switch.common import kernel_ports as common_ports
 from pytest_icbench.driver.switch.ovs.switch import OpenVSwitch
 from pytest_icbench.errors import ProvisionError

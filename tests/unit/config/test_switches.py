@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.config.switch_config import checked
+from pytest_icbench.config.switches import checked
 from pytest_icbench.config.values import files
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import UsageError

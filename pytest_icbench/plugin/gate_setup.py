@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a run is judged by: policy, baseline and waivers as the options name them."""
+"""What a run is judged by: policy, baseline and waivers as the options name them, and what a candidate is allowed."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from pytest_icbench.config.options import Options
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.gate.against import Comparer
 from pytest_icbench.gate.judge import Policy
+from pytest_icbench.gate.margins import Margins
+from pytest_icbench.measure.comparing import Allowances
+from pytest_icbench.model.measurement import CYCLES
 from pytest_icbench.store import waivers
 from pytest_icbench.store.baselines import load as load_baseline
 from pytest_icbench.store.resume import find_run
@@ -47,3 +50,10 @@ def check_stored(options: Options) -> None:
     judging_by(options)
     if options.resume is not None:
         find_run(options.resume, options.reports)
+
+
+def allowances_of(margins: Margins, dimension: str) -> Allowances:
+    """Returns how much worse a candidate may be than its base, which takes the place of a baseline."""
+    allowed = margins.of(dimension)
+    named = any(figure.name == CYCLES for figure in allowed)
+    return Allowances(allowed[0].allowance, margins.of_cycles().allowance, cycles_named=named)

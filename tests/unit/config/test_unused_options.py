@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.config.effects import without_effect
 from pytest_icbench.config.options import Options
+from pytest_icbench.config.unused_options import without_effect
 from pytest_icbench.model.case import Case
-from pytest_icbench.plugin.functions import components_of, options_without_effect
+from pytest_icbench.plugin.third_party import components_of, options_without_effect
 
 BIRTH = Case("veth", dimension="birth", birth="netns:10")
 REDIS = Case("veth", dimension="application", app="redis")
