@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from pytest_icbench.config import candidates, values
+from pytest_icbench.config import values
 from pytest_icbench.config.axes import Axes
 from pytest_icbench.config.axis import (
     FIRST,
@@ -26,10 +26,8 @@ from pytest_icbench.config.axis import (
 )
 from pytest_icbench.config.ranges import parse_words
 from pytest_icbench.model import circumstances, uplink
-from pytest_icbench.model.candidate import Candidate
 from pytest_icbench.model.search_goal import PRESETS
 from pytest_icbench.model.settings import PROTOCOLS
-from pytest_icbench.model.toml import TomlFile
 from pytest_icbench.model.uplink import Uplink
 from pytest_icbench.model.verdict import (
     BAD,
@@ -44,8 +42,10 @@ from pytest_icbench.model.verdict import (
 )
 from pytest_icbench.wording import alternatives
 
-if TYPE_CHECKING:  # every pytest run loads this module, and few have a topology
+if TYPE_CHECKING:  # every pytest run loads this module, and few have such files: ``options`` reads them
     from pytest_icbench.config.topology.model import Topology
+    from pytest_icbench.model.candidate import Candidate
+    from pytest_icbench.model.toml import TomlFile
 
 #: The parser for the length of a long run.
 SOAK_LENGTHS = values.Seconds(1.0, 2_592_000.0)
@@ -381,7 +381,7 @@ class Options(Axes):
         "SWITCH=FILE",
         "the user's own configuration of a switch, in TOML (docs/reference/switches.md); several with spaces between",
         default=MappingProxyType({}),
-        parse_at=values.tables,
+        parse_at=values.files,
     )
     function_config: Mapping[str, TomlFile] = option(
         MEASURED,
@@ -389,7 +389,7 @@ class Options(Axes):
         "the user's own configuration of what makes functions (linux, forwarder, ovs, suricata, vpp), in TOML; several"
         " with spaces between",
         default=MappingProxyType({}),
-        parse_at=values.tables,
+        parse_at=values.files,
     )
     variant: tuple[Candidate, ...] = option(
         FIRST,
@@ -398,7 +398,6 @@ class Options(Axes):
         " switch (another binary's path, config:FILE, variant:NAME, lib:DIR), function:COMPONENT (path, config:FILE),"
         " workload for the endpoints (path, api:API, node:KIND, image:DIR) or host (sysctl:KEY=VALUE); can be repeated",
         default=(),
-        parse_at=candidates.parse,
     )
     run_files: bool = flag(
         REPORTS,

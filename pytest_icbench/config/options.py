@@ -10,21 +10,38 @@ from __future__ import annotations
 import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 
+from pytest_icbench.config import candidates
 from pytest_icbench.config.axes import explain_burst
 from pytest_icbench.config.axis import Row, rows
 from pytest_icbench.config.declaration import find_text
 from pytest_icbench.config.option_table import Options
 from pytest_icbench.config.topology.reading import read as read_topology
 from pytest_icbench.errors import UsageError
+from pytest_icbench.model import toml
+from pytest_icbench.model.toml import TomlFile
 from pytest_icbench.model.uplink import name_of
 
 Raw = Callable[[Row], "tuple[str, str] | None"]
 
 __all__ = ["Options", "check_directories", "from_config", "read"]
+
+
+def _read_tables(files: Mapping[str, Path], where: str, _base: Path) -> Mapping[str, TomlFile]:
+    """Reads the TOML files of switches or components. Raises UsageError."""
+    return MappingProxyType({name: toml.read(path, where) for name, path in files.items()})
+
+
+#: What is read from the files that options name; the table itself imports no reader, since every run loads it.
+_READERS: Mapping[str, Callable[[Any, str, Path], Any]] = {
+    "switch_config": _read_tables,
+    "function_config": _read_tables,
+    "variant": candidates.parse,
+}
 
 
 def from_config(config: pytest.Config, kind: type[Options] = Options) -> Options:
@@ -60,7 +77,9 @@ def read(raw: Raw, *, root: Path, directory: Path, kind: type[Options] = Options
         if given is not None:
             origin, text = given
             where[row.name] = origin
-            arguments[row.field] = row.read(text, origin, directory if _is_typed(origin) else root)
+            base = directory if _is_typed(origin) else root
+            value = row.read(text, origin, base)
+            arguments[row.field] = _READERS[row.name](value, origin, base) if row.name in _READERS else value
     if "topology" in arguments:
         dedicated = arguments.get("placement") == "dedicated"
         arguments["topology"] = read_topology(arguments["topology"], where["topology"], dedicated=dedicated)

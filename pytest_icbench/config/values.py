@@ -15,8 +15,6 @@ from pytest_icbench.config.ranges import parse_spec, parse_words
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.application import is_load
 from pytest_icbench.model.case import APIS
-from pytest_icbench.model.toml import TomlFile
-from pytest_icbench.model.toml import read as read_toml
 
 _Value = TypeVar("_Value")
 
@@ -195,11 +193,6 @@ def files(text: str, where: str, base: Path) -> Mapping[str, Path]:
             raise UsageError(f"{where}: there are two files for {name}")
         paths[name] = path(file, where, base)
     return MappingProxyType(paths)
-
-
-def tables(text: str, where: str, base: Path) -> Mapping[str, TomlFile]:
-    """Reads the files of ``SWITCH=FILE`` by switch; relative paths begin at ``base``. Raises UsageError."""
-    return MappingProxyType({switch: read_toml(path, where) for switch, path in files(text, where, base).items()})
 
 
 def programs(text: str, where: str, base: Path) -> Mapping[str, Path]:

@@ -42,10 +42,10 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", _MARKER)
     config.addinivalue_line("markers", "icbench_long: a conformance test that takes long: -m 'not icbench_long'")
-    if config.getoption("help", False):
-        hide_ini_twins(config)
     if is_any_given(config) or _has_early_hooks(config):
         _begin(config)
+    if config.getoption("help", False):
+        hide_ini_twins(config)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

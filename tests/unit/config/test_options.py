@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
@@ -279,13 +279,15 @@ def test_an_option_is_one_row(pytester: pytest.Pytester, arguments: tuple[str, .
 def test_an_option_and_its_ini_twin_are_in_the_help(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         paint=(
-            "import dataclasses, pytest_icbench.config.options as options\n"
-            "from pytest_icbench.config.axis import option\n"
+            "import dataclasses\n"
+            "from pytest_icbench.config.axis import HOST, option\n"
+            "from pytest_icbench.config.declaration import add_options\n"
+            "from pytest_icbench.config.option_table import Options\n"
             "@dataclasses.dataclass(frozen=True)\n"
-            "class More(options.Options):\n"
-            "    paint: str = option('COLOUR', 'colour of it all', default='red')\n"
+            "class More(Options):\n"
+            "    paint: str = option(HOST, 'COLOUR', 'colour of it all', default='red')\n"
             "def pytest_addoption(parser):\n"
-            "    options.add_options(parser, More)\n"
+            "    add_options(parser, More)\n"
         )
     )
     pytester.syspathinsert()
@@ -319,8 +321,12 @@ def test_names_that_are_defined_elsewhere_are_taken_from_there(name: str, known:
 
 
 def test_the_marker_has_the_defaults_of_a_request() -> None:
-    marked = {row.field: row.marker for row in TABLE if row.marker}
+    marked = {row.argument: row.marker for row in TABLE if row.marker}
     given = {name: ast.literal_eval(value) for name, value in marked.items()}
-    assert parse_marker((), given, "x") == Request()
-    without_option = {"variant", "remote", "dimension", "measure", "soak_duration", "comparisons", "functions"}
+    written, silent = parse_marker((), given, "x"), Request()
+    assert written.switch == silent.switch
+    written_axes, axes = written.replaced_by(Options()), silent.replaced_by(Options())
+    assert written_axes.frames() == axes.frames()
+    assert written_axes == replace(axes, packet_size=written_axes.packet_size)
+    without_option = {"variant", "remote", "dimension", "measure", "soak_duration", "comparisons"}
     assert {*marked, *option_table.SETTINGS, *without_option} == {*ARGUMENTS}
