@@ -16,8 +16,7 @@ from pytest_icbench.cli.baseline import add_commands
 from pytest_icbench.cli.report import add_arguments
 from pytest_icbench.cli.scenarios import packaged_scenarios
 from pytest_icbench.config.topology.fields import pair_number
-from pytest_icbench.config.topology.model import default
-from pytest_icbench.config.topology.writing import to_toml
+from pytest_icbench.config.topology.model import default, to_toml
 from pytest_icbench.errors import IcbenchError, UsageError
 from pytest_icbench.host.recover import recover
 from pytest_icbench.host.resource.cpu import Topology

@@ -55,40 +55,62 @@ class Anew:
 
 def anew(run: StoredRun) -> Iterator[Anew]:
     """Yields every result of a run. One that cannot be computed anew is taken as recorded."""
-    info, comparer, lost = run.info, None, None
+    comparer, lost = _load_comparer(run)
     again: set[tuple[str, str]] = set()
-    if info is not None and info.baseline is not None:
-        try:
-            baseline = load_baseline(run.directory / BASELINES, info.baseline)
-            comparer = Comparer(baseline, info.incomparable, info.judged)
-        except UsageError as error:
-            lost = str(error)
     for stored in run.results:
-        recorded = stored.measurement
         try:
             whole = with_windows(stored)
         except (DamagedData, UsageError) as error:
-            yield Anew(run, stored, recorded, None, unsupported_reason=str(error))
+            yield Anew(run, stored, stored.measurement, None, unsupported_reason=str(error))
             continue
-        if lost is not None and info is not None and recorded.baseline == info.baseline:
-            yield Anew(run, stored, recorded, windows_of(whole), unsupported_reason=lost)
-            continue
+        has_lost = lost is not None and run.info is not None and stored.measurement.baseline == run.info.baseline
         try:
-            measurement, place = recomputed(whole), stored.place
-            if place is not None and place.limits is not None:  # otherwise it was not judged
-                retest = (stored.test, recorded.case) in again
-                if any(finding.retest for finding in recorded.findings):
-                    again.add((stored.test, recorded.case))
-                base = _base_of(run, stored)
-                measurement = rejudged(measurement, place.limits, place.margins, comparer, base, retest=retest)
-                if base is None and recorded.side_by_side is not None:  # no result of the old version is stored
-                    measurement = replace(measurement, treatment_changes=recorded.treatment_changes)
-            measurement = replace(measurement, waiver=recorded.waiver)
+            if has_lost:
+                raise DamagedData(str(lost))
+            measurement = _rejudge(recomputed(whole), run, stored, comparer, again)
         except DamagedData as error:
-            yield Anew(run, stored, recorded, windows_of(whole), unsupported_reason=str(error))
+            yield Anew(run, stored, stored.measurement, windows_of(whole), unsupported_reason=str(error))
             continue
+        differing = tuple(differences(stored.measurement, measurement, stored.names))
         # Its launches have no windows, like those of a stored line.
-        yield Anew(run, stored, measurement, windows_of(whole), tuple(differences(recorded, measurement, stored.names)))
+        yield Anew(run, stored, measurement, windows_of(whole), differing)
+
+
+def _load_comparer(run: StoredRun) -> tuple[Comparer | None, str | None]:
+    """Returns what compares with the run's baseline; or why it cannot be read. Both are None without a baseline."""
+    info = run.info
+    if info is None or info.baseline is None:
+        return None, None
+    try:
+        baseline = load_baseline(run.directory / BASELINES, info.baseline)
+    except UsageError as error:
+        return None, str(error)
+    return Comparer(baseline, info.incomparable, info.judged), None
+
+
+def _rejudge(
+    measurement: Measurement,
+    run: StoredRun,
+    stored: StoredResult,
+    comparer: Comparer | None,
+    again: set[tuple[str, str]],
+) -> Measurement:
+    """Returns a measurement with a verdict by the limits and margins that are stored for it.
+
+    Args:
+        again: tests and cases of which a result before this one called for a retest; this one is added if it does.
+    """
+    recorded, place = stored.measurement, stored.place
+    if place is not None and place.limits is not None:  # otherwise it was not judged
+        key = stored.test, recorded.case
+        retest = key in again
+        if any(finding.retest for finding in recorded.findings):
+            again.add(key)
+        base = _base_of(run, stored)
+        measurement = rejudged(measurement, place.limits, place.margins, comparer, base, retest=retest)
+        if base is None and recorded.side_by_side is not None:  # no result of the old version is stored
+            measurement = replace(measurement, treatment_changes=recorded.treatment_changes)
+    return replace(measurement, waiver=recorded.waiver)
 
 
 def _base_of(run: StoredRun, stored: StoredResult) -> Measurement | None:
@@ -113,8 +135,7 @@ def report(arguments: argparse.Namespace) -> int:
     if len({run.name for run in runs}) == 2 == len(runs):
         results = against_first(results, runs[0].name, runs[1].name)
     if not arguments.quiet:
-        for line in (*table(results), *(line for sentence in _sentences(results) for line in wrapped(sentence))):
-            print(line)
+        print(*table(results), *(line for sentence in _sentences(results) for line in wrapped(sentence)), sep="\n")
     rows = [
         flat(item.run.name, item.stored.test, result)
         for item, result in zip(recomputations, with_plain(results), strict=True)

@@ -66,6 +66,7 @@ class Request(Axes):
 
 
 _AXES = {row.argument: row for row in TABLE if row.marker}
+_FIELDS = {name: row.field for name, row in _AXES.items()}
 #: Arguments that are True, False or a list of these, and the names of their fields.
 _FLAGS = (*(name for name, row in _AXES.items() if row.flag), "remote")
 #: The parsers of all other arguments but settings.
@@ -96,22 +97,20 @@ def parse_marker(args: Sequence[object], named: Mapping[str, Any], where: str) -
     where = f"{where}: icbench marker"
     if args:
         raise UsageError(f"{where}: give its arguments by name (switch=..., packet_size=...)")
+    if unknown := [name for name in named if name not in ARGUMENTS]:
+        raise UsageError(f"{where}: there is no argument '{unknown[0]}'{suggestion(unknown[0], ARGUMENTS)}")
     fields: dict[str, Any] = {}
-    overrides: dict[str, Any] = {}
     for name, value in named.items():
-        if name not in ARGUMENTS:
-            raise UsageError(f"{where}: there is no argument '{name}'{suggestion(name, ARGUMENTS)}")
-        if name in NAMES:
-            overrides[name] = value
-        elif value is not None or name not in _NONE:
-            fields[_AXES[name].field if name in _AXES else name] = _parse_argument(name, value, f"{where}: {name}")
-    if fields.get("app") is not None:
-        if "dimension" in named or fields.get("measure") is not None or "api" in fields:
+        if name not in NAMES and (value is not None or name not in _NONE):
+            fields[_FIELDS.get(name, name)] = _parse_argument(name, value, f"{where}: {name}")
+    if "app" in fields:
+        if "dimension" in named or {"measure", "api"} & {*fields}:
             raise UsageError(f"{where}: an application has traffic of its own; leave out dimension, measure and api")
         fields["dimension"] = "application"
-    if fields.get("birth") is not None:
+    if "birth" in fields:
         fields |= birth_arguments([name for name in named if name not in NAMES], where)
-    return Request(**fields, settings=parse_overrides(overrides, where))
+    settings = parse_overrides({name: value for name, value in named.items() if name in NAMES}, where)
+    return Request(**fields, settings=settings)
 
 
 def _parse_argument(name: str, value: object, where: str) -> Any:

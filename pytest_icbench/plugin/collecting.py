@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The benchmarks of a session while pytest collects. Imported when options are given or a marked test is collected.
 
-The module imports what collecting needs. What measures and reports comes with ``session_hooks`` when a benchmark will run.
+The module imports what collecting needs. What measures and reports is imported when a benchmark is going to run.
 """
 
 from __future__ import annotations

@@ -193,7 +193,10 @@ class Icbench:
         """
         __tracebackhide__ = True
         asked_s = self._marker.soak(duration)
-        how: How = lambda case, settings: self._soaked(case, settings, asked_s)  # noqa: E731
+
+        def how(case: Case, settings: Settings) -> Measurement:
+            return self._soaked(case, settings, asked_s)
+
         return self._measure(self.case.dimension, overrides, how=how)
 
     def back_to_back(self, repetitions: int = 50, **overrides: Any) -> Measurement:
@@ -213,7 +216,10 @@ class Icbench:
         """
         __tracebackhide__ = True
         self._marker.other("back_to_back")
-        how: How = lambda case, settings: self._trained(case, settings, repetitions)  # noqa: E731
+
+        def how(case: Case, settings: Settings) -> Measurement:
+            return self._trained(case, settings, repetitions)
+
         return self._measure("throughput", overrides, how=how)
 
     def search(self, rate: str, **overrides: Any) -> Measurement:
@@ -328,15 +334,7 @@ class Icbench:
             taken = self._take(case)
             if taken is not None:
                 return taken
-            if case.candidate is not None:
-                if how is not None:
-                    raise Unsupported("--icbench-variant compares launches; leave it out for long runs and trains")
-                how = self._side_by_side
-            if how is None and self._run.old is not None:
-                how = self._beside_base
-            if how is None:
-                how = self._loaded if case.rate.share else self._run.measure
-            measurement = how(case, settings)
+            measurement = self._choose_how(case, how)(case, settings)
         except Unsupported as error:
             skip(str(error), strict=self._run.options.strict)
         except IcbenchError as error:
@@ -344,6 +342,18 @@ class Icbench:
             raise error.with_traceback(None) from None
         self._records.append(_Record(case, measurement))
         return measurement
+
+    def _choose_how(self, case: Case, asked: How | None) -> How:
+        """Returns how a case is measured: as the method asks, beside its base, or by itself. Raises Unsupported."""
+        if case.candidate is not None:
+            if asked is not None:
+                raise Unsupported("--icbench-variant compares launches; leave it out for long runs and trains")
+            return self._side_by_side
+        if asked is not None:
+            return asked
+        if self._run.old is not None:
+            return self._beside_base
+        return self._loaded if case.rate.share else self._run.measure
 
     def _take(self, case: Case) -> Measurement | None:
         """Returns the case's measurement by the run that is resumed, to be judged anew; None without one."""

@@ -40,7 +40,7 @@ from pytest_icbench.store.history import append, entry_of
 from pytest_icbench.store.raw import raw_directory, write_hlog, write_raw
 from pytest_icbench.store.results import FILE_NAME, append_line, create_run, drop_run
 from pytest_icbench.store.resume import Taken, find_run
-from pytest_icbench.store.run import ResultPlace, TestRecord, append_test, write_info
+from pytest_icbench.store.run import ResultPlace, RunInfo, TestRecord, append_test, write_info
 from pytest_icbench.testbed.exchange import Exchange
 from pytest_icbench.testbed.neighbour import check_found
 from pytest_icbench.testbed.rig import Rig
@@ -104,32 +104,40 @@ class Run:
         self._retest_s: float | None = None
         #: The version that the baseline is of, beside which a retest is measured; None where it cannot be started.
         self.old: Candidate | None = None
-        info = gather(config, options, items, directory.name, testbed.facts, testbed.programs)
         #: The measurements of the run that is resumed.
         self.taken: Taken | None = None
-        if options.resume is not None:
-            self.taken = Taken(find_run(options.resume, options.reports))
-            self.taken.check(info, options.thresholds)
-            info = replace(info, resumed=self.taken.name)
-            self.found_rates |= self.taken.rates()
+        info = self._resume(gather(config, options, items, directory.name, testbed.facts, testbed.programs))
         with ExitStack() as undo:
-            guard = SignalGuard()
-            undo.enter_context(guard)
+            undo.enter_context(SignalGuard())
             testbed.hold()
             undo.callback(testbed.close)
             check = HostCheck(config, options, testbed)
             info = replace(info, fitness=check.run(benchmarks(items), self.comparer, hindrances))
-            self.directory = create_run(directory.parent, directory.name)
-            try:
-                write_info(self.directory, info)
-                if self.comparer is not None:
-                    keep_baseline(self.directory, options)
-            except ProvisionError:
-                drop_run(self.directory)
-                raise
+            self.directory = self._create_directory(directory, info)
             undo.callback(self.pool.close)
             undo.callback(self.progress.clear)
             self._undo = undo.pop_all()
+
+    def _resume(self, info: RunInfo) -> RunInfo:
+        """Takes the measurements of the run that is resumed. Returns the facts of this one. Raises UsageError."""
+        if self.options.resume is None:
+            return info
+        self.taken = Taken(find_run(self.options.resume, self.options.reports))
+        self.taken.check(info, self.options.thresholds)
+        self.found_rates |= self.taken.rates()
+        return replace(info, resumed=self.taken.name)
+
+    def _create_directory(self, directory: Path, info: RunInfo) -> Path:
+        """Makes the directory of the run, with its facts and its baseline. Raises ProvisionError."""
+        made = create_run(directory.parent, directory.name)
+        try:
+            write_info(made, info)
+            if self.comparer is not None:
+                keep_baseline(made, self.options)
+        except ProvisionError:
+            drop_run(made)
+            raise
+        return made
 
     @property
     def taken_now(self) -> Taken | None:

@@ -129,7 +129,7 @@ class SessionHooks:
 
     @pytest.hookimpl(wrapper=True, trylast=True, specname="pytest_sessionfinish")
     def pytest_icbench_reports(self, session: pytest.Session) -> Generator[None, object, object]:
-        """Makes a sentence of what the writers of JUnit XML and HTML cannot write, so that the session ends in order."""
+        """Turns an error of the writers of JUnit XML and HTML into a sentence, so that the session ends in order."""
         try:
             return (yield)
         except OSError as error:

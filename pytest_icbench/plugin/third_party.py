@@ -219,12 +219,16 @@ def check_functions(options: Options, cases: Iterable[tuple[Case, str]]) -> dict
         return {}
     from pytest_icbench.driver.function import registry
 
-    for text in filter(None, options.function or ()):
-        for function in dict.fromkeys(side_by_side(text)):
-            registry.check_known(function, "--icbench-function")
+    named = {
+        function: "--icbench-function"
+        for text in filter(None, options.function or ())
+        for function in side_by_side(text)
+    }
     for case, where in cases:
-        for function in dict.fromkeys(case.functions):
-            registry.check_known(function, f"{where}: icbench marker: functions")
+        for function in case.functions:
+            named.setdefault(function, f"{where}: icbench marker: functions")
+    for function, where in named.items():
+        registry.check_known(function, where)
     components: dict[str, type[Any]] = {cls.name: cls for cls in registry.components()}
     configs: dict[str, SwitchConfig] = {}
     for name, file in options.function_config.items():

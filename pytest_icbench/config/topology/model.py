@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -137,10 +138,12 @@ class Topology:
                 f"the topology has {_count(self.pairs)}, not {case.pairs}: lower --icbench-pairs, or write a larger one"
                 f" (icbench topology {case.pairs}vs{case.pairs})"
             )
+        return None if case.directions > 1 else self._application_misfit(case)
+
+    def _application_misfit(self, case: Case) -> str | None:
+        """Returns which container may not run the application that a case takes in one direction; None: all may."""
         for container in self.members(case.pairs):
             application = APPLICATIONS[case.dimension][0 if container.leads else 1]
-            if case.directions > 1:
-                continue  # each end runs the application for both
             if application not in container.applications:
                 given = " and ".join(container.applications)
                 return (
@@ -215,3 +218,34 @@ def to_table(container: Container) -> dict[str, Any]:
         "device": container.device,
     }
     return {key: value for key, value in table.items() if value is not None}
+
+
+_HEAD = """\
+# A topology of pytest-icbench: who the endpoints are and where they run. Edit it, then give it to pytest:
+#     pytest scenarios --icbench-topology FILE
+# Only name, application and peer have to be there; what is left out is chosen for each case.
+"""
+_OPTIONAL = {
+    "cpus": "# cpus = [2]               # of its host; the workload polls on the first",
+    "socket": '# socket = "sock0"         # file name of its vhost-user or memif socket',
+    "pci": '# pci = "0000:04:02.0"     # its virtual function (sriov); or vf = "enp4s2", by interface',
+}
+
+
+def to_toml(topology: Topology, *, hints: bool = False) -> str:
+    """Returns the text of the file. With ``hints`` the first table has comments on the keys that can be added."""
+    parts = [_HEAD if hints else "", f'pairs = "{topology.pairs}vs{topology.pairs}"\n']
+    for number, container in enumerate(topology.containers):
+        table = to_table(container)
+        lines = [f"{key} = {_value(value)}" for key, value in table.items()]
+        if hints and not number:
+            lines += [text for key, text in _OPTIONAL.items() if key not in table]
+        parts.append("\n[[container]]\n" + "\n".join(lines) + "\n")
+    return "".join(parts)
+
+
+def _value(value: Any) -> str:
+    """Returns a value as JSON. It is TOML, too, for texts, numbers and lists of these without surrogates."""
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str):
+        return _value(value[0])
+    return json.dumps(value, ensure_ascii=False)

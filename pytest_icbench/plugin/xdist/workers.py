@@ -226,9 +226,10 @@ class ControllerHooks:
             self._workers.forget(node)
         if (reason := refusal(node, error)) is not None:
             raise pytest.UsageError(reason)
-        if error and self._benchmarks and self._replaces:
-            if (reason := ssh.out_of_reach(node.gateway.spec)) is not None:
-                pytest.exit(reason)
+        if not (error and self._benchmarks and self._replaces):
+            return
+        if (reason := ssh.out_of_reach(node.gateway.spec)) is not None:
+            pytest.exit(reason)
 
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
         """Returns the scheduler that sends benchmarks to hosts by their rigs, unless ``--dist`` asks for another."""
