@@ -139,13 +139,12 @@ def flag(group: str, text: str, **more: Any) -> Any:
 
 @cache
 def rows(kind: type) -> tuple[Row, ...]:
-    """Returns the options of a class whose fields are options. Its own come first, then those of its base."""
-    own = kind.__annotations__
+    """Returns the options of a class whose fields are options, in their order."""
     return tuple(
         Row(
             **{"name": attribute.name, "field": attribute.name, "argument": attribute.name, **attribute.metadata["row"]}
         )
-        # A marker is best read with the switch in front.
-        for attribute in sorted(fields(kind), key=lambda attribute: attribute.name not in own)
+        # The fields of a base class come first, but help and markers are best read with the switch in front.
+        for attribute in sorted(fields(kind), key=lambda attribute: attribute.name != "switch")
         if "row" in attribute.metadata
     )

@@ -91,11 +91,20 @@ class Options(Axes):
         values.Seconds(0.1, 86_400.0),
         setting="max_duration_s",
     )
+    plan: bool = flag(FIRST, "print the cases, the time they need and which would be skipped; run nothing")
     budget: float | None = option(
         FIRST,
         "T",
         "share this much time out over all cases: each gets its least, the rest goes where it narrows most (20m, 2h)",
         values.Seconds(1.0, 604_800.0),
+    )
+    variant: tuple[Candidate, ...] = option(
+        FIRST,
+        "TARGET:NAME=WHAT",
+        "measure this side by side with its base, launch by launch in turn, and decide whether it is worse; TARGET is a"
+        " switch (another binary's path, config:FILE, variant:NAME, lib:DIR), function:COMPONENT (path, config:FILE),"
+        " workload for the endpoints (path, api:API, node:KIND, image:DIR) or host (sysctl:KEY=VALUE); can be repeated",
+        default=(),
     )
     duration: float | None = option(
         TIME, "S", "measured seconds of one launch (default: 1)", values.Seconds(0.05, 3600.0), setting="duration_s"
@@ -288,7 +297,6 @@ class Options(Axes):
     strict: bool = flag(
         GATING, f"all verdicts but {' and '.join(reversed(GOOD))} fail, and so does what would be skipped"
     )
-    plan: bool = flag(FIRST, "print the cases, the time they need and which would be skipped; run nothing")
     debug: bool = flag(REPORTS, "workloads log every window while they run")
     reports: Path = option(
         REPORTS,
@@ -390,14 +398,6 @@ class Options(Axes):
         " with spaces between",
         default=MappingProxyType({}),
         parse_at=values.files,
-    )
-    variant: tuple[Candidate, ...] = option(
-        FIRST,
-        "TARGET:NAME=WHAT",
-        "measure this side by side with its base, launch by launch in turn, and decide whether it is worse; TARGET is a"
-        " switch (another binary's path, config:FILE, variant:NAME, lib:DIR), function:COMPONENT (path, config:FILE),"
-        " workload for the endpoints (path, api:API, node:KIND, image:DIR) or host (sysctl:KEY=VALUE); can be repeated",
-        default=(),
     )
     run_files: bool = flag(
         REPORTS,
