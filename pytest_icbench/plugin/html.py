@@ -17,16 +17,22 @@ class HtmlHooks:
     """A plugin that adds nothing to the report of a session without benchmarks.
 
     Args:
-        report: pytest-html's report. Its title is the name of its file until the page's question is known.
-        file_name: that title; another one was set by a user, and stays.
         page: returns the content so far.
         hide: removes the names of hosts from a text.
+        report: pytest-html's report with its first title, if it was made before this plugin was registered.
     """
 
-    def __init__(self, report: Any, file_name: str, page: Callable[[], Page], hide: Callable[[str], str] = str) -> None:
-        self._report, self._file_name = report, file_name
+    def __init__(
+        self, page: Callable[[], Page], hide: Callable[[str], str] = str, report: tuple[Any, str] = (None, "")
+    ) -> None:
         self._page = page
         self._hide = hide
+        self._report, self._file_name = report
+
+    @pytest.hookimpl(optionalhook=True, tryfirst=True)
+    def pytest_html_report_title(self, report: Any) -> None:
+        """Keeps the report, whose title is the file's name until the page's question is known, or a user sets one."""
+        self._report, self._file_name = report, report.title
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_html_results_table_row(self, report: Any, cells: list[str]) -> None:
@@ -56,5 +62,5 @@ class HtmlHooks:
         if page:
             prefix.append(summary(page))
             postfix.append(body(page))
-            if self._report.title == self._file_name:
+            if self._report is not None and self._report.title == self._file_name:
                 self._report.title = page.title

@@ -30,7 +30,7 @@ def start(collection: Collection) -> Session:
     if not session.is_worker:
         manager.register(session.lines, "icbench-lines")
     if collection.html_report is not None:
-        page = HtmlHooks(*collection.html_report, lambda: session.collector.page, session.collector.hide)
+        page = HtmlHooks(lambda: session.collector.page, session.collector.hide, collection.html_report)
         manager.register(page, "icbench-html")
     return session
 

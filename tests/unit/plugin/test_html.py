@@ -21,7 +21,7 @@ def test_media_of_other_plugins_are_noted_even_before_the_first_result(kinds: li
     report: Any = SimpleNamespace(
         nodeid="t", when="call", skipped=False, extras=[{"format_type": kind} for kind in kinds]
     )
-    HtmlHooks(None, "", lambda: page).pytest_html_results_table_row(report, [""] * 4)
+    HtmlHooks(lambda: page).pytest_html_results_table_row(report, [""] * 4)
     assert page.media is media
 
 
@@ -30,5 +30,5 @@ def test_a_row_has_a_place_for_the_lines_of_its_results() -> None:
     page.add("t", result())
     cells = ["", '<td class="col-testId">t</td>']
     report: Any = SimpleNamespace(nodeid="t", when="call", skipped=False)
-    HtmlHooks(None, "", lambda: page).pytest_html_results_table_row(report, cells)
+    HtmlHooks(lambda: page).pytest_html_results_table_row(report, cells)
     assert cells[1] == '<td class="col-testId">t<ul class=ic-lines data-places=0></ul></td>'
