@@ -26,6 +26,7 @@ from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.model.uplink import parse
 from pytest_icbench.testbed import feasibility, probe, treatment
+from pytest_icbench.testbed import placement as placement_module
 from pytest_icbench.testbed import testbed as testbed_module
 from pytest_icbench.testbed.placement import joined
 from pytest_icbench.testbed.rig_pool import RigRequests
@@ -149,11 +150,10 @@ def test_a_function_without_addresses_is_refused_where_a_card_sends_frames_by_th
 
 def test_whoever_asks_for_a_case_gets_the_one_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    plan = feasibility.plan
 
     def counted(topology: Any, *, workers: int, endpoints: int, policy: Any) -> Placement:
         asked.append(endpoints)
-        return plan(topology, workers=workers, endpoints=endpoints, policy=policy)
+        return placement_module.plan(topology, workers=workers, endpoints=endpoints, policy=policy)
 
     monkeypatch.setattr(feasibility, "plan", counted)
     case, greedy = Case("bridge"), Case("greedy")
