@@ -58,8 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
             print(printable(f"icbench: {versions[index]}: left out: {error}"), flush=True)
             return None
         worse = compare(before, binary)
-        told = "undecided" if worse is None else "slower" if worse else "not slower"
-        print(printable(f"icbench: {versions[index]}: {told} than {arguments.before}"), flush=True)
+        verdict = "undecided" if worse is None else "slower" if worse else "not slower"
+        print(printable(f"icbench: {versions[index]}: {verdict} than {arguments.before}"), flush=True)
         return worse
 
     if not is_worse(len(versions) - 1):
@@ -78,8 +78,8 @@ def sentences(bisected: Bisected, before: str, versions: Sequence[str]) -> list[
     if not bisected.undecided:
         return [f"{versions[bisected.bad]} is the first that is slower; {good} is not"]
     named = ", ".join(versions[index] for index in bisected.undecided)
-    untold = f"{counted(len(bisected.undecided), 'version')} between could not be told: {named}"
-    return [f"it became slower after {good}, and up to {versions[bisected.bad]}; {untold}"]
+    undecided = f"{counted(len(bisected.undecided), 'version')} between could not be decided: {named}"
+    return [f"it became slower after {good}, and up to {versions[bisected.bad]}; {undecided}"]
 
 
 def side_by_side(switch: str, fast: Path, slow: Path, scenario: Path, others: Sequence[str]) -> bool | None:

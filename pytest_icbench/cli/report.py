@@ -37,7 +37,7 @@ MOST_NAMED = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Anew:
+class Recomputation:
     """A result computed anew.
 
     Attributes:
@@ -53,7 +53,7 @@ class Anew:
     unsupported_reason: str | None = None
 
 
-def anew(run: StoredRun) -> Iterator[Anew]:
+def recompute(run: StoredRun) -> Iterator[Recomputation]:
     """Yields every result of a run. One that cannot be computed anew is taken as recorded."""
     comparer, lost = _load_comparer(run)
     again: set[tuple[str, str]] = set()
@@ -61,7 +61,7 @@ def anew(run: StoredRun) -> Iterator[Anew]:
         try:
             whole = with_windows(stored)
         except (DamagedData, UsageError) as error:
-            yield Anew(run, stored, stored.measurement, None, unsupported_reason=str(error))
+            yield Recomputation(run, stored, stored.measurement, None, unsupported_reason=str(error))
             continue
         has_lost = lost is not None and run.info is not None and stored.measurement.baseline == run.info.baseline
         try:
@@ -69,11 +69,11 @@ def anew(run: StoredRun) -> Iterator[Anew]:
                 raise DamagedData(str(lost))
             measurement = _rejudge(recomputed(whole), run, stored, comparer, again)
         except DamagedData as error:
-            yield Anew(run, stored, stored.measurement, windows_of(whole), unsupported_reason=str(error))
+            yield Recomputation(run, stored, stored.measurement, windows_of(whole), unsupported_reason=str(error))
             continue
         differing = tuple(differences(stored.measurement, measurement, stored.names))
         # Its launches have no windows, like those of a stored line.
-        yield Anew(run, stored, measurement, windows_of(whole), differing)
+        yield Recomputation(run, stored, measurement, windows_of(whole), differing)
 
 
 def _load_comparer(run: StoredRun) -> tuple[Comparer | None, str | None]:
@@ -98,7 +98,7 @@ def _rejudge(
     """Returns a measurement with a verdict by the limits and margins that are stored for it.
 
     Args:
-        again: tests and cases of which a result before this one called for a retest; this one is added if it does.
+        again: tests and cases whose earlier result called for a retest; this one is added if it does.
     """
     recorded, place = stored.measurement, stored.place
     if place is not None and place.limits is not None:  # otherwise it was not judged
@@ -128,8 +128,8 @@ def report(arguments: argparse.Namespace) -> int:
     runs = [read_run(Path(directory)) for directory in arguments.runs]
     if not any(run.results or run.tests for run in runs):
         raise UsageError(f"{arguments.runs[0]} holds no result yet: nothing was written")
-    whole = [item for run in runs for item in anew(run)]
-    recomputations = _standing(whole)
+    whole = [item for run in runs for item in recompute(run)]
+    recomputations = _leave_out_retested(whole)
     several = len(runs) > 1
     results = [Result.of(item.measurement, item.run.name if several else None) for item in recomputations]
     if len({run.name for run in runs}) == 2 == len(runs):
@@ -152,7 +152,7 @@ def report(arguments: argparse.Namespace) -> int:
     return _print_differences(whole)
 
 
-def _standing(recomputations: Sequence[Anew]) -> list[Anew]:
+def _leave_out_retested(recomputations: Sequence[Recomputation]) -> list[Recomputation]:
     """Leaves out what was measured again: the retest is the result."""
     last = {(item.run.directory, item.stored.test, item.stored.measurement.case): item for item in recomputations}
     standing = set(map(id, last.values()))
@@ -175,7 +175,7 @@ def _id(run: StoredRun, test: str, *, several: bool) -> str:
 
 
 def _page(
-    runs: Sequence[StoredRun], recomputations: Sequence[Anew], results: Sequence[Result], *, several: bool
+    runs: Sequence[StoredRun], recomputations: Sequence[Recomputation], results: Sequence[Result], *, several: bool
 ) -> Page:
     """Returns the page of the results, skipped tests and sources."""
     page = Page()
@@ -207,7 +207,7 @@ def _source(run: StoredRun) -> str:
     return text if run.info is None else f"{text}: pytest {' '.join(run.info.argv)}"
 
 
-def _tests(runs: Sequence[StoredRun], recomputations: Sequence[Anew]) -> list[TestRecord]:
+def _tests(runs: Sequence[StoredRun], recomputations: Sequence[Recomputation]) -> list[TestRecord]:
     """Returns the tests of all runs. A run without records of tests has one for each result."""
     several = len(runs) > 1
     tests = []
@@ -226,8 +226,8 @@ def _tests(runs: Sequence[StoredRun], recomputations: Sequence[Anew]) -> list[Te
     return tests
 
 
-def _print_differences(recomputations: Sequence[Anew]) -> int:
-    """Prints how many results are as recorded, and names the others. Returns the exit code."""
+def _print_differences(recomputations: Sequence[Recomputation]) -> int:
+    """Prints how many results are as recorded, and names those that are not. Returns the exit code."""
     differing = [item for item in recomputations if item.differing]
     missing = [item for item in recomputations if item.unsupported_reason is not None]
     total = len(recomputations)

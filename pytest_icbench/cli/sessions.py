@@ -150,7 +150,7 @@ def _without(entry: Entry, session: str | None) -> Entry | None:
 
 
 def _change(directory: Path, name: str, entries: Sequence[Entry], changed: dict[int, Entry | None]) -> int:
-    """Writes a baseline with changed entries, of which None ones go."""
+    """Writes a baseline with changed entries; an entry that became None is dropped."""
     kept = [entry for old in entries if (entry := changed.get(id(old), old)) is not None]
     for path in put(directory, name, entries, kept):
         print(printable(f"written: {path}"))

@@ -13,7 +13,7 @@ from typing import Any
 
 from pytest_icbench.config import values
 from pytest_icbench.config.axis import FIRST, FRAMES, Applies, axis, rows
-from pytest_icbench.config.births import crowds
+from pytest_icbench.config.births import parse_crowds
 from pytest_icbench.config.function_axes import (
     MAX_CHAIN,
     parse_active,
@@ -97,7 +97,7 @@ def _direction_misfit(case: Case, _cls: type[SwitchTraits], _api: str) -> str | 
         return None
     remedy = "leave --icbench-direction out"
     if case.dimension == "latency":
-        return f"round trips go both ways already, and a server sends nothing of its own: {remedy}"
+        return f"round trips go both ways already, and a server sends answers only: {remedy}"
     if case.rate.trace is not None:
         return f"a trace says how fast sides a send, and nothing of sides b: {remedy}"
     if case.blocking:
@@ -180,7 +180,7 @@ class Axes:
     flows: tuple[str | None, ...] | None = axis(
         "LIST",
         "replace the flows: number (1 to 1M), then :addresses (the default), :ports or :macs for what differs, then"
-        " :zipf unless all come equally often (1 64k 1M:macs:zipf); new: each frame is a flow of its own",
+        " :zipf unless all come equally often (1 64k 1M:macs:zipf); new: each frame is a new flow",
         values.each(flow_labels.parse, "no number of flows given; write 1, 64k, 64k:ports or 1M:zipf", "are no flows"),
         marker="1",
         natural=(None,),
@@ -253,7 +253,7 @@ class Axes:
         "LIST",
         "replace the containers of the scenarios that create some one after the other: KIND:N, a kind of node or fork"
         " (netns:1000 fork:300), or KIND:N:TIMEms, by the first frames of clients that come so often (netns:200:25ms)",
-        crowds,
+        parse_crowds,
         applies=Applies(lambda case: case.birth is not None, "no selected case creates containers"),
     )
     port: tuple[str, ...] | None = axis(
@@ -321,12 +321,12 @@ class Axes:
     active: tuple[int, ...] | None = axis(
         "SPEC",
         "replace the numbers of active clients of functions for subscribers, 1 to 1000: each sends at the rate, through"
-        " the firewall of its own",
+        " its own firewall",
         parse_active,
     )
     neighbour: tuple[str, ...] | None = axis(
         "LIST",
-        f"replace the neighbours, load on CPUs of their own beside every other launch: {alternatives(tuple(KINDS))};"
+        f"replace the neighbours, load on separate CPUs during every other launch: {alternatives(tuple(KINDS))};"
         " stream:2 for two CPUs; none is the control",
         parse_neighbours,
         applies=_OF_FRAMES,

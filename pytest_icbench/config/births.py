@@ -16,7 +16,7 @@ from pytest_icbench.wording import suggestion
 LINK = "veth"
 
 
-def crowds(text: str, where: str) -> tuple[str, ...]:
+def parse_crowds(text: str, where: str) -> tuple[str, ...]:
     """Parses crowds (``netns:1000 fork:300``), whose kinds are checked where nodes are known. Raises UsageError."""
     labels = []
     for word in parse_words(text, where):
@@ -46,7 +46,7 @@ def birth_cases(labels: Iterable[str]) -> list[Case]:
     return [Case(switch=LINK, dimension="birth", birth=label) for label in dict.fromkeys(labels)]
 
 
-def check_kinds(cases: Iterable[Case], kinds: Iterable[str]) -> None:
+def check_birth_kinds(cases: Iterable[Case], kinds: Iterable[str]) -> None:
     """Raises UsageError for containers of a kind that is not among ``kinds``."""
     known = (*kinds, FORK)
     for case in cases:

@@ -136,6 +136,6 @@ def _check_switch(candidate: Candidate, cls: type[SwitchTraits], where: str) -> 
         raise UsageError(f"{where}{candidate.key}: {target} has no binary of its own; give config: or variant:")
 
 
-def of_switch(candidates: Iterable[Candidate], switch: str) -> tuple[Candidate, ...]:
+def select_for_switch(candidates: Iterable[Candidate], switch: str) -> tuple[Candidate, ...]:
     """Returns the candidates that the cases of a switch are compared with."""
     return tuple(candidate for candidate in candidates if candidate.everywhere or candidate.target == switch)

@@ -69,7 +69,7 @@ def _trace_misfit(case: Case, _cls: type[SwitchTraits]) -> str | None:
 def _neighbour_misfit(case: Case, _cls: type[SwitchTraits]) -> str | None:
     if case.neighbour is not None and (case.candidate is not None or case.contracts):
         option = "share and cap" if case.contracts else "--icbench-variant"
-        return f"launches beside a neighbour are held against those without it: leave out {option}"
+        return f"launches with a neighbour are compared with those without it: leave out {option}"
     return None
 
 
@@ -100,7 +100,7 @@ def remote_misfit(case: Case, cls: type[SwitchTraits]) -> str | None:
     if not case.remote:
         return None
     if case.app is not None or case.neighbour is not None:
-        what = "launches beside a neighbour" if case.app is None else "applications"
+        what = "launches with a neighbour" if case.app is None else "applications"
         return f"{what} run on one host: leave out --icbench-remote"
     if not cls.uplinks:
         return f"{case.switch} has no way to a second host: it runs without --icbench-remote"
@@ -109,24 +109,17 @@ def remote_misfit(case: Case, cls: type[SwitchTraits]) -> str | None:
     return None
 
 
-def ports_of_sockets(cls: type[SwitchTraits], asked: tuple[str, ...] | None) -> list[str]:
+def select_socket_ports(cls: type[SwitchTraits], asked: tuple[str, ...] | None) -> list[str]:
     """Returns the port kinds over which an application's sockets go: the natural one first, unless others are asked."""
     able = [port for port in cls.ports if APPLICATION_API in cls.port_apis(port)]
     if asked is None:
         return [port for port in able if port not in cls.ports_by_name][:1]
-    return list(possible(asked, tuple(able)))
+    return list(select_supported(asked, tuple(able)))
 
 
-def possible(asked: tuple[str, ...], supported: tuple[str, ...]) -> tuple[str, ...]:
+def select_supported(asked: tuple[str, ...], supported: tuple[str, ...]) -> tuple[str, ...]:
     """Returns those asked for that are supported; ``all`` stands for all of them."""
     return supported if "all" in asked else tuple(name for name in asked if name in supported)
-
-
-def cores_of(asked: tuple[int, ...] | None, cls: type[SwitchTraits]) -> tuple[int | None, ...]:
-    """Returns the worker cores asked for; None is the natural number, the only one of a switch that does not scale."""
-    if asked is None or not cls.scalable:
-        return (None,)
-    return tuple(None if cores == cls.default_cores else cores for cores in asked)
 
 
 def check_reach(options: Options, kept: Sequence[type[SwitchTraits]]) -> None:

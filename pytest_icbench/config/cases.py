@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pytest_icbench.config import candidates, values
 from pytest_icbench.config.axes import Axes
 from pytest_icbench.config.births import LINK, birth_arguments, birth_cases
-from pytest_icbench.config.capabilities import check_reach, ports_of_sockets, possible
+from pytest_icbench.config.capabilities import check_reach, select_socket_ports, select_supported
 from pytest_icbench.config.option_table import SOAK_LENGTHS, TABLE
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.ranges import parse_words
@@ -20,10 +20,10 @@ from pytest_icbench.config.switches import (
     Catalogue,
     SwitchConfig,
     SwitchModes,
+    check_config,
     check_modes,
-    checked,
+    choose_modes,
     is_named,
-    modes_of,
     resolve_switches,
 )
 from pytest_icbench.errors import UsageError
@@ -117,7 +117,7 @@ def _parse_argument(name: str, value: object, where: str) -> Any:
     return values.flags(value, where) if name in _FLAGS else _PARSERS[name](as_text(value, where), where)
 
 
-def as_given(options: Options, name: str) -> str:
+def name_option(options: Options, name: str) -> str:
     """Returns how an option was given, the beginning of a message: ``--icbench-x``, or ``icbench_x`` of an ini file."""
     ini = f"icbench_{name.replace('-', '_')}"
     return ini if ini in options.given else f"--icbench-{name}"
@@ -129,11 +129,11 @@ def check_names(options: Options, catalogue: Catalogue, programs: Sequence[str] 
     Args:
         programs: names of ``--icbench-binary`` besides those of switches.
     """
-    kept = resolve_switches(options.switch, catalogue, as_given(options, "switch"))
+    kept = resolve_switches(options.switch, catalogue, name_option(options, "switch"))
     if options.port is not None:
-        _check_ports(options.port, catalogue, as_given(options, "port"))
+        _check_ports(options.port, catalogue, name_option(options, "port"))
     check_reach(options, [catalogue[name] for name in kept])
-    binary = as_given(options, "binary")
+    binary = name_option(options, "binary")
     for name in options.binaries:
         if name in programs:
             continue
@@ -144,24 +144,26 @@ def check_names(options: Options, catalogue: Catalogue, programs: Sequence[str] 
             raise UsageError(f"{binary}: {name} has no program of its own; leave it out")
     for name in options.switch_config:
         if name not in catalogue:
-            config = as_given(options, "switch-config")
+            config = name_option(options, "switch-config")
             raise UsageError(f"{config}: there is no switch '{name}'{suggestion(name, tuple(catalogue))}")
-    candidates.check(options.variant, catalogue, as_given(options, "variant"))
+    candidates.check(options.variant, catalogue, name_option(options, "variant"))
 
 
 def check_configs(options: Options, catalogue: Catalogue) -> dict[str, SwitchConfig]:
-    """Returns the user's configurations by switch and by candidate (``ovs:new``), which without one has its base's.
+    """Returns the user's configurations by switch and by candidate (``ovs:new``); a candidate inherits its base's.
 
     Raises:
         UsageError: a switch does not take its configuration.
     """
-    configs = {name: checked(file, name, catalogue[name].config_keys) for name, file in options.switch_config.items()}
+    configs = {
+        name: check_config(file, name, catalogue[name].config_keys) for name, file in options.switch_config.items()
+    }
     for switch in catalogue:
         base = configs.get(switch)
-        for candidate in candidates.of_switch(options.variant, switch):
+        for candidate in candidates.select_for_switch(options.variant, switch):
             config = base
             if candidate.target == switch and candidate.config is not None:
-                config = checked(candidate.config, switch, catalogue[switch].config_keys)
+                config = check_config(candidate.config, switch, catalogue[switch].config_keys)
             if config is not None:
                 configs[f"{switch}:{candidate.name}"] = config
     return configs
@@ -188,7 +190,7 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
         _check_ports(request.port, catalogue, f"{where}: port")
     keep: SwitchModes = dict.fromkeys(catalogue, (None,))
     if options.switch:
-        keep = resolve_switches(options.switch, catalogue, as_given(options, "switch"))
+        keep = resolve_switches(options.switch, catalogue, name_option(options, "switch"))
     if request.birth is not None:
         return birth_cases(options.birth or request.birth) if LINK in keep else []
     expansion = _Expansion(request, options, request.replaced_by(options), where)
@@ -199,7 +201,7 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
     for name, named_modes in names.items():
         cls = catalogue[name]
         named = is_named(name, request.switch)
-        modes = modes_of(cls, named_modes, keep.get(name, ()), request.variant)
+        modes = choose_modes(cls, named_modes, keep.get(name, ()), request.variant)
         ways = expansion.choose_ways(cls, named=named)
         if name not in keep:
             continue
@@ -216,7 +218,7 @@ class _Expansion:
     """A request that becomes cases.
 
     Attributes:
-        axes: the values of all axes, of which the user's replace those of the request.
+        axes: the values of all axes; the user's have replaced those of the request.
         where: the beginning of a message.
     """
 
@@ -256,7 +258,7 @@ class _Expansion:
         apis = self._choose("api", cls.default_apis, cls.apis, where if named else None)
         ports = self._choose("port", cls.ports[:1], cls.ports, where if named else None)
         if request.app is not None:
-            able = ports_of_sockets(cls, options.port or request.port)
+            able = select_socket_ports(cls, options.port or request.port)
             if named and not able:
                 remedy = f"choose its port {' or '.join(cls.ports_by_name)}, or " if cls.ports_by_name else ""
                 raise UsageError(f"{where} carries no sockets, so no applications; {remedy}leave it out")
@@ -282,11 +284,11 @@ class _Expansion:
             UsageError: a switch that is named supports none of those asked for.
         """
         asked: tuple[str, ...] | None = getattr(self.request, axis)
-        if asked is not None and named_at is not None and not possible(asked, supported):
+        if asked is not None and named_at is not None and not select_supported(asked, supported):
             noun = "API" if axis == "api" else "port kind"
             raise UsageError(f"{named_at} has no {noun} {' or '.join(asked)}; it has {' '.join(supported)}")
         chosen: tuple[str, ...] | None = getattr(self.axes, axis)
-        return natural if chosen is None else possible(chosen, supported)
+        return natural if chosen is None else select_supported(chosen, supported)
 
     def _cores(self, cls: type[SwitchTraits]) -> tuple[int | None, ...]:
         """Returns the worker cores asked for; None is the natural number, the only one of a switch with no choice."""
@@ -360,7 +362,7 @@ class _Expansion:
 
 
 def set_active(case: Case, active: int | None, where: str) -> Case:
-    """Returns a case with so many active clients. Raises UsageError if they, or its flows, have no firewall each."""
+    """Returns a case with active clients. Raises UsageError if one of them, or one of its flows, lacks a firewall."""
     try:
         case = case if active is None else with_active(case, active)
     except ValueError as error:

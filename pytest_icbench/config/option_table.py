@@ -95,7 +95,7 @@ class Options(Axes):
     budget: float | None = option(
         FIRST,
         "T",
-        "share this much time out over all cases: each gets its least, the rest goes where it narrows most (20m, 2h)",
+        "time budget of the session (20m, 2h): every case gets its minimum, the rest goes to the widest intervals",
         values.Seconds(1.0, 604_800.0),
     )
     variant: tuple[Candidate, ...] = option(
@@ -147,7 +147,7 @@ class Options(Axes):
     warmup: float | None = option(
         TIME,
         "S",
-        "exactly so many seconds of traffic before the first window (default: until the rate is stationary)",
+        "seconds of traffic before the first window (default: until the rate is stationary)",
         values.Seconds(0.0, 600.0),
         setting="warmup_s",
     )
@@ -234,7 +234,7 @@ class Options(Axes):
     precedence: str = option(
         HOST,
         "all|none",
-        "how the pollers stand against all other processes of this host: before them (all), or as the others (none)"
+        "how the pollers stand against all other processes of this host: before them (all), or equal to them (none)"
         " (default: all)",
         values.one_of("all", "none"),
         default="all",
@@ -252,7 +252,7 @@ class Options(Axes):
     incomparable: tuple[str, ...] = option(
         GATING,
         "LIST",
-        "facts around a result that have to be the same in a comparison: patterns over their names, ! takes out again"
+        "facts that must match before results are compared: patterns over their names; a leading ! excludes"
         " (default: identity.* placement metric rules treatment.node)",
         circumstances.parse_patterns,
         default=circumstances.DEFAULT,
@@ -337,7 +337,7 @@ class Options(Axes):
         REPORTS, "FILE", "append every result to this history, for icbench history and its change points", path=True
     )
     thresholds: Path | None = option(
-        GATING, "FILE", "limits (default: thresholds.toml beside the scenario's file)", path=True
+        GATING, "FILE", "limits (default: thresholds.toml in the directory of the scenario's file)", path=True
     )
     pf: str | None = option(
         HOST,
@@ -407,14 +407,14 @@ class Options(Axes):
     )
     benchmark: bool = flag(
         REPORTS,
-        "show pytest-benchmark's table of the cases, too, which otherwise takes one of its own options",
+        "show pytest-benchmark's table of the cases, too; without this, an option of pytest-benchmark does",
         ini_only=True,
     )
     given: tuple[str, ...] = ()
 
     @property
-    def tells_by_exit(self) -> bool:
-        """Whether the exit status tells regressed, undecided and broken runs apart: green means judged then."""
+    def has_exit_codes(self) -> bool:
+        """Whether regressed, undecided and broken runs have different exit statuses, so that 0 means judged."""
         asked = self.exit_codes or self.compare is not None or bool(self.variant)
         return asked and not self.plain_exit_codes
 

@@ -51,7 +51,7 @@ def parse_overrides(named: Mapping[str, Any], where: str) -> Mapping[str, Any]:
     return MappingProxyType(overrides)
 
 
-def settings_for(options: Options, marker: Mapping[str, Any], call: Mapping[str, Any], where: str) -> Settings:
+def merge_settings(options: Options, marker: Mapping[str, Any], call: Mapping[str, Any], where: str) -> Settings:
     """Returns the settings of one measurement.
 
     The user's settings win over those of the call, these over those of the marker, and these over the defaults.

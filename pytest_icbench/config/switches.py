@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Names of switches, of groups and of a switch in one of its variants (``vpp:xconnect``), and their configurations.
 
-A user's configuration is ``--icbench-switch-config SWITCH=FILE``: TOML, one file a switch. A switch's driver says which
-keys it takes and of which kind (``config_keys``).
+A user's configuration is ``--icbench-switch-config SWITCH=FILE``: TOML, one file a switch. A switch's driver declares
+its keys and their kinds (``config_keys``).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pytest_icbench.model.toml import TomlFile
 from pytest_icbench.wording import suggestion
 
 Catalogue = Mapping[str, type[SwitchTraits]]
-#: Switches by name, each with the variants that stand behind its name; None for the name alone.
+#: Switches by name, each with the variants that follow its name; None for the name alone.
 SwitchModes = Mapping[str, tuple[str | None, ...]]
 
 #: The user's name for the natural mode of a switch.
@@ -76,7 +76,7 @@ def check_modes(modes: Iterable[str], switches: Collection[type[SwitchTraits]], 
             raise UsageError("; ".join([f"{where}: none of its switches has the variant '{mode}'", *known]))
 
 
-def modes_of(
+def choose_modes(
     cls: type[SwitchTraits],
     named: Iterable[str | None],
     kept: Iterable[str | None],
@@ -85,8 +85,8 @@ def modes_of(
     """Returns the modes in which a switch is measured; None stands for its natural one.
 
     Args:
-        named: the variants behind its name in the marker.
-        kept: those behind its name on the command line, which replace those of the marker.
+        named: the variants that follow its name in the marker.
+        kept: those that follow its name on the command line; they replace those of the marker.
         asked: the marker's variants of all its switches, for the name alone. A switch that has none of them takes its
             natural mode.
     """
@@ -127,7 +127,7 @@ class SwitchConfig:
         return {"file": self.file.path.name, "sha256": self.file.sha256, "content": dict(self.file.data)}
 
 
-def checked(file: TomlFile, switch: str, keys: Mapping[str, Kind]) -> SwitchConfig:
+def check_config(file: TomlFile, switch: str, keys: Mapping[str, Kind]) -> SwitchConfig:
     """Returns the configuration of a switch.
 
     Args:

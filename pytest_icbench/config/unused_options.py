@@ -28,7 +28,7 @@ def check_variants(options: Options, cases: _Cases) -> None:
         raise UsageError(f"--icbench-variant: no selected case {remedy}, or leave {candidate.key} out")
 
 
-def without_effect(options: Options, cases: _Cases, components: Collection[str] = ()) -> list[str]:
+def find_unused(options: Options, cases: _Cases, components: Collection[str] = ()) -> list[str]:
     """Returns a sentence for each option that changes nothing for the selected cases.
 
     Args:

@@ -82,7 +82,7 @@ class Collection:
         self.sends = bool(worker["icbench_sends"]) if worker is not None else False
         self._run_name: str | None = None
         if worker is not None:
-            # A worker on another host, which may share its files with this one, needs a directory of its own.
+            # A worker on another host needs a separate directory: both hosts may share their files.
             suffix = f"-{worker['workerid']}" if self.sends else ""
             self._run_name = f"{worker['icbench_run']}{suffix}"
         self.files = RunFiles(config, options, lambda: self.directory, is_worker=self.is_worker)

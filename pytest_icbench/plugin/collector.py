@@ -83,7 +83,7 @@ class ResultCollector:
         if report.when != "teardown":
             return
         del self._phases[report.nodeid]
-        outcome, reason = outcome_of(phases)
+        outcome, reason = summarize_phases(phases)
         seconds = sum(phase.duration for phase in phases)
         repeat = self.hide(self._repeat(report))
         writer.note(TestRecord(report.nodeid, outcome, seconds, reason, repeat))
@@ -139,7 +139,7 @@ class ResultCollector:
         add_system_out(self.config, report, results)
 
 
-def outcome_of(phases: Sequence[pytest.TestReport]) -> tuple[str, str | None]:
+def summarize_phases(phases: Sequence[pytest.TestReport]) -> tuple[str, str | None]:
     """Returns a test's outcome over its phases, and why it failed or was skipped."""
     for phase in phases:
         if phase.failed:

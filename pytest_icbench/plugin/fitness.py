@@ -33,7 +33,7 @@ class HostCheck:
         self._reporter: Any = config.pluginmanager.get_plugin("terminalreporter")
         self._options = options
         self._testbed = testbed
-        self._told_at: float | None = None
+        self._waited_line_at: float | None = None
 
     def run(
         self, benchmarks: Sequence[Benchmark], comparer: Comparer | None, hindrances: Sequence[str] = ()
@@ -41,7 +41,7 @@ class HostCheck:
         """Returns whether the host is fit, after a wait if one was asked for; the testbed keeps it for all results.
 
         Args:
-            hindrances: sentences on what keeps the run from telling something, beside those on its baseline.
+            hindrances: sentences on what limits the run's verdicts, in addition to those on its baseline.
         """
         obstacles = [] if comparer is None else check_baseline(self._testbed, benchmarks, comparer)
         for sentence in (*hindrances, *obstacles):
@@ -59,12 +59,12 @@ class HostCheck:
 
     def _wait(self, fitness: Fitness, left_s: float) -> None:
         now = time.monotonic()
-        if self._told_at is None or now - self._told_at >= WAIT_LINE_S:
-            self._told_at = now
+        if self._waited_line_at is None or now - self._waited_line_at >= WAIT_LINE_S:
+            self._waited_line_at = now
             self._say(f"waiting for a quiet host, {clock(left_s)} left: {fitness.sentence}")
 
     def _with_controls(self, fitness: Fitness, benchmarks: Sequence[Benchmark], comparer: Comparer) -> Fitness:
-        """Measures one control link of each kind of which the baseline has a figure."""
+        """Measures one control link of each kind that the baseline has a figure for."""
         controls: list[Control] = []
         missing: list[str] = []
         seen: set[str] = set()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The object behind the fixture ``icbench``."""
+"""The fixture ``icbench``: it measures the case of a test, and judges the measurements."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import pytest
 
 from pytest_icbench.config.rates import parse_loads
-from pytest_icbench.config.settings import as_text, parse_overrides, settings_for
+from pytest_icbench.config.settings import as_text, merge_settings, parse_overrides
 from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.errors import IcbenchError, Invalid, Unsupported, UsageError
 from pytest_icbench.gate.against import against_base
@@ -25,8 +25,8 @@ from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate, named_rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.plugin.gate_setup import allowances_of
-from pytest_icbench.plugin.items import Benchmark, check_rate, telling_settings
+from pytest_icbench.plugin.gate_setup import compute_allowances
+from pytest_icbench.plugin.items import Benchmark, adapt_settings, check_rate
 from pytest_icbench.plugin.outcomes import skip
 from pytest_icbench.plugin.run import Run
 from pytest_icbench.report.figure.series import windows_of
@@ -182,7 +182,8 @@ class Icbench:
         """Measures one launch for hours, in the dimension of the marker: losses with their times (``loss_events``).
 
         While it runs, every window is appended to ``soak/TEST.jsonl`` in the run's directory and on the disk within
-        seconds, so that a crash keeps what was measured before. A window is a second, or longer beyond 10,000 of them.
+        seconds, so that a crash keeps what was measured before. A window is a second, or longer if there would be
+        more than 10,000.
 
         Args:
             duration: seconds, by default the marker's ``soak_duration``, else 20; ``--icbench-soak-duration`` wins.
@@ -327,8 +328,8 @@ class Icbench:
             call = parse_overrides(overrides, where)
             settings = self._benchmark.settings
             if call:
-                settings = settings_for(self._run.options, self._benchmark.request.settings, call, where)
-            settings = telling_settings(case, settings, self._run.options, self._benchmark.limits)
+                settings = merge_settings(self._run.options, self._benchmark.request.settings, call, where)
+            settings = adapt_settings(case, settings, self._run.options, self._benchmark.limits)
             settings = self._run.on_this_test(settings, case.rate)
             check_rate(case, settings, where)
             taken = self._take(case)
@@ -344,7 +345,7 @@ class Icbench:
         return measurement
 
     def _choose_how(self, case: Case, asked: How | None) -> How:
-        """Returns how a case is measured: as the method asks, beside its base, or by itself. Raises Unsupported."""
+        """Returns how to measure: as the method asks, side by side with the base, or alone. Raises Unsupported."""
         if case.candidate is not None:
             if asked is not None:
                 raise Unsupported("--icbench-variant compares launches; leave it out for long runs and trains")
@@ -401,7 +402,7 @@ class Icbench:
         base_case = self._run.base_of(case)
         offered = self._offered(case.base, settings) if case.rate.share else None
         measured = case if offered is None else replace(case, rate=offered[0])
-        allowed = allowances_of(self._benchmark.thresholds.margins(*case.ids), case.dimension)
+        allowed = compute_allowances(self._benchmark.thresholds.margins(*case.ids), case.dimension)
         old = None if case.candidate is not None else replace(measured, candidate=base_case.candidate)
         candidate, base = self._run.measure_versions(measured, settings, allowed, old)
         if offered is not None:

@@ -31,7 +31,7 @@ def keep_baseline(run: Path, options: Options) -> None:
         raise ProvisionError(f"the baseline {name} cannot be copied into the reports: {error}; make room") from None
 
 
-def judging_by(options: Options, cases: int = 1) -> tuple[Policy, Comparer | None]:
+def load_gate(options: Options, cases: int = 1) -> tuple[Policy, Comparer | None]:
     """Returns the policy and the comparer. Raises UsageError if the baseline or the waivers cannot be read.
 
     Args:
@@ -47,12 +47,12 @@ def judging_by(options: Options, cases: int = 1) -> tuple[Policy, Comparer | Non
 
 def check_stored(options: Options) -> None:
     """Raises UsageError if a baseline, the waivers or the run to go on with cannot be read."""
-    judging_by(options)
+    load_gate(options)
     if options.resume is not None:
         find_run(options.resume, options.reports)
 
 
-def allowances_of(margins: Margins, dimension: str) -> Allowances:
+def compute_allowances(margins: Margins, dimension: str) -> Allowances:
     """Returns how much worse a candidate may be than its base, which takes the place of a baseline."""
     allowed = margins.of(dimension)
     named = any(figure.name == CYCLES for figure in allowed)

@@ -15,14 +15,14 @@ from pytest_icbench.config.axes import explain_burst
 from pytest_icbench.config.capabilities import check_way, remote_misfit, unsupported_reason
 from pytest_icbench.config.cases import (
     Request,
-    as_given,
     check_configs,
     check_names,
     expand,
+    name_option,
     parse_marker,
 )
 from pytest_icbench.config.options import Options
-from pytest_icbench.config.settings import settings_for
+from pytest_icbench.config.settings import merge_settings
 from pytest_icbench.config.switches import SwitchConfig, is_named, resolve_switches
 from pytest_icbench.config.unused_options import check_variants
 from pytest_icbench.driver.switch.protocol import Switch
@@ -30,7 +30,7 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.file_names import LIMITS_FILE
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.plugin.order import grouped, seed_of, shuffled
+from pytest_icbench.plugin.order import choose_seed, group, shuffle
 from pytest_icbench.plugin.third_party import (
     bring_functions,
     bring_nodes,
@@ -71,7 +71,7 @@ class LimitsFiles:
     """The limits of all tests; each file is read once.
 
     Args:
-        named: the file that the user names for all; None: the one beside each test's file, if there is one.
+        named: the file that the user names for all; None: the one in the directory of each test's file, if any.
     """
 
     def __init__(self, named: Path | None) -> None:
@@ -173,7 +173,7 @@ def arrange(
     configs = check_configs(options, switches)
     kept = [item for item in marked if parameters[item] is not None]
     if marked and not kept:
-        named = resolve_switches(options.switch, switches, as_given(options, "switch"))
+        named = resolve_switches(options.switch, switches, name_option(options, "switch"))
         check_way(options, [switches[name] for name in named])
     if dropped := {*marked} - {*kept}:
         config.hook.pytest_deselected(items=[item for item in marked if item in dropped])
@@ -197,10 +197,10 @@ def _names_anything(options: Options) -> bool:
 
 def _sort(config: pytest.Config, items: list[pytest.Item], order: str) -> None:
     """Brings the items of each rig together, in the order of their files or at random."""
-    items[:] = grouped(items, _rig_key)
-    seed = seed_of(order, config)
+    items[:] = group(items, _rig_key)
+    seed = choose_seed(order, config)
     if seed is not None:
-        items[:] = shuffled(items, _rig_key, seed)
+        items[:] = shuffle(items, _rig_key, seed)
     config.stash[ORDER_SEED] = seed
 
 
@@ -247,7 +247,7 @@ class _MarkedTests:
         key = (where, id(marker))
         if key not in self._read:
             request = parse_marker(marker.args, marker.kwargs, where)
-            settings = settings_for(self._options, request.settings, {}, where)
+            settings = merge_settings(self._options, request.settings, {}, where)
             self._read[key] = _MarkedTest(request, settings, self._limits.of(item.path), where)
         return self._read[key]
 
@@ -259,7 +259,7 @@ def _benchmark(case: object, test: _MarkedTest, options: Options, switches: Mapp
     if reason is not None:
         _refuse_if_asked_for(case, test, options, switches, reason)
     check_rate(case, test.settings, test.where)
-    settings = telling_settings(case, test.settings, options, test.limits)
+    settings = adapt_settings(case, test.settings, options, test.limits)
     return Benchmark(case, test.request, settings, test.limits, test.where, reason)
 
 
@@ -278,7 +278,7 @@ def _refuse_if_asked_for(
         raise UsageError(f"{test.where}: {reason}")
 
 
-def telling_settings(case: Case, settings: Settings, options: Options, limits: LimitsFile) -> Settings:
+def adapt_settings(case: Case, settings: Settings, options: Options, limits: LimitsFile) -> Settings:
     """Returns the settings with the precision that the case's allowance against a baseline needs, and a trace's length.
 
     They are unchanged without a baseline to save or to compare with, for versions side by side, and where the user
@@ -317,7 +317,7 @@ def benchmarks(items: Iterable[pytest.Item]) -> list[Benchmark]:
     return [item.stash[BENCHMARK] for item in items if is_benchmark(item)]
 
 
-def judged_cases(planned: Iterable[Benchmark]) -> int:
+def count_judged_cases(planned: Iterable[Benchmark]) -> int:
     """Returns how many cases share a session's error rate against a baseline; at least 1.
 
     A candidate is compared with its base instead, and what no host can run is not compared.

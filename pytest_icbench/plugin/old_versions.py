@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The old version behind a baseline: whether it can be started here, beside the present one, and why not."""
+"""Finds the version that a baseline was measured with, so that it can be started next to the present one."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def old_version(old: OldVersion | None, now: OldVersion | None, switch: str) -> 
     if not differing:
         return Found(None, "the switch, the workload and their configurations are those of the baseline")
     if "kernel" in differing:
-        return Found(None, f"the baseline is of kernel {old.kernel}, which cannot be started beside {now.kernel}")
+        return Found(None, f"the baseline is of kernel {old.kernel}, which cannot run next to {now.kernel}")
     if "component" in differing:
         return Found(None, f"the functions were made by {old.component}, and are made by {now.component}")
     for part, program in old.programs():
@@ -54,7 +54,7 @@ def old_version(old: OldVersion | None, now: OldVersion | None, switch: str) -> 
     names["function_config"] = f"configuration of {old.component}"
     parts = " and ".join(names.get(part, part) for part in differing)
     candidate = Candidate(switch, BEFORE, "old", parts, old=old)
-    return Found(candidate, f"measured beside the baseline's version, which differs in {parts}")
+    return Found(candidate, f"measured side by side with the baseline's version, which differs in {parts}")
 
 
 def _why_gone(program: Program, now: Program | None) -> str | None:
@@ -74,7 +74,7 @@ def _why_gone(program: Program, now: Program | None) -> str | None:
     return None
 
 
-def upgraded_in_place(saved: Iterable[tuple[str, OldVersion | None]]) -> list[str]:
+def explain_upgrades(saved: Iterable[tuple[str, OldVersion | None]]) -> list[str]:
     """Returns a sentence for each program that an upgrade will replace, so that nothing can start it afterwards.
 
     Args:

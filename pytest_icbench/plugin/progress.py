@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.plugin.terminal import own_line
+from pytest_icbench.plugin.terminal import write_own_line
 from pytest_icbench.wording import clock, printable
 
 #: Least time between two updates, since writing takes the harness' CPU some microseconds.
 LIVE_INTERVAL_S = 0.2
-#: In a pipe a case that is over sooner has only its result's line; a longer one has a line each so many seconds.
+#: Seconds. In a pipe, a case that is over sooner has only its result's line; a longer one has a line at this interval.
 PLAIN_PATIENCE_S = 10.0
 PLAIN_INTERVAL_S = 30.0
 
@@ -100,7 +100,7 @@ class ProgressLine:
         self._plain = self._reporter is not None and not self._live and not quiet
         self._config = config
         self._shown = False
-        #: Whether the live line stands in a row of its own, below pytest's.
+        #: Whether the live line stands in a separate row, below pytest's.
         self._below = False
         self._column = 0
         self._last: float | None = None
@@ -154,7 +154,7 @@ class ProgressLine:
     def _write(self, text: str) -> None:
         with self._uncaptured():
             if not self._live:
-                own_line(self._config, f"icbench: {text}")
+                write_own_line(self._config, f"icbench: {text}")
                 return
             assert self._writer is not None
             width = max(self._writer.fullwidth, 20)

@@ -30,12 +30,12 @@ from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.plugin.fitness import HostCheck, check_history
-from pytest_icbench.plugin.gate_setup import judging_by, keep_baseline
-from pytest_icbench.plugin.items import Benchmark, benchmarks, judged_cases
+from pytest_icbench.plugin.gate_setup import keep_baseline, load_gate
+from pytest_icbench.plugin.items import Benchmark, benchmarks, count_judged_cases
 from pytest_icbench.plugin.progress import ProgressLine, Schedule
-from pytest_icbench.plugin.run_info import gather
-from pytest_icbench.plugin.schedule.forecast import comparisons_of, estimates, retest_settings
-from pytest_icbench.plugin.schedule.plan import hosts_of, is_adaptive, make_budget, no_retests
+from pytest_icbench.plugin.run_info import gather_info
+from pytest_icbench.plugin.schedule.forecast import count_comparisons, estimates, retest_settings
+from pytest_icbench.plugin.schedule.plan import count_hosts, explain_missing_retests, is_adaptive, make_budget
 from pytest_icbench.store.history import append, entry_of
 from pytest_icbench.store.raw import raw_directory, write_hlog, write_raw
 from pytest_icbench.store.results import FILE_NAME, append_line, create_run, drop_run
@@ -75,7 +75,7 @@ class Run:
         self.opened = time.monotonic()
         self.options = options
         self.testbed = testbed
-        self.policy, self.comparer = judging_by(options, judged_cases(benchmarks(items)))
+        self.policy, self.comparer = load_gate(options, count_judged_cases(benchmarks(items)))
         self.pool: RigPool[Any] = RigPool(testbed.make_rig)
         #: The seconds that each case takes at least, by its place.
         self.forecast = _forecast(testbed, options, items)
@@ -83,12 +83,12 @@ class Run:
         #: Results of searches by case, since the loads of other cases are parts of their rates.
         self.found_rates: dict[Case, Measurement] = {}
         #: The number of comparisons with a base, which keep the session's error rate together.
-        self.compared = comparisons_of(benchmarks(items))
+        self.compared = count_comparisons(benchmarks(items))
         self._began: float | None = None
         self._width: tuple[float | None, int] = (None, 0)
-        self.budget = make_budget(testbed, options, benchmarks(items), hosts_of(config))
-        untold = None if self.budget is None else no_retests(options, self.budget, benchmarks(items))
-        hindrances = [*check_history(options), *filter(None, [untold])]
+        self.budget = make_budget(testbed, options, benchmarks(items), count_hosts(config))
+        missing = None if self.budget is None else explain_missing_retests(options, self.budget, benchmarks(items))
+        hindrances = [*check_history(options), *filter(None, [missing])]
         #: The places of tests among the benchmarks of the session.
         self.order_of = {item.nodeid: place for place, item in enumerate(items)}
         self._exchange: tuple[Rig, Exchange] | None = None
@@ -96,17 +96,17 @@ class Run:
         self._tests: dict[str, list[ResultPlace]] = {}
         #: Gives what was measured in rounds or turns, once; None for a case that was not. Raises what that raised.
         self.measured_before: Callable[[Case, Settings], Measurement | None] = lambda _case, _settings: None
-        #: Is told of each test that has ended. Raises what closing the rigs of its case has raised.
+        #: Called when a test has ended. Raises what closing the rigs of its case has raised.
         self.ended: Callable[[str], None] = lambda _nodeid: None
         #: The node id of the test that runs, or of the last one that ran.
         self.current = ""
         #: The time of a retest; None on the first test.
         self._retest_s: float | None = None
-        #: The version that the baseline is of, beside which a retest is measured; None where it cannot be started.
+        #: The version of the baseline that a retest is compared with; None if it cannot be started.
         self.old: Candidate | None = None
         #: The measurements of the run that is resumed.
         self.taken: Taken | None = None
-        info = self._resume(gather(config, options, items, directory.name, testbed.facts, testbed.programs))
+        info = self._resume(gather_info(config, options, items, directory.name, testbed.facts, testbed.programs))
         with ExitStack() as undo:
             undo.enter_context(SignalGuard())
             testbed.hold()
@@ -154,7 +154,7 @@ class Run:
         """Builds the rigs of the next test anew, and gives it so much time. Raises ProvisionError for what remains.
 
         Args:
-            old: the version of the baseline, beside which it is measured; None: it is measured again.
+            old: the version of the baseline to compare with; None: the test is measured again.
         """
         began = time.monotonic()
         self.free_endpoints()
@@ -167,14 +167,14 @@ class Run:
         self._retest_s = self.old = None
 
     def on_this_test(self, settings: Settings, rate: Rate) -> Settings:
-        """Returns the settings; on a retest each launch has rigs of its own, and time for the fewest launches.
+        """Returns the settings; on a retest each launch has its own rigs, and time for the fewest launches.
 
         Args:
-            rate: of the case. A search has rigs of its own as a whole.
+            rate: of the case. A search has its own rigs as a whole.
         """
         if self._retest_s is None:
             return settings
-        if self.old is not None:  # each pair has rigs of its own anyway
+        if self.old is not None:  # each pair has its own rigs anyway
             return replace(settings, max_duration_s=min(settings.max_duration_s, self._retest_s))
         return retest_settings(settings, self._retest_s, rate)
 
@@ -214,7 +214,7 @@ class Run:
         return self._on_rigs(case, settings, measured)[0]
 
     def base_of(self, case: Case) -> Case:
-        """Returns the case beside which one is measured: a candidate's base, or the old version of a retest."""
+        """Returns the case that one is compared with: a candidate's base, or the old version of a retest."""
         return case.base if self.old is None else self.testbed.add_old(case, self.old)
 
     def measure_versions(
@@ -262,7 +262,7 @@ class Run:
         except Unsupported:
             raise
         except BaseException:
-            with suppress(IcbenchError):  # the first error tells more
+            with suppress(IcbenchError):  # the first error is the cause
                 self.pool.close()
             raise
         finally:

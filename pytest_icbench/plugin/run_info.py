@@ -15,7 +15,7 @@ import pytest
 
 from pytest_icbench.config.options import Options
 from pytest_icbench.host.facts import sha256
-from pytest_icbench.plugin.items import BENCHMARK, ORDER_SEED, benchmarks, judged_cases
+from pytest_icbench.plugin.items import BENCHMARK, ORDER_SEED, benchmarks, count_judged_cases
 from pytest_icbench.plugin.run_files import hide_names
 from pytest_icbench.store.run import RunInfo
 
@@ -23,7 +23,7 @@ from pytest_icbench.store.run import RunInfo
 MOST_BYTES = 1_000_000
 
 
-def gather(
+def gather_info(
     config: pytest.Config,
     options: Options,
     items: Sequence[pytest.Item],
@@ -60,7 +60,7 @@ def gather(
         baseline=options.compare,
         incomparable=options.incomparable,
         order_seed=config.stash.get(ORDER_SEED, None),
-        judged=judged_cases(benchmarks(items)),
+        judged=count_judged_cases(benchmarks(items)),
     )
 
 

@@ -30,10 +30,10 @@ from pytest_icbench.plugin.outcomes import Outcomes, skip
 from pytest_icbench.plugin.repeat import resume_command
 from pytest_icbench.plugin.run import Run, check_root
 from pytest_icbench.plugin.run_files import is_distributed, write_page
-from pytest_icbench.plugin.schedule.plan import hosts_of, make_budget, plan
-from pytest_icbench.plugin.terminal import CaseLines, write_all, write_results, write_troubles
-from pytest_icbench.plugin.third_party import options_without_effect
-from pytest_icbench.plugin.usage import report_errors, sentence_of
+from pytest_icbench.plugin.schedule.plan import count_hosts, make_budget, plan
+from pytest_icbench.plugin.terminal import CaseLines, write_results, write_summaries, write_troubles
+from pytest_icbench.plugin.third_party import find_unused_options
+from pytest_icbench.plugin.usage import describe_error, report_errors
 from pytest_icbench.report.html.page import add_history
 from pytest_icbench.report.power import is_weak
 from pytest_icbench.testbed.testbed import Testbed
@@ -92,7 +92,7 @@ class Session:
         said = counted(len(cases), "case") + self.lines.expect([case.id for case in cases])
         with report_errors(lambda sentence: lines.append(f"icbench: {sentence.splitlines()[0]}")):
             lines.append(f"icbench: {said}, placement {self._get_testbed().policy}")
-        return lines + [f"icbench: {sentence}" for sentence in options_without_effect(self.options, cases)]
+        return lines + [f"icbench: {sentence}" for sentence in find_unused_options(self.options, cases)]
 
     def _select(self, items: Sequence[pytest.Item]) -> None:
         """Keeps the selected benchmarks: later plugins may leave some out or skip them (``--benchmark-skip``)."""
@@ -115,7 +115,7 @@ class Session:
         if not self._items or self.options.budget is None:
             return
         with suppress(Unsupported, ProvisionError):  # the tests report these
-            make_budget(self._get_testbed(), self.options, self._benchmarks(), hosts_of(self.config))
+            make_budget(self._get_testbed(), self.options, self._benchmarks(), count_hosts(self.config))
 
     def open(self, session: pytest.Session) -> None:
         """Takes the host if a benchmark is going to run. Raises what ``_take`` raises; nothing has been made then."""
@@ -187,7 +187,7 @@ class Session:
             try:
                 self._take_patiently()
             except Exception as error:
-                self._refusal = sentence_of(error)
+                self._refusal = describe_error(error)
         if self.run is None:
             pytest.fail(str(self._refusal), pytrace=False)
         self.run.begin(item.nodeid)
@@ -267,7 +267,9 @@ class Session:
         if not self.is_worker and self.results:
             self.collector.page.runs.append(self._collection.run_name)
             with report_errors(self.keep_unwritten):
-                self._baseline_lines, troubles = write_all(self.options, self.directory, self.results, self.outcomes)
+                self._baseline_lines, troubles = write_summaries(
+                    self.options, self.directory, self.results, self.outcomes
+                )
                 self._unwritten += troubles
         self.set_status(session)
 
@@ -285,8 +287,8 @@ class Session:
         if broken and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         elif not self.is_worker and not broken:
-            told, weak = self.options.tells_by_exit, WEAK in self.options.fail and is_weak(self.results)
-            session.exitstatus = self.outcomes.exit_status(int(session.exitstatus), told=told, weak=weak)
+            distinct, weak = self.options.has_exit_codes, WEAK in self.options.fail and is_weak(self.results)
+            session.exitstatus = self.outcomes.exit_status(int(session.exitstatus), distinct=distinct, weak=weak)
 
     def summarize(self, reporter: Any, *, interrupted: bool) -> None:
         """Writes the end of pytest's output; for an interrupted run also the command that goes on with it."""

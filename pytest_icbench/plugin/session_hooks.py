@@ -14,11 +14,11 @@ from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.plugin.collecting import Collection
 from pytest_icbench.plugin.collector import replay
 from pytest_icbench.plugin.html import HtmlHooks
-from pytest_icbench.plugin.outcomes import note_outcome, say_plainly
+from pytest_icbench.plugin.outcomes import note_outcome, show_message_only
 from pytest_icbench.plugin.retest import Retests
 from pytest_icbench.plugin.rounds import measure_rounds
 from pytest_icbench.plugin.session import FIXTURE, Session
-from pytest_icbench.plugin.turns import taking_turns
+from pytest_icbench.plugin.turns import take_turns
 from pytest_icbench.plugin.usage import usage_errors
 
 
@@ -68,7 +68,7 @@ class SessionHooks:
         options = self._session.options
         if self._session.run is None or options.rounds > 1 or not options.turns:
             return nullcontext()
-        return taking_turns(self._session, items)
+        return take_turns(self._session, items)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
@@ -109,7 +109,7 @@ class SessionHooks:
             self._session.note(item, report)
         if item.get_closest_marker("icbench") is not None:
             if report.failed:
-                say_plainly(call, report, item.config.getoption("tbstyle", "auto"))
+                show_message_only(call, report, item.config.getoption("tbstyle", "auto"))
             note_outcome(item, call, report, icbench.results if icbench is not None else [])
         return report
 

@@ -17,7 +17,7 @@ from pytest_icbench.gate.foresight import saved
 from pytest_icbench.model.codec import DamagedData
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.plugin.old_versions import upgraded_in_place
+from pytest_icbench.plugin.old_versions import explain_upgrades
 from pytest_icbench.plugin.outcomes import Outcomes, first_line, is_undecided
 from pytest_icbench.report import markdown, openmetrics
 from pytest_icbench.report.html.page import Page
@@ -94,7 +94,7 @@ class CaseLines:
         reporter = self._reporter
         if reporter is not None:
             for line in self._lines(report):
-                own_line(self._config, f"  {line}")
+                write_own_line(self._config, f"  {line}")
 
     def _has_line(self, report: pytest.TestReport) -> bool:
         """Whether a report is that of a benchmark's call, or of a set-up that failed."""
@@ -116,10 +116,10 @@ class CaseLines:
         return [cut(f"{name.ljust(self.width)}  {_FAILED}: {printable(first_line(report))}", _WIDEST)]
 
 
-def own_line(config: pytest.Config, text: str) -> None:
-    """Writes a line of its own, with its verdicts in colour.
+def write_own_line(config: pytest.Config, text: str) -> None:
+    """Writes a separate line, with its verdicts in colour.
 
-    Without -v the file's name is not repeated after it, since pytest is not told of the line.
+    Without -v the file's name is not repeated after it, since pytest does not know of the line.
     """
     reporter: Any = config.pluginmanager.get_plugin("terminalreporter")
     writer = config.get_terminal_writer()
@@ -135,7 +135,7 @@ def own_line(config: pytest.Config, text: str) -> None:
     writer.write("" if verbose else "\n", flush=True)
 
 
-def write_coloured(config: pytest.Config, line: str) -> None:
+def write_coloured_line(config: pytest.Config, line: str) -> None:
     """Writes a line of the session's end, with its verdicts in colour."""
     writer = config.get_terminal_writer()
     for piece, markup in _pieces(line):
@@ -171,7 +171,7 @@ def write_results(reporter: Any, results: Sequence[Result], page: Page, director
     sentences = [*overall(results), *power(results)]
     decisions = (line for sentence in sentences for line in wrapped(sentence))
     for line in (*table(results), *decisions):
-        write_coloured(reporter.config, line)
+        write_coloured_line(reporter.config, line)
     if page.taken:
         origin = next(iter(page.taken.values()))
         reporter.write_line(
@@ -181,7 +181,7 @@ def write_results(reporter: Any, results: Sequence[Result], page: Page, director
     reporter.write_line(f"reports: {directory}")
 
 
-def write_all(
+def write_summaries(
     options: Options, directory: Path, results: Sequence[Result], outcomes: Outcomes
 ) -> tuple[list[str], list[str]]:
     """Writes summaries and baseline, also after an interruption.
@@ -195,7 +195,7 @@ def write_all(
         Lines on the baseline, its files and what it cannot judge yet, and a sentence for each file that could not be
         written.
     """
-    troubles = _summaries(directory, results, outcomes)
+    troubles = _write_files(directory, results, outcomes)
     if options.save is None:
         return [], troubles
     entries = [entry for result in results if (entry := entry_of(result)) is not None]
@@ -205,7 +205,7 @@ def write_all(
         stored = load(options.baselines, options.save).entries
         kept = [one for one in stored if (one.key, host_name(one.identity)) in keys]
         of = f"baseline {options.save}: "
-        sentences = [*saved(kept), *upgraded_in_place((entry.switch, entry.old) for entry in kept)]
+        sentences = [*saved(kept), *explain_upgrades((entry.switch, entry.old) for entry in kept)]
         unjudged = [line for sentence in sentences for line in wrapped(f"{of}{sentence}")]
         return [f"{of}{', '.join(map(str, files))}", *unjudged], troubles
     except IcbenchError as error:
@@ -213,7 +213,7 @@ def write_all(
         return [], [*troubles, f"baseline {options.save}: {error}; afterwards: {later}"]
 
 
-def _summaries(directory: Path, results: Sequence[Result], outcomes: Outcomes) -> list[str]:
+def _write_files(directory: Path, results: Sequence[Result], outcomes: Outcomes) -> list[str]:
     summary = markdown.summary(results, outcomes.skipped, outcomes.failed)
     metrics = openmetrics.text(results, len(outcomes.skipped))
     try:

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.config.births import check_kinds
-from pytest_icbench.config.cases import Request, as_given
+from pytest_icbench.config.births import check_birth_kinds
+from pytest_icbench.config.cases import Request, name_option
 from pytest_icbench.config.options import Options
-from pytest_icbench.config.switches import SwitchConfig, checked
-from pytest_icbench.config.unused_options import without_effect
+from pytest_icbench.config.switches import SwitchConfig, check_config
+from pytest_icbench.config.unused_options import find_unused
 from pytest_icbench.driver.brought import by_name
 from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.driver.switch.registry import builtin_switches
@@ -25,7 +25,7 @@ from pytest_icbench.model.candidate import Candidate
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.contract import side_by_side
 from pytest_icbench.model.function_facts import function_key
-from pytest_icbench.plugin.usage import sentence_of
+from pytest_icbench.plugin.usage import describe_error
 from pytest_icbench.wording import suggestion
 
 #: The kind of nodes that is used unless the user asks for another one.
@@ -66,7 +66,7 @@ def ask_hook(config: pytest.Config, hook: str, attribute: str = "name") -> list[
     except UsageError:
         raise
     except Exception as error:
-        raise UsageError(f"{hook} raised {sentence_of(error)}") from None
+        raise UsageError(f"{hook} raised {describe_error(error)}") from None
     for cls in classes:
         if not isinstance(cls, type):
             raise UsageError(f"{hook}: {cls!r:.60} is no class")
@@ -106,7 +106,7 @@ def _check_traits(cls: Any) -> None:
                 raise TypeError(f"port_apis('{port}') has to return {_TEXTS}")
         cls.has_mode("")
     except Exception as error:
-        raise UsageError(f"{where}: {sentence_of(error)}") from None
+        raise UsageError(f"{where}: {describe_error(error)}") from None
 
 
 def _are_texts(value: Any) -> bool:
@@ -140,7 +140,7 @@ def check_births(cases: Iterable[Case]) -> None:
     if births:
         from pytest_icbench.driver.node.registry import node_kinds
 
-        check_kinds(births, (cls.kind for cls in node_kinds()))
+        check_birth_kinds(births, (cls.kind for cls in node_kinds()))
 
 
 # -- applications
@@ -153,7 +153,7 @@ def with_applications(config: pytest.Config, request: Request, options: Options)
     from pytest_icbench.driver.application import registry
 
     registry.bring(ask_hook(config, "pytest_icbench_applications"))
-    asked = None if options.app is None else registry.labels(options.app, as_given(options, "app"))
+    asked = None if options.app is None else registry.labels(options.app, name_option(options, "app"))
     return replace(request, app=registry.labels(request.app, "icbench marker: app")), replace(options, app=asked)
 
 
@@ -183,16 +183,16 @@ def _ask_for_functions(config: pytest.Config) -> Iterator[Any]:
         try:
             cls.has("")
         except Exception as error:
-            raise UsageError(f"{where}: {sentence_of(error)}") from None
+            raise UsageError(f"{where}: {describe_error(error)}") from None
         yield cls
 
 
-def options_without_effect(options: Options, cases: Sequence[Case]) -> list[str]:
+def find_unused_options(options: Options, cases: Sequence[Case]) -> list[str]:
     """Returns a sentence for each option that changes nothing for the selected cases."""
-    return without_effect(options, cases, components_of(cases))
+    return find_unused(options, cases, find_components(cases))
 
 
-def components_of(cases: Iterable[Case]) -> set[str]:
+def find_components(cases: Iterable[Case]) -> set[str]:
     """Returns the names of the components that have a network function of these cases."""
     functions = {function for case in cases if case.function is not None for function in case.functions}
     if not functions:
@@ -233,7 +233,7 @@ def check_functions(options: Options, cases: Iterable[tuple[Case, str]]) -> dict
     configs: dict[str, SwitchConfig] = {}
     for name, file in options.function_config.items():
         component = _find_component(name, components, "--icbench-function-config")
-        configs[function_key(name)] = checked(file, name, component.config_keys)
+        configs[function_key(name)] = check_config(file, name, component.config_keys)
     for candidate in options.variant:
         if candidate.component is not None:
             configs |= _check_candidate(candidate, candidate.component, components)
@@ -250,7 +250,7 @@ def _check_candidate(candidate: Candidate, name: str, components: Mapping[str, t
     """Returns the configuration of a component's candidate by its key; empty if it has none."""
     component = _find_component(name, components, "--icbench-variant")
     if candidate.config is not None:
-        return {candidate.key: checked(candidate.config, name, component.config_keys)}
+        return {candidate.key: check_config(candidate.config, name, component.config_keys)}
     if not component.takes_binary:
         raise UsageError(f"--icbench-variant: {candidate.key}: {name} has no program of its own; give config:")
     return {}

@@ -18,7 +18,7 @@ from pytest_icbench.wording import printable
 REFUSAL = "icbench_refusal"
 
 
-def sentence_of(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """Returns an error as a message has it; one that is not of this package with its type and place."""
     if isinstance(error, IcbenchError):
         return str(error)
@@ -35,7 +35,7 @@ def usage_errors() -> Iterator[None]:
     except (pytest.UsageError, pytest.Collector.CollectError):
         raise
     except Exception as error:
-        raise pytest.UsageError(sentence_of(error)) from (None if isinstance(error, IcbenchError) else error)
+        raise pytest.UsageError(describe_error(error)) from (None if isinstance(error, IcbenchError) else error)
 
 
 @contextmanager
@@ -48,7 +48,7 @@ def report_errors(report: Callable[[str], object], subject: str = "") -> Iterato
     try:
         yield
     except Exception as error:
-        report(f"{subject}{sentence_of(error)}")
+        report(f"{subject}{describe_error(error)}")
 
 
 def refuse_rounds(options: Options) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from pytest_icbench.config.candidates import of_switch
+from pytest_icbench.config.candidates import select_for_switch
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.switches import SwitchConfig
 from pytest_icbench.driver.node.registry import node_kind, node_kinds
@@ -69,7 +69,7 @@ class Candidates:
                 if os.geteuid() == 0:  # else it is a plan
                     self._versions[candidate.name] = _version(inside, where, candidate.path)
         for switch in catalogue:
-            for candidate in of_switch(options.variant, switch):
+            for candidate in select_for_switch(options.variant, switch):
                 self._known[switch, candidate.name] = candidate
                 has_binary = candidate.target == switch and candidate.kind == "binary"
                 binary = candidate.path if has_binary else options.binaries.get(switch)

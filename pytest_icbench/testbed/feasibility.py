@@ -14,7 +14,7 @@ from typing import Literal
 from pytest_icbench.config.capabilities import unsupported_reason
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.topology.model import Topology as UserTopology
-from pytest_icbench.config.topology.model import why_nothing_to_attach_to
+from pytest_icbench.config.topology.model import explain_missing_topology
 from pytest_icbench.driver.function.protocol import Function
 from pytest_icbench.driver.function.registry import component_behind
 from pytest_icbench.driver.guard import make_function, make_switch, probe_node, switch_needs
@@ -175,7 +175,7 @@ class Feasibility:
         if reason is None and self._user_topology is not None:
             reason = self._user_topology.unsupported_reason(case)
         elif reason is None and case.switch == ATTACH:
-            reason = why_nothing_to_attach_to()
+            reason = explain_missing_topology()
         return reason
 
     def _check_candidates(self, case: Case) -> None:

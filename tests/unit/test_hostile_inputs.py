@@ -18,7 +18,7 @@ import pytest
 from pytest_icbench.config import options, rates, values
 from pytest_icbench.config.axis import Row, rows
 from pytest_icbench.config.option_table import Options
-from pytest_icbench.config.switches import checked
+from pytest_icbench.config.switches import check_config
 from pytest_icbench.config.topology import reading
 from pytest_icbench.driver.workload.asked import parse_asked
 from pytest_icbench.driver.workload.output import parse_line
@@ -186,7 +186,7 @@ def read_trace(chance: random.Random) -> None:
 
 def read_config(chance: random.Random) -> None:
     text = mutated_text(CONFIG, chance)
-    checked(toml.TomlFile(Path("c.toml"), text, toml.parse(text, "c.toml")), "ovs", KINDS)  # type: ignore[arg-type]
+    check_config(toml.TomlFile(Path("c.toml"), text, toml.parse(text, "c.toml")), "ovs", KINDS)  # type: ignore[arg-type]
 
 
 def read_option(chance: random.Random) -> None:

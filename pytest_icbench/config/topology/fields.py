@@ -13,7 +13,7 @@ from pytest_icbench.config.topology.model import LEADERS, MAX_PAIRS, Application
 from pytest_icbench.model.endpoint import Address
 from pytest_icbench.model.existing import Existing
 
-#: A node's name holds 32 characters, of which session and rig take 16.
+#: A node's name holds 32 characters; session and rig take 16 of them.
 NAME_MAX = 16
 _PAIRS = re.compile(r"([1-9][0-9]*)vs([1-9][0-9]*)")
 _DIGITS_MAX = 9

@@ -93,11 +93,11 @@ class Topology:
         return self.path.pairs
 
     def members(self, pairs: int) -> tuple[Container, ...]:
-        """Returns the containers of a case with so many pairs: those of the first pairs."""
+        """Returns the containers of a case with this number of pairs: those of the first pairs."""
         return self.containers[: len(FramePath(pairs).endpoints)]
 
     def endpoint_specs(self, pairs: int) -> list[EndpointSpec]:
-        """Returns the specifications of the endpoints of a case with so many pairs, by endpoint index."""
+        """Returns the specifications of the endpoints of a case, by endpoint index."""
         return [container.endpoint_spec for container in self.members(pairs)]
 
     def endpoint_specs_of(self, case: Case) -> list[EndpointSpec] | None:
@@ -107,11 +107,11 @@ class Topology:
         return self.endpoint_specs(case.pairs)
 
     def hosts(self, pairs: int) -> tuple[Host, ...]:
-        """Returns the hosts of the endpoints of a case with so many pairs, by endpoint index."""
+        """Returns the hosts of the endpoints of a case, by endpoint index."""
         return tuple(container.host for container in self.members(pairs))
 
     def is_remote(self, pairs: int) -> bool:
-        """Whether a case with so many pairs uses a second host."""
+        """Whether a case with this number of pairs uses a second host."""
         return "remote" in self.hosts(pairs)
 
     def cpus(self, pairs: int) -> dict[int, int]:
@@ -128,7 +128,7 @@ class Topology:
         if self.attaches and case.switch != ATTACH:
             return f"the topology's containers run already, on a path of their own: take --icbench-switch {ATTACH}"
         if not self.attaches and case.switch == ATTACH:
-            return why_nothing_to_attach_to()
+            return explain_missing_topology()
         if case.app is not None:
             return f"a topology is for the workload's frames, not for {case.app}: leave out --icbench-topology"
         if case.birth is not None:
@@ -157,7 +157,7 @@ class Topology:
         return {**self.origin, "containers": [to_table(container) for container in self.containers]}
 
 
-def why_nothing_to_attach_to() -> str:
+def explain_missing_topology() -> str:
     """Returns why the path that is there cannot be measured without a topology that names containers."""
     return (
         f'{ATTACH} measures between containers that run already: name them in a topology (container = "docker:web1")'

@@ -36,9 +36,9 @@ def estimates(
     Args:
         planned: the cases in their order.
         soak_s: the user's length of a long run in seconds; None: the tests say it.
-        budgeted: a budget may end a case with the fewest launches that have an interval, before any precision is told.
+        budgeted: a budget may end a case with the fewest launches that have an interval, before its precision is known.
     """
-    forecast, compared = [], comparisons_of(planned)
+    forecast, compared = [], count_comparisons(planned)
     previous: object = None
     searched = set[Case]()
     for benchmark in planned:
@@ -61,7 +61,7 @@ def estimates(
     return forecast
 
 
-def comparisons_of(planned: Iterable[Benchmark]) -> int:
+def count_comparisons(planned: Iterable[Benchmark]) -> int:
     """Returns the number of comparisons with a base, which keep the session's error rate together."""
     return sum(benchmark.request.comparisons for benchmark in planned if benchmark.case.candidate is not None)
 
@@ -111,7 +111,7 @@ def has_neighbour(testbed: Testbed, benchmark: Benchmark) -> bool:
 
 
 def retest_settings(settings: Settings, seconds: float, rate: Rate) -> Settings:
-    """Returns the settings of a retest: each launch has rigs of its own, and so has a search.
+    """Returns the settings of a retest: each launch has its own rigs, and so has a search.
 
     Args:
         seconds: the most time for it.

@@ -35,12 +35,12 @@ def is_adaptive(case: Case, settings: Settings) -> bool:
     return settings.repeats is None and not case.rate.is_search and not case.rate.is_sweep
 
 
-def hosts_of(config: pytest.Config) -> int:
+def count_hosts(config: pytest.Config) -> int:
     """Returns how many hosts share the session's cases: the number of xdist's workers."""
     return int(getattr(config, "workerinput", {}).get("icbench_hosts", 1))
 
 
-def budget_of(
+def plan_budget(
     testbed: Testbed, total_s: float, planned: Sequence[Benchmark], soak_s: float | None = None, hosts: int = 1
 ) -> Budget:
     """Returns the budget of a session.
@@ -72,7 +72,7 @@ def make_budget(testbed: Testbed, options: Options, planned: Sequence[Benchmark]
     """Returns the budget, or None without ``--icbench-budget``. Raises UsageError if the cases take longer at least."""
     if options.budget is None:
         return None
-    budget = budget_of(testbed, options.budget, planned, options.soak_duration, hosts)
+    budget = plan_budget(testbed, options.budget, planned, options.soak_duration, hosts)
     if budget.least_s > budget.total_s:
         over = f" on {hosts} hosts" if hosts > 1 else ""
         take = f"{counted(len(planned), 'case')} {'takes' if len(planned) == 1 else 'take'}"
@@ -81,7 +81,7 @@ def make_budget(testbed: Testbed, options: Options, planned: Sequence[Benchmark]
             f" {clock(budget.total_s)}; give more time, or select fewer cases"
         )
     kept_back_s = _kept_back_s(options, budget, planned)
-    return budget_of(testbed, options.budget - kept_back_s, planned, options.soak_duration, hosts)
+    return plan_budget(testbed, options.budget - kept_back_s, planned, options.soak_duration, hosts)
 
 
 def _kept_back_s(options: Options, budget: Budget, planned: Sequence[Benchmark]) -> float:
@@ -92,7 +92,7 @@ def _kept_back_s(options: Options, budget: Budget, planned: Sequence[Benchmark])
     return wanted_s if budget.least_s <= budget.total_s - wanted_s else 0.0
 
 
-def no_retests(options: Options, budget: Budget, planned: Sequence[Benchmark]) -> str | None:
+def explain_missing_retests(options: Options, budget: Budget, planned: Sequence[Benchmark]) -> str | None:
     """Returns a sentence if a comparison's budget keeps nothing back for retests; None if it does, or has none."""
     total_s = options.budget
     if options.compare is None or total_s is None or budget.total_s < total_s or budget.least_s > total_s:
@@ -119,10 +119,10 @@ def plan(
     allotted: list[float] | list[None] = [None] * len(forecast)
     sentences = check_history(options)
     if total_s is not None:
-        kept_back_s = _kept_back_s(options, budget_of(testbed, total_s, cases, soak_s, hosts), cases)
-        budget = budget_of(testbed, total_s - kept_back_s, cases, soak_s, hosts)
+        kept_back_s = _kept_back_s(options, plan_budget(testbed, total_s, cases, soak_s, hosts), cases)
+        budget = plan_budget(testbed, total_s - kept_back_s, cases, soak_s, hosts)
         allotted = budget.allotments()
-        sentences += filter(None, [no_retests(options, budget, cases)])
+        sentences += filter(None, [explain_missing_retests(options, budget, cases)])
     planned = []
     for item, least_s, allotted_s, benchmark in zip(items, forecast, allotted, cases, strict=True):
         reason, fails, where = None, False, ""

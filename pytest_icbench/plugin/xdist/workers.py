@@ -41,7 +41,11 @@ def replaces_workers(config: pytest.Config, *, given: bool) -> bool:
     if option.maxworkerrestart is not None or option.dist != "load":
         return True
     specs = parse_tx_spec_config(config)
-    if len(specs) < 2 or not any("ssh=" in spec for spec in specs) or not (given or ssh.about_benchmarks(config.args)):
+    if (
+        len(specs) < 2
+        or not any("ssh=" in spec for spec in specs)
+        or not (given or ssh.lead_to_benchmarks(config.args))
+    ):
         return True
     option.maxworkerrestart = "0"
     return False
@@ -64,8 +68,8 @@ def prepare(config: pytest.Config, specs: Sequence[Any], *, given: bool) -> bool
     files = {row.option for row in TABLE if row.path}
     for option, word in pairwise(words):
         if option in files and Path(word).exists():
-            raise UsageError(f"{option} {word}: xdist takes a word of its own for a test to copy: {option}={word}")
-    if not (given or ssh.about_benchmarks(config.args)):
+            raise UsageError(f"{option} {word}: xdist takes a separate word for a test to copy: {option}={word}")
+    if not (given or ssh.lead_to_benchmarks(config.args)):
         return False
     ssh.prepare(specs)
     return True
@@ -85,7 +89,7 @@ def plan_here(config: pytest.Config) -> int:
 
 
 def host_key(spec: Any) -> str:
-    """Returns what tells the hosts of workers apart: the destination of ssh, or the gateway to it, or this host."""
+    """Returns the key of a worker's host: the destination of ssh, or the gateway to it, or this host."""
     for name in ("ssh", "vagrant_ssh", "socket", "via"):
         if value := getattr(spec, name, None):
             return f"{name}={value}"
@@ -106,7 +110,7 @@ def refusal(node: Any, error: object) -> str | None:
     return None if reason is None else f"worker {node.gateway.id}: {reason}"
 
 
-def worker_input(node: Any, run: str) -> dict[str, Any]:
+def make_worker_input(node: Any, run: str) -> dict[str, Any]:
     """Returns the input of a worker: its run, whether it sends its files, the package here, and the number of hosts."""
     each_runs_all = node.config.getoption("dist") == "each"
     return {
@@ -135,7 +139,7 @@ class Workers:
         self._hosts.setdefault(host_key(node.gateway.spec), set()).add(str(node.gateway.id))
         if any(len(workers) > 1 for workers in self._hosts.values()):
             raise UsageError(
-                "benchmarks cannot share a host: leave -n out, or give each worker a host of its own (--tx ssh=...)"
+                "benchmarks cannot share a host: leave -n out, or give each worker its own host (--tx ssh=...)"
             )
 
     def forget(self, node: Any) -> None:
@@ -207,7 +211,7 @@ class ControllerHooks:
 
     def pytest_configure_node(self, node: Any) -> None:
         """Makes every worker write into the controller's run, or send what it has written on another host."""
-        node.workerinput.update(worker_input(node, self._session.run_name))
+        node.workerinput.update(make_worker_input(node, self._session.run_name))
 
     def pytest_xdist_node_collection_finished(self, node: Any, ids: Sequence[str]) -> None:
         """Refuses rounds, and two workers on one host, before a worker has a test.
@@ -228,7 +232,7 @@ class ControllerHooks:
             raise pytest.UsageError(reason)
         if not (error and self._benchmarks and self._replaces):
             return
-        if (reason := ssh.out_of_reach(node.gateway.spec)) is not None:
+        if (reason := ssh.explain_unreachable(node.gateway.spec)) is not None:
             pytest.exit(reason)
 
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:

@@ -18,7 +18,7 @@ from pytest_icbench.config.cases import ARGUMENTS, Request, parse_marker
 from pytest_icbench.config.declaration import add_options
 from pytest_icbench.config.option_table import TABLE
 from pytest_icbench.config.options import Options, from_config, read
-from pytest_icbench.config.settings import parse_overrides, settings_for
+from pytest_icbench.config.settings import merge_settings, parse_overrides
 from pytest_icbench.errors import UsageError
 from pytest_icbench.measure.estimate import SOAK_S
 from pytest_icbench.model.rate import Rate
@@ -198,19 +198,19 @@ def test_a_greater_ring_takes_a_greater_burst() -> None:
 def test_the_user_wins_over_the_call_and_the_call_over_the_marker() -> None:
     marker = parse_overrides({"duration": 5, "repeats": 3, "window": 0.5}, "marker")
     call = parse_overrides({"duration": "4s", "repeats": 4}, "call")
-    merged = settings_for(options(duration="2"), marker, call, "test")
+    merged = merge_settings(options(duration="2"), marker, call, "test")
     assert (merged.duration_s, merged.repeats, merged.window_s) == (2.0, 4, 0.5)
     assert merged.precision == 0.03
 
 
 def test_the_reference_can_be_left_out() -> None:
     without = parse_overrides({"reference": False}, "marker")
-    assert not settings_for(options(), without, {}, "test").reference
-    assert settings_for(options(reference="yes"), without, {}, "test").reference
+    assert not merge_settings(options(), without, {}, "test").reference
+    assert merge_settings(options(reference="yes"), without, {}, "test").reference
 
 
 def test_a_protocol_is_the_ground_for_single_settings() -> None:
-    merged = settings_for(options(keep="10"), parse_overrides({"protocol": "paper"}, "m"), {}, "test")
+    merged = merge_settings(options(keep="10"), parse_overrides({"protocol": "paper"}, "m"), {}, "test")
     assert (merged.duration_s, merged.skip_s, merged.keep_s) == (60.0, 20.0, 10.0)
 
 
@@ -222,8 +222,8 @@ def test_a_protocol_is_the_ground_for_single_settings() -> None:
         (lambda: parse_overrides({"duration": True}, "here"), "here: duration: 'yes' is no time"),
         (lambda: parse_overrides({"reference": 2}, "here"), "here: reference: '2' is neither yes nor no"),
         (lambda: parse_overrides({"duration": float("nan")}, "here"), "here: duration: 'nan' is no time"),
-        (lambda: settings_for(options(duration="0.05"), {}, {}, "here"), "here: a window of 0.1 s does not fit"),
-        (lambda: settings_for(options(skip="1"), {}, {}, "here"), "skipping 1 s leaves nothing of"),
+        (lambda: merge_settings(options(duration="0.05"), {}, {}, "here"), "here: a window of 0.1 s does not fit"),
+        (lambda: merge_settings(options(skip="1"), {}, {}, "here"), "skipping 1 s leaves nothing of"),
     ],
 )
 def test_settings_that_make_no_sense(make: Callable[[], object], message: str) -> None:

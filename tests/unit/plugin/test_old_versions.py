@@ -14,7 +14,7 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.old_version import OldVersion, Program
 from pytest_icbench.model.replaced import Replaced
-from pytest_icbench.plugin.old_versions import old_version, upgraded_in_place
+from pytest_icbench.plugin.old_versions import explain_upgrades, old_version
 from pytest_icbench.store.baseline_file import read, write
 from pytest_icbench.testbed.candidates import _of_old
 from tests.measurements import measurement
@@ -40,7 +40,7 @@ def test_what_still_exists_is_a_candidate(program: Program) -> None:
     found = old_version(old, version(NOW), "ovs")
     assert found.candidate is not None
     assert (found.candidate.key, found.candidate.kind, found.candidate.old) == ("ovs:before", "old", old)
-    assert found.sentence == "measured beside the baseline's version, which differs in ovs"
+    assert found.sentence == "measured side by side with the baseline's version, which differs in ovs"
     assert _of_old(old, "ovs") == Replaced(
         programs={"ovs": Path(str(program.path))}, configs={"ovs": {"a": 1}, "function:": {}}
     )
@@ -49,7 +49,7 @@ def test_what_still_exists_is_a_candidate(program: Program) -> None:
 def test_another_configuration_alone_is_a_candidate(program: Program) -> None:
     found = old_version(version(program), version(program, config={}), "ovs")
     assert found.candidate is not None
-    assert found.sentence == "measured beside the baseline's version, which differs in configuration"
+    assert found.sentence == "measured side by side with the baseline's version, which differs in configuration"
 
 
 def test_the_same_software_is_no_candidate(program: Program) -> None:
@@ -68,7 +68,7 @@ def test_the_same_software_is_no_candidate(program: Program) -> None:
             {"switch": Program("/nix/ovs", "1f", None, "openvswitch-switch 3.1.0-2", "3.1.0")},
             "the baseline's ovs cannot be started any more: /nix/ovs (openvswitch-switch 3.1.0-2) is gone",
         ),
-        ({"kernel": "5.10"}, "the baseline is of kernel 5.10, which cannot be started beside 6.1"),
+        ({"kernel": "5.10"}, "the baseline is of kernel 5.10, which cannot run next to 6.1"),
         (
             {"function": Program(version="Suricata 6"), "component": "suricata"},
             "the baseline's suricata cannot be started any more: it is not known where it was (Suricata 6)",
@@ -117,7 +117,7 @@ def test_it_is_kept_with_the_baseline(program: Program) -> None:
 
 def test_what_an_upgrade_will_replace_is_said_when_it_is_saved(program: Program) -> None:
     packaged, own = version(NOW), version(replace(program, package=None))
-    assert upgraded_in_place([("ovs", packaged), ("ovs", packaged), ("ovs", own), ("veth", None)]) == [
+    assert explain_upgrades([("ovs", packaged), ("ovs", packaged), ("ovs", own), ("veth", None)]) == [
         (
             "an upgrade of openvswitch-switch replaces /usr/sbin/ovs-vswitchd: to compare with it later, save a run of"
             " a copy (--icbench-binary ovs=COPY)"
