@@ -24,7 +24,7 @@ from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.plugin.fixture import Icbench
 from pytest_icbench.plugin.items import BENCHMARK
-from pytest_icbench.plugin.old_versions import old_version
+from pytest_icbench.plugin.old_versions import find_old_version
 from pytest_icbench.plugin.schedule.forecast import retest_least_s
 from pytest_icbench.plugin.session import Session
 from pytest_icbench.plugin.usage import report_errors
@@ -131,7 +131,7 @@ class Retests:
         before = None if now is None or run.comparer is None else run.comparer.nearest(now)
         old = None
         if now is not None and before is not None:
-            found = old_version(before.entry.old, now.old, now.switch)
+            found = find_old_version(before.entry.old, now.old, now.switch)
             old = found.candidate
             self._say(f"{_named(possible)}: {found.sentence}")
         item.user_properties[:] = possible.properties

@@ -47,7 +47,7 @@ class SessionHooks:
     def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> list[str]:
         return self._session.header(items)
 
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    @pytest.hookimpl(wrapper=True)  # within that of the collection, which drops the files of a session without cases
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
         with usage_errors():
             self._session.open(session)
