@@ -30,7 +30,7 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.file_names import LIMITS_FILE
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.plugin.order import choose_seed, group, shuffle
+from pytest_icbench.plugin.order import choose_seed, group_items, shuffle_items
 from pytest_icbench.plugin.third_party import (
     bring_functions,
     bring_nodes,
@@ -197,10 +197,10 @@ def _names_anything(options: Options) -> bool:
 
 def _sort(config: pytest.Config, items: list[pytest.Item], order: str) -> None:
     """Brings the items of each rig together, in the order of their files or at random."""
-    items[:] = group(items, _rig_key)
+    items[:] = group_items(items, _rig_key)
     seed = choose_seed(order, config)
     if seed is not None:
-        items[:] = shuffle(items, _rig_key, seed)
+        items[:] = shuffle_items(items, _rig_key, seed)
     config.stash[ORDER_SEED] = seed
 
 

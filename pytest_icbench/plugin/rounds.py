@@ -29,7 +29,7 @@ from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.plugin.items import BENCHMARK, ORDER_SEED, Benchmark, is_benchmark
-from pytest_icbench.plugin.order import MOST_SEED, shuffle
+from pytest_icbench.plugin.order import MOST_SEED, shuffle_items
 from pytest_icbench.plugin.run import Run
 from pytest_icbench.plugin.session import Session
 
@@ -97,7 +97,7 @@ class Rounds:
         try:
             for number in range(rounds):
                 self._number = number
-                for spread in shuffle(self._spreads, lambda spread: spread.case.rig_key, self._seed + number):
+                for spread in shuffle_items(self._spreads, lambda spread: spread.case.rig_key, self._seed + number):
                     if not spread.over:
                         schedule, began = self._run.progress.schedule, time.monotonic()
                         schedule.begin_part(self._run.order_of[spread.nodeid])

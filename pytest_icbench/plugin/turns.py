@@ -35,7 +35,7 @@ from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.plugin.items import BENCHMARK, ORDER_SEED, Benchmark, is_benchmark
-from pytest_icbench.plugin.order import MOST_SEED, shuffle
+from pytest_icbench.plugin.order import MOST_SEED, shuffle_items
 from pytest_icbench.plugin.run import Run
 from pytest_icbench.plugin.schedule.plan import is_adaptive
 from pytest_icbench.plugin.session import Session
@@ -173,7 +173,7 @@ class Turns:
                 if not left:
                     break
                 # The first turn builds the rigs, in the session's order.
-                order = shuffle(left, lambda member: member.case.rig_key, self._seed + number) if number else left
+                order = shuffle_items(left, lambda member: member.case.rig_key, self._seed + number) if number else left
                 self._turn = f"turn {number + 1} "
                 for member in order:
                     self._take_turn(member)

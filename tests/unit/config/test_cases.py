@@ -19,7 +19,7 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import SOCKET_APIS, Case
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
-from pytest_icbench.plugin.order import group
+from pytest_icbench.plugin.order import group_items
 
 
 @dataclass
@@ -363,7 +363,7 @@ def test_what_no_host_can_run() -> None:
 
 @given(st.lists(st.tuples(st.sampled_from([None, "a", "b", "c"]), st.integers())))
 def test_grouping_keeps_the_order_within_groups(items: list[tuple[str | None, int]]) -> None:
-    result = group(items, lambda item: item[0])
+    result = group_items(items, lambda item: item[0])
     assert sorted(result, key=str) == sorted(items, key=str)
     keys = [key for key, _ in result]
     # Each key in one run, in the order of its first occurrence, those without a key first.

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.plugin.order import MOST_SEED, choose_seed, shuffle
+from pytest_icbench.plugin.order import MOST_SEED, choose_seed, shuffle_items
 
 Item = tuple[str | None, int]
 ITEMS: list[Item] = [(None, 0), *((rig, number) for rig in "abcd" for number in range(4))]
@@ -23,15 +23,15 @@ def rig_of(item: Item) -> str | None:
 
 @given(st.integers(0, MOST_SEED))
 def test_every_case_runs_once_beside_those_of_its_rig(seed: int) -> None:
-    order = shuffle(ITEMS, rig_of, seed)
+    order = shuffle_items(ITEMS, rig_of, seed)
     assert sorted(order[1:]) == ITEMS[1:]
     assert order[0] == (None, 0)
     assert len([rig for rig, _ in groupby(order, rig_of)]) == 5
-    assert order == shuffle(ITEMS, rig_of, seed)
+    assert order == shuffle_items(ITEMS, rig_of, seed)
 
 
 def test_every_case_is_the_first_and_the_last_now_and_then() -> None:
-    orders = [shuffle(ITEMS, rig_of, seed)[1:] for seed in range(400)]
+    orders = [shuffle_items(ITEMS, rig_of, seed)[1:] for seed in range(400)]
     assert {order[0] for order in orders} == {order[-1] for order in orders} == set(ITEMS[1:])
 
 
