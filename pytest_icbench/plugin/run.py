@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
@@ -19,6 +21,7 @@ from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, Usa
 from pytest_icbench.gate.against import BaselineComparison
 from pytest_icbench.gate.limits import Limit
 from pytest_icbench.gate.margins import Margins
+from pytest_icbench.host.facts import sha256
 from pytest_icbench.host.signals import SignalGuard
 from pytest_icbench.measure.comparing import Allowances
 from pytest_icbench.measure.progress import Progress
@@ -31,9 +34,9 @@ from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.plugin.fitness import HostCheck, check_history
 from pytest_icbench.plugin.gate_setup import keep_baseline, load_gate
-from pytest_icbench.plugin.items import Benchmark, benchmarks, count_judged_cases
+from pytest_icbench.plugin.items import BENCHMARK, ORDER_SEED, Benchmark, benchmarks, count_judged_cases
 from pytest_icbench.plugin.progress import ProgressLine, Schedule
-from pytest_icbench.plugin.run_info import gather_info
+from pytest_icbench.plugin.run_files import hide_names
 from pytest_icbench.plugin.schedule.forecast import count_comparisons, estimates, retest_settings
 from pytest_icbench.plugin.schedule.plan import count_hosts, explain_missing_retests, is_adaptive, make_budget
 from pytest_icbench.store.history import append, entry_of
@@ -47,6 +50,8 @@ from pytest_icbench.testbed.rig import Rig
 from pytest_icbench.testbed.rig_pool import RigPool, RigRequests, Rigs
 from pytest_icbench.testbed.testbed import Testbed
 
+#: A longer file is replaced by its hash in the facts of a run.
+MOST_BYTES = 1_000_000
 #: The time of a measurement when the budget is used up: enough for some launches.
 LEAST_LEFT_S = 2.0
 
@@ -418,3 +423,61 @@ def check_root() -> None:
             "benchmarks make containers, links and huge pages and need root: run pytest with sudo"
             " (--collect-only and --icbench-plan need no root)"
         )
+
+
+def gather_info(
+    config: pytest.Config,
+    options: Options,
+    items: Sequence[pytest.Item],
+    name: str,
+    facts: tuple[Mapping[str, Any], Mapping[str, Any]],
+    programs: Mapping[str, tuple[Path | None, str | None]],
+) -> RunInfo:
+    """Returns the facts of a run.
+
+    Args:
+        items: those that will run.
+        name: the name of the run.
+        facts: identity of the host and treatment, as far as they are the same for all cases.
+        programs: path and version of each program that runs, as far as known.
+    """
+    invocation = config.invocation_params
+    identity, treatment = facts
+    return RunInfo(
+        run=name,
+        started_at=time.time(),
+        argv=tuple(hide_names(str(argument), options) for argument in invocation.args),
+        directory=str(invocation.dir),
+        rootdir=str(config.rootpath),
+        options=dict.fromkeys(options.given),
+        versions={"pytest": pytest.__version__, "python": platform.python_version()},
+        files={path: hide_names(text, options) for path, text in _files(config, options, items)},
+        binaries={
+            name: {"path": path and str(path), "sha256": path and sha256(path), "version": version}
+            for name, (path, version) in programs.items()
+        },
+        identity=dict(identity),
+        treatment=dict(treatment),
+        resumed=options.resume,
+        baseline=options.compare,
+        incomparable=options.incomparable,
+        order_seed=config.stash.get(ORDER_SEED, None),
+        judged=count_judged_cases(benchmarks(items)),
+    )
+
+
+def _files(config: pytest.Config, options: Options, items: Sequence[pytest.Item]) -> Iterable[tuple[str, str]]:
+    """Yields path and text of each file that determines the run; for a large one the hash."""
+    scenarios = dict.fromkeys(item.path for item in items)
+    for path in (*([] if config.inipath is None else [config.inipath]), *scenarios):
+        with suppress(OSError):  # it was removed while the tests were collected
+            yield str(path), _shown(path.read_bytes())
+    limits = [item.stash[BENCHMARK].thresholds.file for item in items]
+    for file in (*limits, *options.switch_config.values(), *(candidate.config for candidate in options.variant)):
+        if file is not None:
+            yield str(file.path), _shown(file.text.encode())
+
+
+def _shown(content: bytes) -> str:
+    text = content.decode("utf-8", "replace")
+    return text if len(content) <= MOST_BYTES else f"sha256:{hashlib.sha256(content).hexdigest()}"
