@@ -16,7 +16,6 @@ from pytest_icbench.config.axis import FIRST, FRAMES, Applies, axis, rows
 from pytest_icbench.config.births import parse_crowds
 from pytest_icbench.config.function_axes import (
     MAX_CHAIN,
-    parse_active,
     parse_caps,
     parse_functions,
     parse_isolations,
@@ -56,7 +55,7 @@ _SPEC = (
 
 def _packet_sizes(text: str, where: str) -> tuple[Traffic, ...]:
     """Parses the lengths of frames that all have one. Raises UsageError."""
-    parse = values.axis("bytes (Ethernet frame with FCS)", MIN_FRAME_BYTES, MAX_FRAME_BYTES)
+    parse = values.numbers("bytes (Ethernet frame with FCS)", MIN_FRAME_BYTES, MAX_FRAME_BYTES)
     return tuple(map(Traffic, parse(text, where)))
 
 
@@ -157,7 +156,7 @@ class Axes:
         "LIST",
         "replace the packet sizes of all scenarios by mixes, with spaces between: simple (7 x 64, 4 x 570, 1 x 1518),"
         " nfvbench (7 x 64, 4 x 594, 1 x 1518), a genome of RFC 6985 (aaagb) or sizes and weights (64:7,594:4,1518:1)",
-        values.each(
+        values.labels(
             Traffic.of_mix,
             "no mix given; write simple, nfvbench, a genome (aaagb) or 64:7,594:4,1518:1",
             "is no mix",
@@ -169,7 +168,7 @@ class Axes:
         "LIST",
         "replace the headers: udp4, tcp4, udp6 or tcp6, then +vlanN for a VLAN tag (udp4 tcp6 udp6+vlan100); the least"
         " frames have 64, 76, 84 and 96 bytes, with a tag 4 more",
-        values.each(
+        values.labels(
             header_labels.parse, "no headers given; write udp4, tcp4, udp6, tcp6 or udp4+vlan100", "are no headers"
         ),
         marker="'udp4'",
@@ -181,7 +180,9 @@ class Axes:
         "LIST",
         "replace the flows: number (1 to 1M), then :addresses (the default), :ports or :macs for what differs, then"
         " :zipf unless all come equally often (1 64k 1M:macs:zipf); new: each frame is a new flow",
-        values.each(flow_labels.parse, "no number of flows given; write 1, 64k, 64k:ports or 1M:zipf", "are no flows"),
+        values.labels(
+            flow_labels.parse, "no number of flows given; write 1, 64k, 64k:ports or 1M:zipf", "are no flows"
+        ),
         marker="1",
         natural=(None,),
         traffic="flows",
@@ -191,7 +192,7 @@ class Axes:
         "LIST",
         "replace the directions: one (side a of a pair sends), both (both ends send at once; rates and losses are then"
         " also those of each direction)",
-        values.each(sends_both_ways, f"no direction given; write {ONE} or {BOTH}", "is no direction"),
+        values.labels(sends_both_ways, f"no direction given; write {ONE} or {BOTH}", "is no direction"),
         marker="'one'",
         natural=(False,),
         traffic="both",
@@ -201,7 +202,7 @@ class Axes:
         "SPEC",
         "replace the numbers of queue pairs of an endpoint, 1 to 16: flows are spread over them by their"
         " Toeplitz hash, as a network card does",
-        values.axis("queue pairs", 1, MAX_QUEUES),
+        values.numbers("queue pairs", 1, MAX_QUEUES),
         marker="1",
         natural=(1,),
         traffic="queues",
@@ -210,7 +211,7 @@ class Axes:
     burst: tuple[int, ...] | None = axis(
         "SPEC",
         "replace the bursts: frames handed over at once, 1 to 1024 and at most --icbench-ring",
-        values.axis("frames", 1, MAX_BURST),
+        values.numbers("frames", 1, MAX_BURST),
         marker="32",
         natural=(32,),
     )
@@ -227,14 +228,14 @@ class Axes:
     pairs: tuple[int, ...] | None = axis(
         "SPEC",
         "replace the numbers of sender-receiver pairs, 1 to 254",
-        values.axis("pairs", 1, MAX_PAIRS),
+        values.numbers("pairs", 1, MAX_PAIRS),
         marker="1",
         natural=(1,),
     )
     switch_cores: tuple[int, ...] | None = axis(
         "SPEC",
         "replace the numbers of worker cores; left out for switches that have no choice",
-        values.axis("worker cores", 1, MAX_CORES),
+        values.numbers("worker cores", 1, MAX_CORES),
     )
     api: tuple[str, ...] | None = axis(
         "LIST",
@@ -294,13 +295,13 @@ class Axes:
         "SPEC",
         "replace the numbers of functions side by side, 1 to 254: a pair for each; cases without a function keep"
         " their pairs",
-        values.axis("pairs", 1, MAX_PAIRS),
+        values.numbers("pairs", 1, MAX_PAIRS),
         applies=_OF_FUNCTIONS,
     )
     chain: tuple[int, ...] | None = axis(
         "SPEC",
         "replace the numbers of functions in a row between the ends of each pair, 1 to 100",
-        values.axis("functions in a row", 1, MAX_CHAIN),
+        values.numbers("functions in a row", 1, MAX_CHAIN),
         marker="1",
         natural=(1,),
         applies=_OF_FUNCTIONS,
@@ -322,7 +323,6 @@ class Axes:
         "SPEC",
         "replace the numbers of active clients of functions for subscribers, 1 to 1000: each sends at the rate, through"
         " its own firewall",
-        parse_active,
     )
     neighbour: tuple[str, ...] | None = axis(
         "LIST",

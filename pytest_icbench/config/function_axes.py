@@ -5,13 +5,11 @@ from __future__ import annotations
 
 import re
 
-from pytest_icbench.config import values
 from pytest_icbench.config.ranges import parse_words
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.contract import percents, side_by_side
 from pytest_icbench.model.neighbour import Neighbour, cache_ways
 from pytest_icbench.model.neighbour_kinds import KINDS, L3, MOST_CPUS
-from pytest_icbench.model.subscribers import MOST_SUBSCRIBERS
 from pytest_icbench.wording import suggestion
 
 _PERCENTS = re.compile(r"\d{1,3}(:\d{1,3})*", re.ASCII)
@@ -38,11 +36,6 @@ def parse_functions(text: str, where: str) -> tuple[str | None, ...]:
                 f" by side joined by : (wire:2xcost1000), or {NO_FUNCTION}"
             )
     return tuple(None if word == NO_FUNCTION else word for word in words)
-
-
-def parse_active(text: str, where: str) -> tuple[int, ...]:
-    """Parses numbers of active clients. Raises UsageError."""
-    return values.axis("active clients", 1, MOST_SUBSCRIBERS)(text, where)
 
 
 def _parse_percents(text: str, where: str) -> list[tuple[str, list[int]]]:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Parsers of a user's text for options and arguments of markers. Pure; every error is one sentence."""
+"""Parsers of a user's text for options and arguments of markers, named by what they parse.
+
+Every error is one sentence that begins with ``where``: the name of the option, or the place of the marker.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ _SECONDS = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*(ms|s|min|m|h)?", re.ASCII)
 _UNITS_S = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 
-def axis(unit: str, least: int, greatest: int) -> Callable[[str, str], tuple[int, ...]]:
+def numbers(unit: str, least: int, greatest: int) -> Callable[[str, str], tuple[int, ...]]:
     """Returns a parser for a SPEC whose values lie between ``least`` and ``greatest``, both included."""
 
     def parse(text: str, where: str) -> tuple[int, ...]:
@@ -39,7 +42,7 @@ def in_range(values: Sequence[int], where: str, unit: str, least: int, greatest:
     return tuple(values)
 
 
-def each(
+def labels(
     parse: Callable[[str], _Value], missing: str, wrong: str, *, commas: bool = True
 ) -> Callable[[str, str], tuple[_Value, ...]]:
     """Returns a parser for words with blanks between, which gives the value of each once.
