@@ -323,6 +323,7 @@ class Axes:
         "SPEC",
         "replace the numbers of active clients of functions for subscribers, 1 to 1000: each sends at the rate, through"
         " its own firewall",
+        values.numbers("active clients", 1, MOST_SUBSCRIBERS),
     )
     neighbour: tuple[str, ...] | None = axis(
         "LIST",
