@@ -29,6 +29,7 @@ from pytest_icbench.model import headers as header_labels
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.neighbour_kinds import KINDS
 from pytest_icbench.model.rate import Rate
+from pytest_icbench.model.subscribers import MOST_SUBSCRIBERS
 from pytest_icbench.model.switch_traits import SwitchTraits
 from pytest_icbench.model.traffic import (
     BOTH,
