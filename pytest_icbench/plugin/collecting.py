@@ -41,6 +41,9 @@ class RunningSession(Protocol):
     def start_test(self, item: pytest.Item, case: Case) -> Icbench:
         """Returns the fixture ``icbench`` of a test."""
 
+    def receive(self, report: pytest.TestReport) -> None:
+        """Takes the report of a phase of a test."""
+
 
 def begin(config: pytest.Config, start: Callable[[Collection], RunningSession]) -> Collection:
     """Returns the collection of a session. The first call reads the options; it raises ``pytest.UsageError``.

@@ -164,6 +164,13 @@ class Workers:
         self._merge.note(record)
 
 
+class Receiver(Protocol):
+    """A session that takes reports."""
+
+    def receive(self, report: pytest.TestReport) -> None:
+        """Takes a report of a worker."""
+
+
 class ControllerSession(Protocol):
     """The part of a session that its controller needs."""
 
@@ -176,8 +183,14 @@ class ControllerSession(Protocol):
     @property
     def directory(self) -> Path: ...
 
+    @property
+    def is_running(self) -> bool: ...
+
+    @property
+    def session(self) -> Receiver: ...
+
     def start(self) -> None:
-        """Starts the session, once a worker has collected a benchmark."""
+        """Starts the session, once a worker runs a benchmark."""
 
 
 class ControllerHooks:
@@ -222,7 +235,19 @@ class ControllerHooks:
             if any(map(is_case, ids)):
                 refuse_rounds(self._session.options)
                 self.workers().refuse_second(node)
-                self._session.start()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """Starts the session with the first benchmark. Sooner, tests would be handed out late to a worker that ends."""
+        if not self._session.is_running and is_case(nodeid):
+            self._session.start()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Takes the report of a benchmark whose start was lost with its worker; hooks of the session come too late."""
+        if not self._session.is_running and is_case(report.nodeid):
+            self._session.start()
+            self._session.session.receive(report)
 
     def pytest_testnodedown(self, node: Any, error: object) -> None:
         """Forgets a worker that has ended. Ends the session if it refused to begin or its host is out of reach."""
