@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_icbench.config import values
 from pytest_icbench.config.axis import FIRST, FRAMES, Applies, axis, rows
-from pytest_icbench.config.births import parse_crowds
 from pytest_icbench.config.function_axes import (
     MAX_CHAIN,
+    parse_active,
     parse_caps,
+    parse_crowds,
     parse_functions,
     parse_isolations,
     parse_neighbours,
@@ -26,11 +27,8 @@ from pytest_icbench.config.ranges import parse_words
 from pytest_icbench.config.rates import BitRate, parse_rates
 from pytest_icbench.model import flows as flow_labels
 from pytest_icbench.model import headers as header_labels
-from pytest_icbench.model.case import Case
 from pytest_icbench.model.neighbour_kinds import KINDS
 from pytest_icbench.model.rate import Rate
-from pytest_icbench.model.subscribers import MOST_SUBSCRIBERS
-from pytest_icbench.model.switch_traits import SwitchTraits
 from pytest_icbench.model.traffic import (
     BOTH,
     MAX_FRAME_BYTES,
@@ -42,6 +40,10 @@ from pytest_icbench.model.traffic import (
     sends_both_ways,
 )
 from pytest_icbench.wording import alternatives
+
+if TYPE_CHECKING:  # cases are not needed to declare options, which every pytest run does
+    from pytest_icbench.model.case import Case
+    from pytest_icbench.model.switch_traits import SwitchTraits
 
 #: Addresses of the pairs are 198.18.PAIR.x.
 MAX_PAIRS = 254
@@ -324,7 +326,7 @@ class Axes:
         "SPEC",
         "replace the numbers of active clients of functions for subscribers, 1 to 1000: each sends at the rate, through"
         " its own firewall",
-        values.numbers("active clients", 1, MOST_SUBSCRIBERS),
+        parse_active,
     )
     neighbour: tuple[str, ...] | None = axis(
         "LIST",

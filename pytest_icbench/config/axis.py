@@ -7,11 +7,13 @@ from collections.abc import Callable
 from dataclasses import field, fields
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_icbench.config import values
-from pytest_icbench.model.case import Case
-from pytest_icbench.model.switch_traits import SwitchTraits
+
+if TYPE_CHECKING:  # cases are not needed to declare options, which every pytest run does
+    from pytest_icbench.model.case import Case
+    from pytest_icbench.model.switch_traits import SwitchTraits
 
 #: The groups in which ``pytest --help`` shows the options, those first that most users need.
 FIRST = "icbench, first of all"

@@ -6,28 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pytest_icbench.config.ranges import parse_words
 from pytest_icbench.errors import UsageError
-from pytest_icbench.model.birth import FORK, MOST_CONTAINERS, Crowd
+from pytest_icbench.model.birth import FORK, Crowd
 from pytest_icbench.model.case import Case
 from pytest_icbench.wording import suggestion
 
 #: Each container gets a veth pair, and no switch is measured.
 LINK = "veth"
-
-
-def parse_crowds(text: str, where: str) -> tuple[str, ...]:
-    """Parses crowds (``netns:1000 fork:300``), whose kinds are checked where nodes are known. Raises UsageError."""
-    labels = []
-    for word in parse_words(text, where):
-        crowd = Crowd.of(word)
-        if crowd is None:
-            raise UsageError(
-                f"{where}: '{word}' is no number of containers; write KIND:N, N from 1 to {MOST_CONTAINERS:,}, as"
-                " netns:1000, or KIND:N:TIMEms with the time between new clients, as netns:200:25ms"
-            )
-        labels.append(crowd.label)
-    return tuple(labels)
 
 
 def birth_arguments(named: Iterable[str], where: str) -> dict[str, Any]:

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Parsers of the axes of network functions and of noisy neighbours."""
+"""Parsers of the axes of network functions, of noisy neighbours and of containers to create."""
 
 from __future__ import annotations
 
 import re
 
+from pytest_icbench.config import values
 from pytest_icbench.config.ranges import parse_words
 from pytest_icbench.errors import UsageError
+from pytest_icbench.model.birth import MOST_CONTAINERS, Crowd
 from pytest_icbench.model.contract import percents, side_by_side
 from pytest_icbench.model.neighbour import Neighbour, cache_ways
 from pytest_icbench.model.neighbour_kinds import KINDS, L3, MOST_CPUS
@@ -102,3 +104,26 @@ def parse_isolations(text: str, where: str) -> tuple[str | None, ...]:
             )
         isolations.append(None if word == NOT_ISOLATED else label)
     return tuple(dict.fromkeys(isolations))
+
+
+def parse_crowds(text: str, where: str) -> tuple[str, ...]:
+    """Parses crowds (``netns:1000 fork:300``), whose kinds are checked where nodes are known. Raises UsageError."""
+    labels = []
+    for word in parse_words(text, where):
+        crowd = Crowd.of(word)
+        if crowd is None:
+            raise UsageError(
+                f"{where}: '{word}' is no number of containers; write KIND:N, N from 1 to {MOST_CONTAINERS:,}, as"
+                " netns:1000, or KIND:N:TIMEms with the time between new clients, as netns:200:25ms"
+            )
+        labels.append(crowd.label)
+    return tuple(labels)
+
+
+def parse_active(text: str, where: str) -> tuple[int, ...]:
+    """Parses numbers of active clients. Raises UsageError."""
+    from pytest_icbench.model.subscribers import (
+        MOST_SUBSCRIBERS,  # imports cases, which declaring options does not need
+    )
+
+    return values.numbers("active clients", 1, MOST_SUBSCRIBERS)(text, where)

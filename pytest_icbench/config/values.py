@@ -17,7 +17,6 @@ from typing import TypeVar
 from pytest_icbench.config.ranges import parse_spec, parse_words
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.application import is_load
-from pytest_icbench.model.case import APIS
 
 _Value = TypeVar("_Value")
 
@@ -71,6 +70,8 @@ def labels(
 
 def apis(text: str, where: str) -> tuple[str, ...]:
     """Parses API techniques. ``all`` stands for every one that a switch can use."""
+    from pytest_icbench.model.case import APIS  # cases are not needed to declare options, which every pytest run does
+
     words = parse_words(text, where)
     for word in words:
         if word not in (*APIS, "all"):

@@ -14,10 +14,10 @@ import pytest
 
 from pytest_icbench.config.declaration import add_options, hide_ini_twins, is_any_given
 from pytest_icbench.config.option_table import SETTINGS, TABLE
-from pytest_icbench.model.case import Case
 from pytest_icbench.plugin import hookspecs
 
 if TYPE_CHECKING:
+    from pytest_icbench.model.case import Case
     from pytest_icbench.plugin.collecting import Collection, RunningSession
     from pytest_icbench.plugin.fixture import Icbench
 

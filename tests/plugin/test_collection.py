@@ -379,7 +379,14 @@ def test_own_fixture(case): assert case == "mine"
     ours = re.search(r"OURS (.*)", result.stdout.str())
     assert ours is not None
     heavy_packages = ("host", "driver", "measure", "testbed", "gate", "store", "report", "cli")
-    for heavy in (*heavy_packages, "model.measurement", "plugin.collecting", "plugin.session", "config.cases"):
+    for heavy in (
+        *heavy_packages,
+        "model.case",
+        "model.measurement",
+        "plugin.collecting",
+        "plugin.session",
+        "config.cases",
+    ):
         assert f"pytest_icbench.{heavy}" not in ours[1]
     # The rest is pytester's.
     left = {path.name for path in inner.path.iterdir() if not path.name.startswith(("std", "runpytest-", "__"))}
