@@ -2,7 +2,7 @@
 """The public names for scenarios, drivers and conformance tests; everything else in the package can move.
 
 A driver is imported at the start of every pytest run in its environment. Therefore this module imports only the names
-that drivers need, and the others on their first use.
+that drivers need; other names are imported on their first use.
 """
 
 from __future__ import annotations

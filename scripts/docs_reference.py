@@ -25,8 +25,8 @@ from docs_records import cell, described_keys, keys_of
 from docs_tables import application_table, fixture, traits
 
 from pytest_icbench import api
-from pytest_icbench.config.groups import GROUP_OF, GROUPS
-from pytest_icbench.config.option_table import ALIASES, INI_ONLY, TABLE
+from pytest_icbench.config.axis import GROUPS
+from pytest_icbench.config.option_table import INI_ONLY, TABLE
 from pytest_icbench.config.topology.fields import Table
 from pytest_icbench.driver.switch.protocol import ForwardingBehaviour, read_behaviour
 from pytest_icbench.driver.switch.registry import builtin_switches
@@ -55,18 +55,13 @@ def table_of(rows: Iterable[tuple[str, str]]) -> str:
 
 
 def options() -> str:
-    """Returns the options of the command line in the groups of `pytest --help`, and the older names."""
-    current = [row for row in TABLE if row not in ALIASES]
-    places = {name: place for place, name in enumerate(" ".join(GROUPS.values()).split())}
+    """Returns the options of the command line in the groups of `pytest --help`."""
     parts = []
     for title in GROUPS:
-        group = [row for row in current if GROUP_OF.get(row.name, list(GROUPS)[-1]) == title]
-        group.sort(key=lambda row: places.get(row.name, len(places)))
         heading = title.removeprefix("icbench, ").capitalize()
-        parts += [f"## {heading}", table_of((f"{row.option} {row.metavar}", row.help) for row in group)]
-    older = [(f"{row.older_option} {row.metavar}", f"an older name of {row.option}") for row in current if row.older]
-    older += [(f"{row.option} {row.metavar}", row.help) for row in ALIASES]
-    return "\n\n".join([*parts, "## Older names", table_of(older)])
+        rows = ((f"{row.option} {row.metavar}", row.help) for row in TABLE if row.group == title)
+        parts += [f"## {heading}", table_of(rows)]
+    return "\n\n".join(parts)
 
 
 def ini_values() -> str:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
@@ -17,6 +17,7 @@ from pytest_icbench.gate.entry import Baseline, Entry, entry_of
 from pytest_icbench.gate.thresholds import Thresholds, load
 from pytest_icbench.gate.waivers import Waiver, parse_day
 from pytest_icbench.model import circumstances
+from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.report.comparison import compare_sides
 from pytest_icbench.report.html.compare import compare_page
@@ -55,7 +56,6 @@ def add_commands(commands: Any) -> None:
     compare.add_argument("--case", metavar="CASE", help="only cases whose id matches this pattern")
     compare.add_argument("--thresholds", metavar="FILE", help="tolerances (default: an allowance of 3 %% alone)")
     compare.add_argument("--must-match", metavar="LIST", help="see the option --icbench-must-match")
-    compare.add_argument("--incomparable", dest="must_match", help=argparse.SUPPRESS)
     compare.add_argument("--html", metavar="FILE", help="write the changes as a page with charts, the worst first")
     compare.add_argument("--markdown", metavar="FILE", help="write the changes as a table in Markdown, the worst first")
     compare.set_defaults(command=compare_command)
@@ -74,33 +74,38 @@ def accept_command(arguments: argparse.Namespace) -> int:
     for pattern in patterns:
         if not any(fnmatchcase(measurement.case, pattern) for measurement in results):
             raise UsageError(f"accept: {source} has no case '{pattern}'")
-    accepted: dict[tuple[Path | str, ...], Entry] = {}
-    refused = []
-    for measurement in results:
-        if any(fnmatchcase(measurement.case, pattern) for pattern in patterns):
-            entry = entry_of(measurement)
-            if entry is not None and arguments.unchanged and measurement.verdict == Verdict.REGRESSED:
-                accepted.pop((str(entry.identity), entry.key), None)  # what was measured again
-                refused.append(
-                    f"{measurement.dimension} {measurement.case}: not added: {Verdict.REGRESSED} is not unchanged"
-                )
-            elif entry is None:
-                reason = (
-                    measurement.reason
-                    if measurement.verdict == Verdict.INVALID
-                    else "a long run or trains, which are not compared"
-                )
-                refused.append(f"{measurement.dimension} {measurement.case}: not accepted: {reason}")
-            else:
-                accepted[(str(entry.identity), entry.key)] = entry
-    files = save(Path(arguments.baselines), name, accepted.values(), accepted=not arguments.unchanged)
-    for entry in accepted.values():
+    chosen = [one for one in results if any(fnmatchcase(one.case, pattern) for pattern in patterns)]
+    accepted, refused = _accept(chosen, unchanged=arguments.unchanged)
+    files = save(Path(arguments.baselines), name, accepted, accepted=not arguments.unchanged)
+    for entry in accepted:
         print(printable(f"{entry.key}: {'added' if arguments.unchanged else 'accepted'}"))
     for line in refused:
         print(printable(line))
     for path in files:
         print(printable(f"written: {path}"))
     return int(bool(refused) and not arguments.all)
+
+
+def _accept(measurements: Iterable[Measurement], *, unchanged: bool) -> tuple[list[Entry], list[str]]:
+    """Returns the entries of measurements, and a sentence for each measurement without one.
+
+    Args:
+        unchanged: leave out regressions; those of a case that was measured again, too.
+    """
+    accepted: dict[tuple[str, ...], Entry] = {}
+    refused = []
+    for measurement in measurements:
+        entry, name = entry_of(measurement), f"{measurement.dimension} {measurement.case}"
+        if entry is not None and unchanged and measurement.verdict == Verdict.REGRESSED:
+            accepted.pop((str(entry.identity), entry.key), None)
+            refused.append(f"{name}: not added: {Verdict.REGRESSED} is not unchanged")
+        elif entry is not None:
+            accepted[(str(entry.identity), entry.key)] = entry
+        elif measurement.verdict == Verdict.INVALID:
+            refused.append(f"{name}: not accepted: {measurement.reason}")
+        else:
+            refused.append(f"{name}: not accepted: a long run or trains, which are not compared")
+    return list(accepted.values()), refused
 
 
 def waive_command(arguments: argparse.Namespace) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 from pytest_icbench.cli.scenarios import packaged_scenarios
 from pytest_icbench.errors import IcbenchError, ProvisionError, UsageError
 from pytest_icbench.gate.bisection import Bisected, first_worse
+from pytest_icbench.host.process import run as run_command
 from pytest_icbench.model.verdict import EXIT_STATUS
 from pytest_icbench.wording import counted, printable
 
@@ -57,8 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
             print(printable(f"icbench: {versions[index]}: left out: {error}"), flush=True)
             return None
         worse = compare(before, binary)
-        told = "undecided" if worse is None else "slower" if worse else "not slower"
-        print(printable(f"icbench: {versions[index]}: {told} than {arguments.before}"), flush=True)
+        verdict = "undecided" if worse is None else "slower" if worse else "not slower"
+        print(printable(f"icbench: {versions[index]}: {verdict} than {arguments.before}"), flush=True)
         return worse
 
     if not is_worse(len(versions) - 1):
@@ -77,8 +78,8 @@ def sentences(bisected: Bisected, before: str, versions: Sequence[str]) -> list[
     if not bisected.undecided:
         return [f"{versions[bisected.bad]} is the first that is slower; {good} is not"]
     named = ", ".join(versions[index] for index in bisected.undecided)
-    untold = f"{counted(len(bisected.undecided), 'version')} between could not be told: {named}"
-    return [f"it became slower after {good}, and up to {versions[bisected.bad]}; {untold}"]
+    undecided = f"{counted(len(bisected.undecided), 'version')} between could not be decided: {named}"
+    return [f"it became slower after {good}, and up to {versions[bisected.bad]}; {undecided}"]
 
 
 def side_by_side(switch: str, fast: Path, slow: Path, scenario: Path, others: Sequence[str]) -> bool | None:
@@ -125,8 +126,6 @@ def _between(arguments: argparse.Namespace) -> list[str]:
 
 
 def _git(*words: str) -> list[str]:
-    from pytest_icbench.host.process import run as run_command
-
     try:
         return run_command(["git", *words], timeout_s=LIST_S).stdout.split()
     except ProvisionError as error:
@@ -135,8 +134,6 @@ def _git(*words: str) -> list[str]:
 
 def _built(script: Path, revision: str) -> Path:
     """Builds a revision. Returns its binary. Raises ProvisionError, UsageError."""
-    from pytest_icbench.host.process import run as run_command
-
     print(printable(f"icbench: building {revision}"), flush=True)
     lines = run_command([script, revision], timeout_s=BUILD_S).stdout.split("\n")
     path = next((line.strip() for line in reversed(lines) if line.strip()), "")

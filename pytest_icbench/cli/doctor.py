@@ -7,15 +7,16 @@ import argparse
 import json
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pytest_icbench.config.sequences import parse_words
-from pytest_icbench.config.switch_names import resolve_switches
+from pytest_icbench.config.ranges import parse_words
+from pytest_icbench.config.switches import resolve_switches
+from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.host.findings import Finding, exit_code, kernel_line, render
 from pytest_icbench.model.codec import encode
-
-if TYPE_CHECKING:
-    from pytest_icbench.driver.switch.protocol import Switch
+from pytest_icbench.plugin.third_party import catalogue
+from pytest_icbench.testbed.host_examination import examine
+from pytest_icbench.testbed.remote.remote_host import examine_remote
 
 
 def add_to(commands: Any) -> None:
@@ -62,11 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _findings(arguments: argparse.Namespace, known: Mapping[str, type[Switch]], asked: list[str]) -> list[Finding]:
     if arguments.remote is not None:
-        from pytest_icbench.testbed.remote.remote_host import examine_remote
-
         return examine_remote(arguments.remote, arguments.remote_python, arguments.pf, asked)
-    from pytest_icbench.testbed.host_examination import examine
-
     return examine(pf=arguments.pf, switches=known, asked=asked)
 
 
@@ -76,7 +73,5 @@ def installed_switches() -> dict[str, type[Switch]]:
     Files of a project (``conftest.py``, ``pytest.ini``) are not read: the doctor examines a host.
     """
     import pytest
-
-    from pytest_icbench.plugin.drivers import catalogue
 
     return catalogue(pytest.Config.fromdictargs({}, ["-c", os.devnull, "--rootdir=.", "--noconftest"]))

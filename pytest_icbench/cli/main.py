@@ -13,8 +13,19 @@ from typing import NoReturn
 
 from pytest_icbench.cli import bisect, doctor, history, sessions
 from pytest_icbench.cli.baseline import add_commands
+from pytest_icbench.cli.report import add_arguments
 from pytest_icbench.cli.scenarios import packaged_scenarios
+from pytest_icbench.config.topology.fields import pair_number
+from pytest_icbench.config.topology.model import default, to_toml
 from pytest_icbench.errors import IcbenchError, UsageError
+from pytest_icbench.host.recover import recover
+from pytest_icbench.host.resource.cpu import Topology
+from pytest_icbench.host.session import RUN_DIR
+from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.path import FramePath
+from pytest_icbench.store.raw import write_log
+from pytest_icbench.testbed.cpu_placement import plan
+from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from pytest_icbench.version import package_version
 from pytest_icbench.wording import counted, printable
 
@@ -23,10 +34,6 @@ Command = Callable[[argparse.Namespace], int]
 
 def _recover(arguments: argparse.Namespace) -> int:
     """Undoes the changes of dead sessions. The exit code is 1 if some remain. Raises UsageError without root."""
-    from pytest_icbench.host.recover import recover
-    from pytest_icbench.host.session import RUN_DIR
-    from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
-
     if os.geteuid() != 0:
         raise UsageError("recover undoes changes of the host and needs root: run it as root")
     recovery = recover(RUN_DIR, UNDO_KINDS, forget=arguments.forget)
@@ -80,9 +87,6 @@ def _demo(arguments: argparse.Namespace) -> int:
 
 def _hlog(arguments: argparse.Namespace) -> int:
     """Writes latencies as a log for HdrHistogram's tools. Raises UsageError if there are none."""
-    from pytest_icbench.model.measurement import Measurement
-    from pytest_icbench.store.raw import write_log
-
     source = Path(arguments.results)
     try:
         lines = source.read_text(encoding="utf-8").splitlines()
@@ -102,13 +106,6 @@ def _hlog(arguments: argparse.Namespace) -> int:
 
 def _topology(arguments: argparse.Namespace) -> int:
     """Prints a topology to edit. Raises UsageError."""
-    from pytest_icbench.config.topology.fields import pair_number
-    from pytest_icbench.config.topology.model import default
-    from pytest_icbench.config.topology.writing import to_toml
-    from pytest_icbench.host.resource.cpu import Topology
-    from pytest_icbench.model.path import FramePath
-    from pytest_icbench.testbed.cpu_placement import plan
-
     try:
         pairs = pair_number(arguments.pairs)
     except ValueError as error:
@@ -171,8 +168,6 @@ def parser() -> argparse.ArgumentParser:
     scenarios.add_argument("directory", metavar="DIR")
     scenarios.add_argument("--force", action="store_true", help="overwrite files")
     scenarios.set_defaults(command=_scenarios)
-
-    from pytest_icbench.cli.report import add_arguments
 
     add_arguments(
         commands.add_parser("report", help="show stored runs, recomputed from raw data: a table, a page, CSV, Parquet")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from pytest_icbench.cli.html import write_html
 from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.against import Comparer
 from pytest_icbench.gate.judge import rejudged
@@ -36,7 +37,7 @@ MOST_NAMED = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Anew:
+class Recomputation:
     """A result computed anew.
 
     Attributes:
@@ -52,42 +53,64 @@ class Anew:
     unsupported_reason: str | None = None
 
 
-def anew(run: StoredRun) -> Iterator[Anew]:
+def recompute(run: StoredRun) -> Iterator[Recomputation]:
     """Yields every result of a run. One that cannot be computed anew is taken as recorded."""
-    info, comparer, lost = run.info, None, None
+    comparer, lost = _load_comparer(run)
     again: set[tuple[str, str]] = set()
-    if info is not None and info.baseline is not None:
-        try:
-            baseline = load_baseline(run.directory / BASELINES, info.baseline)
-            comparer = Comparer(baseline, info.incomparable, info.judged)
-        except UsageError as error:
-            lost = str(error)
     for stored in run.results:
-        recorded = stored.measurement
         try:
             whole = read_with_windows(stored)
         except (DamagedData, UsageError) as error:
-            yield Anew(run, stored, recorded, None, unsupported_reason=str(error))
+            yield Recomputation(run, stored, stored.measurement, None, unsupported_reason=str(error))
             continue
-        if lost is not None and info is not None and recorded.baseline == info.baseline:
-            yield Anew(run, stored, recorded, windows_of(whole), unsupported_reason=lost)
-            continue
+        has_lost = lost is not None and run.info is not None and stored.measurement.baseline == run.info.baseline
         try:
-            measurement, place = recomputed(whole), stored.place
-            if place is not None and place.limits is not None:  # otherwise it was not judged
-                retest = (stored.test, recorded.case) in again
-                if any(finding.retest for finding in recorded.findings):
-                    again.add((stored.test, recorded.case))
-                base = _base_of(run, stored)
-                measurement = rejudged(measurement, place.limits, place.margins, comparer, base, retest=retest)
-                if base is None and recorded.side_by_side is not None:  # no result of the old version is stored
-                    measurement = replace(measurement, treatment_changes=recorded.treatment_changes)
-            measurement = replace(measurement, waiver=recorded.waiver)
+            if has_lost:
+                raise DamagedData(str(lost))
+            measurement = _rejudge(recomputed(whole), run, stored, comparer, again)
         except DamagedData as error:
-            yield Anew(run, stored, recorded, windows_of(whole), unsupported_reason=str(error))
+            yield Recomputation(run, stored, stored.measurement, windows_of(whole), unsupported_reason=str(error))
             continue
+        differing = tuple(differences(stored.measurement, measurement, stored.names))
         # Its launches have no windows, like those of a stored line.
-        yield Anew(run, stored, measurement, windows_of(whole), tuple(differences(recorded, measurement, stored.names)))
+        yield Recomputation(run, stored, measurement, windows_of(whole), differing)
+
+
+def _load_comparer(run: StoredRun) -> tuple[Comparer | None, str | None]:
+    """Returns what compares with the run's baseline; or why it cannot be read. Both are None without a baseline."""
+    info = run.info
+    if info is None or info.baseline is None:
+        return None, None
+    try:
+        baseline = load_baseline(run.directory / BASELINES, info.baseline)
+    except UsageError as error:
+        return None, str(error)
+    return Comparer(baseline, info.incomparable, info.judged), None
+
+
+def _rejudge(
+    measurement: Measurement,
+    run: StoredRun,
+    stored: StoredResult,
+    comparer: Comparer | None,
+    again: set[tuple[str, str]],
+) -> Measurement:
+    """Returns a measurement with a verdict by the limits and margins that are stored for it.
+
+    Args:
+        again: tests and cases whose earlier result called for a retest; this one is added if it does.
+    """
+    recorded, place = stored.measurement, stored.place
+    if place is not None and place.limits is not None:  # otherwise it was not judged
+        key = stored.test, recorded.case
+        retest = key in again
+        if any(finding.retest for finding in recorded.findings):
+            again.add(key)
+        base = _base_of(run, stored)
+        measurement = rejudged(measurement, place.limits, place.margins, comparer, base, retest=retest)
+        if base is None and recorded.side_by_side is not None:  # no result of the old version is stored
+            measurement = replace(measurement, treatment_changes=recorded.treatment_changes)
+    return replace(measurement, waiver=recorded.waiver)
 
 
 def _base_of(run: StoredRun, stored: StoredResult) -> Measurement | None:
@@ -105,15 +128,14 @@ def report(arguments: argparse.Namespace) -> int:
     runs = [read_run(Path(directory)) for directory in arguments.runs]
     if not any(run.results or run.tests for run in runs):
         raise UsageError(f"{arguments.runs[0]} holds no result yet: nothing was written")
-    whole = [item for run in runs for item in anew(run)]
-    recomputations = _standing(whole)
+    whole = [item for run in runs for item in recompute(run)]
+    recomputations = _leave_out_retested(whole)
     several = len(runs) > 1
     results = [Result.of(item.measurement, item.run.name if several else None) for item in recomputations]
     if len({run.name for run in runs}) == 2 == len(runs):
         results = against_first(results, runs[0].name, runs[1].name)
     if not arguments.quiet:
-        for line in (*table(results), *(line for sentence in _sentences(results) for line in wrapped(sentence))):
-            print(line)
+        print(*table(results), *(line for sentence in _sentences(results) for line in wrapped(sentence)), sep="\n")
     rows = [
         flat(item.run.name, item.stored.test, result)
         for item, result in zip(recomputations, with_plain(results), strict=True)
@@ -123,8 +145,6 @@ def report(arguments: argparse.Namespace) -> int:
     if arguments.parquet:
         write_parquet(Path(arguments.parquet), rows)
     if arguments.html:
-        from pytest_icbench.cli.html import write_html
-
         page = _page(runs, recomputations, results, several=several)
         if arguments.history:
             add_history(page, Path(arguments.history))
@@ -132,7 +152,7 @@ def report(arguments: argparse.Namespace) -> int:
     return _print_differences(whole)
 
 
-def _standing(recomputations: Sequence[Anew]) -> list[Anew]:
+def _leave_out_retested(recomputations: Sequence[Recomputation]) -> list[Recomputation]:
     """Leaves out what was measured again: the retest is the result."""
     last = {(item.run.directory, item.stored.test, item.stored.measurement.case): item for item in recomputations}
     standing = set(map(id, last.values()))
@@ -155,7 +175,7 @@ def _id(run: StoredRun, test: str, *, several: bool) -> str:
 
 
 def _page(
-    runs: Sequence[StoredRun], recomputations: Sequence[Anew], results: Sequence[Result], *, several: bool
+    runs: Sequence[StoredRun], recomputations: Sequence[Recomputation], results: Sequence[Result], *, several: bool
 ) -> Page:
     """Returns the page of the results, skipped tests and sources."""
     page = Page()
@@ -187,7 +207,7 @@ def _source(run: StoredRun) -> str:
     return text if run.info is None else f"{text}: pytest {' '.join(run.info.argv)}"
 
 
-def _tests(runs: Sequence[StoredRun], recomputations: Sequence[Anew]) -> list[TestRecord]:
+def _tests(runs: Sequence[StoredRun], recomputations: Sequence[Recomputation]) -> list[TestRecord]:
     """Returns the tests of all runs. A run without records of tests has one for each result."""
     several = len(runs) > 1
     tests = []
@@ -206,8 +226,8 @@ def _tests(runs: Sequence[StoredRun], recomputations: Sequence[Anew]) -> list[Te
     return tests
 
 
-def _print_differences(recomputations: Sequence[Anew]) -> int:
-    """Prints how many results are as recorded, and names the others. Returns the exit code."""
+def _print_differences(recomputations: Sequence[Recomputation]) -> int:
+    """Prints how many results are as recorded, and names those that are not. Returns the exit code."""
     differing = [item for item in recomputations if item.differing]
     missing = [item for item in recomputations if item.unsupported_reason is not None]
     total = len(recomputations)

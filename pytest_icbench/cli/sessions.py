@@ -42,18 +42,11 @@ def add_to(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Lists a baseline, or changes it. Raises UsageError."""
     directory = Path(arguments.baselines)
+    _check(arguments)
     if arguments.name is None:
-        if arguments.drop or arguments.keep or arguments.session:
-            raise UsageError("baseline: name the baseline")
         for name in known_names(directory):
             print(printable(name))
         return 0
-    if arguments.drop and arguments.keep:
-        raise UsageError("baseline: --drop and --keep are two different things; give one of them")
-    if arguments.session is not None and not arguments.drop:
-        raise UsageError("baseline: --session names a session to drop; add --drop")
-    if arguments.drop and not arguments.case:
-        raise UsageError("baseline: --drop: name the cases (patterns over their ids; '*' is all)")
     name = values.baseline_name(arguments.name, "baseline")
     entries = load_baseline(directory, name).entries
     chosen = [entry for entry in entries if _named(entry, arguments.case)]
@@ -68,6 +61,18 @@ def run(arguments: argparse.Namespace) -> int:
     for line in listing(chosen, entries, thresholds):
         print(printable(line))
     return 0
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Raises UsageError for arguments that do not fit together."""
+    if arguments.name is None and (arguments.drop or arguments.keep or arguments.session):
+        raise UsageError("baseline: name the baseline")
+    if arguments.drop and arguments.keep:
+        raise UsageError("baseline: --drop and --keep are two different things; give one of them")
+    if arguments.session is not None and not arguments.drop:
+        raise UsageError("baseline: --session names a session to drop; add --drop")
+    if arguments.drop and not arguments.case:
+        raise UsageError("baseline: --drop: name the cases (patterns over their ids; '*' is all)")
 
 
 def listing(chosen: Sequence[Entry], entries: Sequence[Entry], thresholds: Thresholds) -> list[str]:
@@ -145,7 +150,7 @@ def _without(entry: Entry, session: str | None) -> Entry | None:
 
 
 def _change(directory: Path, name: str, entries: Sequence[Entry], changed: dict[int, Entry | None]) -> int:
-    """Writes a baseline with changed entries, of which None ones go."""
+    """Writes a baseline with changed entries; an entry that became None is dropped."""
     kept = [entry for old in entries if (entry := changed.get(id(old), old)) is not None]
     for path in put(directory, name, entries, kept):
         print(printable(f"written: {path}"))

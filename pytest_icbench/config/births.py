@@ -6,29 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pytest_icbench.config.sequences import parse_words
 from pytest_icbench.errors import UsageError
-from pytest_icbench.model.birth import FORK, MOST_CONTAINERS, Crowd
+from pytest_icbench.model.birth import FORK
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Startup
 from pytest_icbench.wording import suggestion
 
 #: Each container gets a veth pair, and no switch is measured.
 LINK = "veth"
-
-
-def crowds(text: str, where: str) -> tuple[str, ...]:
-    """Parses crowds (``netns:1000 fork:300``), whose kinds are checked where nodes are known. Raises UsageError."""
-    labels = []
-    for word in parse_words(text, where):
-        crowd = Crowd.of(word)
-        if crowd is None:
-            raise UsageError(
-                f"{where}: '{word}' is no number of containers; write KIND:N, N from 1 to {MOST_CONTAINERS:,}, as"
-                " netns:1000, or KIND:N:TIMEms with the time between new clients, as netns:200:25ms"
-            )
-        labels.append(crowd.label)
-    return tuple(labels)
 
 
 def birth_arguments(named: Iterable[str], where: str) -> dict[str, Any]:
@@ -47,7 +32,7 @@ def birth_cases(labels: Iterable[str]) -> list[Case]:
     return [Case(switch=LINK, load=Startup(label), dimension="birth") for label in dict.fromkeys(labels)]
 
 
-def check_kinds(cases: Iterable[Case], kinds: Iterable[str]) -> None:
+def check_birth_kinds(cases: Iterable[Case], kinds: Iterable[str]) -> None:
     """Raises UsageError for containers of a kind that is not among ``kinds``."""
     known = (*kinds, FORK)
     for case in cases:

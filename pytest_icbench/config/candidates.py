@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import get_args
 
-from pytest_icbench.config.switch_names import DEFAULT_MODE, mode_misfit
+from pytest_icbench.config.switches import DEFAULT_MODE, explain_mode
 from pytest_icbench.config.values import file_mode
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model import toml
@@ -130,12 +130,12 @@ def _check_switch(candidate: Candidate, cls: type[SwitchTraits], where: str) -> 
     target, name = candidate.target, candidate.name
     if cls.has_mode(name):
         raise UsageError(f"{where}{target} has a variant '{name}' of its own; give yours another name")
-    if candidate.kind == "variant" and (reason := mode_misfit(cls, candidate.value)):
+    if candidate.kind == "variant" and (reason := explain_mode(cls, candidate.value)):
         raise UsageError(f"{where}{candidate.key}: {reason}")
     if candidate.kind in ("binary", "lib") and not cls.takes_binary:
         raise UsageError(f"{where}{candidate.key}: {target} has no binary of its own; give config: or variant:")
 
 
-def of_switch(candidates: Iterable[Candidate], switch: str) -> tuple[Candidate, ...]:
+def select_for_switch(candidates: Iterable[Candidate], switch: str) -> tuple[Candidate, ...]:
     """Returns the candidates that the cases of a switch are compared with."""
     return tuple(candidate for candidate in candidates if candidate.everywhere or candidate.target == switch)

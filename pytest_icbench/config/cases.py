@@ -8,59 +8,48 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, Literal
 
-from pytest_icbench.config import candidates, frames, values
-from pytest_icbench.config.between import between
+from pytest_icbench.config import candidates, values
+from pytest_icbench.config.axes import Axes
 from pytest_icbench.config.births import LINK, birth_arguments, birth_cases
-from pytest_icbench.config.bit_rate import BitRate
-from pytest_icbench.config.choices import choose, cores_of
-from pytest_icbench.config.fit import ports_of_sockets
-from pytest_icbench.config.function_options import parse_functions
-from pytest_icbench.config.neighbours import beside
+from pytest_icbench.config.capabilities import check_reach, select_socket_ports, select_supported
 from pytest_icbench.config.option_table import SOAK_LENGTHS, TABLE
 from pytest_icbench.config.options import Options
-from pytest_icbench.config.reach import check_reach
-from pytest_icbench.config.sequences import parse_words
+from pytest_icbench.config.ranges import parse_words
 from pytest_icbench.config.settings import NAMES, as_text, parse_overrides
-from pytest_icbench.config.switch_config import SwitchConfig, checked
-from pytest_icbench.config.switch_names import (
+from pytest_icbench.config.switches import (
     Catalogue,
+    SwitchConfig,
     SwitchModes,
+    check_config,
     check_modes,
+    choose_modes,
     is_named,
-    modes_of,
     resolve_switches,
 )
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import APPLICATION_API, SOCKET_APIS, Case, Dimension
+from pytest_icbench.model.contract import percents, side_by_side
 from pytest_icbench.model.load import Application, Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.subscribers import misfit, with_active
 from pytest_icbench.model.switch_traits import SwitchTraits
-from pytest_icbench.model.traffic import SHORTEST, Traffic
 from pytest_icbench.wording import suggestion
 
 #: The most comparisons of one test.
 MAX_COMPARISONS = 1000
+#: Addresses of functions have a byte for the pair.
+MOST_FUNCTIONS = 254
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """The arguments of a marker. None stands for the switch's natural choice.
+class Request(Axes):
+    """The arguments of a marker: axes, and what the test does. None stands for the switch's natural choice.
 
     Attributes:
         switch: names and groups, as written; ``vpp:xconnect`` is a switch in one of its variants.
-        packet_size, mix: frames of one length, then mixes; each with each ``header``, ``flows``, ``direction``
-            and ``queues``.
-        api, port: names or ``all``.
-        app, birth: loads of applications, or containers to create; None for frames of the workload.
         variant: names of modes for switches without one of their own; ``default`` stands for the natural one, ``wires``
             for all ``wire_modes``.
         remote: whether the case is over two hosts; empty: if there is a second one.
-        functions, function_count: those between the ends of each pair (None: none), and how many (None: as ``pairs``).
-        chain: how many of a function each frame passes one after the other.
-        share, cap: per cents of one CPU for functions side by side; their number is that of the pairs.
-        active: numbers of active clients of functions for subscribers, each at the rate.
-        neighbour, isolation: load beside every other launch, and how it is kept apart (None: not at all).
         measure: the method that the test calls besides ``throughput`` and ``latency``; None: no other.
         soak_duration: the length of the test's long run in seconds.
         comparisons: how many times the test compares a candidate with its base.
@@ -68,32 +57,8 @@ class Request:
     """
 
     switch: tuple[str, ...] = ("all",)
-    packet_size: tuple[Traffic, ...] = (SHORTEST,)
-    mix: tuple[Traffic, ...] = ()
-    flows: tuple[str | None, ...] = (None,)
-    header: tuple[str | None, ...] = (None,)
-    direction: tuple[bool, ...] = (False,)
-    queues: tuple[int, ...] = (1,)
-    burst: tuple[int, ...] = (32,)
-    pairs: tuple[int, ...] = (1,)
-    rate: tuple[Rate | BitRate, ...] = (Rate(),)
-    switch_cores: tuple[int, ...] | None = None
-    api: tuple[str, ...] | None = None
-    app: tuple[str, ...] | None = None
-    birth: tuple[str, ...] | None = None
-    port: tuple[str, ...] | None = None
     variant: tuple[str, ...] | None = None
     remote: tuple[bool, ...] = ()
-    blocking: tuple[bool, ...] = (False,)
-    touch: tuple[bool, ...] = (False,)
-    functions: tuple[str | None, ...] = (None,)
-    function_count: tuple[int, ...] | None = None
-    chain: tuple[int, ...] = (1,)
-    share: tuple[str, ...] | None = None
-    cap: tuple[str, ...] | None = None
-    active: tuple[int, ...] | None = None
-    neighbour: tuple[str, ...] | None = None
-    isolation: tuple[str | None, ...] | None = None
     dimension: Dimension = "throughput"
     measure: Literal["search", "sweep", "soak", "back_to_back"] | None = None
     soak_duration: float | None = None
@@ -101,24 +66,22 @@ class Request:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
-_AXES: dict[str, Callable[[str, str], Any]] = {
-    **{row.name: row.parse for row in TABLE if row.marker and not row.flag},
+_AXES = {row.argument: row for row in TABLE if row.marker}
+_FIELDS = {name: row.field for name, row in _AXES.items()}
+#: Arguments that are True, False or a list of these, and the names of their fields.
+_FLAGS = (*(name for name, row in _AXES.items() if row.flag), "remote")
+#: The parsers of all other arguments but settings.
+_PARSERS: dict[str, Callable[[str, str], Any]] = {
+    **{name: row.parse for name, row in _AXES.items() if not row.flag},
     "variant": parse_words,
-    "functions": parse_functions,
-}
-_FLAGS = ("blocking", "touch", "remote")
-_SINGLE: dict[str, Callable[[str, str], Any]] = {
     "dimension": values.one_of("throughput", "latency"),
     "measure": values.one_of("search", "sweep", "soak", "back_to_back"),
     "soak_duration": SOAK_LENGTHS,
     "comparisons": values.count(1, MAX_COMPARISONS, "comparisons"),
 }
 #: Arguments for which None is the same as leaving them out.
-_NONE = frozenset(
-    {"api", "app", "birth", "port", "switch_cores", "variant", "measure", "soak_duration", "mix", "function_count"}
-    | {"share", "cap", "active", "neighbour", "isolation"}
-)
-ARGUMENTS = (*_AXES, *_FLAGS, *_SINGLE, *NAMES)
+_NONE = {"variant", "measure", "soak_duration", *(name for name, row in _AXES.items() if row.marker == "None")}
+ARGUMENTS = tuple(dict.fromkeys((*_PARSERS, *_FLAGS, *NAMES)))
 
 
 def parse_marker(args: Sequence[object], named: Mapping[str, Any], where: str) -> Request:
@@ -135,34 +98,27 @@ def parse_marker(args: Sequence[object], named: Mapping[str, Any], where: str) -
     where = f"{where}: icbench marker"
     if args:
         raise UsageError(f"{where}: give its arguments by name (switch=..., packet_size=...)")
-    arguments: dict[str, Any] = {}
-    overrides: dict[str, Any] = {}
+    if unknown := [name for name in named if name not in ARGUMENTS]:
+        raise UsageError(f"{where}: there is no argument '{unknown[0]}'{suggestion(unknown[0], ARGUMENTS)}")
+    fields: dict[str, Any] = {}
     for name, value in named.items():
-        at = f"{where}: {name}"
-        if name not in ARGUMENTS:
-            raise UsageError(f"{where}: there is no argument '{name}'{suggestion(name, ARGUMENTS)}")
-        if name in NAMES:
-            overrides[name] = value
-        elif value is None and name in _NONE:
-            continue
-        elif name in _AXES:
-            arguments[name] = _AXES[name](as_text(value, at), at)
-        elif name in _FLAGS:
-            arguments[name] = values.flags(value, at)
-        else:
-            arguments[name] = _SINGLE[name](as_text(value, at), at)
-    if "mix" in arguments:
-        arguments.setdefault("packet_size", ())
-    if arguments.get("app") is not None:
-        if "dimension" in named or arguments.get("measure") is not None or "api" in arguments:
+        if name not in NAMES and (value is not None or name not in _NONE):
+            fields[_FIELDS.get(name, name)] = _parse_argument(name, value, f"{where}: {name}")
+    if "app" in fields:
+        if "dimension" in named or {"measure", "api"} & {*fields}:
             raise UsageError(f"{where}: an application has traffic of its own; leave out dimension, measure and api")
-        arguments["dimension"] = "application"
-    if arguments.get("birth") is not None:
-        arguments |= birth_arguments([name for name in named if name not in NAMES], where)
-    return Request(**arguments, settings=parse_overrides(overrides, where))
+        fields["dimension"] = "application"
+    if "birth" in fields:
+        fields |= birth_arguments([name for name in named if name not in NAMES], where)
+    settings = parse_overrides({name: value for name, value in named.items() if name in NAMES}, where)
+    return Request(**fields, settings=settings)
 
 
-def as_given(options: Options, name: str) -> str:
+def _parse_argument(name: str, value: object, where: str) -> Any:
+    return values.flags(value, where) if name in _FLAGS else _PARSERS[name](as_text(value, where), where)
+
+
+def name_option(options: Options, name: str) -> str:
     """Returns how an option was given, the beginning of a message: ``--icbench-x``, or ``icbench_x`` of an ini file."""
     ini = f"icbench_{name.replace('-', '_')}"
     return ini if ini in options.given else f"--icbench-{name}"
@@ -174,11 +130,11 @@ def check_names(options: Options, catalogue: Catalogue, programs: Sequence[str] 
     Args:
         programs: names of ``--icbench-binary`` besides those of switches.
     """
-    kept = resolve_switches(options.switch, catalogue, as_given(options, "switch"))
+    kept = resolve_switches(options.switch, catalogue, name_option(options, "switch"))
     if options.port is not None:
-        _check_ports(options.port, catalogue, as_given(options, "port"))
+        _check_ports(options.port, catalogue, name_option(options, "port"))
     check_reach(options, [catalogue[name] for name in kept])
-    binary = as_given(options, "binary")
+    binary = name_option(options, "binary")
     for name in options.binaries:
         if name in programs:
             continue
@@ -189,24 +145,26 @@ def check_names(options: Options, catalogue: Catalogue, programs: Sequence[str] 
             raise UsageError(f"{binary}: {name} has no program of its own; leave it out")
     for name in options.switch_config:
         if name not in catalogue:
-            config = as_given(options, "switch-config")
+            config = name_option(options, "switch-config")
             raise UsageError(f"{config}: there is no switch '{name}'{suggestion(name, tuple(catalogue))}")
-    candidates.check(options.variant, catalogue, as_given(options, "variant"))
+    candidates.check(options.variant, catalogue, name_option(options, "variant"))
 
 
 def check_configs(options: Options, catalogue: Catalogue) -> dict[str, SwitchConfig]:
-    """Returns the user's configurations by switch and by candidate (``ovs:new``), which without one has its base's.
+    """Returns the user's configurations by switch and by candidate (``ovs:new``); a candidate inherits its base's.
 
     Raises:
         UsageError: a switch does not take its configuration.
     """
-    configs = {name: checked(file, name, catalogue[name].config_keys) for name, file in options.switch_config.items()}
+    configs = {
+        name: check_config(file, name, catalogue[name].config_keys) for name, file in options.switch_config.items()
+    }
     for switch in catalogue:
         base = configs.get(switch)
-        for candidate in candidates.of_switch(options.variant, switch):
+        for candidate in candidates.select_for_switch(options.variant, switch):
             config = base
             if candidate.target == switch and candidate.config is not None:
-                config = checked(candidate.config, switch, catalogue[switch].config_keys)
+                config = check_config(candidate.config, switch, catalogue[switch].config_keys)
             if config is not None:
                 configs[f"{switch}:{candidate.name}"] = config
     return configs
@@ -233,65 +191,138 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
         _check_ports(request.port, catalogue, f"{where}: port")
     keep: SwitchModes = dict.fromkeys(catalogue, (None,))
     if options.switch:
-        keep = resolve_switches(options.switch, catalogue, as_given(options, "switch"))
-    cases: dict[Case, None] = {}
-    topology = options.topology
+        keep = resolve_switches(options.switch, catalogue, name_option(options, "switch"))
     if request.birth is not None:
         return birth_cases(options.birth or request.birth) if LINK in keep else []
-
-    def remotes(pairs: int) -> tuple[bool, ...]:
-        if request.remote:
-            return request.remote
-        return (options.remote is not None if topology is None else topology.is_remote(pairs),)
-
-    ways_between = between(
-        options.function or request.functions,
-        chains=options.chain or request.chain,
-        shares=options.share or request.share,
-        caps=options.cap or request.cap,
-        pairs=options.pairs,
-        counts=options.function_count or request.function_count,
-        plain_pairs=options.pairs or request.pairs,
-        where=where,
-    )
-    neighbours = beside(options.neighbour or request.neighbour, options.isolation or request.isolation, where)
+    expansion = _Expansion(request, options, request.replaced_by(options), where)
+    paths = expansion.combine_paths()
     names = resolve_switches(request.switch, catalogue, f"{where}: switch", named=options.switch)
     check_modes(request.variant or (), [catalogue[name] for name in names], f"{where}: variant")
+    cases: dict[Case, None] = {}
     for name, named_modes in names.items():
         cls = catalogue[name]
         named = is_named(name, request.switch)
-        modes = modes_of(cls, named_modes, keep.get(name, ()), request.variant)
-        apis = choose("API", request.api, options.api, cls.default_apis, cls.apis, named, f"{where}: {name}")
-        ports = choose("port kind", request.port, options.port, cls.ports[:1], cls.ports, named, f"{where}: {name}")
-        if request.app is not None:
-            able = ports_of_sockets(cls, options.port or request.port)
-            if named and not able:
-                remedy = f"choose its port {' or '.join(cls.ports_by_name)}, or " if cls.ports_by_name else ""
-                raise UsageError(f"{where}: {name} carries no sockets, so no applications; {remedy}leave it out")
-            if name in keep:
-                cases |= dict.fromkeys(_of_applications(request, options, cls, modes, able, remotes))
-            continue
-        ways = _ways(cls, apis, ports, request, options)
-        if named and not ways and options.api is None and options.port is None:
-            raise UsageError(f"{where}: {name} has no API {' or '.join(apis)} over port kind {' or '.join(ports)}")
+        modes = choose_modes(cls, named_modes, keep.get(name, ()), request.variant)
+        ways = expansion.choose_ways(cls, named=named)
         if name not in keep:
             continue
-        for clients, mode, cores, (way, remote), (port, api), blocking, touch, traffic, burst, rate in product(
-            options.active or request.active or (None,),
+        if request.app is not None:
+            made = expansion.application_cases(cls, modes, ways)
+        else:
+            made = expansion.frame_cases(cls, modes, ways, paths)
+        cases |= dict.fromkeys(made)
+    return list(cases)
+
+
+@dataclass(frozen=True, slots=True)
+class _Expansion:
+    """A request that becomes cases.
+
+    Attributes:
+        axes: the values of all axes; the user's have replaced those of the request.
+        where: the beginning of a message.
+    """
+
+    request: Request
+    options: Options
+    axes: Axes
+    where: str
+
+    def combine_paths(self) -> list[tuple[dict[str, Any], bool]]:
+        """Returns the axes between the endpoints by their names in ``Case``, each with whether it is over two hosts."""
+        functions = _combine_functions(self.axes, self.options.pairs, self.where)
+        neighbours = _combine_neighbours(self.axes, self.where)
+        return [
+            ({**way, **neighbour}, remote)
+            for way in functions
+            for neighbour in neighbours
+            for remote in self._remotes(way["pairs"])
+        ]
+
+    def _remotes(self, pairs: int) -> tuple[bool, ...]:
+        if self.request.remote:
+            return self.request.remote
+        topology = self.options.topology
+        return (self.options.remote is not None if topology is None else topology.is_remote(pairs),)
+
+    def choose_ways(self, cls: type[SwitchTraits], *, named: bool) -> list[tuple[str, str]]:
+        """Returns the pairs of port kind and API technique that a switch is measured with.
+
+        Args:
+            named: whether the marker names the switch.
+
+        Raises:
+            UsageError: a switch that is named has none of those asked for.
+        """
+        request, options = self.request, self.options
+        where = f"{self.where}: {cls.name}"
+        apis = self._choose("api", cls.default_apis, cls.apis, where if named else None)
+        ports = self._choose("port", cls.ports[:1], cls.ports, where if named else None)
+        if request.app is not None:
+            able = select_socket_ports(cls, options.port or request.port)
+            if named and not able:
+                remedy = f"choose its port {' or '.join(cls.ports_by_name)}, or " if cls.ports_by_name else ""
+                raise UsageError(f"{where} carries no sockets, so no applications; {remedy}leave it out")
+            return [(port, APPLICATION_API) for port in able]
+        ways = _combine_ways(cls, apis, ports, request, options)
+        if named and not ways and options.api is None and options.port is None:
+            raise UsageError(f"{where} has no API {' or '.join(apis)} over port kind {' or '.join(ports)}")
+        return ways
+
+    def _choose(
+        self,
+        axis: Literal["api", "port"],
+        natural: tuple[str, ...],
+        supported: tuple[str, ...],
+        named_at: str | None,
+    ) -> tuple[str, ...]:
+        """Returns the names that a switch takes: its natural ones unless the marker or the user asks for some.
+
+        Args:
+            named_at: the beginning of a message if the marker names the switch; else None.
+
+        Raises:
+            UsageError: a switch that is named supports none of those asked for.
+        """
+        asked: tuple[str, ...] | None = getattr(self.request, axis)
+        if asked is not None and named_at is not None and not select_supported(asked, supported):
+            noun = "API" if axis == "api" else "port kind"
+            raise UsageError(f"{named_at} has no {noun} {' or '.join(asked)}; it has {' '.join(supported)}")
+        chosen: tuple[str, ...] | None = getattr(self.axes, axis)
+        return natural if chosen is None else select_supported(chosen, supported)
+
+    def _cores(self, cls: type[SwitchTraits]) -> tuple[int | None, ...]:
+        """Returns the worker cores asked for; None is the natural number, the only one of a switch with no choice."""
+        asked = self.axes.switch_cores
+        if asked is None or not cls.scalable:
+            return (None,)
+        return tuple(None if cores == cls.default_cores else cores for cores in asked)
+
+    def frame_cases(
+        self,
+        cls: type[SwitchTraits],
+        modes: Sequence[str | None],
+        ways: Sequence[tuple[str, str]],
+        paths: Sequence[tuple[dict[str, Any], bool]],
+    ) -> Iterator[Case]:
+        """Yields the cases of a switch that send frames of the workload."""
+        axes = self.axes
+        for clients, mode, cores, (path, remote), (port, api), blocking, touch, traffic, burst, rate in product(
+            axes.active or (None,),
             modes,
-            cores_of(options.switch_cores or request.switch_cores, cls),
-            [({**row, **by}, remote) for row in ways_between for by in neighbours for remote in remotes(row["pairs"])],
+            self._cores(cls),
+            paths,
             ways,
-            request.blocking if options.blocking is None else (options.blocking,),
-            request.touch if options.touch is None else (options.touch,),
-            _frames(request, options),
-            options.burst or request.burst,
-            options.rate or request.rate,
+            axes.blocking or (),
+            axes.touch or (),
+            axes.frames(),
+            axes.burst or (),
+            axes.rate or (),
         ):
             case = Case(
-                switch=name,
-                load=Frames(traffic, burst, rate if isinstance(rate, Rate) else rate.at(traffic, where)),
-                dimension=request.dimension,
+                switch=cls.name,
+                load=Frames(traffic, burst, rate if isinstance(rate, Rate) else rate.at(traffic, self.where)),
+                dimension=self.request.dimension,
                 port=None if port == cls.ports[0] else port,
                 mode=mode,
                 switch_cores=cores,
@@ -299,16 +330,38 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
                 blocking=blocking and api in SOCKET_APIS,
                 touch=touch,
                 remote=remote,
-                **way,
+                **path,
             )
-            case = of_subscribers(case, clients, where)
             # A candidate is measured side by side with its base, so the base needs no separate test.
-            cases |= dict.fromkeys(_compared(case, options))
-    return list(cases)
+            yield from _replace_by_candidates(set_active(case, clients, self.where), self.options)
+
+    def application_cases(
+        self, cls: type[SwitchTraits], modes: Sequence[str | None], ways: Sequence[tuple[str, str]]
+    ) -> Iterator[Case]:
+        """Yields the cases of a switch with applications, which have no axes of frames."""
+        for mode, cores, (pairs, remote), (port, api), app in product(
+            modes,
+            self._cores(cls),
+            [(number, remote) for number in self.axes.pairs or () for remote in self._remotes(number)],
+            ways,
+            self.axes.app or (),
+        ):
+            case = Case(
+                switch=cls.name,
+                load=Application(app),
+                pairs=pairs,
+                dimension="application",
+                port=None if port == cls.ports[0] else port,
+                mode=mode,
+                switch_cores=cores,
+                api=None if cls.default_apis == (api,) else api,
+                remote=remote,
+            )
+            yield from _replace_by_candidates(case, self.options)
 
 
-def of_subscribers(case: Case, active: int | None, where: str) -> Case:
-    """Returns a case with so many active clients. Raises UsageError if they, or its flows, have no firewall each."""
+def set_active(case: Case, active: int | None, where: str) -> Case:
+    """Returns a case with active clients. Raises UsageError if one of them, or one of its flows, lacks a firewall."""
     try:
         case = case if active is None else with_active(case, active)
     except ValueError as error:
@@ -318,50 +371,12 @@ def of_subscribers(case: Case, active: int | None, where: str) -> Case:
     return case
 
 
-def _frames(request: Request, options: Options) -> tuple[Traffic, ...]:
-    """Returns the frames to send: packet sizes, then mixes; either of the user's replaces both of the request."""
-    asked = request if options.packet_size is None and options.mix is None else options
-    names = ("header", "flows", "direction", "queues")
-    ways = [getattr(options, name) or getattr(request, name) for name in names]
-    return frames.combined((*(asked.packet_size or ()), *(asked.mix or ())), *ways)
-
-
-def _of_applications(
-    request: Request,
-    options: Options,
-    cls: type[SwitchTraits],
-    modes: Sequence[str | None],
-    ports: Sequence[str],
-    remotes: Callable[[int], tuple[bool, ...]],
-) -> Iterator[Case]:
-    """Yields the cases of a request with applications, which have no axes of frames."""
-    for mode, cores, (pairs, remote), port, app in product(
-        modes,
-        cores_of(options.switch_cores or request.switch_cores, cls),
-        [(number, remote) for number in options.pairs or request.pairs for remote in remotes(number)],
-        ports,
-        options.app or request.app or (),
-    ):
-        case = Case(
-            switch=cls.name,
-            load=Application(app),
-            pairs=pairs,
-            dimension="application",
-            port=None if port == cls.ports[0] else port,
-            mode=mode,
-            switch_cores=cores,
-            api=None if cls.default_apis == (APPLICATION_API,) else APPLICATION_API,
-            remote=remote,
-        )
-        yield from _compared(case, options)
-
-
-def _compared(case: Case, options: Options) -> list[Case]:
+def _replace_by_candidates(case: Case, options: Options) -> list[Case]:
     """Returns the cases of the candidates that take a case's place; the case itself without any."""
     return [replace(case, candidate=one.name) for one in options.variant if one.concerns(case)] or [case]
 
 
-def _ways(
+def _combine_ways(
     cls: type[SwitchTraits], apis: tuple[str, ...], ports: tuple[str, ...], request: Request, options: Options
 ) -> list[tuple[str, str]]:
     """Returns pairs of port kind and API technique; the one that was not chosen follows the one that was."""
@@ -373,3 +388,65 @@ def _ways(
         natural = {port: tuple(api for api in apis if api in cls.port_apis(port)) for port in ports}
         return [(port, api) for port in ports for api in natural[port] or cls.port_apis(port)[:1]]
     return [(port, api) for port in ports for api in apis if api in cls.port_apis(port)]
+
+
+def _combine_neighbours(axes: Axes, where: str) -> list[dict[str, Any]]:
+    """Returns the axes of neighbours by their names in ``Case``. Raises UsageError for an isolation from nobody."""
+    neighbours, isolations = axes.neighbour, axes.isolation
+    if neighbours is None:
+        if any(isolations or ()):
+            raise UsageError(f"{where}: isolation keeps a neighbour apart, and there is none: give neighbour, too")
+        return [{}]
+    return [{"neighbour": one, "isolation": apart} for one in neighbours for apart in isolations or (None,)]
+
+
+def _combine_functions(axes: Axes, own_pairs: Sequence[int] | None, where: str) -> list[dict[str, Any]]:
+    """Returns the axes of functions with the number of pairs, by their names in ``Case``.
+
+    Args:
+        axes: their ``function`` None stands for a path without any. Shares and caps have a function, and a pair, for
+            each of their per cents; different functions side by side have a pair each.
+        own_pairs: the numbers of pairs that the user asks for, before those of functions.
+        where: the beginning of a message.
+
+    Raises:
+        UsageError: shares, caps and functions are for different numbers of functions, or for a chain.
+    """
+    ways: list[dict[str, Any]] = []
+    for function in axes.function or ():
+        if function is None:
+            ways += [{"function": None, "pairs": number} for number in axes.pairs or ()]
+            continue
+        row = side_by_side(function)
+        if ":" in function and not 2 <= len(row) <= MOST_FUNCTIONS:
+            raise UsageError(f"{where}: '{function}' are {len(row)} functions: take 2 to {MOST_FUNCTIONS} side by side")
+        for chain, share, cap in product(axes.chain or (), axes.share or (None,), axes.cap or (None,)):
+            count = _count_functions(function, len(row), chain, (share, cap), where)
+            numbers = (count,) if count else own_pairs or axes.function_count or axes.pairs or ()
+            fields = {"function": function, "chain": chain, "share": share, "cap": cap}
+            ways += [{**fields, "pairs": number} for number in numbers]
+    return ways
+
+
+def _count_functions(
+    function: str, named: int, chain: int, contract: tuple[str | None, str | None], where: str
+) -> int | None:
+    """Returns how many functions lie side by side; None where neither their names nor a contract says it.
+
+    Args:
+        named: the number of functions that ``function`` names.
+        contract: share and cap.
+    """
+    share, cap = contract
+    counts = {len(percents(text)) for text in contract if text is not None}
+    if len(counts) > 1:
+        raise UsageError(f"{where}: share {share} and cap {cap} are for different numbers of functions")
+    if counts and named > 1 and counts != {named}:
+        raise UsageError(
+            f"{where}: {'share' if share else 'cap'} {share or cap} is for {counts.pop()} functions, and"
+            f" '{function}' are {named}"
+        )
+    if (counts or named > 1) and chain > 1:
+        what = "shares and caps are" if counts else f"'{function}' is"
+        raise UsageError(f"{where}: {what} for functions side by side: leave out chain")
+    return named if named > 1 else next(iter(counts), None)

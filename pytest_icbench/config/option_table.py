@@ -1,19 +1,34 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The options: name, type, default, parser and help of each. No other place lists them."""
+"""The options that are no axes: group, name, type, default, parser and help of each. No other place lists them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from pytest_icbench.config import axis_help, named, values
-from pytest_icbench.config.function_options import FunctionOptions
-from pytest_icbench.config.row import Row, flag, option, rows
-from pytest_icbench.config.sequences import parse_words
-from pytest_icbench.model import circumstances
+from pytest_icbench.config import values
+from pytest_icbench.config.axes import Axes
+from pytest_icbench.config.axis import (
+    FIRST,
+    GATING,
+    HOST,
+    MEASURED,
+    REPORTS,
+    SEARCHES,
+    TIME,
+    Applies,
+    flag,
+    option,
+    rows,
+)
+from pytest_icbench.config.ranges import parse_words
+from pytest_icbench.model import circumstances, uplink
+from pytest_icbench.model.search_goal import PRESETS
+from pytest_icbench.model.settings import PROTOCOLS
+from pytest_icbench.model.uplink import Uplink
 from pytest_icbench.model.verdict import (
     BAD,
     DEFAULT_FAILING,
@@ -27,21 +42,23 @@ from pytest_icbench.model.verdict import (
 )
 from pytest_icbench.wording import alternatives
 
-if TYPE_CHECKING:
-    from pytest_icbench.config.bit_rate import BitRate
+if TYPE_CHECKING:  # every pytest run loads this module, and few have such files: ``options`` reads them
     from pytest_icbench.config.topology.model import Topology
     from pytest_icbench.model.candidate import Candidate
-    from pytest_icbench.model.rate import Rate
     from pytest_icbench.model.toml import TomlFile
-    from pytest_icbench.model.traffic import Traffic
-    from pytest_icbench.model.uplink import Uplink
 
 #: The parser for the length of a long run.
 SOAK_LENGTHS = values.Seconds(1.0, 2_592_000.0)
+_OF_SEARCHES = Applies(lambda case: case.rate.loss_ratio is not None, "no selected case searches for ndr or pdr")
+
+
+def _parse_uplinks(text: str, where: str) -> Mapping[str, Uplink]:
+    """Parses the interfaces that lead to the second host. Raises UsageError."""
+    return MappingProxyType(dict(uplink.parse_all(text, where)))
 
 
 @dataclass(frozen=True, slots=True)
-class Options(FunctionOptions):
+class Options(Axes):
     """The options of a run. An option that is None or empty was not given: the scenario decides.
 
     Attributes:
@@ -50,6 +67,7 @@ class Options(FunctionOptions):
     """
 
     switch: tuple[str, ...] = option(
+        FIRST,
         "LIST",
         "keep only these switches; kernel, dpdk and all are groups, vpp:xconnect is a switch in that variant (default:"
         " what each scenario names)",
@@ -57,66 +75,8 @@ class Options(FunctionOptions):
         default=(),
         marker="'all'",
     )
-    packet_size: tuple[Traffic, ...] | None = option(
-        "SPEC",
-        "replace the packet sizes of all scenarios: Ethernet frames with FCS in bytes, 64 to 9216. " + axis_help.SPEC,
-        named.packet_sizes,
-        marker="64",
-    )
-    mix: tuple[Traffic, ...] | None = option("LIST", axis_help.MIX_HELP, named.mixes, marker="None")
-    flows: tuple[str | None, ...] | None = option("LIST", axis_help.FLOWS_HELP, named.flows, marker="1")
-    header: tuple[str | None, ...] | None = option("LIST", axis_help.HEADER_HELP, named.headers, marker="'udp4'")
-    direction: tuple[bool, ...] | None = option("LIST", axis_help.DIRECTION_HELP, named.directions, marker="'one'")
-    queues: tuple[int, ...] | None = option("SPEC", axis_help.QUEUES_HELP, values.queues, marker="1")
-    burst: tuple[int, ...] | None = option(
-        "SPEC",
-        "replace the bursts: frames handed over at once, 1 to 1024 and at most --icbench-ring",
-        values.bursts,
-        marker="32",
-    )
-    rate: tuple[Rate | BitRate, ...] | None = option(
-        "SPEC",
-        "replace the rates: max, frames per second and pair (1000, 500k, 1M..1M..20M), bits per second with preamble"
-        " and gap (10Gbps; 10GbpsL2 without), ndr or pdr:0.5%% (a search for the greatest load without loss, or with"
-        " at most that), mfr (the maximum over offered loads), trace:steps:30k or trace:FILE (a rate for each second)",
-        values.rates,
-        marker="'max'",
-    )
-    pairs: tuple[int, ...] | None = option(
-        "SPEC", "replace the numbers of sender-receiver pairs, 1 to 254", values.pairs, marker="1"
-    )
-    switch_cores: tuple[int, ...] | None = option(
-        "SPEC",
-        "replace the numbers of worker cores; left out for switches that have no choice",
-        values.cores,
-        marker="None",
-    )
-    api: tuple[str, ...] | None = option(
-        "LIST",
-        "replace the API techniques of the endpoints: udp udp-mmsg udp-gso raw raw-mmsg xdp dpdk af_packet af_xdp,"
-        " or all; of these each switch takes those that it can",
-        values.apis,
-        marker="None",
-    )
-    app: tuple[str, ...] | None = option(
-        "LIST",
-        "replace the applications of the scenarios that have some: NAME[:MODE][:cN][:NB][:rN], N connections or"
-        " streams, messages of N bytes, N requests per second of an open loop (redis:set:c16, tcp_rr:r5000), or all",
-        values.applications,
-        marker="None",
-    )
-    birth: tuple[str, ...] | None = option("LIST", axis_help.BIRTH_HELP, named.crowds, marker="None")
-    port: tuple[str, ...] | None = option(
-        "LIST",
-        "replace the port kinds (vhost-user, vhost-user-packed, memif, ...); of these each switch takes those it has",
-        parse_words,
-        marker="None",
-    )
-    blocking: bool | None = flag("blocking sockets, no polling (socket APIs)", default=None, marker="False")
-    touch: bool | None = flag(
-        "generate and check every payload byte", default=None, marker="False", name="check_payload", older="touch"
-    )
     precision: float | None = option(
+        TIME,
         "P",
         "measure until the 95 %% interval is within this share of the value (default: 3%%, with a baseline what its"
         " margin needs)",
@@ -124,58 +84,75 @@ class Options(FunctionOptions):
         setting="precision",
     )
     max_duration: float | None = option(
+        TIME,
         "S",
         "measure a case for at most this long, in seconds or with a unit (90, 20m; default: 60, for a search its"
         " preset's: csit 2m, rfc2544 and icpe2018 1h, tst009 2h)",
         values.Seconds(0.1, 86_400.0),
         setting="max_duration_s",
     )
+    plan: bool = flag(FIRST, "print the cases, the time they need and which would be skipped; run nothing")
     budget: float | None = option(
+        FIRST,
         "T",
-        "share this much time out over all cases: each gets its least, the rest goes where it narrows most (20m, 2h)",
+        "time budget of the session (20m, 2h): every case gets its minimum, the rest goes to the widest intervals",
         values.Seconds(1.0, 604_800.0),
     )
+    variant: tuple[Candidate, ...] = option(
+        FIRST,
+        "TARGET:NAME=WHAT",
+        "measure this side by side with its base, launch by launch in turn, and decide whether it is worse; TARGET is a"
+        " switch (another binary's path, config:FILE, variant:NAME, lib:DIR), function:COMPONENT (path, config:FILE),"
+        " workload for the endpoints (path, api:API, node:KIND, image:DIR) or host (sysctl:KEY=VALUE); can be repeated",
+        default=(),
+    )
     duration: float | None = option(
-        "S", "measured seconds of one launch (default: 1)", values.Seconds(0.05, 3600.0), setting="duration_s"
+        TIME, "S", "measured seconds of one launch (default: 1)", values.Seconds(0.05, 3600.0), setting="duration_s"
     )
     soak_duration: float | None = option(
-        "S", "seconds of a long run (icbench.soak), or with a unit: 8h (default: 20)", SOAK_LENGTHS
+        TIME, "S", "seconds of a long run (icbench.soak), or with a unit: 8h (default: 20)", SOAK_LENGTHS
     )
     window: float | None = option(
-        "S", "length of a window in seconds (default: 0.1)", values.Seconds(0.001, 60.0), setting="window_s"
+        TIME, "S", "length of a window in seconds (default: 0.1)", values.Seconds(0.001, 60.0), setting="window_s"
     )
     repeats: int | None = option(
+        TIME,
         "N",
         "exactly this many launches a case, whatever the precision (default: at least 6, until it is precise enough)",
         values.count(1, 10_000, "launches"),
         setting="repeats",
     )
     skip: float | None = option(
+        TIME,
         "S",
         "discard the first seconds of each launch's measured time (default: 0)",
         values.Seconds(0.0, 3600.0),
         setting="skip_s",
     )
     keep: float | None = option(
+        TIME,
         "S",
         "keep this many seconds after the skipped ones and discard the rest (default: all)",
         values.Seconds(0.05, 3600.0),
         setting="keep_s",
     )
     protocol: str | None = option(
+        TIME,
         "NAME",
         "measure and discard as a publication did: thesis (a minute, without the first and last second) or paper"
         " (a minute, 20 seconds of it after the first 20); single options still win",
-        named.protocol,
+        values.one_of(*PROTOCOLS),
         setting="protocol",
     )
     warmup: float | None = option(
+        TIME,
         "S",
-        "exactly so many seconds of traffic before the first window (default: until the rate is stationary)",
+        "seconds of traffic before the first window (default: until the rate is stationary)",
         values.Seconds(0.0, 600.0),
         setting="warmup_s",
     )
     max_warmup: float | None = option(
+        TIME,
         "S",
         "wait at most this long for a stationary rate, then measure what there is and say so; 0: do not wait"
         " (2 unless given)",
@@ -183,38 +160,48 @@ class Options(FunctionOptions):
         setting="max_warmup_s",
     )
     drain: float | None = option(
+        TIME,
         "S",
         "wait at most this long for frames under way after the last window (default: 0.5, where RFC 2544 takes 2)",
         values.Seconds(0.0, 600.0),
         setting="drain_s",
     )
     search_preset: str | None = option(
+        SEARCHES,
         "NAME",
         "goals of the searches for ndr and pdr: csit (trials of 1 s), rfc2544 (60 s, no loss), tst009 (60 s, a loss is"
         " verified) or icpe2018 (60 s, for pdr:0.01%%) (default: csit)",
-        named.search_preset,
+        values.one_of(*PRESETS),
         setting="search_preset",
+        applies=_OF_SEARCHES,
     )
     search_width: float | None = option(
+        SEARCHES,
         "P",
         "end a search when its bounds are this close, as a share of the upper one (default: the preset's, 0.5%%)",
         values.precision,
         setting="search_width",
+        applies=_OF_SEARCHES,
     )
     search_trial: float | None = option(
+        SEARCHES,
         "S",
         "length of a search's final trials in seconds (default: the preset's)",
         values.Seconds(0.05, 3600.0),
         setting="search_trial_s",
+        applies=_OF_SEARCHES,
     )
     search_sum: float | None = option(
+        SEARCHES,
         "S",
         "measure one load of a search for at most this long (default: the preset's, as many trials)",
         values.Seconds(0.05, 3600.0),
         setting="search_sum_s",
+        applies=_OF_SEARCHES,
     )
-    ring: int = option("N", "descriptors a ring, a power of two (default: 256)", values.ring, default=256)
+    ring: int = option(HOST, "N", "descriptors a ring, a power of two (default: 256)", values.ring, default=256)
     wait_quiet: float = option(
+        HOST,
         "T",
         "wait at most this long for a host whose CPUs nobody else uses, before the first case (10m); then go on and say"
         " what was found (default: do not wait)",
@@ -222,6 +209,7 @@ class Options(FunctionOptions):
         default=0.0,
     )
     reference: bool | None = option(
+        TIME,
         "yes|no",
         "measure the same endpoints without a switch in between, interleaved, for ratio_to_reference and"
         " to calibrate searches (default: yes)",
@@ -229,87 +217,109 @@ class Options(FunctionOptions):
         setting="reference",
     )
     placement: Literal["auto", "dedicated", "cooperative"] = option(
+        HOST,
         "POLICY",
         "auto, dedicated (a core for each thread) or cooperative (endpoints share cores and yield) (default: auto)",
         values.one_of("auto", "dedicated", "cooperative"),
         default="auto",
     )
     frequency: Literal["fix", "keep"] = option(
+        HOST,
         "fix|keep",
         "fix sets the governor of the CPUs that measure to performance and turbo off, where the machine has them, and"
         " puts them back; keep leaves them alone (default: fix)",
         values.one_of("fix", "keep"),
         default="fix",
     )
-    precedence: str = option("all|none", axis_help.PRECEDENCE_HELP, values.one_of("all", "none"), default="all")
+    precedence: str = option(
+        HOST,
+        "all|none",
+        "how the pollers stand against all other processes of this host: before them (all), or equal to them (none)"
+        " (default: all)",
+        values.one_of("all", "none"),
+        default="all",
+    )
     node: str = option(
+        HOST,
         "KIND",
         "where the workloads run: lxc, netns, oci, podman, docker or what a plugin brings (default: lxc)",
         default="lxc",
     )
     hugepage_size_kib: int | None = option(
-        "SIZE", "size of huge pages: 2M or 1G (default: 2M)", values.hugepage_size_kib, name="hugepage_size"
+        HOST, "SIZE", "size of huge pages: 2M or 1G (default: 2M)", values.hugepage_size_kib, name="hugepage_size"
     )
-    fresh: bool = flag("build switch and nodes anew for each launch", name="rebuild", older="fresh")
+    fresh: bool = flag(HOST, "build switch and nodes anew for each launch", name="rebuild")
     incomparable: tuple[str, ...] = option(
+        GATING,
         "LIST",
-        "facts around a result that have to be the same in a comparison: patterns over their names, ! takes out again"
+        "facts that must match before results are compared: patterns over their names; a leading ! excludes"
         " (default: identity.* placement metric rules treatment.node)",
         circumstances.parse_patterns,
         default=circumstances.DEFAULT,
         name="must_match",
-        older="incomparable",
     )
     save: str | None = option(
+        FIRST,
         "NAME",
         "keep the values of this run as a baseline of this name, for each case and host; cases that are not run keep"
         " what they had",
         values.baseline_name,
     )
     compare: str | None = option(
+        FIRST,
         "NAME",
         "compare with the baseline of this name; how much worse a case may be stands in thresholds.toml",
         values.baseline_name,
     )
     baselines: Path = option(
+        GATING,
         "DIR",
         "where baselines and waivers are (default: baselines/ in the root directory)",
         default=Path("baselines"),
         path=True,
     )
     fail: tuple[str, ...] = option(
+        GATING,
         "LIST",
         f"verdicts that fail a test, of {' '.join(BAD)}, or none (default: {' '.join(DEFAULT_FAILING)}); {WEAK} ends"
         f" pytest with {WEAK_STATUS} if the comparison would miss a loss of a tenth more often than not",
         parse_verdicts,
         default=DEFAULT_FAILING,
         name="fail_on",
-        older="fail",
     )
     exit_codes: bool = flag(
+        GATING,
         f"end pytest with {EXIT_STATUS['regressed']} if all that failed is {Verdict.REGRESSED}, and with"
         f" {EXIT_STATUS['undecided']} if nothing else is wrong but a case is {alternatives(UNDECIDED)}; 1 then means"
-        " broken. --icbench-compare and --icbench-variant bring it along"
+        " broken. --icbench-compare and --icbench-variant bring it along",
     )
-    plain_exit_codes: bool = flag("end pytest with its own exit status, in a comparison too")
-    strict: bool = flag(f"all verdicts but {' and '.join(reversed(GOOD))} fail, and so does what would be skipped")
-    plan: bool = flag("print the cases, the time they need and which would be skipped; run nothing")
-    debug: bool = flag("workloads log every window while they run")
+    plain_exit_codes: bool = flag(GATING, "end pytest with its own exit status, in a comparison too")
+    strict: bool = flag(
+        GATING, f"all verdicts but {' and '.join(reversed(GOOD))} fail, and so does what would be skipped"
+    )
+    debug: bool = flag(REPORTS, "workloads log every window while they run")
     reports: Path = option(
-        "DIR", "where runs are written (default: reports/ in the root directory)", default=Path("reports"), path=True
+        REPORTS,
+        "DIR",
+        "where runs are written (default: reports/ in the root directory)",
+        default=Path("reports"),
+        path=True,
     )
     resume: str | None = option(
+        REPORTS,
         "RUN",
         "go on with an interrupted run (its name below the reports, or its directory): what it had finished is taken"
         " from it; refused if command line, host or versions are others",
     )
     order: str = option(
+        TIME,
         "ORDER",
         "the order of cases: given (that of the files), random, or the seed of a random one (default: given)",
         values.order,
         default="given",
     )
     rounds: int = option(
+        TIME,
         "N",
         "spread each case's launches over N rounds of the session, each in another random order and on fresh rigs: 3 to"
         " 100, or 1 for each case at once (default: 1)",
@@ -317,41 +327,56 @@ class Options(FunctionOptions):
         default=1,
     )
     turns: bool = option(
-        "yes|no", "cases take turns, so that their launches lie far apart (default: yes)", values.boolean, default=True
+        TIME,
+        "yes|no",
+        "cases take turns, so that their launches lie far apart (default: yes)",
+        values.boolean,
+        default=True,
     )
     history: Path | None = option(
-        "FILE", "append every result to this history, for icbench history and its change points", path=True
+        REPORTS, "FILE", "append every result to this history, for icbench history and its change points", path=True
     )
-    thresholds: Path | None = option("FILE", "limits (default: thresholds.toml beside the scenario's file)", path=True)
+    thresholds: Path | None = option(
+        GATING, "FILE", "limits (default: thresholds.toml in the directory of the scenario's file)", path=True
+    )
     pf: str | None = option(
-        "PF", "the card whose virtual functions sriov uses: the interface of its physical function, or its PCI address"
+        HOST,
+        "PF",
+        "the card whose virtual functions sriov uses: the interface of its physical function, or its PCI address",
+        applies=Applies(lambda case: case.switch == "sriov", "no selected case is of sriov"),
     )
     remote: str | None = option(
+        HOST,
         "[USER@]HOST",
         "the second host: senders and clients here, their peers there, over the network interfaces of --icbench-uplink;"
         " reached by ssh without a password, as root or with sudo",
         values.host_name,
     )
     remote_python: str | None = option(
+        HOST,
         "PATH",
         "the Python with this package on the second host (default: one at the path that it has here, else python3)",
         values.python_path,
     )
     uplink: Mapping[str, Uplink] = option(
+        HOST,
         "[HOST=]NIC",
         "the network interface that leads to the second host, and with HOST= the one there if it has another name;"
         " several with spaces between; NIC+af_xdp for AF_XDP, a PCI address for DPDK's own driver",
-        named.uplinks,
+        _parse_uplinks,
         default=MappingProxyType({}),
+        applies=Applies(lambda case: case.remote, "no selected case is on two hosts"),
     )
-    host_names: bool = flag("write the names of the hosts into results")
+    host_names: bool = flag(HOST, "write the names of the hosts into results")
     topology: Topology | None = option(
+        MEASURED,
         "FILE",
         "who the endpoints are and where they run: containers, CPUs, addresses, VFs, hosts (icbench topology 4vs4"
         " writes one to start from)",
         path=True,
     )
     binaries: Mapping[str, Path] = option(
+        MEASURED,
         "SWITCH=PATH",
         "a program of a switch, or of a network function (suricata, l3fwd, ip_pipeline), that is not where its driver"
         " looks for it (vpp=/opt/vpp/bin/vpp); can be repeated",
@@ -360,51 +385,47 @@ class Options(FunctionOptions):
         parse_at=values.programs,
     )
     switch_config: Mapping[str, TomlFile] = option(
+        MEASURED,
         "SWITCH=FILE",
         "the user's own configuration of a switch, in TOML (docs/reference/switches.md); several with spaces between",
         default=MappingProxyType({}),
-        parse_at=named.switch_configurations,
+        parse_at=values.files,
     )
-    variant: tuple[Candidate, ...] = option(
-        "TARGET:NAME=WHAT",
-        "measure this side by side with its base, launch by launch in turn, and decide whether it is worse; TARGET is a"
-        " switch (another binary's path, config:FILE, variant:NAME, lib:DIR), function:COMPONENT (path, config:FILE),"
-        " workload for the endpoints (path, api:API, node:KIND, image:DIR) or host (sysctl:KEY=VALUE); can be repeated",
-        default=(),
-        parse_at=named.variants,
+    function_config: Mapping[str, TomlFile] = option(
+        MEASURED,
+        "COMPONENT=FILE",
+        "the user's own configuration of what makes functions (linux, forwarder, ovs, suricata, vpp), in TOML; several"
+        " with spaces between",
+        default=MappingProxyType({}),
+        parse_at=values.files,
     )
     run_files: bool = flag(
+        REPORTS,
         "write junit.xml, and report.html with pytest-html, into the run's directory unless --junitxml or --html say"
         " otherwise",
         ini_only=True,
     )
     benchmark: bool = flag(
-        "show pytest-benchmark's table of the cases, too, which otherwise takes one of its own options", ini_only=True
+        REPORTS,
+        "show pytest-benchmark's table of the cases, too; without this, an option of pytest-benchmark does",
+        ini_only=True,
     )
     given: tuple[str, ...] = ()
 
     @property
-    def tells_by_exit(self) -> bool:
-        """Whether the exit status tells regressed, undecided and broken runs apart: green means judged then."""
+    def has_exit_codes(self) -> bool:
+        """Whether regressed, undecided and broken runs have different exit statuses, so that 0 means judged."""
         asked = self.exit_codes or self.compare is not None or bool(self.variant)
         return asked and not self.plain_exit_codes
 
     @property
     def settings(self) -> Mapping[str, Any]:
         """The settings that the user gave, by their names in ``Settings``."""
-        named = {
-            attribute.metadata.get("row", {}).get("setting"): getattr(self, attribute.name)
-            for attribute in fields(self)
-        }
-        return {name: value for name, value in named.items() if name and value is not None}
+        given = {row.setting: getattr(self, row.field) for row in rows(Options) if row.setting}
+        return {name: value for name, value in given.items() if value is not None}
 
 
-#: Older names of ``--icbench-binary SWITCH=PATH``, one for each switch that had an option of its own.
-ALIASES = tuple(
-    Row(name, "", "PATH", "an older name of --icbench-binary SWITCH=PATH", path=True)
-    for name in ("testpmd", "ovs", "vpp", "snabb", "basicfwd")
-)
-TABLE = (*(row for row in rows(Options) if not row.ini_only), *ALIASES)
+TABLE = tuple(row for row in rows(Options) if not row.ini_only)
 #: The names of settings; markers and calls take them, too.
 SETTINGS = tuple(row.name for row in TABLE if row.setting)
 #: Ini values without an option.

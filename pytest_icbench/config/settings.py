@@ -5,15 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pytest_icbench.config.option_table import TABLE
+from pytest_icbench.config.option_table import TABLE, Options
 from pytest_icbench.errors import UsageError
+from pytest_icbench.model.settings import LEAST_WARMUP_S, MOST_WARMUP_S, Settings
 from pytest_icbench.wording import suggestion
-
-if TYPE_CHECKING:
-    from pytest_icbench.config.options import Options
-    from pytest_icbench.model.settings import Settings
 
 _ROWS = {row.name: row for row in TABLE if row.setting}
 
@@ -54,7 +51,7 @@ def parse_overrides(named: Mapping[str, Any], where: str) -> Mapping[str, Any]:
     return MappingProxyType(overrides)
 
 
-def settings_for(options: Options, marker: Mapping[str, Any], call: Mapping[str, Any], where: str) -> Settings:
+def merge_settings(options: Options, marker: Mapping[str, Any], call: Mapping[str, Any], where: str) -> Settings:
     """Returns the settings of one measurement.
 
     The user's settings win over those of the call, these over those of the marker, and these over the defaults.
@@ -67,9 +64,6 @@ def settings_for(options: Options, marker: Mapping[str, Any], call: Mapping[str,
     Raises:
         UsageError: the settings contradict each other.
     """
-    # Imported here, since suites without benchmarks load this module, too.
-    from pytest_icbench.model.settings import LEAST_WARMUP_S, MOST_WARMUP_S, Settings
-
     merged = {**marker, **call, **options.settings}
     protocol = merged.pop("protocol", None)
     adaptive: dict[str, Any] = {}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Parsers of a user's text for options and arguments of markers. Pure; every error is one sentence.
+"""Parsers of a user's text for options and arguments of markers, named by what they parse.
 
-Every pytest run loads this module, with or without a benchmark, so parsers import what only they need.
+Every error is one sentence that begins with ``where``: the name of the option, or the place of the marker.
 """
 
 from __future__ import annotations
@@ -12,32 +12,19 @@ from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
-from pytest_icbench.config.sequences import MAX_RATE_PPS as MAX_RATE_PPS
-from pytest_icbench.config.sequences import parse_spec, parse_words
+from pytest_icbench.config.ranges import parse_spec, parse_words
 from pytest_icbench.errors import UsageError
+from pytest_icbench.model.application import is_load
 
-if TYPE_CHECKING:
-    from pytest_icbench.config.bit_rate import BitRate
-    from pytest_icbench.model.rate import Rate
-
-#: Addresses of the pairs are 198.18.PAIR.x.
-MAX_PAIRS = 254
-MAX_BURST = 1024
-MAX_CORES = 1024
+_Value = TypeVar("_Value")
 
 _SECONDS = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*(ms|s|min|m|h)?", re.ASCII)
 _UNITS_S = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
-_RATE_FORMS = (
-    "a rate is max, ndr, pdr:0.5%, mfr, a part of a rate looked for (ndr*0.5), frames per second (1000, 500k, 1.5M,"
-    " 5Mpps) or bits per second (10Gbps; 10GbpsL2 without preamble and gap), a list of them (500k 1M max) or a sequence"
-    " (1M..1M..20M)"
-)
 
-
-def axis(unit: str, least: int, greatest: int) -> Callable[[str, str], tuple[int, ...]]:
+def numbers(unit: str, least: int, greatest: int) -> Callable[[str, str], tuple[int, ...]]:
     """Returns a parser for a SPEC whose values lie between ``least`` and ``greatest``, both included."""
 
     def parse(text: str, where: str) -> tuple[int, ...]:
@@ -54,87 +41,36 @@ def in_range(values: Sequence[int], where: str, unit: str, least: int, greatest:
     return tuple(values)
 
 
-def packet_sizes(text: str, where: str) -> tuple[int, ...]:
-    """Parses lengths of frames in bytes, with FCS."""
-    from pytest_icbench.model.traffic import MAX_FRAME_BYTES, MIN_FRAME_BYTES
+def labels(
+    parse: Callable[[str], _Value], missing: str, wrong: str, *, commas: bool = True
+) -> Callable[[str, str], tuple[_Value, ...]]:
+    """Returns a parser for words with blanks between, which gives the value of each once.
 
-    return axis("bytes (Ethernet frame with FCS)", MIN_FRAME_BYTES, MAX_FRAME_BYTES)(text, where)
-
-
-def queues(text: str, where: str) -> tuple[int, ...]:
-    """Parses numbers of queue pairs."""
-    from pytest_icbench.model.traffic import MAX_QUEUES
-
-    return axis("queue pairs", 1, MAX_QUEUES)(text, where)
-
-
-bursts = axis("frames", 1, MAX_BURST)
-pairs = axis("pairs", 1, MAX_PAIRS)
-cores = axis("worker cores", 1, MAX_CORES)
-
-
-def rates(text: str, where: str) -> tuple[Rate | BitRate, ...]:
-    """Parses ``max``, ``ndr``, ``pdr:X%``, ``mfr``, traces, and frames or bits per second per pair.
-
-    Raises:
-        UsageError: the sentence has all forms.
+    Args:
+        parse: returns the value of a word, or raises ValueError with the end of a sentence.
+        missing: the sentence if there is no word.
+        wrong: what a bad word is, such as ``is no mix``.
+        commas: whether commas separate words, too.
     """
-    from pytest_icbench.config.bit_rate import bit_rate, without_pps
-    from pytest_icbench.config.traces import PREFIX, trace_rate
-    from pytest_icbench.model.rate import Rate, named_rate
 
-    named: list[Rate | BitRate] = []
+    def parse_each(text: str, where: str) -> tuple[_Value, ...]:
+        words = (text.replace(",", " ") if commas else text).split()
+        if not words:
+            raise UsageError(f"{where}: {missing}")
+        parsed: dict[_Value, None] = {}
+        for word in words:
+            try:
+                parsed[parse(word)] = None
+            except ValueError as error:
+                raise UsageError(f"{where}: '{word[:60]}' {wrong}: {error}") from None
+        return tuple(parsed)
 
-    def word(token: str) -> int | None:
-        rate = trace_rate(token, where) if token.startswith(PREFIX) else named_rate(token) or bit_rate(token)
-        if rate is None:
-            return None
-        if rate not in named:
-            named.append(rate)
-        return -1 - named.index(rate)  # below every number of frames
-
-    text = without_pps(text)
-    try:
-        values = parse_spec(text, where, word=word)
-    except UsageError as error:
-        raise _bad_rate(text, where) or error from None
-    in_range([value for value in values if value >= 0], where, "frames per second", 1, MAX_RATE_PPS)
-    return tuple(Rate(value) if value >= 0 else named[-1 - value] for value in values)
-
-
-def _bad_rate(text: str, where: str) -> UsageError | None:
-    """Returns a sentence on the first part that looks like no rate at all; None if only a number or step is wrong."""
-    from pytest_icbench.config.bit_rate import bit_rate
-    from pytest_icbench.config.traces import PREFIX
-    from pytest_icbench.model.rate import MAX_LOSS_RATIO, MIN_LOSS_RATIO, exact_percent, named_rate
-
-    for token in text.replace(",", " ").split():
-        if token.startswith(PREFIX) or named_rate(token) is not None or bit_rate(token) is not None:
-            continue
-        if token.startswith("pdr"):
-            least, greatest = exact_percent(MIN_LOSS_RATIO), exact_percent(MAX_LOSS_RATIO)
-            return UsageError(
-                f"{where}: unknown rate '{token}'; a partial-drop rate names its greatest loss ratio in per cent,"
-                f" {least} to {greatest} (pdr:0.5%)"
-            )
-        if token.endswith("%"):
-            return UsageError(
-                f"{where}: '{token}' of what? A virtual link has no speed to take a share of: give a rate (5Mpps,"
-                " 10Gbps), or a part of one that is looked for (ndr*0.5)"
-            )
-        if token[:1].isalpha() or (token[:1].isdigit() and token[-1:].isalpha() and token[-1:] not in "kM"):
-            return UsageError(f"{where}: unknown rate '{token}'; {_RATE_FORMS}")
-    return None
-
-
-def loads(text: str, where: str) -> tuple[int, ...]:
-    """Parses the offered loads of a sweep: frames per second per pair, a list or a sequence."""
-    return in_range(parse_spec(text, where), where, "frames per second", 1, MAX_RATE_PPS)
+    return parse_each
 
 
 def apis(text: str, where: str) -> tuple[str, ...]:
     """Parses API techniques. ``all`` stands for every one that a switch can use."""
-    from pytest_icbench.model.case import APIS
+    from pytest_icbench.model.case import APIS  # cases are not needed to declare options, which every pytest run does
 
     words = parse_words(text, where)
     for word in words:
@@ -304,8 +240,6 @@ def flags(value: object, where: str) -> tuple[bool, ...]:
 
 def applications(text: str, where: str) -> tuple[str, ...]:
     """Parses loads of applications (``redis iperf3:c4``), whose names are checked where applications are known."""
-    from pytest_icbench.model.application import is_load
-
     loads = parse_words(text, where)
     for load in loads:
         if not is_load(load):

@@ -5,21 +5,36 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import pytest
 
-from pytest_icbench.plugin.anonymous import hidden
+from pytest_icbench.config.options import Options
+from pytest_icbench.gate.entry import entry_of
+from pytest_icbench.gate.margins import MAIN
+from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.result import Result
+from pytest_icbench.plugin.fixture import Icbench
 from pytest_icbench.plugin.outcomes import skip_reason
+from pytest_icbench.plugin.pytest_benchmark import CLOCK, FIXTURE
+from pytest_icbench.plugin.repeat import repeat_command
+from pytest_icbench.plugin.run import Run
+from pytest_icbench.plugin.run_files import hide_names
+from pytest_icbench.report.figure.series import Windows
+from pytest_icbench.report.html.page import Page
+from pytest_icbench.report.junit import add_system_out
+from pytest_icbench.store.run_files import TestRecord
+from pytest_icbench.store.transfer import pack
 
-if TYPE_CHECKING:
-    from pytest_icbench.config.options import Options
-    from pytest_icbench.model.measurement import Measurement
-    from pytest_icbench.model.result import Result
-    from pytest_icbench.plugin.fixture import Icbench
-    from pytest_icbench.plugin.run import Run
-    from pytest_icbench.report.html.page import Page
-    from pytest_icbench.store.run_files import TestRecord
+#: Groups in the table of pytest-benchmark.
+_GROUPS = {
+    "throughput": "throughput: seconds per packet",
+    "application": "applications: seconds per operation",
+    "birth": "birth: median time to create a container",
+    "latency": "latency: median round-trip time",
+}
+#: The fields of a result that go into its ``extra_info``.
+_EXTRA = ("case", "dimension", "metric", "placement", "verdict", "bottleneck", "lower_bound", "ratio_to_reference")
 
 
 class Writer(Protocol):
@@ -33,25 +48,17 @@ class ResultCollector:
 
     Attributes:
         results: the results of all tests so far.
+        page: the content of the HTML report.
     """
 
     def __init__(self, config: pytest.Config, options: Options) -> None:
         self.config = config
         self.options = options
         self.results: list[Result] = []
-        self._page: Page | None = None
+        self.page = Page()
         self._sent = False
         self._unreported: dict[str, list[Result]] = {}
         self._phases: dict[str, list[pytest.TestReport]] = {}
-
-    @property
-    def page(self) -> Page:
-        """The content of the HTML report."""
-        if self._page is None:
-            from pytest_icbench.report.html.page import Page
-
-            self._page = Page()
-        return self._page
 
     def attach(self, report: pytest.TestReport, icbench: Icbench, run: Run | None = None) -> None:
         """Puts a test's results into its report, which takes them from a worker to its controller.
@@ -60,8 +67,6 @@ class ResultCollector:
             run: the run of a worker on another host, whose files the report takes, too; None for any other.
         """
         if run is not None:
-            from pytest_icbench.store.transfer import pack
-
             files = pack(run.directory, run.places(report.nodeid), first=not self._sent)
             report.icbench_parcel, self._sent = files, True  # type: ignore[attr-defined]
         report.icbench = [result.to_dict() for result in icbench.results]  # type: ignore[attr-defined]
@@ -73,14 +78,12 @@ class ResultCollector:
 
     def note(self, writer: Writer, report: pytest.TestReport) -> None:
         """Takes the report of a phase of a test; the last one writes the test's line. Raises ProvisionError."""
-        from pytest_icbench.store.run_files import TestRecord
-
         phases = self._phases.setdefault(report.nodeid, [])
         phases.append(report)
         if report.when != "teardown":
             return
         del self._phases[report.nodeid]
-        outcome, reason = outcome_of(phases)
+        outcome, reason = summarize_phases(phases)
         seconds = sum(phase.duration for phase in phases)
         repeat = self.hide(self._repeat(report))
         writer.note(TestRecord(report.nodeid, outcome, seconds, reason, repeat))
@@ -91,11 +94,9 @@ class ResultCollector:
 
     def hide(self, text: str) -> str:
         """Returns a text for a file, without the names of hosts."""
-        return hidden(text, self.options)
+        return hide_names(text, self.options)
 
     def _repeat(self, report: pytest.TestReport) -> str:
-        from pytest_icbench.plugin.repeat import repeat_command
-
         invocation, root, nodeid = self.config.invocation_params, self.config.rootpath, report.nodeid
         arguments = list(map(str, invocation.args))
         file, *_ = nodeid.partition("::")
@@ -108,8 +109,6 @@ class ResultCollector:
 
     def measured(self, nodeid: str, results: Sequence[Measurement]) -> None:
         """Keeps the results of a test until its report comes. If a signal comes first, ``interrupted`` takes them."""
-        from pytest_icbench.model.result import Result
-
         self._unreported[nodeid] = list(map(Result.of, results))
 
     def interrupted(self) -> None:
@@ -127,10 +126,6 @@ class ResultCollector:
         lines: list[dict[str, Any]] = getattr(report, "icbench", [])
         if not lines:
             return
-        from pytest_icbench.model.result import Result
-        from pytest_icbench.report.figure.series import Windows
-        from pytest_icbench.report.junit import add_system_out
-
         results = [Result.from_dict(line) for line in lines]
         self.results += results
         self._unreported.pop(report.nodeid, None)
@@ -144,16 +139,7 @@ class ResultCollector:
         add_system_out(self.config, report, results)
 
 
-def names_case(nodeid: str) -> bool:
-    """Whether a node id is a benchmark's. Those of other suites seldom end like one, and then nothing is loaded."""
-    if not (nodeid.endswith("]") and "vs" in nodeid):
-        return False
-    from pytest_icbench.model.case_id import is_case
-
-    return is_case(nodeid)
-
-
-def outcome_of(phases: Sequence[pytest.TestReport]) -> tuple[str, str | None]:
+def summarize_phases(phases: Sequence[pytest.TestReport]) -> tuple[str, str | None]:
     """Returns a test's outcome over its phases, and why it failed or was skipped."""
     for phase in phases:
         if phase.failed:
@@ -163,11 +149,40 @@ def outcome_of(phases: Sequence[pytest.TestReport]) -> tuple[str, str | None]:
     return "passed", None
 
 
-class ReportListener:
-    """A plugin that hands reports on. The hook has no config by which a plain function could find the session."""
+def replay(item: pytest.Item, results: Sequence[Measurement]) -> None:
+    """Puts the test's last result into pytest-benchmark's table; nothing without a result that is a number."""
+    clock = item.stash.get(CLOCK, None)
+    fixture: Any = getattr(item, "funcargs", {}).get(FIXTURE)
+    if clock is None or fixture is None or getattr(fixture, "_mode", None):
+        return
+    values: Sequence[float] = ()
+    if results:
+        measurement = results[-1]
+        values = seconds(measurement)
+    if not values:
+        fixture._mode = "icbench: no value"  # otherwise it warns that the fixture was not used
+        return
+    clock.values = values
+    line = measurement.flat()
+    fixture.params = {"case": measurement.case, **measurement.axes}
+    fixture.group = fixture.group or _GROUPS[measurement.dimension]
+    fixture.extra_info.update({f"icbench.{name}": line[name] for name in _EXTRA})
+    run: Callable[..., Any] = fixture.pedantic
+    run(_nothing, setup=clock.next_round, rounds=len(values), iterations=1)
 
-    def __init__(self, receive: Callable[[pytest.TestReport], None]) -> None:
-        self._receive = receive
 
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self._receive(report)
+def _nothing() -> None:
+    """Does nothing: the launches have been measured already."""
+
+
+def seconds(measurement: Measurement) -> tuple[float, ...]:
+    """Returns one value per launch, one in all for a search, whose launches are trials, and none without a figure."""
+    entry = entry_of(measurement)
+    figure = entry.figures.get(MAIN[measurement.dimension]) if entry is not None else None
+    if figure is None:
+        return ()
+    values = figure.launches or (figure.value,)
+    if min(values) <= 0:
+        return ()
+    in_ns = MAIN[measurement.dimension].endswith("_ns")
+    return tuple(value / 1e9 if in_ns else 1 / value for value in values)

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Says in one line whether the host is fit when a run begins, and waits for a quiet one if asked."""
+"""Reports before a run whether the host is fit, and what keeps cases from being judged; waits for a quiet host."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -14,13 +15,12 @@ from pytest_icbench.config.options import Options
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.gate.against import Comparer
 from pytest_icbench.gate.entry import Entry
+from pytest_icbench.gate.foresight import PlannedCase, foresee, of_history, utc
 from pytest_icbench.model.fitness import Control, Fitness
-from pytest_icbench.plugin.foresight import foreseen
 from pytest_icbench.plugin.items import Benchmark
+from pytest_icbench.store.history_file import newest_at
+from pytest_icbench.testbed.testbed import Testbed
 from pytest_icbench.wording import clock, printable, span, wrapped
-
-if TYPE_CHECKING:
-    from pytest_icbench.testbed.testbed import Testbed
 
 #: Least time between two lines about a wait, in seconds.
 WAIT_LINE_S = 10.0
@@ -33,7 +33,7 @@ class HostCheck:
         self._reporter: Any = config.pluginmanager.get_plugin("terminalreporter")
         self._options = options
         self._testbed = testbed
-        self._told_at: float | None = None
+        self._waited_line_at: float | None = None
 
     def run(
         self, benchmarks: Sequence[Benchmark], comparer: Comparer | None, hindrances: Sequence[str] = ()
@@ -41,10 +41,10 @@ class HostCheck:
         """Returns whether the host is fit, after a wait if one was asked for; the testbed keeps it for all results.
 
         Args:
-            hindrances: sentences on what keeps the run from telling something, beside those on its baseline.
+            hindrances: sentences on what limits the run's verdicts, in addition to those on its baseline.
         """
-        foreseen_too = [] if comparer is None else foreseen(self._testbed, benchmarks, comparer)
-        for sentence in (*hindrances, *foreseen_too):
+        obstacles = [] if comparer is None else check_baseline(self._testbed, benchmarks, comparer)
+        for sentence in (*hindrances, *obstacles):
             self._say(sentence)
         limit_s = self._options.wait_quiet
         fitness = self._testbed.examine(limit_s, self._wait)
@@ -59,12 +59,12 @@ class HostCheck:
 
     def _wait(self, fitness: Fitness, left_s: float) -> None:
         now = time.monotonic()
-        if self._told_at is None or now - self._told_at >= WAIT_LINE_S:
-            self._told_at = now
+        if self._waited_line_at is None or now - self._waited_line_at >= WAIT_LINE_S:
+            self._waited_line_at = now
             self._say(f"waiting for a quiet host, {clock(left_s)} left: {fitness.sentence}")
 
     def _with_controls(self, fitness: Fitness, benchmarks: Sequence[Benchmark], comparer: Comparer) -> Fitness:
-        """Measures one control link of each kind of which the baseline has a figure."""
+        """Measures one control link of each kind that the baseline has a figure for."""
         controls: list[Control] = []
         missing: list[str] = []
         seen: set[str] = set()
@@ -107,3 +107,29 @@ class HostCheck:
             return
         for line in wrapped(printable(f"icbench: {sentence}"), 100):
             self._reporter.write_line(line)
+
+
+def check_baseline(testbed: Testbed, planned: Sequence[Benchmark], comparer: Comparer) -> list[str]:
+    """Returns a sentence for each thing that keeps cases from being judged by their baseline."""
+    cases = []
+    for benchmark in planned:
+        case = benchmark.case
+        if case.candidate is not None or benchmark.measures is not None:
+            continue
+        try:
+            placement = testbed.placement(case)
+        except (Unsupported, ProvisionError):  # the test says it
+            continue
+        controlled = benchmark.settings.reference and testbed.reference(case) is not None
+        policy = None if placement is None else placement.policy
+        margins = benchmark.thresholds.margins(*case.ids)
+        cases.append(PlannedCase(case.dimension, case.id, policy, controlled, margins))
+    now = utc(datetime.now(UTC))
+    return foresee(comparer.baseline, cases, testbed.facts[0], now, comparer.patterns)
+
+
+def check_history(options: Options) -> list[str]:
+    """Returns a sentence for what hinders the run's history. Raises UsageError if that cannot be read."""
+    newest = None if options.history is None else newest_at(options.history)
+    sentence = None if newest is None else of_history(str(options.history), newest, time.time())
+    return [] if sentence is None else [sentence]

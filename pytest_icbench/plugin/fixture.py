@@ -1,39 +1,39 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The object behind the fixture ``icbench``."""
+"""The fixture ``icbench``: it measures the case of a test, and judges the measurements."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
-from pytest_icbench.config import values
-from pytest_icbench.config.settings import as_text, parse_overrides, settings_for
+from pytest_icbench.config.rates import parse_loads
+from pytest_icbench.config.settings import as_text, merge_settings, parse_overrides
+from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.errors import IcbenchError, Invalid, Unsupported, UsageError
 from pytest_icbench.gate.against import against_base
 from pytest_icbench.gate.judge import Judgement, enforce, judge
 from pytest_icbench.gate.limits import Limit
 from pytest_icbench.gate.margins import Margins
+from pytest_icbench.measure.estimate import SOAK_S
+from pytest_icbench.measure.strategy.soak import soak_settings, with_losses
+from pytest_icbench.measure.strategy.trains import measure_trains
 from pytest_icbench.model.case import Case, Dimension
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate, named_rate
+from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.plugin.allowance import allowances_of
-from pytest_icbench.plugin.items import Benchmark, check_rate, telling_settings
-from pytest_icbench.plugin.marker import MarkerCheck
+from pytest_icbench.plugin.gate_setup import compute_allowances
+from pytest_icbench.plugin.items import Benchmark, adapt_settings, check_rate
 from pytest_icbench.plugin.outcomes import skip
 from pytest_icbench.plugin.run import Run
 from pytest_icbench.report.figure.series import windows_of
 from pytest_icbench.report.properties import properties
 from pytest_icbench.store.run_files import path_part
-
-if TYPE_CHECKING:
-    from pytest_icbench.driver.switch.protocol import Switch
-    from pytest_icbench.model.settings import Settings
-    from pytest_icbench.testbed.case_rig import Rig
-    from pytest_icbench.testbed.exchange import Exchange
+from pytest_icbench.testbed.case_rig import Rig
+from pytest_icbench.testbed.exchange import Exchange
 
 T = TypeVar("T")
 
@@ -51,6 +51,69 @@ class _Record:
     is_old: bool = False
     judgement: Judgement | None = None
     taken_from: str | None = None
+
+
+class MarkerCheck:
+    """Warns if a test does not measure what its marker says: its figures are right, but its planned time is not.
+
+    It also warns of queues that no flow can be in.
+
+    Args:
+        soak_s: the user's length of a long run in seconds; None: the test says it.
+    """
+
+    def __init__(self, item: pytest.Item, benchmark: Benchmark, soak_s: float | None) -> None:
+        self._item = item
+        self._benchmark = benchmark
+        self._soak_s = soak_s
+        self._warnings: set[str] = set()
+
+    def launches(self, method: str) -> None:
+        """Checks a call of ``measure``, ``throughput`` or ``latency``."""
+        self._of_frames(method)
+        measure = self._benchmark.request.measure
+        if measure is not None:
+            self._warn(method, f"leave out measure='{measure}'")
+
+    def other(self, method: str) -> None:
+        """Checks a call of ``search``, ``sweep`` or ``back_to_back``."""
+        self._of_frames(method)
+        if self._benchmark.measures != method:
+            self._warn(method, f"say measure='{method}'")
+
+    def soak(self, duration: float | None) -> float:
+        """Checks a call of ``soak``. Returns the seconds that the test asks for."""
+        self._of_frames("soak")
+        planned_s = self._benchmark.request.soak_duration or SOAK_S
+        asked_s = planned_s if duration is None else duration
+        as_long = asked_s == planned_s or self._soak_s is not None
+        if self._benchmark.measures != "soak" or not as_long:
+            self._warn("soak", "say measure='soak'" + ("" if as_long else f", soak_duration={asked_s:g}"))
+        return asked_s
+
+    def _of_frames(self, method: str) -> None:
+        """Raises UsageError for a method that measures frames where the marker names an application or containers."""
+        case = self._benchmark.case
+        named = case.load.NAMED
+        if named is not None and method != "measure":
+            raise UsageError(
+                f"{self._benchmark.where}: the marker names {named}, which icbench.{method}() cannot measure: call"
+                " icbench.measure()"
+            )
+        if case.traffic.idle_queues:
+            self._say(f"{self._benchmark.where}: {case.id}: {case.traffic.few_flows}")
+
+    def _warn(self, method: str, remedy: str) -> None:
+        sentence = (
+            f"{self._benchmark.where}: icbench.{method}() is not what the marker says, so that plan and budget have a"
+            f" wrong time for it; in the marker, {remedy}"
+        )
+        self._say(sentence)
+
+    def _say(self, sentence: str) -> None:
+        if sentence not in self._warnings:
+            self._warnings.add(sentence)
+            self._item.warn(pytest.PytestWarning(sentence))
 
 
 class Icbench:
@@ -119,7 +182,8 @@ class Icbench:
         """Measures one launch for hours, in the dimension of the marker: losses with their times (``loss_events``).
 
         While it runs, every window is appended to ``soak/TEST.jsonl`` in the run's directory and on the disk within
-        seconds, so that a crash keeps what was measured before. A window is a second, or longer beyond 10,000 of them.
+        seconds, so that a crash keeps what was measured before. A window is a second, or longer if there would be
+        more than 10,000.
 
         Args:
             duration: seconds, by default the marker's ``soak_duration``, else 20; ``--icbench-soak-duration`` wins.
@@ -130,7 +194,10 @@ class Icbench:
         """
         __tracebackhide__ = True
         asked_s = self._marker.soak(duration)
-        how: How = lambda case, settings: self._soaked(case, settings, asked_s)  # noqa: E731
+
+        def how(case: Case, settings: Settings) -> Measurement:
+            return self._soaked(case, settings, asked_s)
+
         return self._measure(self.case.dimension, overrides, how=how)
 
     def back_to_back(self, repetitions: int = 50, **overrides: Any) -> Measurement:
@@ -150,7 +217,10 @@ class Icbench:
         """
         __tracebackhide__ = True
         self._marker.other("back_to_back")
-        how: How = lambda case, settings: self._trained(case, settings, repetitions)  # noqa: E731
+
+        def how(case: Case, settings: Settings) -> Measurement:
+            return self._trained(case, settings, repetitions)
+
         return self._measure("throughput", overrides, how=how)
 
     def search(self, rate: str, **overrides: Any) -> Measurement:
@@ -191,7 +261,7 @@ class Icbench:
         """
         __tracebackhide__ = True
         where = f"{self._benchmark.where}: sweep"
-        parsed = () if loads is None else values.loads(as_text(loads, where), where)
+        parsed = () if loads is None else parse_loads(as_text(loads, where), where)
         self._marker.other("sweep")
         return self._measure("throughput", overrides, Rate(loads=parsed))
 
@@ -258,22 +328,14 @@ class Icbench:
             call = parse_overrides(overrides, where)
             settings = self._benchmark.settings
             if call:
-                settings = settings_for(self._run.options, self._benchmark.request.settings, call, where)
-            settings = telling_settings(case, settings, self._run.options, self._benchmark.limits)
+                settings = merge_settings(self._run.options, self._benchmark.request.settings, call, where)
+            settings = adapt_settings(case, settings, self._run.options, self._benchmark.limits)
             settings = self._run.on_this_test(settings, case.rate)
             check_rate(case, settings, where)
             taken = self._take(case)
             if taken is not None:
                 return taken
-            if case.candidate is not None:
-                if how is not None:
-                    raise Unsupported("--icbench-variant compares launches; leave it out for long runs and trains")
-                how = self._side_by_side
-            if how is None and self._run.old is not None:
-                how = self._beside_base
-            if how is None:
-                how = self._loaded if case.rate.share else self._run.measure
-            measurement = how(case, settings)
+            measurement = self._choose_how(case, how)(case, settings)
         except Unsupported as error:
             skip(str(error), strict=self._run.options.strict)
         except IcbenchError as error:
@@ -281,6 +343,18 @@ class Icbench:
             raise error.with_traceback(None) from None
         self._records.append(_Record(case, measurement))
         return measurement
+
+    def _choose_how(self, case: Case, asked: How | None) -> How:
+        """Returns how to measure: as the method asks, side by side with the base, or alone. Raises Unsupported."""
+        if case.candidate is not None:
+            if asked is not None:
+                raise Unsupported("--icbench-variant compares launches; leave it out for long runs and trains")
+            return self._side_by_side
+        if asked is not None:
+            return asked
+        if self._run.old is not None:
+            return self._beside_base
+        return self._loaded if case.rate.share else self._run.measure
 
     def _take(self, case: Case) -> Measurement | None:
         """Returns the case's measurement by the run that is resumed, to be judged anew; None without one."""
@@ -309,8 +383,6 @@ class Icbench:
                 self.judge(unjudged)
 
     def _soaked(self, case: Case, settings: Settings, asked_s: float) -> Measurement:
-        from pytest_icbench.measure.strategy.soak import soak_settings, with_losses
-
         duration_s = self._run.options.soak_duration or asked_s
         stream = self._run.directory / "soak" / f"{path_part(self._item.name)}.jsonl"
         return with_losses(self._run.measure(case, soak_settings(settings, duration_s, stream)))
@@ -330,7 +402,7 @@ class Icbench:
         base_case = self._run.base_of(case)
         offered = self._offered(case.base, settings) if case.rate.share else None
         measured = case if offered is None else case.sending(rate=offered[0])
-        allowed = allowances_of(self._benchmark.thresholds.margins(*case.ids), case.dimension)
+        allowed = compute_allowances(self._benchmark.thresholds.margins(*case.ids), case.dimension)
         old = None if case.candidate is not None else replace(measured, candidate=base_case.candidate)
         candidate, base = self._run.measure_versions(measured, settings, allowed, old)
         if offered is not None:
@@ -380,16 +452,11 @@ class Icbench:
         return search
 
     def _trained(self, case: Case, settings: Settings, repetitions: int) -> Measurement:
-        from pytest_icbench.measure.strategy.trains import measure_trains
-
         if not case.rate.is_max or case.traffic.both or repetitions < 1:
             raise UsageError("back-to-back frames go one way at the maximum rate, once at least: omit rate, direction")
         ndr = self._searched(case.sending(rate=Rate(loss_ratio=0.0)), settings)
-        proven = (
-            None
-            if ndr.verdict == Verdict.INVALID or not ndr.frames.throughput_pps
-            else ndr.frames.throughput_pps / case.senders
-        )
+        found = None if ndr.verdict == Verdict.INVALID else ndr.frames.throughput_pps
+        proven = found / case.senders if found else None
         return measure_trains(lambda plan: self._run.measure(case, plan), case, settings, repetitions, proven)
 
     def finish(self) -> None:

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from pytest_icbench.report.html.page import Page
+from pytest_icbench.report.html.body import body, summary
+from pytest_icbench.report.html.page import Page, lines_place
+from pytest_icbench.report.html.parts import text
 
 
 class HtmlHooks:
@@ -18,13 +19,15 @@ class HtmlHooks:
     Args:
         page: returns the content so far.
         hide: removes the names of hosts from a text.
+        report: pytest-html's report with its first title, if it was made before this plugin was registered.
     """
 
-    def __init__(self, page: Callable[[], Page], hide: Callable[[str], str] = str) -> None:
+    def __init__(
+        self, page: Callable[[], Page], hide: Callable[[str], str] = str, report: tuple[Any, str] = (None, "")
+    ) -> None:
         self._page = page
         self._hide = hide
-        self._report: Any = None
-        self._file_name = ""
+        self._report, self._file_name = report
 
     @pytest.hookimpl(optionalhook=True, tryfirst=True)
     def pytest_html_report_title(self, report: Any) -> None:
@@ -42,9 +45,6 @@ class HtmlHooks:
         if report.skipped and page.is_skipped(report.nodeid):
             cells.clear()  # pytest-html leaves the row out: the page has a row for each reason
             return
-        from pytest_icbench.report.html.page import lines_place
-        from pytest_icbench.report.html.parts import text
-
         test_id = report.nodeid if report.when == "call" else f"{report.nodeid}::{report.when}"
         if cells[1] != f'<td class="col-testId">{test_id}</td>':
             return  # another plugin's
@@ -60,8 +60,6 @@ class HtmlHooks:
     def pytest_html_results_summary(self, prefix: list[str], postfix: list[str]) -> None:
         page = self._page()
         if page:
-            from pytest_icbench.report.html.body import body, summary
-
             prefix.append(summary(page))
             postfix.append(body(page))
             if self._report is not None and self._report.title == self._file_name:

@@ -1,45 +1,89 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Test items that are benchmarks: the parameters of their markers, checks across options, and their order."""
+"""Finds the test items that are benchmarks: parameters of their markers, checks across options, limits, order."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_icbench.config.births import check_kinds
+from pytest_icbench.config.axes import explain_burst
+from pytest_icbench.config.capabilities import check_way, remote_misfit, unsupported_reason
 from pytest_icbench.config.cases import (
     Request,
-    as_given,
     check_configs,
     check_names,
     expand,
+    name_option,
     parse_marker,
 )
-from pytest_icbench.config.effects import check_variants
-from pytest_icbench.config.fit import remote_misfit, unsupported_reason
-from pytest_icbench.config.options import Options, too_large_burst
-from pytest_icbench.config.reach import check_way
-from pytest_icbench.config.settings import settings_for
-from pytest_icbench.config.switch_config import SwitchConfig
-from pytest_icbench.config.switch_names import is_named, resolve_switches
+from pytest_icbench.config.options import Options
+from pytest_icbench.config.settings import merge_settings
+from pytest_icbench.config.switches import SwitchConfig, is_named, resolve_switches
+from pytest_icbench.config.unused_options import check_variants
+from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.errors import UsageError
+from pytest_icbench.gate.file_names import LIMITS_FILE
 from pytest_icbench.model.case import Case
-from pytest_icbench.plugin.brought import brought_classes
-from pytest_icbench.plugin.drivers import catalogue
-from pytest_icbench.plugin.functions import bring_functions, check_functions
-from pytest_icbench.plugin.limits import LimitsFile, LimitsFiles
-from pytest_icbench.plugin.order import grouped, seed_of, shuffled
+from pytest_icbench.model.settings import Settings
+from pytest_icbench.plugin.order import choose_seed, group_items, shuffle_items
+from pytest_icbench.plugin.third_party import (
+    bring_functions,
+    bring_nodes,
+    catalogue,
+    check_births,
+    check_functions,
+    with_applications,
+)
+from pytest_icbench.plugin.usage import refuse_rounds
 
-if TYPE_CHECKING:
-    from pytest_icbench.driver.switch.protocol import Switch
+if TYPE_CHECKING:  # loaded for a file with limits, or when a test judges: collecting does not need it
     from pytest_icbench.gate.thresholds import Thresholds
-    from pytest_icbench.model.settings import Settings
 
 #: The name of the parameter.
 PARAMETER = "case"
+
+
+class LimitsFile:
+    """The limits of the tests in a file.
+
+    Args:
+        path: the file with the limits, which is read at once; None without one. Raises UsageError.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        if path is not None:
+            _ = self.thresholds
+
+    @cached_property
+    def thresholds(self) -> Thresholds:
+        from pytest_icbench.gate.thresholds import Thresholds, load
+
+        return Thresholds() if self._path is None else load(self._path)
+
+
+class LimitsFiles:
+    """The limits of all tests; each file is read once.
+
+    Args:
+        named: the file that the user names for all; None: the one in the directory of each test's file, if any.
+    """
+
+    def __init__(self, named: Path | None) -> None:
+        self._named = named
+        self._read: dict[Path, LimitsFile] = {}
+
+    def of(self, path: Path) -> LimitsFile:
+        """Returns the limits of the tests in a file. Raises UsageError."""
+        file = self._named or path.parent / LIMITS_FILE
+        if file not in self._read:
+            self._read[file] = LimitsFile(file if self._named is not None or file.is_file() else None)
+        return self._read[file]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +112,8 @@ class Benchmark:
     def measures(self) -> str | None:
         """The method of ``icbench`` that the test calls, as its marker says; None: plain launches at its rate."""
         rate = self.case.rate
-        return (
-            self.case.load.MEASURED_BY
-            or self.request.measure
-            or ("search" if rate.is_search else "sweep" if rate.is_sweep else None)
-        )
+        asked = self.case.load.MEASURED_BY or self.request.measure
+        return asked or ("search" if rate.is_search else "sweep" if rate.is_sweep else None)
 
     @property
     def takes_part(self) -> bool:
@@ -81,37 +122,8 @@ class Benchmark:
 
 
 BENCHMARK = pytest.StashKey[Benchmark]()
-#: The kind of nodes that is used unless the user asks for another one.
-DEFAULT_NODE = Options().node
 #: Seed of the order of a session's cases; None for that of the files.
 ORDER_SEED = pytest.StashKey[int | None]()
-
-
-def _check_births(cases: Iterable[Case]) -> None:
-    """Raises UsageError for containers of an unknown kind."""
-    births = [case for case in cases if case.load.crowd is not None]
-    if births:
-        from pytest_icbench.driver.node.registry import node_kinds
-
-        check_kinds(births, (cls.kind for cls in node_kinds()))
-
-
-def bring_nodes(config: pytest.Config, kind: str) -> None:
-    """Registers the kinds of nodes of the hook ``pytest_icbench_nodes``.
-
-    Args:
-        kind: the kind that the session uses.
-
-    Raises:
-        UsageError: the hook brings no classes with names of their own, or ``kind`` is unknown.
-    """
-    brought = brought_classes(config, "pytest_icbench_nodes", "kind")
-    if not brought and kind == DEFAULT_NODE:
-        return
-    from pytest_icbench.driver.node import registry
-
-    registry.bring(brought)
-    registry.node_kind(kind)
 
 
 def parametrize(metafunc: pytest.Metafunc, options: Options) -> None:
@@ -128,17 +140,6 @@ def parametrize(metafunc: pytest.Metafunc, options: Options) -> None:
     # An empty list would become a skipped item; this one is deselected instead.
     params = [pytest.param(case, id=case.id) for case in cases] or [pytest.param(None, id="none")]
     metafunc.parametrize(PARAMETER, params)
-
-
-def with_applications(config: pytest.Config, request: Request, options: Options) -> tuple[Request, Options]:
-    """Returns both with the applications' names as ids have them. Raises UsageError for an unknown one."""
-    if request.app is None:
-        return request, options
-    from pytest_icbench.driver.application import registry
-
-    registry.bring(brought_classes(config, "pytest_icbench_applications"))
-    asked = None if options.app is None else registry.labels(options.app, as_given(options, "app"))
-    return replace(request, app=registry.labels(request.app, "icbench marker: app")), replace(options, app=asked)
 
 
 def _where(node: pytest.Item) -> str:
@@ -162,40 +163,44 @@ def arrange(
     """
     parameters = {item: _parameter(item) for item in items}
     marked = [item for item in items if parameters[item] is not _ABSENT]
-    about_switches = (options.switch, options.port, options.switch_config, options.topology, options.variant)
-    about_functions = (options.function, options.function_config)
-    if not marked and not any((*about_switches, *about_functions, options.binaries)):
+    if not marked and not _names_anything(options):
         return {}, {}
     switches = catalogue(config)
     check_names(options, switches, bring_functions(config, options))
     for kind in (options.node, *(each.value for each in options.variant if each.kind == "node")):
         bring_nodes(config, kind)
     configs = check_configs(options, switches)
-    dropped = {item for item in marked if parameters[item] is None}
-    if marked and len(dropped) == len(marked):
-        kept = resolve_switches(options.switch, switches, as_given(options, "switch"))
-        check_way(options, [switches[name] for name in kept])
-    if dropped:
-        config.hook.pytest_deselected(items=list(dropped))
+    kept = [item for item in marked if parameters[item] is not None]
+    if marked and not kept:
+        named = resolve_switches(options.switch, switches, name_option(options, "switch"))
+        check_way(options, [switches[name] for name in named])
+    if dropped := {*marked} - {*kept}:
+        config.hook.pytest_deselected(items=[item for item in marked if item in dropped])
         items[:] = [item for item in items if item not in dropped]
-    tests: dict[tuple[str, int], _MarkedTest] = {}
-    limits = LimitsFiles(options.thresholds)
-    for item in marked:
-        if item not in dropped:
-            marker = item.get_closest_marker("icbench")
-            key = (_where(item), id(marker))
-            if key not in tests:
-                tests[key] = _read_marked_test(item, options, limits)
-            item.stash[BENCHMARK] = _benchmark(parameters[item], tests[key], options, switches)
-    _check_births(benchmark.case for benchmark in benchmarks(items))
-    configs |= check_functions(options, [(benchmark.case, benchmark.where) for benchmark in benchmarks(items)])
-    check_variants(options, [benchmark.case for benchmark in benchmarks(items)])
-    items[:] = grouped(items, _rig_key)
-    seed = seed_of(options.order, config)
-    if seed is not None:
-        items[:] = shuffled(items, _rig_key, seed)
-    config.stash[ORDER_SEED] = seed
+    tests = _MarkedTests(options)
+    for item in kept:
+        item.stash[BENCHMARK] = _benchmark(parameters[item], tests.of(item), options, switches)
+    selected = benchmarks(items)
+    check_births(benchmark.case for benchmark in selected)
+    configs |= check_functions(options, [(benchmark.case, benchmark.where) for benchmark in selected])
+    check_variants(options, [benchmark.case for benchmark in selected])
+    _sort(config, items, options.order)
     return switches, configs
+
+
+def _names_anything(options: Options) -> bool:
+    """Whether an option names a switch, a function or a file of theirs, which is checked even without benchmarks."""
+    about_switches = (options.switch, options.port, options.switch_config, options.topology, options.variant)
+    return any((*about_switches, options.function, options.function_config, options.binaries))
+
+
+def _sort(config: pytest.Config, items: list[pytest.Item], order: str) -> None:
+    """Brings the items of each rig together, in the order of their files or at random."""
+    items[:] = group_items(items, _rig_key)
+    seed = choose_seed(order, config)
+    if seed is not None:
+        items[:] = shuffle_items(items, _rig_key, seed)
+    config.stash[ORDER_SEED] = seed
 
 
 def _rig_key(item: pytest.Item) -> tuple[object, ...] | None:
@@ -225,13 +230,25 @@ class _MarkedTest:
     where: str
 
 
-def _read_marked_test(item: pytest.Item, options: Options, limits: LimitsFiles) -> _MarkedTest:
-    marker = item.get_closest_marker("icbench")
-    assert marker is not None
-    where = _where(item)
-    request = parse_marker(marker.args, marker.kwargs, where)
-    settings = settings_for(options, request.settings, {}, where)
-    return _MarkedTest(request, settings, limits.of(item.path), where)
+class _MarkedTests:
+    """The tests with the marker; each is read once."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._limits = LimitsFiles(options.thresholds)
+        self._read: dict[tuple[str, int], _MarkedTest] = {}
+
+    def of(self, item: pytest.Item) -> _MarkedTest:
+        """Returns an item's test. Raises UsageError for a mistake in its marker or limits."""
+        marker = item.get_closest_marker("icbench")
+        assert marker is not None
+        where = _where(item)
+        key = (where, id(marker))
+        if key not in self._read:
+            request = parse_marker(marker.args, marker.kwargs, where)
+            settings = merge_settings(self._options, request.settings, {}, where)
+            self._read[key] = _MarkedTest(request, settings, self._limits.of(item.path), where)
+        return self._read[key]
 
 
 def _benchmark(case: object, test: _MarkedTest, options: Options, switches: Mapping[str, type[Switch]]) -> Benchmark:
@@ -241,7 +258,7 @@ def _benchmark(case: object, test: _MarkedTest, options: Options, switches: Mapp
     if reason is not None:
         _refuse_if_asked_for(case, test, options, switches, reason)
     check_rate(case, test.settings, test.where)
-    settings = telling_settings(case, test.settings, options, test.limits)
+    settings = adapt_settings(case, test.settings, options, test.limits)
     return Benchmark(case, test.request, settings, test.limits, test.where, reason)
 
 
@@ -250,18 +267,17 @@ def _refuse_if_asked_for(
 ) -> None:
     """Raises UsageError if a case that no host can run is what the user or the marker asked for."""
     # A test over many switches is no mistake of who selects one of them, unless the option that does not fit is theirs.
-    axes = (options.packet_size, options.mix, options.flows, options.header, options.direction, options.queues)
-    replaced = any(axis is not None for axis in (*axes, options.pairs))
+    replaced = options.replaces_frames or options.pairs is not None
     asked_for = is_named(case.switch, test.request.switch) or (is_named(case.switch, options.switch) and replaced)
     if reason == remote_misfit(case, switches[case.switch]):
         # --icbench-remote is for a whole session: a case that cannot have it is skipped unless asked for by name.
         marker_asks = bool(test.request.remote) and is_named(case.switch, test.request.switch)
         asked_for = marker_asks or (is_named(case.switch, options.switch) and not switches[case.switch].uplinks)
-    if asked_for or reason == too_large_burst(case.burst, options.ring):
+    if asked_for or reason == explain_burst(case.burst, options.ring):
         raise UsageError(f"{test.where}: {reason}")
 
 
-def telling_settings(case: Case, settings: Settings, options: Options, limits: LimitsFile) -> Settings:
+def adapt_settings(case: Case, settings: Settings, options: Options, limits: LimitsFile) -> Settings:
     """Returns the settings with the precision that the case's allowance against a baseline needs, and a trace's length.
 
     They are unchanged without a baseline to save or to compare with, for versions side by side, and where the user
@@ -300,9 +316,24 @@ def benchmarks(items: Iterable[pytest.Item]) -> list[Benchmark]:
     return [item.stash[BENCHMARK] for item in items if is_benchmark(item)]
 
 
-def judged_cases(planned: Iterable[Benchmark]) -> int:
+def count_judged_cases(planned: Iterable[Benchmark]) -> int:
     """Returns how many cases share a session's error rate against a baseline; at least 1.
 
     A candidate is compared with its base instead, and what no host can run is not compared.
     """
     return max(sum(benchmark.case.candidate is None and not benchmark.unsupported for benchmark in planned), 1)
+
+
+def check_rounds(options: Options, benchmarks: Sequence[Benchmark], *, distributed: bool) -> None:
+    """Raises UsageError if the cases of a session cannot be measured in rounds."""
+    if options.rounds == 1:
+        return
+    if distributed:
+        refuse_rounds(options)
+    for benchmark in benchmarks:
+        repeats = benchmark.settings.repeats
+        if repeats is not None and benchmark.takes_part and repeats < options.rounds:
+            raise UsageError(
+                f"{benchmark.where}: --icbench-rounds {options.rounds}: {repeats} launches (repeats) are fewer than the"
+                f" rounds; give {options.rounds} launches or more"
+            )

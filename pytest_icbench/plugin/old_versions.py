@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The old version behind a baseline: whether it can be started here, beside the present one, and why not."""
+"""Finds the version that a baseline was measured with, so that it can be started next to the present one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BEFORE = "before"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class OldVersionFinding:
     """What became of an old version.
 
     Attributes:
@@ -28,7 +28,7 @@ class Found:
     sentence: str
 
 
-def old_version(old: OldVersion | None, now: OldVersion | None, switch: str) -> Found:
+def find_old_version(old: OldVersion | None, now: OldVersion | None, switch: str) -> OldVersionFinding:
     """Looks for the version that a baseline's entry is of.
 
     Args:
@@ -36,24 +36,24 @@ def old_version(old: OldVersion | None, now: OldVersion | None, switch: str) -> 
         switch: of the case.
     """
     if old is None or now is None:
-        return Found(None, "the baseline does not say how its version is started: save it again")
+        return OldVersionFinding(None, "the baseline does not say how its version is started: save it again")
     differing = old.differing(now)
     if not differing:
-        return Found(None, "the switch, the workload and their configurations are those of the baseline")
+        return OldVersionFinding(None, "the switch, the workload and their configurations are those of the baseline")
     if "kernel" in differing:
-        return Found(None, f"the baseline is of kernel {old.kernel}, which cannot be started beside {now.kernel}")
+        return OldVersionFinding(None, f"the baseline is of kernel {old.kernel}, which cannot run next to {now.kernel}")
     if "component" in differing:
-        return Found(None, f"the functions were made by {old.component}, and are made by {now.component}")
+        return OldVersionFinding(None, f"the functions were made by {old.component}, and are made by {now.component}")
     for part, program in old.programs():
         why = _why_gone(program, getattr(now, part))
         if why is not None:
             name = {"switch": switch, "function": str(old.component)}.get(part, part)
-            return Found(None, f"the baseline's {name} cannot be started any more: {why}")
+            return OldVersionFinding(None, f"the baseline's {name} cannot be started any more: {why}")
     names = {"switch": switch, "function": str(old.component), "config": "configuration"}
     names["function_config"] = f"configuration of {old.component}"
     parts = " and ".join(names.get(part, part) for part in differing)
     candidate = Candidate(switch, BEFORE, "old", parts, old=old)
-    return Found(candidate, f"measured beside the baseline's version, which differs in {parts}")
+    return OldVersionFinding(candidate, f"measured side by side with the baseline's version, which differs in {parts}")
 
 
 def _why_gone(program: Program, now: Program | None) -> str | None:
@@ -73,7 +73,7 @@ def _why_gone(program: Program, now: Program | None) -> str | None:
     return None
 
 
-def upgraded_in_place(saved: Iterable[tuple[str, OldVersion | None]]) -> list[str]:
+def explain_upgrades(saved: Iterable[tuple[str, OldVersion | None]]) -> list[str]:
     """Returns a sentence for each program that an upgrade will replace, so that nothing can start it afterwards.
 
     Args:

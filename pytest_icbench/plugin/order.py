@@ -17,7 +17,7 @@ T = TypeVar("T")
 MOST_SEED = 999_999
 
 
-def seed_of(order: str, config: pytest.Config) -> int | None:
+def choose_seed(order: str, config: pytest.Config) -> int | None:
     """Returns the seed of an order (``given``, ``random`` or a number); None for the order of the files.
 
     Hosts that share the cases of a session have to agree on their order, so ``random`` draws the seed from the name of
@@ -31,7 +31,7 @@ def seed_of(order: str, config: pytest.Config) -> int | None:
     return zlib.crc32(str(shared).encode()) % (MOST_SEED + 1) if shared else Random().randint(0, MOST_SEED)
 
 
-def shuffled(items: Sequence[T], key: Callable[[T], Hashable | None], seed: int) -> list[T]:
+def shuffle_items(items: Sequence[T], key: Callable[[T], Hashable | None], seed: int) -> list[T]:
     """Returns items without a key first, as they are, then the others at random, those of each key together.
 
     Args:
@@ -51,7 +51,7 @@ def shuffled(items: Sequence[T], key: Callable[[T], Hashable | None], seed: int)
     return [*first, *(item for group in order for item in group)]
 
 
-def grouped(items: Sequence[T], key: Callable[[T], Hashable | None]) -> list[T]:
+def group_items(items: Sequence[T], key: Callable[[T], Hashable | None]) -> list[T]:
     """Returns items without a key first, then those of each key together; keys keep the order of their first items."""
     ranks: dict[Hashable | None, int] = {None: 0}
     rank_of = [ranks.setdefault(key(item), len(ranks)) for item in items]

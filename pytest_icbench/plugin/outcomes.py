@@ -5,21 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from pytest_icbench.errors import IcbenchError, Invalid, Regression
+from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import EXIT_STATUS, UNDECIDED, WEAK_STATUS, Outcome, Verdict
-
-if TYPE_CHECKING:
-    from pytest_icbench.model.measurement import Measurement
 
 #: The name of the JUnit property.
 PROPERTY = "icbench.outcome"
 
 
-def outcome_of(outcome: str, error: BaseException | None, results: Sequence[Measurement]) -> Outcome:
+def classify_outcome(outcome: str, error: BaseException | None, results: Sequence[Measurement]) -> Outcome:
     """Returns how a test ended.
 
     Args:
@@ -60,7 +58,7 @@ def note_outcome(
     if call.when != "call" and report.outcome == "passed":
         return
     error = call.excinfo.value if call.excinfo is not None else None
-    outcome = outcome_of(report.outcome, error, results)
+    outcome = classify_outcome(report.outcome, error, results)
     report.icbench_outcome = outcome  # type: ignore[attr-defined]
     for properties in (item.user_properties, report.user_properties):
         properties[:] = [(name, value) for name, value in properties if name != PROPERTY] + [(PROPERTY, outcome)]
@@ -94,19 +92,19 @@ class Outcomes:
         elif report.outcome == "failed":
             self.failed.append((report.nodeid, first_line(report)))
 
-    def exit_status(self, status: int, *, told: bool = True, weak: bool = False) -> int:
+    def exit_status(self, status: int, *, distinct: bool = True, weak: bool = False) -> int:
         """Returns the exit status.
 
         Args:
             status: pytest's, which stays if it is neither 0 nor 1 or a test is broken.
-            told: whether regressed and undecided tests have a status of their own.
+            distinct: whether regressed and undecided tests change the status.
             weak: whether the session is weak, and fails by that.
         """
         if status not in (0, 1) or self.outcomes.get("broken"):
             return status
         if weak and not self.outcomes.get("regressed"):
             return WEAK_STATUS
-        codes = EXIT_STATUS if told else {}
+        codes = EXIT_STATUS if distinct else {}
         return next((code for outcome, code in codes.items() if self.outcomes.get(outcome)), status)
 
 
@@ -117,7 +115,7 @@ def first_line(report: pytest.TestReport) -> str:
     return text.strip().splitlines()[0] if text.strip() else "failed"
 
 
-def say_plainly(call: pytest.CallInfo[None], report: pytest.TestReport, style: str) -> None:
+def show_message_only(call: pytest.CallInfo[None], report: pytest.TestReport, style: str) -> None:
     """Makes the sentence of an error of this package all that pytest shows of it, in its short summary, too.
 
     A traceback, and the name of the error's class, would bury the sentence.

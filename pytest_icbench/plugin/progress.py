@@ -1,24 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The progress line: live on a terminal, whole lines at long intervals in a pipe."""
+"""The progress line: live on a terminal, whole lines at long intervals in a pipe; and the time that is left."""
 
 from __future__ import annotations
 
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
-from pytest_icbench.plugin.case_lines import own_line
-from pytest_icbench.plugin.schedule.schedule import Schedule
+from pytest_icbench.plugin.terminal import write_own_line
 from pytest_icbench.wording import clock, printable
 
 #: Least time between two updates, since writing takes the harness' CPU some microseconds.
 LIVE_INTERVAL_S = 0.2
-#: In a pipe a case that is over sooner has only its result's line; a longer one has a line each so many seconds.
+#: Seconds. In a pipe, a case that is over sooner has only its result's line; a longer one has a line at this interval.
 PLAIN_PATIENCE_S = 10.0
 PLAIN_INTERVAL_S = 30.0
 
@@ -26,6 +25,62 @@ PLAIN_INTERVAL_S = 30.0
 def rate_text(mpps: float) -> str:
     """Returns a rate for the line; one that is far too low for Mpps in frames per second."""
     return f"{mpps:.2f} Mpps" if mpps >= 0.1 else f"{mpps * 1e6:,.0f} frames/s"
+
+
+class Schedule:
+    """The cases that are done and those that are left.
+
+    Args:
+        estimates_s: the seconds of each case, in the order in which they run.
+    """
+
+    def __init__(self, estimates_s: Sequence[float]) -> None:
+        self._estimates = list(estimates_s)
+        self._whole = tuple(estimates_s)
+        self._done = 0
+        self._running: int | None = None
+        self._spent = 0.0
+        self._foreseen = 0.0
+
+    @property
+    def total(self) -> int:
+        return len(self._estimates)
+
+    @property
+    def current(self) -> int:
+        """The number of the case that runs, from 1."""
+        return min((self._done if self._running is None else self._running) + 1, self.total)
+
+    def begin_part(self, place: int) -> None:
+        """Begins a part of a case, by its place from 0, before its turn comes."""
+        self._running = place
+
+    def finish_part(self, share: float, spent_s: float) -> None:
+        """Ends a part, which is a share of its case: the rest is left for other parts, and for its turn."""
+        assert self._running is not None
+        part = min(share * self._whole[self._running], self._estimates[self._running])
+        self._estimates[self._running] -= part
+        self._foreseen += part
+        self._spent += spent_s
+        self._running = None
+
+    def finish(self, spent_s: float | None) -> None:
+        """Ends the current case; ``spent_s`` is None for one that was not measured and so says nothing about others."""
+        if self._done >= self.total:
+            return
+        if spent_s is not None:
+            self._spent += spent_s
+            self._foreseen += self._estimates[self._done]
+        self._done += 1
+
+    def left_s(self, case_left_s: float | None) -> float:
+        """Returns the seconds until the end, if the current case still takes ``case_left_s`` (None: unknown)."""
+        factor = self._spent / self._foreseen if self._foreseen > 0 else 1.0
+        if self._done >= self.total:
+            return case_left_s or 0.0
+        if case_left_s is None:
+            return factor * sum(self._estimates[self._done :])
+        return case_left_s + factor * sum(self._estimates[self._done + 1 :])
 
 
 class ProgressLine:
@@ -45,7 +100,7 @@ class ProgressLine:
         self._plain = self._reporter is not None and not self._live and not quiet
         self._config = config
         self._shown = False
-        #: Whether the live line stands in a row of its own, below pytest's.
+        #: Whether the live line stands in a separate row, below pytest's.
         self._below = False
         self._column = 0
         self._last: float | None = None
@@ -99,7 +154,7 @@ class ProgressLine:
     def _write(self, text: str) -> None:
         with self._uncaptured():
             if not self._live:
-                own_line(self._config, f"icbench: {text}")
+                write_own_line(self._config, f"icbench: {text}")
                 return
             assert self._writer is not None
             width = max(self._writer.fullwidth, 20)

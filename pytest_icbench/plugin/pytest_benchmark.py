@@ -11,27 +11,17 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from pytest_icbench.model.measurement import Measurement
 
 FIXTURE = "benchmark"
 #: The columns of its table unless the user names others: those that agree with our table.
 COLUMNS = ["median", "iqr", "min", "max", "rounds"]
-_GROUPS = {
-    "throughput": "throughput: seconds per packet",
-    "application": "applications: seconds per operation",
-    "birth": "birth: median time to create a container",
-    "latency": "latency: median round-trip time",
-}
-_CLOCK = pytest.StashKey["Clock"]()
+#: The timer of a case.
+CLOCK = pytest.StashKey["Clock"]()
 _ASKED = pytest.StashKey[bool]()
-#: The fields of a result that go into ``extra_info``.
-_EXTRA = ("case", "dimension", "metric", "placement", "verdict", "bottleneck", "lower_bound", "ratio_to_reference")
 
 
 class Clock:
@@ -98,48 +88,6 @@ def adopt(item: pytest.Item) -> None:
     if FIXTURE not in names:
         names.append(FIXTURE)
     marker = item.get_closest_marker(FIXTURE)
-    clock = item.stash[_CLOCK] = Clock()
+    clock = item.stash[CLOCK] = Clock()
     given: Mapping[str, Any] = marker.kwargs if marker is not None else {}
     item.add_marker(pytest.mark.benchmark(**{**given, "timer": clock}), append=False)
-
-
-def replay(item: pytest.Item, results: Sequence[Measurement]) -> None:
-    """Puts the test's last result into its table; without a result that is a number it puts nothing there."""
-    clock = item.stash.get(_CLOCK, None)
-    fixture: Any = getattr(item, "funcargs", {}).get(FIXTURE)
-    if clock is None or fixture is None or getattr(fixture, "_mode", None):
-        return
-    values: Sequence[float] = ()
-    if results:
-        measurement = results[-1]
-        values = seconds(measurement)
-    if not values:
-        fixture._mode = "icbench: no value"  # otherwise it warns that the fixture was not used
-        return
-    clock.values = values
-    line = measurement.flat()
-    fixture.params = {"case": measurement.case, **measurement.axes}
-    fixture.group = fixture.group or _GROUPS[measurement.dimension]
-    fixture.extra_info.update({f"icbench.{name}": line[name] for name in _EXTRA})
-    run: Callable[..., Any] = fixture.pedantic
-    run(_nothing, setup=clock.next_round, rounds=len(values), iterations=1)
-
-
-def _nothing() -> None:
-    """Does nothing: the launches have been measured already."""
-
-
-def seconds(measurement: Measurement) -> tuple[float, ...]:
-    """Returns one value per launch, one in all for a search, whose launches are trials, and none without a figure."""
-    from pytest_icbench.gate.entry import entry_of
-    from pytest_icbench.gate.margins import MAIN
-
-    entry = entry_of(measurement)
-    figure = entry.figures.get(MAIN[measurement.dimension]) if entry is not None else None
-    if figure is None:
-        return ()
-    values = figure.launches or (figure.value,)
-    if min(values) <= 0:
-        return ()
-    in_ns = MAIN[measurement.dimension].endswith("_ns")
-    return tuple(value / 1e9 if in_ns else 1 / value for value in values)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from pytest_icbench.config.option_table import TABLE
 
-_FLAGS = frozenset(name for row in TABLE if row.flag for name in (row.option, row.older_option))
+_FLAGS = frozenset(row.option for row in TABLE if row.flag)
 #: pytest's own options that decide what a test is; those that select, report or repeat are left out.
 _KEPT = {"-o", "--override-ini", "-c", "--config-file", "-p", "--rootdir", "--import-mode"}
 #: Options of this package that concern the session and not the case, or write what a repetition must not change.

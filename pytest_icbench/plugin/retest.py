@@ -14,23 +14,21 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from _pytest.runner import runtestprotocol
 
 from pytest_icbench.gate.entry import entry_of
+from pytest_icbench.model.finding import Finding
+from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.plugin.fixture import Icbench
 from pytest_icbench.plugin.items import BENCHMARK
-from pytest_icbench.plugin.old_versions import old_version
+from pytest_icbench.plugin.old_versions import find_old_version
 from pytest_icbench.plugin.schedule.forecast import retest_least_s
 from pytest_icbench.plugin.session import Session
-from pytest_icbench.plugin.usage import told
+from pytest_icbench.plugin.usage import report_errors
 from pytest_icbench.wording import counted, percent, printable
-
-if TYPE_CHECKING:
-    from pytest_icbench.model.finding import Finding
-    from pytest_icbench.model.measurement import Measurement
-    from pytest_icbench.plugin.fixture import Icbench
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +131,7 @@ class Retests:
         before = None if now is None or run.comparer is None else run.comparer.nearest(now)
         old = None
         if now is not None and before is not None:
-            found = old_version(before.entry.old, now.old, now.switch)
+            found = find_old_version(before.entry.old, now.old, now.switch)
             old = found.candidate
             self._say(f"{_named(possible)}: {found.sentence}")
         item.user_properties[:] = possible.properties
@@ -150,7 +148,7 @@ class Retests:
         run = self._session.run
         for report in possible.reports:
             if run is not None:
-                with told(self._session.tell_unwritten):
+                with report_errors(self._session.keep_unwritten):
                     self._session.collector.note(run, report)
         self._log(possible.item, possible.reports)
 

@@ -17,41 +17,21 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from random import Random
-from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_icbench.config.options import Options
-from pytest_icbench.errors import IcbenchError, UsageError
+from pytest_icbench.errors import IcbenchError
 from pytest_icbench.measure.part import Part, parts
 from pytest_icbench.measure.progress import Progress
 from pytest_icbench.measure.summary.gathered import Gathered
+from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.plugin.items import BENCHMARK, ORDER_SEED, Benchmark, is_benchmark
-from pytest_icbench.plugin.order import MOST_SEED, shuffled
-from pytest_icbench.plugin.xdist.workers import refuse_rounds
-
-if TYPE_CHECKING:
-    from pytest_icbench.model.case import Case
-    from pytest_icbench.model.settings import Settings
-    from pytest_icbench.plugin.run import Run
-    from pytest_icbench.plugin.session import Session
-
-
-def check_rounds(options: Options, benchmarks: Sequence[Benchmark], *, distributed: bool) -> None:
-    """Raises UsageError if the cases of a session cannot be measured in rounds."""
-    if options.rounds == 1:
-        return
-    if distributed:
-        refuse_rounds(options)
-    for benchmark in benchmarks:
-        repeats = benchmark.settings.repeats
-        if repeats is not None and benchmark.takes_part and repeats < options.rounds:
-            raise UsageError(
-                f"{benchmark.where}: --icbench-rounds {options.rounds}: {repeats} launches (repeats) are fewer than the"
-                f" rounds; give {options.rounds} launches or more"
-            )
+from pytest_icbench.plugin.order import MOST_SEED, shuffle_items
+from pytest_icbench.plugin.run import Run
+from pytest_icbench.plugin.session import Session
 
 
 @dataclass(slots=True)
@@ -117,7 +97,7 @@ class Rounds:
         try:
             for number in range(rounds):
                 self._number = number
-                for spread in shuffled(self._spreads, lambda spread: spread.case.rig_key, self._seed + number):
+                for spread in shuffle_items(self._spreads, lambda spread: spread.case.rig_key, self._seed + number):
                     if not spread.over:
                         schedule, began = self._run.progress.schedule, time.monotonic()
                         schedule.begin_part(self._run.order_of[spread.nodeid])

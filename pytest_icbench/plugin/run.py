@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -19,25 +21,31 @@ from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, Usa
 from pytest_icbench.gate.against import BaselineComparison
 from pytest_icbench.gate.limits import Limit
 from pytest_icbench.gate.margins import Margins
+from pytest_icbench.host.host_facts import sha256
+from pytest_icbench.host.signals import SignalGuard
+from pytest_icbench.measure.comparing import Allowances
+from pytest_icbench.measure.progress import Progress
+from pytest_icbench.model.candidate import Candidate
 from pytest_icbench.model.case import Case, Dimension
 from pytest_icbench.model.codec import encode
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.rate import Rate
+from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.plugin.fitness import HostCheck
-from pytest_icbench.plugin.foresight import history_foreseen
-from pytest_icbench.plugin.items import Benchmark, benchmarks, judged_cases
-from pytest_icbench.plugin.judging import judging_by, keep_baseline
-from pytest_icbench.plugin.progress import ProgressLine
-from pytest_icbench.plugin.run_info import gather
-from pytest_icbench.plugin.schedule.forecast import comparisons_of, estimates, retest_settings
-from pytest_icbench.plugin.schedule.plan import hosts_of, is_adaptive, make_budget, no_retests
-from pytest_icbench.plugin.schedule.schedule import Schedule
+from pytest_icbench.plugin.fitness import HostCheck, check_history
+from pytest_icbench.plugin.gate_setup import keep_baseline, load_gate
+from pytest_icbench.plugin.items import BENCHMARK, ORDER_SEED, Benchmark, benchmarks, count_judged_cases
+from pytest_icbench.plugin.progress import ProgressLine, Schedule
+from pytest_icbench.plugin.run_files import hide_names
+from pytest_icbench.plugin.schedule.forecast import count_comparisons, estimates, retest_settings
+from pytest_icbench.plugin.schedule.plan import count_hosts, explain_missing_retests, is_adaptive, make_budget
 from pytest_icbench.store.history_file import append, make_entry
 from pytest_icbench.store.raw import raw_directory, write_hlog, write_raw
 from pytest_icbench.store.resume import ResumedRun, find_run
 from pytest_icbench.store.run_files import (
     FILE_NAME,
     ResultPlace,
+    RunInfo,
     TestRecord,
     append_line,
     append_test,
@@ -45,19 +53,14 @@ from pytest_icbench.store.run_files import (
     drop_run,
     write_info,
 )
+from pytest_icbench.testbed.case_rig import Rig
+from pytest_icbench.testbed.exchange import Exchange
+from pytest_icbench.testbed.neighbour_load import check_installed
 from pytest_icbench.testbed.rig_pool import RigPool, Setup, SetupRequest
+from pytest_icbench.testbed.testbed import Testbed
 
-if TYPE_CHECKING:
-    from pytest_icbench.measure.comparing import Allowances
-    from pytest_icbench.measure.progress import Progress
-    from pytest_icbench.model.candidate import Candidate
-    from pytest_icbench.model.rate import Rate
-    from pytest_icbench.model.settings import Settings
-    from pytest_icbench.testbed.case_rig import Rig
-    from pytest_icbench.testbed.exchange import Exchange
-    from pytest_icbench.testbed.testbed import Testbed
-
-
+#: A longer file is replaced by its hash in the facts of a run.
+MOST_BYTES = 1_000_000
 #: The time of a measurement when the budget is used up: enough for some launches.
 LEAST_LEFT_S = 2.0
 
@@ -83,12 +86,10 @@ class Run:
     def __init__(
         self, config: pytest.Config, options: Options, testbed: Testbed, items: Sequence[pytest.Item], directory: Path
     ) -> None:
-        from pytest_icbench.host.signals import SignalGuard
-
         self.opened = time.monotonic()
         self.options = options
         self.testbed = testbed
-        self.policy, self.comparer = judging_by(options, judged_cases(benchmarks(items)))
+        self.policy, self.comparer = load_gate(options, count_judged_cases(benchmarks(items)))
         self.pool: RigPool[Any] = RigPool(testbed.make_rig)
         #: The seconds that each case takes at least, by its place.
         self.forecast = _forecast(testbed, options, items)
@@ -96,12 +97,12 @@ class Run:
         #: Results of searches by case, since the loads of other cases are parts of their rates.
         self.found_rates: dict[Case, Measurement] = {}
         #: The number of comparisons with a base, which keep the session's error rate together.
-        self.compared = comparisons_of(benchmarks(items))
+        self.compared = count_comparisons(benchmarks(items))
         self._began: float | None = None
         self._width: tuple[float | None, int] = (None, 0)
-        self.budget = make_budget(testbed, options, benchmarks(items), hosts_of(config))
-        untold = None if self.budget is None else no_retests(options, self.budget, benchmarks(items))
-        hindrances = [*history_foreseen(options), *filter(None, [untold])]
+        self.budget = make_budget(testbed, options, benchmarks(items), count_hosts(config))
+        missing = None if self.budget is None else explain_missing_retests(options, self.budget, benchmarks(items))
+        hindrances = [*check_history(options), *filter(None, [missing])]
         #: The places of tests among the benchmarks of the session.
         self.order_of = {item.nodeid: place for place, item in enumerate(items)}
         self._exchange: tuple[Rig, Exchange] | None = None
@@ -109,40 +110,48 @@ class Run:
         self._tests: dict[str, list[ResultPlace]] = {}
         #: Gives what was measured in rounds or turns, once; None for a case that was not. Raises what that raised.
         self.measured_before: Callable[[Case, Settings], Measurement | None] = lambda _case, _settings: None
-        #: Is told of each test that has ended. Raises what closing the rigs of its case has raised.
+        #: Called when a test has ended. Raises what closing the rigs of its case has raised.
         self.ended: Callable[[str], None] = lambda _nodeid: None
         #: The node id of the test that runs, or of the last one that ran.
         self.current = ""
         #: The time of a retest; None on the first test.
         self._retest_s: float | None = None
-        #: The version that the baseline is of, beside which a retest is measured; None where it cannot be started.
+        #: The version of the baseline that a retest is compared with; None if it cannot be started.
         self.old: Candidate | None = None
-        info = gather(config, options, items, directory.name, testbed.facts, testbed.programs)
         #: The measurements of the run that is resumed.
         self.taken: ResumedRun | None = None
-        if options.resume is not None:
-            self.taken = ResumedRun(find_run(options.resume, options.reports))
-            self.taken.check(info, options.thresholds)
-            info = replace(info, resumed=self.taken.name)
-            self.found_rates |= self.taken.rates()
+        info = self._resume(gather_info(config, options, items, directory.name, testbed.facts, testbed.programs))
         with ExitStack() as undo:
-            guard = SignalGuard()
-            undo.enter_context(guard)
+            undo.enter_context(SignalGuard())
             testbed.hold()
             undo.callback(testbed.close)
             check = HostCheck(config, options, testbed)
             info = replace(info, fitness=check.run(benchmarks(items), self.comparer, hindrances))
-            self.directory = create_run(directory.parent, directory.name)
-            try:
-                write_info(self.directory, info)
-                if self.comparer is not None:
-                    keep_baseline(self.directory, options)
-            except ProvisionError:
-                drop_run(self.directory)
-                raise
+            self.directory = self._create_directory(directory, info)
             undo.callback(self.pool.close)
             undo.callback(self.progress.clear)
             self._undo = undo.pop_all()
+
+    def _resume(self, info: RunInfo) -> RunInfo:
+        """Takes the measurements of the run that is resumed. Returns the facts of this one. Raises UsageError."""
+        if self.options.resume is None:
+            return info
+        self.taken = ResumedRun(find_run(self.options.resume, self.options.reports))
+        self.taken.check(info, self.options.thresholds)
+        self.found_rates |= self.taken.rates()
+        return replace(info, resumed=self.taken.name)
+
+    def _create_directory(self, directory: Path, info: RunInfo) -> Path:
+        """Makes the directory of the run, with its facts and its baseline. Raises ProvisionError."""
+        made = create_run(directory.parent, directory.name)
+        try:
+            write_info(made, info)
+            if self.comparer is not None:
+                keep_baseline(made, self.options)
+        except ProvisionError:
+            drop_run(made)
+            raise
+        return made
 
     @property
     def taken_now(self) -> ResumedRun | None:
@@ -159,7 +168,7 @@ class Run:
         """Builds the rigs of the next test anew, and gives it so much time. Raises ProvisionError for what remains.
 
         Args:
-            old: the version of the baseline, beside which it is measured; None: it is measured again.
+            old: the version of the baseline to compare with; None: the test is measured again.
         """
         began = time.monotonic()
         self.free_endpoints()
@@ -172,14 +181,14 @@ class Run:
         self._retest_s = self.old = None
 
     def on_this_test(self, settings: Settings, rate: Rate) -> Settings:
-        """Returns the settings; on a retest each launch has rigs of its own, and time for the fewest launches.
+        """Returns the settings; on a retest each launch has its own rigs, and time for the fewest launches.
 
         Args:
-            rate: of the case. A search has rigs of its own as a whole.
+            rate: of the case. A search has its own rigs as a whole.
         """
         if self._retest_s is None:
             return settings
-        if self.old is not None:  # each pair has rigs of its own anyway
+        if self.old is not None:  # each pair has its own rigs anyway
             return replace(settings, max_duration_s=min(settings.max_duration_s, self._retest_s))
         return retest_settings(settings, self._retest_s, rate)
 
@@ -194,8 +203,6 @@ class Run:
 
         Raises Unsupported with the reason and its remedy, Invalid if its neighbour cannot be found.
         """
-        from pytest_icbench.testbed.neighbour_load import check_installed
-
         self.progress.next_case()
         self.testbed.placement(case)
         check_installed(case)
@@ -221,7 +228,7 @@ class Run:
         return self._on_rigs(case, settings, measured)[0]
 
     def base_of(self, case: Case) -> Case:
-        """Returns the case beside which one is measured: a candidate's base, or the old version of a retest."""
+        """Returns the case that one is compared with: a candidate's base, or the old version of a retest."""
         return case.base if self.old is None else self.testbed.add_old(case, self.old)
 
     def measure_versions(
@@ -268,7 +275,7 @@ class Run:
         except Unsupported:
             raise
         except BaseException:
-            with suppress(IcbenchError):  # the first error tells more
+            with suppress(IcbenchError):  # the first error is the cause
                 self.pool.close()
             raise
         finally:
@@ -311,8 +318,6 @@ class Run:
         Raises:
             Unsupported, ProvisionError, WorkloadError: the rig or its processes cannot be had.
         """
-        from pytest_icbench.testbed.exchange import Exchange
-
         self._began = time.monotonic() if self._began is None else self._began
         if self._exchange is not None and self._exchange[1].broken:
             self._discard()
@@ -426,3 +431,61 @@ def check_root() -> None:
             "benchmarks make containers, links and huge pages and need root: run pytest with sudo"
             " (--collect-only and --icbench-plan need no root)"
         )
+
+
+def gather_info(
+    config: pytest.Config,
+    options: Options,
+    items: Sequence[pytest.Item],
+    name: str,
+    facts: tuple[Mapping[str, Any], Mapping[str, Any]],
+    programs: Mapping[str, tuple[Path | None, str | None]],
+) -> RunInfo:
+    """Returns the facts of a run.
+
+    Args:
+        items: those that will run.
+        name: the name of the run.
+        facts: identity of the host and treatment, as far as they are the same for all cases.
+        programs: path and version of each program that runs, as far as known.
+    """
+    invocation = config.invocation_params
+    identity, treatment = facts
+    return RunInfo(
+        run=name,
+        started_at=time.time(),
+        argv=tuple(hide_names(str(argument), options) for argument in invocation.args),
+        directory=str(invocation.dir),
+        rootdir=str(config.rootpath),
+        options=dict.fromkeys(options.given),
+        versions={"pytest": pytest.__version__, "python": platform.python_version()},
+        files={path: hide_names(text, options) for path, text in _files(config, options, items)},
+        binaries={
+            name: {"path": path and str(path), "sha256": path and sha256(path), "version": version}
+            for name, (path, version) in programs.items()
+        },
+        identity=dict(identity),
+        treatment=dict(treatment),
+        resumed=options.resume,
+        baseline=options.compare,
+        incomparable=options.incomparable,
+        order_seed=config.stash.get(ORDER_SEED, None),
+        judged=count_judged_cases(benchmarks(items)),
+    )
+
+
+def _files(config: pytest.Config, options: Options, items: Sequence[pytest.Item]) -> Iterable[tuple[str, str]]:
+    """Yields path and text of each file that determines the run; for a large one the hash."""
+    scenarios = dict.fromkeys(item.path for item in items)
+    for path in (*([] if config.inipath is None else [config.inipath]), *scenarios):
+        with suppress(OSError):  # it was removed while the tests were collected
+            yield str(path), _shown(path.read_bytes())
+    limits = [item.stash[BENCHMARK].thresholds.file for item in items]
+    for file in (*limits, *options.switch_config.values(), *(candidate.config for candidate in options.variant)):
+        if file is not None:
+            yield str(file.path), _shown(file.text.encode())
+
+
+def _shown(content: bytes) -> str:
+    text = content.decode("utf-8", "replace")
+    return text if len(content) <= MOST_BYTES else f"sha256:{hashlib.sha256(content).hexdigest()}"

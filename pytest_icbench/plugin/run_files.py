@@ -1,17 +1,29 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The ini value ``icbench_run_files``: JUnit XML and an HTML page in the run's directory."""
+"""The files that pytest and pytest-html write about a run: where they are, whether they are, and whom they name.
+
+With the ini value ``icbench_run_files`` these are JUnit XML and an HTML page in the run's directory. Names of hosts are
+hidden in them, and in the run's command line.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import platform
+import re
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import quoteattr
 
 import pytest
 
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import UsageError
+
+#: Replaces a name.
+HIDDEN = "HOST"
+#: The hosts of xdist's workers.
+_SSH = re.compile(r"\b(ssh|vagrant_ssh|socket)=[^/\s'\"]+")
 
 
 class RunFiles:
@@ -74,9 +86,7 @@ class RunFiles:
     def _drop(self) -> None:
         if not self._chosen:
             return
-        from pytest_icbench.report.junit import drop_unused
-
-        self._dropped += drop_unused(self._config, self._chosen)
+        self._dropped += _unregister_writers(self._config, self._chosen)
         with suppress(OSError):  # pytest-html makes the directory when it is loaded
             self._directory().rmdir()
             if not self._had_reports:
@@ -88,11 +98,72 @@ class RunFiles:
             self._config.pluginmanager.register(plugin)
         self._dropped.clear()
         if "xmlpath" in self._chosen and not self._options.host_names:
-            from pytest_icbench.report.junit import hide_host
-
-            hide_host(self._directory() / "junit.xml")
+            _hide_host(self._directory() / "junit.xml")
 
 
 def is_distributed(config: pytest.Config) -> bool:
     """Whether xdist distributes the tests of this session, here or in its controller."""
     return str(config.getoption("dist", "no")) != "no" or hasattr(config, "workerinput")
+
+
+def _hide_host(path: Path) -> None:
+    """Replaces the host's name in a file that pytest has written by ``localhost``, since the format needs a name."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        shown = quoteattr(platform.node())
+        hidden = text.replace(f"hostname={shown}", 'hostname="localhost"')
+        with path.open("r+", encoding="utf-8") as file:  # in its place: a full disk has room for it
+            file.write(hidden)
+            file.truncate()
+    except OSError:
+        return  # it was not written, or has been removed
+
+
+def _unregister_writers(config: pytest.Config, options: Sequence[str]) -> list[Any]:
+    """Unregisters writers that only the ini switch turned on, and returns them. It is called before a session ends.
+
+    Args:
+        options: names of those writers' options: ``xmlpath``, ``htmlpath``.
+    """
+    dropped = []
+    for plugin in list(config.pluginmanager.get_plugins()):
+        if ("xmlpath" in options and _is_junit(plugin)) or ("htmlpath" in options and _is_html_writer(plugin)):
+            config.pluginmanager.unregister(plugin)
+            dropped.append(plugin)
+    return dropped
+
+
+def write_page(session: pytest.Session, error: BaseException) -> None:
+    """Lets pytest-html write its page after another writer failed, which kept it from doing so. Raises OSError."""
+    frame = error.__traceback__
+    while frame is not None:
+        if str(frame.tb_frame.f_globals.get("__name__", "")).startswith("pytest_html."):
+            return  # it was the page
+        frame = frame.tb_next
+    manager = session.config.pluginmanager
+    others = [plugin for plugin in manager.get_plugins() if not _is_html_writer(plugin)]
+    manager.subset_hook_caller("pytest_sessionfinish", others)(session=session, exitstatus=session.exitstatus)
+
+
+def _is_junit(plugin: Any) -> bool:
+    return type(plugin).__name__ == "LogXML" and hasattr(plugin, "node_reporter")
+
+
+def _is_html_writer(plugin: Any) -> bool:
+    return type(plugin).__module__.startswith("pytest_html.")
+
+
+def _names(options: Options) -> list[str]:
+    """Returns the names of hosts in the options, with and without the user's name, the longest first."""
+    given = {name for name in (options.remote, *options.uplink) if name}
+    given |= {name.rpartition("@")[2] for name in given}
+    return sorted(given, key=len, reverse=True)
+
+
+def hide_names(text: str, options: Options) -> str:
+    """Returns the text without names of hosts, or as it is with ``--icbench-host-names``."""
+    if options.host_names:
+        return text
+    for name in _names(options):
+        text = re.sub(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", HIDDEN, text)
+    return _SSH.sub(rf"\1={HIDDEN}", text)

@@ -6,7 +6,7 @@ long as their cases take no longer than ``TURNS_S``. When the first of them asks
 are measured: a launch each, with one of its reference link, then the next launch each, until every case is over by its
 own rules. The others take theirs when their turn comes.
 
-Cases with launches of one kind take turns, on rigs that can exist beside others. A test with fixtures of its own, or
+Cases with launches of one kind take turns, on rigs that can exist at the same time. A test with its own fixtures, or
 whose body takes the rig, is measured alone, since these may prepare the host. So is one whose body does not ask for
 launches itself: whether it will is unknown. Each case has its own time, launches, errors and verdict.
 """
@@ -20,28 +20,26 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from inspect import unwrap
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from _pytest.skipping import evaluate_skip_marks
 
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported
 from pytest_icbench.measure.estimate import launch_estimate_s
+from pytest_icbench.measure.measure import Measuring
+from pytest_icbench.measure.progress import Progress
 from pytest_icbench.measure.stopping import fewest_launches
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.plugin.items import BENCHMARK, ORDER_SEED, Benchmark, is_benchmark
-from pytest_icbench.plugin.order import MOST_SEED, shuffled
+from pytest_icbench.plugin.order import MOST_SEED, shuffle_items
+from pytest_icbench.plugin.run import Run
 from pytest_icbench.plugin.schedule.plan import is_adaptive
+from pytest_icbench.plugin.session import Session
 from pytest_icbench.testbed.rig_pool import Setup, SetupRequest
-
-if TYPE_CHECKING:
-    from pytest_icbench.measure.measure import Measuring
-    from pytest_icbench.measure.progress import Progress
-    from pytest_icbench.model.case import Case
-    from pytest_icbench.model.measurement import Measurement
-    from pytest_icbench.model.settings import Settings
-    from pytest_icbench.plugin.run import Run
-    from pytest_icbench.plugin.session import Session
 
 #: The most seconds that a group of cases is estimated to take at least: results stream, and few are lost in a crash.
 TURNS_S = 180.0
@@ -175,14 +173,14 @@ class Turns:
                 if not left:
                     break
                 # The first turn builds the rigs, in the session's order.
-                order = shuffled(left, lambda member: member.case.rig_key, self._seed + number) if number else left
+                order = shuffle_items(left, lambda member: member.case.rig_key, self._seed + number) if number else left
                 self._turn = f"turn {number + 1} "
                 for member in order:
                     self._take_turn(member)
                     if member.over:
                         self._close(member, [other.requests for other in group if not other.over])
         except BaseException:
-            with suppress(IcbenchError):  # the first error tells more
+            with suppress(IcbenchError):  # the first error is the cause
                 self._run.pool.close()
             raise
         finally:
@@ -279,7 +277,7 @@ def _plainly_measures(item: pytest.Item) -> bool:
 
 
 def _is_skipped(item: pytest.Item) -> bool:
-    """Whether the marks of an item say that it will not run. One whose condition cannot be told does not take part."""
+    """Whether the marks of an item say that it will not run. One whose condition is unknown does not take part."""
     if any(not mark.kwargs.get("run", True) for mark in item.iter_markers("xfail")):
         return True
     try:
@@ -289,7 +287,7 @@ def _is_skipped(item: pytest.Item) -> bool:
 
 
 @contextmanager
-def taking_turns(session: Session, items: Sequence[pytest.Item]) -> Iterator[None]:
+def take_turns(session: Session, items: Sequence[pytest.Item]) -> Iterator[None]:
     """Lets the cases of a session that has taken the host be measured in turns, within the block."""
     run = session.run
     if run is None:  # a worker of xdist, too: it does not know which tests it will be given

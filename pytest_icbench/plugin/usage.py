@@ -10,11 +10,15 @@ from traceback import extract_tb
 
 import pytest
 
-from pytest_icbench.errors import IcbenchError
+from pytest_icbench.config.options import Options
+from pytest_icbench.errors import IcbenchError, UsageError
 from pytest_icbench.wording import printable
 
+#: The key of the output of a worker of xdist with the reason why it refused to begin.
+REFUSAL = "icbench_refusal"
 
-def sentence_of(error: Exception) -> str:
+
+def describe_error(error: Exception) -> str:
     """Returns an error as a message has it; one that is not of this package with its type and place."""
     if isinstance(error, IcbenchError):
         return str(error)
@@ -31,12 +35,12 @@ def usage_errors() -> Iterator[None]:
     except (pytest.UsageError, pytest.Collector.CollectError):
         raise
     except Exception as error:
-        raise pytest.UsageError(sentence_of(error)) from (None if isinstance(error, IcbenchError) else error)
+        raise pytest.UsageError(describe_error(error)) from (None if isinstance(error, IcbenchError) else error)
 
 
 @contextmanager
-def told(tell: Callable[[str], object], subject: str = "") -> Iterator[None]:
-    """Tells of what goes wrong within the block, which costs no result, and goes on.
+def report_errors(report: Callable[[str], object], subject: str = "") -> Iterator[None]:
+    """Reports an error within the block in a sentence, and goes on: it costs no result.
 
     Args:
         subject: the beginning of the sentence.
@@ -44,4 +48,10 @@ def told(tell: Callable[[str], object], subject: str = "") -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        tell(f"{subject}{sentence_of(error)}")
+        report(f"{subject}{describe_error(error)}")
+
+
+def refuse_rounds(options: Options) -> None:
+    """Raises UsageError if cases that are to be measured in rounds were given to workers of xdist."""
+    if options.rounds > 1:
+        raise UsageError("--icbench-rounds: a round has all cases, but workers of xdist are given one each; drop -n")

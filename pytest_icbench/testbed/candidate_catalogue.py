@@ -11,9 +11,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from pytest_icbench.config.candidates import of_switch
+from pytest_icbench.config.candidates import select_for_switch
 from pytest_icbench.config.options import Options
-from pytest_icbench.config.switch_config import SwitchConfig
+from pytest_icbench.config.switches import SwitchConfig
 from pytest_icbench.driver.node.registry import node_kind, node_kinds
 from pytest_icbench.driver.workload.executable import NAME, workload_path
 from pytest_icbench.driver.workload.version import WorkloadVersion, version_of
@@ -63,7 +63,7 @@ class Candidates:
                 _check_node(candidate, options.node, where)
             self._take_workload(candidate, where)
         for switch in catalogue:
-            for candidate in of_switch(options.variant, switch):
+            for candidate in select_for_switch(options.variant, switch):
                 self._known[switch, candidate.name] = candidate
                 has_binary = candidate.target == switch and candidate.kind == "binary"
                 binary = candidate.path if has_binary else options.binaries.get(switch)

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
-from pytest_icbench.config.fit import unsupported_reason
+from pytest_icbench.config.capabilities import unsupported_reason
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.topology.model import Topology as UserTopology
-from pytest_icbench.config.topology.model import why_nothing_to_attach_to
+from pytest_icbench.config.topology.model import explain_missing_topology
 from pytest_icbench.driver.function.protocol import Function
 from pytest_icbench.driver.function.registry import component_behind
 from pytest_icbench.driver.guard import make_function, make_switch, probe_node, switch_needs
@@ -297,7 +297,7 @@ class Feasibility:
         if self._user_topology is not None:
             _refuse(self._user_topology.unsupported_reason(case))
         elif case.switch == ATTACH:
-            _refuse(why_nothing_to_attach_to())
+            _refuse(explain_missing_topology())
 
     def _check_candidates(self, case: Case) -> None:
         """Raises Unsupported if a case cannot be compared launch by launch, or this host cannot run its base."""

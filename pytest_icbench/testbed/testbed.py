@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from pytest_icbench.config.options import Options
-from pytest_icbench.config.switch_config import SwitchConfig
+from pytest_icbench.config.switches import SwitchConfig
 from pytest_icbench.driver.guard import node_treatment
 from pytest_icbench.driver.node.precedence import precede
 from pytest_icbench.driver.switch.protocol import Switch

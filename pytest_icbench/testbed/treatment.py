@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_icbench.config.options import Options
-from pytest_icbench.config.switch_config import SwitchConfig
+from pytest_icbench.config.switches import SwitchConfig
 from pytest_icbench.config.topology.model import Topology
 from pytest_icbench.driver.guard import node_treatment
 from pytest_icbench.driver.node.cgroups import SessionGroup

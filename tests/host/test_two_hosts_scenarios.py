@@ -63,7 +63,7 @@ def enough_for_both() -> Iterator[None]:
 
 def run(directory: Path, other: SecondHost, *arguments: str) -> set[tuple[str, str, int]]:
     """Dimension, switch and pairs of the cases that were measured, each of them a number."""
-    vpp = [f"--icbench-vpp={VPP}"] if VPP else []
+    vpp = [f"--icbench-binary=vpp={VPP}"] if VPP else []
     with clean_on_both(other):
         found = Run(directory, other, "--icbench-node=lxc", *SHORT, *FEW, *vpp, *arguments, scenario=SCENARIOS)
         assert found.wait(150) == 0, found.output

@@ -20,7 +20,6 @@ from typing import Any, ClassVar
 import pytest
 
 import pytest_icbench.plugin.session
-import pytest_icbench.testbed.testbed
 from tests.plugin.fakes import FakeTestbed
 
 # Loaded before the first inner run: pytester takes back what that loads, so each one would load it again, and a patch
@@ -47,7 +46,7 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> type[FakeTestbed]:
         log: ClassVar[list[str]] = []
         unsupported: ClassVar[dict[str, str]] = {}
 
-    monkeypatch.setattr(pytest_icbench.testbed.testbed, "Testbed", Testbed)
+    monkeypatch.setattr(pytest_icbench.plugin.session, "Testbed", Testbed)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     return Testbed
 

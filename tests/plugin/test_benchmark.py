@@ -13,7 +13,7 @@ import pytest
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Startup
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.plugin.pytest_benchmark import seconds
+from pytest_icbench.plugin.collector import seconds
 from pytest_icbench.stats.quantiles import Estimate
 from tests.baselines import LAUNCHES, measured
 from tests.measurements import measurement

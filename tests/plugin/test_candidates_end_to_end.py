@@ -157,7 +157,7 @@ def test_a_possible_regression_is_measured_beside_the_old_program(inner: Runner,
         inner.spawn(f"--icbench-binary=forward-raw={old}", "--icbench-save=main").assert_outcomes(passed=1)
     result = inner.spawn(f"--icbench-binary=forward-raw={new}", "--icbench-compare=main")
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*: measured beside the baseline's version, which differs in forward-raw"])
+    result.stdout.fnmatch_lines(["*: measured side by side with the baseline's version, which differs in forward-raw"])
     now = json.loads((inner.path / "reports" / "latest" / "results.jsonl").read_text().splitlines()[-1])
     assert (now["verdict"], now["decision"]) == ("REGRESSED", "REGRESSED")
     assert now["side_by_side"]["base"] == "forward-raw:delay100us:before-64B-b4-1vs1-R1k"

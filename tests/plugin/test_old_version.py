@@ -79,7 +79,7 @@ def test_its_verdict_is_that_of_both_side_by_side(
     regressed = decision == "REGRESSED"
     result.assert_outcomes(passed=2 - regressed, failed=int(regressed))
     assert result.ret == (EXIT_STATUS["regressed"] if regressed else 0)
-    result.stdout.fnmatch_lines(["*: measured beside the baseline's version, which differs in ovs"])
+    result.stdout.fnmatch_lines(["*: measured side by side with the baseline's version, which differs in ovs"])
     last = [entry for entry in bench.log if not entry.startswith(("fitness", "give"))][-6:]
     assert "old ovs:before: ovs" in last
     assert any(entry.startswith("versions ovs-64B-b32-1vs1-Rmax of 2,") for entry in last)

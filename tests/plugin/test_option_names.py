@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Older names of options, groups of the help, and options without effect. On a bench without a host."""
+"""Groups of the help, options with a name unlike their field, and options without effect. On a bench without a host."""
 
 from __future__ import annotations
 
@@ -7,61 +7,45 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench.config.groups import GROUPS
-from pytest_icbench.config.option_table import ALIASES, TABLE
+from pytest_icbench.config.axis import FIRST, GROUPS
+from pytest_icbench.config.option_table import TABLE
 from tests.plugin.conftest import Runner
 from tests.plugin.fakes import FakeTestbed
 from tests.plugin.test_running import GATED, LIMITS, results
 
-OLDER = {
-    "--icbench-fail-on": "--icbench-fail",
-    "--icbench-must-match": "--icbench-incomparable",
-    "--icbench-check-payload": "--icbench-touch",
-    "--icbench-rebuild": "--icbench-fresh",
-}
-
 
 def test_every_option_is_in_one_group() -> None:
-    grouped = " ".join(GROUPS.values()).split()
-    assert sorted(grouped) == sorted(row.name for row in TABLE if row not in ALIASES)
-    assert len(next(iter(GROUPS.values())).split()) == 8
+    assert {row.group for row in TABLE} == {*GROUPS}
+    assert len([row for row in TABLE if row.group == FIRST]) == 8
 
 
-def test_the_older_names_are_those_of_the_rows() -> None:
-    assert {row.option: row.older_option for row in TABLE if row.older} == OLDER
-
-
-@pytest.mark.parametrize("argument", ["--icbench-fail-on=none", "--icbench-fail=none"])
-@pytest.mark.parametrize("ini", ["", "icbench_fail = INVALID", "icbench_fail_on = INVALID"])
-def test_what_fails_by_both_names(inner: Runner, bench: type[FakeTestbed], argument: str, ini: str) -> None:
+def test_the_command_line_wins_over_the_ini_file_in_what_fails(inner: Runner, bench: type[FakeTestbed]) -> None:
     (inner.path / "thresholds.toml").write_text(LIMITS)
     inner.write(test_x=GATED)
     failing, passing = {"failed": 1, "undecided": 1, "deselected": 2}, {"passed": 1, "undecided": 1, "deselected": 2}
     assert inner.run("-k", "ovs").parseoutcomes() == failing
-    assert inner.run("-k", "ovs", argument).parseoutcomes() == passing
-    if ini:
-        inner.ini(ini + "\n")
-        assert inner.run("-k", "ovs").parseoutcomes() == passing
-        assert inner.run("-k", "ovs", "--icbench-fail-on=REGRESSED").parseoutcomes() == failing
+    assert inner.run("-k", "ovs", "--icbench-fail-on=none").parseoutcomes() == passing
+    inner.ini("icbench_fail_on = INVALID\n")
+    assert inner.run("-k", "ovs").parseoutcomes() == passing
+    assert inner.run("-k", "ovs", "--icbench-fail-on=REGRESSED").parseoutcomes() == failing
 
 
-@pytest.mark.parametrize("argument", ["--icbench-check-payload", "--icbench-touch"])
-def test_payload_by_both_names(inner: Runner, bench: type[FakeTestbed], argument: str) -> None:
+def test_a_case_checks_its_payload(inner: Runner, bench: type[FakeTestbed]) -> None:
     inner.write(test_x=GATED)
-    inner.run("-k", "ovs-64B", argument, "-k", "touch and 64B and ovs").assert_outcomes(passed=1, deselected=3)
+    inner.run("-k", "ovs-64B", "--icbench-check-payload", "-k", "touch and 64B and ovs").assert_outcomes(
+        passed=1, deselected=3
+    )
 
 
-@pytest.mark.parametrize("argument", ["--icbench-rebuild", "--icbench-fresh"])
-def test_a_rig_for_each_launch_by_both_names(inner: Runner, bench: type[FakeTestbed], argument: str) -> None:
+def test_each_launch_has_a_rig_of_its_own(inner: Runner, bench: type[FakeTestbed]) -> None:
     inner.write(test_x=GATED)
-    inner.run("-k", "ovs-64B", argument).assert_outcomes(passed=1, deselected=3)
+    inner.run("-k", "ovs-64B", "--icbench-rebuild").assert_outcomes(passed=1, deselected=3)
     assert results(inner)[-1].settings["fresh"] is True
 
 
-@pytest.mark.parametrize("argument", ["--icbench-must-match=nothing.known", "--icbench-incomparable=nothing.known"])
-def test_what_must_match_by_both_names(inner: Runner, bench: type[FakeTestbed], argument: str) -> None:
+def test_an_unknown_fact_that_must_match_is_refused(inner: Runner, bench: type[FakeTestbed]) -> None:
     inner.write(test_x=GATED)
-    result = inner.run(argument)
+    result = inner.run("--icbench-must-match=nothing.known")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: --icbench-must-match: 'nothing.known' names no fact*"])
 

@@ -66,7 +66,7 @@ def opened() -> Iterator[list[str]]:
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Any]]:
     """Arguments of the calls of what shall be asked once, by name."""
-    calls: dict[str, list[Any]] = {"settings_for": [], "unsupported_reason": []}
+    calls: dict[str, list[Any]] = {"merge_settings": [], "unsupported_reason": []}
     for module in (pytest_icbench.plugin.items, pytest_icbench.plugin.fixture, pytest_icbench.testbed.feasibility):
         for name, noted in calls.items():
             real = getattr(module, name, None)
@@ -92,7 +92,7 @@ def test_a_plan_reads_and_asks_once(inner: Runner, opened: list[str], asked: dic
     opened.clear()
     assert inner.run("--icbench-plan", *OPTIONS).ret == 0
     assert {name: Counter(opened)[name] for name in FILES} == dict.fromkeys(FILES, 1)
-    assert len(asked["settings_for"]) == 2  # one a test, for all its cases
+    assert len(asked["merge_settings"]) == 2  # one a test, for all its cases
     assert len(asked["unsupported_reason"]) == len(set(asked["unsupported_reason"])) + 1  # veth-64B is in both tests
 
 
@@ -105,7 +105,7 @@ def test_a_run_reads_and_asks_once(
     opened.clear()
     inner.run(*OPTIONS).assert_outcomes(passed=6)
     assert {name: Counter(opened)[name] for name in FILES} == dict.fromkeys(FILES, 1)
-    assert len(asked["settings_for"]) == 2
+    assert len(asked["merge_settings"]) == 2
 
 
 @pytest.mark.usefixtures("bench")

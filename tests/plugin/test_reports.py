@@ -233,8 +233,8 @@ def test_a_worker_with_another_package_refuses(inner: Runner) -> None:
     pytest.importorskip("xdist")
     inner.write(test_x=ONE)
     before = (
-        "import pytest_icbench.plugin.xdist.workers\nif 'PYTEST_XDIST_WORKER' in os.environ:\n"
-        "    pytest_icbench.plugin.xdist.workers.package_version = lambda: '0.0.9'"
+        "import pytest_icbench.plugin.collecting\nif 'PYTEST_XDIST_WORKER' in os.environ:\n"
+        "    pytest_icbench.plugin.collecting.package_version = lambda: '0.0.9'"
     )
     found = inner.spawn_with_bench(*XDIST, "-n1", before=before)
     refused(found, "its host has pytest-icbench 0.0.9, the one where pytest was called ")

@@ -15,10 +15,10 @@ from tempfile import TemporaryDirectory, mkdtemp
 
 import pytest
 
-from pytest_icbench.config import options, traces, values
+from pytest_icbench.config import options, rates, values
+from pytest_icbench.config.axis import Row, rows
 from pytest_icbench.config.option_table import Options
-from pytest_icbench.config.row import Row, rows
-from pytest_icbench.config.switch_config import checked
+from pytest_icbench.config.switches import check_config
 from pytest_icbench.config.topology import reading
 from pytest_icbench.driver.workload.output import parse_line, parse_request_summary
 from pytest_icbench.driver.workload.pcap import PcapFollower, pcap_bytes
@@ -46,10 +46,11 @@ KINDS = {"text": "text", "number": "number", "texts": "texts", "table": "table"}
 LINES = [{**WINDOW, **RECEIVED_LINE, **SENT, "role": "client", "rtt": WINDOW_RTT}, {**CLIENT, "unanswered": 5}]
 ASKED = json.loads(summary())
 CAPTURE = pcap_bytes([bytes(range(60)), b"\xff" * 64, b"\x02" * 14])
+PACKET_SIZES = {row.name: row.parse for row in rows(Options)}["packet_size"]
 OPTIONS: list[tuple[Callable[[str, str], object], str]] = [
-    (values.packet_sizes, "64 512 64..64..1024"),
-    (values.rates, "max ndr pdr:0.5% ndr*0.5 500k 1.5M 1M..1M..20M"),
-    (values.loads, "500k 1M .5 .10"),
+    (PACKET_SIZES, "64 512 64..64..1024"),
+    (rates.parse_rates, "max ndr pdr:0.5% ndr*0.5 500k 1.5M 1M..1M..20M"),
+    (rates.parse_loads, "500k 1M .5 .10"),
     (values.apis, "udp,raw all"),
     (values.boolean, "yes"),
     (values.Seconds(0.1, 100.0), "1.5min"),
@@ -179,12 +180,12 @@ def read_trace(chance: random.Random) -> None:
     with TemporaryDirectory(prefix="hostile-") as top:
         path = Path(top, "load.txt")
         path.write_bytes(mutated_text(TRACE, chance).encode(errors="surrogatepass"))
-        traces.trace_rate(f"trace:{path}", "--icbench-rate")
+        rates.trace_rate(f"trace:{path}", "--icbench-rate")
 
 
 def read_config(chance: random.Random) -> None:
     text = mutated_text(CONFIG, chance)
-    checked(toml.TomlFile(Path("c.toml"), text, toml.parse(text, "c.toml")), "ovs", KINDS)  # type: ignore[arg-type]
+    check_config(toml.TomlFile(Path("c.toml"), text, toml.parse(text, "c.toml")), "ovs", KINDS)  # type: ignore[arg-type]
 
 
 def read_option(chance: random.Random) -> None:

@@ -13,7 +13,7 @@ from pytest_icbench.config.topology.model import LEADERS, MAX_PAIRS, Application
 from pytest_icbench.model.endpoint import Address
 from pytest_icbench.model.existing import Existing
 
-#: A node's name holds 32 characters, of which session and rig take 16.
+#: A node's name holds 32 characters; session and rig take 16 of them.
 NAME_MAX = 16
 _PAIRS = re.compile(r"([1-9][0-9]*)vs([1-9][0-9]*)")
 _DIGITS_MAX = 9
@@ -107,24 +107,30 @@ class File:
 
 def problems(table: Table) -> Iterator[tuple[str, str]]:
     """Yields the key and half a sentence for each value that is wrong by itself."""
-    existing = table.existing
-    if existing is not None:
-        yield from _problems_of_existing(table, existing)
+    if table.existing is not None:
+        yield from _problems_of_existing(table, table.existing)
     elif table.interface is not None:
         yield "interface", 'it is for a container that runs already: add container = "docker:NAME", or leave it out'
     for key, (form, description) in _FORMS.items():
         value = getattr(table, key)
-        if key == "socket" and existing is not None:
-            continue
-        if value is not None and not form.fullmatch(value):
+        is_checked = value is not None and not (key == "socket" and table.existing is not None)
+        if is_checked and not form.fullmatch(value):
             yield key, f"'{value}' is not {description}"
+    yield from _problems_of_applications(table)
+    if table.cpus is not None:
+        yield from (("cpus", problem) for problem in _cpu_problems(table.cpus))
+    yield from _problems_of_address(table)
+
+
+def _problems_of_applications(table: Table) -> Iterator[tuple[str, str]]:
     if not table.application:
         yield "application", "the list is empty: name one application or more"
     if len({name in LEADERS for name in table.application}) > 1:
         names = " and ".join(table.application)
         yield "application", f"{names} are different sides of a pair: a container is one of them"
-    if table.cpus is not None:
-        yield from (("cpus", problem) for problem in _cpu_problems(table.cpus))
+
+
+def _problems_of_address(table: Table) -> Iterator[tuple[str, str]]:
     if table.ip is not None and (problem := _ip_problem(table.ip)):
         yield "ip", problem
     if table.netmask is not None and not _is_netmask(table.netmask):
@@ -147,14 +153,14 @@ def _problems_of_existing(table: Table, existing: Existing) -> Iterator[tuple[st
     ways = [key for key in ("interface", "socket", "pci") if getattr(table, key) is not None]
     if len(ways) > 1:
         yield ways[1], f"{table.name} has {' and '.join(ways)}, and frames go one way: leave one of them out"
-    if table.vf is not None:
-        yield "vf", "a VF that a container has is an interface there: write interface"
-    if table.device is not None:
-        yield "device", "it is for a container that is made: leave it out"
+    refused = {
+        "vf": "a VF that a container has is an interface there: write interface",
+        "device": "it is for a container that is made: leave it out",
+    }
     if not {"socket", "pci"} & {*ways}:
-        for key in ("mac", "netmask"):
-            if getattr(table, key) is not None:
-                yield key, f"the interface in {table.container} has its own, which is not changed: leave it out"
+        own = f"the interface in {table.container} has its own, which is not changed: leave it out"
+        refused |= {"mac": own, "netmask": own}
+    yield from ((key, reason) for key, reason in refused.items() if getattr(table, key) is not None)
 
 
 def _cpu_problems(cpus: tuple[int, ...]) -> Iterator[str]:

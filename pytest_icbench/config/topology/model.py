@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -92,11 +93,11 @@ class Topology:
         return self.path.pairs
 
     def members(self, pairs: int) -> tuple[Container, ...]:
-        """Returns the containers of a case with so many pairs: those of the first pairs."""
+        """Returns the containers of a case with this number of pairs: those of the first pairs."""
         return self.containers[: len(FramePath(pairs).endpoints)]
 
     def endpoint_specs(self, pairs: int) -> list[EndpointSpec]:
-        """Returns the specifications of the endpoints of a case with so many pairs, by endpoint index."""
+        """Returns the specifications of the endpoints of a case, by endpoint index."""
         return [container.endpoint_spec for container in self.members(pairs)]
 
     def endpoint_specs_of(self, case: Case) -> list[EndpointSpec] | None:
@@ -106,11 +107,11 @@ class Topology:
         return self.endpoint_specs(case.pairs)
 
     def hosts(self, pairs: int) -> tuple[Host, ...]:
-        """Returns the hosts of the endpoints of a case with so many pairs, by endpoint index."""
+        """Returns the hosts of the endpoints of a case, by endpoint index."""
         return tuple(container.host for container in self.members(pairs))
 
     def is_remote(self, pairs: int) -> bool:
-        """Whether a case with so many pairs uses a second host."""
+        """Whether a case with this number of pairs uses a second host."""
         return "remote" in self.hosts(pairs)
 
     def cpus(self, pairs: int) -> dict[int, int]:
@@ -127,7 +128,7 @@ class Topology:
         if self.attaches and case.switch != ATTACH:
             return f"the topology's containers run already, on a path of their own: take --icbench-switch {ATTACH}"
         if not self.attaches and case.switch == ATTACH:
-            return why_nothing_to_attach_to()
+            return explain_missing_topology()
         if case.load.label is not None:
             return f"a topology is for the workload's frames, not for {case.load.label}: leave out --icbench-topology"
         if case.pairs > self.pairs:
@@ -135,10 +136,12 @@ class Topology:
                 f"the topology has {_count(self.pairs)}, not {case.pairs}: lower --icbench-pairs, or write a larger one"
                 f" (icbench topology {case.pairs}vs{case.pairs})"
             )
+        return None if case.directions > 1 else self._application_misfit(case)
+
+    def _application_misfit(self, case: Case) -> str | None:
+        """Returns which container may not run the application that a case takes in one direction; None: all may."""
         for container in self.members(case.pairs):
             application = APPLICATIONS[case.dimension][0 if container.leads else 1]
-            if case.directions > 1:
-                continue  # each end runs the application for both
             if application not in container.applications:
                 given = " and ".join(container.applications)
                 return (
@@ -152,7 +155,7 @@ class Topology:
         return {**self.origin, "containers": [to_table(container) for container in self.containers]}
 
 
-def why_nothing_to_attach_to() -> str:
+def explain_missing_topology() -> str:
     """Returns why the path that is there cannot be measured without a topology that names containers."""
     return (
         f'{ATTACH} measures between containers that run already: name them in a topology (container = "docker:web1")'
@@ -213,3 +216,34 @@ def to_table(container: Container) -> dict[str, Any]:
         "device": container.device,
     }
     return {key: value for key, value in table.items() if value is not None}
+
+
+_HEAD = """\
+# A topology of pytest-icbench: who the endpoints are and where they run. Edit it, then give it to pytest:
+#     pytest scenarios --icbench-topology FILE
+# Only name, application and peer have to be there; what is left out is chosen for each case.
+"""
+_OPTIONAL = {
+    "cpus": "# cpus = [2]               # of its host; the workload polls on the first",
+    "socket": '# socket = "sock0"         # file name of its vhost-user or memif socket',
+    "pci": '# pci = "0000:04:02.0"     # its virtual function (sriov); or vf = "enp4s2", by interface',
+}
+
+
+def to_toml(topology: Topology, *, hints: bool = False) -> str:
+    """Returns the text of the file. With ``hints`` the first table has comments on the keys that can be added."""
+    parts = [_HEAD if hints else "", f'pairs = "{topology.pairs}vs{topology.pairs}"\n']
+    for number, container in enumerate(topology.containers):
+        table = to_table(container)
+        lines = [f"{key} = {_value(value)}" for key, value in table.items()]
+        if hints and not number:
+            lines += [text for key, text in _OPTIONAL.items() if key not in table]
+        parts.append("\n[[container]]\n" + "\n".join(lines) + "\n")
+    return "".join(parts)
+
+
+def _value(value: Any) -> str:
+    """Returns a value as JSON. It is TOML, too, for texts, numbers and lists of these without surrogates."""
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str):
+        return _value(value[0])
+    return json.dumps(value, ensure_ascii=False)

@@ -101,23 +101,10 @@ def _containers(tables: Sequence[Table]) -> dict[int, Container]:
 
 def _paired(tables: Sequence[Table]) -> list[int]:
     """Returns places in the file by endpoint index: pairs in the order of their first containers, the leader first."""
-    places: dict[str, int] = {}
-    for index, table in enumerate(tables):
-        if places.setdefault(table.name, index) != index:
-            other = f"container[{places[table.name]}]"
-            raise _Mistake(index, "name", f"{table.name} is the name of {other}, too: take another")
+    places = _places_by_name(tables)
     paired: list[int] = []
     for index, table in enumerate(tables):
-        if table.peer not in places:
-            raise _Mistake(
-                index, "peer", f"there is no container '{table.peer}'{suggestion(table.peer, tuple(places))}"
-            )
-        peer = tables[places[table.peer]]
-        if peer is table:
-            raise _Mistake(index, "peer", f"{table.name} is its own peer: name the container at the other end")
-        if peer.peer != table.name:
-            sentence = f"{table.name} has the peer {peer.name}, whose own is {peer.peer}: let each name the other"
-            raise _Mistake(index, "peer", sentence)
+        peer = _find_peer(index, tables, places)
         if index not in paired:
             later = places[peer.name]
             _check_sides(table, peer, later)
@@ -127,6 +114,29 @@ def _paired(tables: Sequence[Table]) -> list[int]:
         sentence = f"there are {pairs} pairs, and at most {MAX_PAIRS} are supported"
         raise _Mistake(len(most.endpoints), "", sentence)
     return paired
+
+
+def _places_by_name(tables: Sequence[Table]) -> dict[str, int]:
+    places: dict[str, int] = {}
+    for index, table in enumerate(tables):
+        if places.setdefault(table.name, index) != index:
+            other = f"container[{places[table.name]}]"
+            raise _Mistake(index, "name", f"{table.name} is the name of {other}, too: take another")
+    return places
+
+
+def _find_peer(index: int, tables: Sequence[Table], places: Mapping[str, int]) -> Table:
+    """Returns the container that one names as its peer, and which names it."""
+    table = tables[index]
+    if table.peer not in places:
+        raise _Mistake(index, "peer", f"there is no container '{table.peer}'{suggestion(table.peer, tuple(places))}")
+    peer = tables[places[table.peer]]
+    if peer is table:
+        raise _Mistake(index, "peer", f"{table.name} is its own peer: name the container at the other end")
+    if peer.peer != table.name:
+        sentence = f"{table.name} has the peer {peer.name}, whose own is {peer.peer}: let each name the other"
+        raise _Mistake(index, "peer", sentence)
+    return peer
 
 
 def _check_sides(first: Table, second: Table, later: int) -> None:

@@ -6,15 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
+from pytest_icbench.host.findings import Finding
 from pytest_icbench.host.process import Process
+from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.contract import CpuContract
 from pytest_icbench.model.existing import Existing
-
-if TYPE_CHECKING:
-    from pytest_icbench.host.findings import Finding
-    from pytest_icbench.host.session import HostSession
 
 
 @dataclass(frozen=True, slots=True)

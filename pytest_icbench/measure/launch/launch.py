@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Literal, NoReturn
 
 from pytest_icbench.driver.workload.command import NO_INVARIANT_CLOCK, exit_meaning
+from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import Invalid, WorkloadError
 from pytest_icbench.measure.launch import denials, hops, ports, round_trips, validity
 from pytest_icbench.measure.launch import windows as assemble
@@ -232,8 +233,6 @@ class Run:
 
     def run(self, index: int, executable: Path | None) -> Launch:
         if executable is None:
-            from pytest_icbench.driver.workload.executable import workload_path
-
             executable = workload_path()
         began = time.monotonic()
         if self.settings.stream is not None:

@@ -47,7 +47,7 @@ class Entry:
 
 
 def share_out(rest_s: float, entries: Sequence[Entry], widths: Sequence[float]) -> list[float]:
-    """Returns the seconds for each entry beyond its least.
+    """Returns the seconds for each entry in addition to its least.
 
     Args:
         rest_s: the seconds to share out; if negative, all shares are 0.
@@ -125,7 +125,7 @@ class Budget:
         # Only open cases share the rest. It is scaled up as if all cases that are left here were open.
         scale = sum(entry.least_s for entry in left) / open_s if open_s > 0 else 1.0
         extra = share_out((self._hosts * host_s - open_s) * scale, left, [self._width(entry) for entry in left])
-        # The current case leaves each host its part of the others, or the last ones would begin too late.
+        # The current case leaves each host its part of the other cases, or the last ones would begin too late.
         most_s = [self.most_s(), *(host_s for _ in left[1:])]
         return [
             max(min(entry.least_s + more, most), entry.least_s)
@@ -137,7 +137,7 @@ class Budget:
         return dict(zip(self._left, self.allotments(), strict=True))
 
     def most_s(self) -> float:
-        """Returns the most time of the current case that leaves the others their least; never below its own least."""
+        """Returns the time of the current case that leaves the other cases their least, but never less than its own."""
         least_s = self._entries[self._left[0]].least_s
         left_s = self.total_s - self._spent_s - (self._open_s() - least_s) / self._hosts
         return max(left_s, least_s)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.measure.estimate import (
@@ -22,11 +21,9 @@ from pytest_icbench.measure.estimate import (
 from pytest_icbench.measure.stopping import fewest_launches
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.rate import Rate
+from pytest_icbench.model.settings import Settings
 from pytest_icbench.plugin.items import Benchmark
-
-if TYPE_CHECKING:
-    from pytest_icbench.model.settings import Settings
-    from pytest_icbench.testbed.testbed import Testbed
+from pytest_icbench.testbed.testbed import Testbed
 
 
 def estimates(
@@ -39,9 +36,9 @@ def estimates(
     Args:
         planned: the cases in their order.
         soak_s: the user's length of a long run in seconds; None: the tests say it.
-        budgeted: a budget may end a case with the fewest launches that have an interval, before any precision is told.
+        budgeted: a budget may end a case with the fewest launches that have an interval, before its precision is known.
     """
-    forecast, compared = [], comparisons_of(planned)
+    forecast, compared = [], count_comparisons(planned)
     previous: object = None
     searched = set[Case]()
     for benchmark in planned:
@@ -64,7 +61,7 @@ def estimates(
     return forecast
 
 
-def comparisons_of(planned: Iterable[Benchmark]) -> int:
+def count_comparisons(planned: Iterable[Benchmark]) -> int:
     """Returns the number of comparisons with a base, which keep the session's error rate together."""
     return sum(benchmark.request.comparisons for benchmark in planned if benchmark.case.candidate is not None)
 
@@ -116,7 +113,7 @@ def has_neighbour(testbed: Testbed, benchmark: Benchmark) -> bool:
 
 
 def retest_settings(settings: Settings, seconds: float, rate: Rate) -> Settings:
-    """Returns the settings of a retest: each launch has rigs of its own, and so has a search.
+    """Returns the settings of a retest: each launch has its own rigs, and so has a search.
 
     Args:
         seconds: the most time for it.

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import pytest
 
@@ -14,17 +15,16 @@ from pytest_icbench.errors import Invalid, ProvisionError, Unsupported, UsageErr
 from pytest_icbench.gate.against import Comparer
 from pytest_icbench.measure.estimate import launch_estimate_s
 from pytest_icbench.model.case import Case
-from pytest_icbench.plugin.foresight import foreseen, history_foreseen
+from pytest_icbench.model.case_id import rig_group
+from pytest_icbench.model.settings import Settings
+from pytest_icbench.plugin.fitness import check_baseline, check_history
 from pytest_icbench.plugin.items import Benchmark, benchmarks
-from pytest_icbench.plugin.plan import Planned, plan_lines
 from pytest_icbench.plugin.schedule.budget import Budget, Entry
 from pytest_icbench.plugin.schedule.forecast import estimates, has_neighbour, quickest_retest_s
 from pytest_icbench.store.baselines import load as load_baseline
+from pytest_icbench.testbed.neighbour_load import check_installed
+from pytest_icbench.testbed.testbed import Testbed
 from pytest_icbench.wording import clock, counted, printable, wrapped
-
-if TYPE_CHECKING:
-    from pytest_icbench.model.settings import Settings
-    from pytest_icbench.testbed.testbed import Testbed
 
 #: The share of a budget that is kept back for retests of possible regressions, at least one, where the cases leave it.
 RETESTS = 0.2
@@ -35,12 +35,12 @@ def is_adaptive(case: Case, settings: Settings) -> bool:
     return settings.repeats is None and not case.rate.is_search and not case.rate.is_sweep
 
 
-def hosts_of(config: pytest.Config) -> int:
+def count_hosts(config: pytest.Config) -> int:
     """Returns how many hosts share the session's cases: the number of xdist's workers."""
     return int(getattr(config, "workerinput", {}).get("icbench_hosts", 1))
 
 
-def budget_of(
+def plan_budget(
     testbed: Testbed, total_s: float, planned: Sequence[Benchmark], soak_s: float | None = None, hosts: int = 1
 ) -> Budget:
     """Returns the budget of a session.
@@ -72,7 +72,7 @@ def make_budget(testbed: Testbed, options: Options, planned: Sequence[Benchmark]
     """Returns the budget, or None without ``--icbench-budget``. Raises UsageError if the cases take longer at least."""
     if options.budget is None:
         return None
-    budget = budget_of(testbed, options.budget, planned, options.soak_duration, hosts)
+    budget = plan_budget(testbed, options.budget, planned, options.soak_duration, hosts)
     if budget.least_s > budget.total_s:
         over = f" on {hosts} hosts" if hosts > 1 else ""
         take = f"{counted(len(planned), 'case')} {'takes' if len(planned) == 1 else 'take'}"
@@ -81,7 +81,7 @@ def make_budget(testbed: Testbed, options: Options, planned: Sequence[Benchmark]
             f" {clock(budget.total_s)}; give more time, or select fewer cases"
         )
     kept_back_s = _kept_back_s(options, budget, planned)
-    return budget_of(testbed, options.budget - kept_back_s, planned, options.soak_duration, hosts)
+    return plan_budget(testbed, options.budget - kept_back_s, planned, options.soak_duration, hosts)
 
 
 def _kept_back_s(options: Options, budget: Budget, planned: Sequence[Benchmark]) -> float:
@@ -92,7 +92,7 @@ def _kept_back_s(options: Options, budget: Budget, planned: Sequence[Benchmark])
     return wanted_s if budget.least_s <= budget.total_s - wanted_s else 0.0
 
 
-def no_retests(options: Options, budget: Budget, planned: Sequence[Benchmark]) -> str | None:
+def explain_missing_retests(options: Options, budget: Budget, planned: Sequence[Benchmark]) -> str | None:
     """Returns a sentence if a comparison's budget keeps nothing back for retests; None if it does, or has none."""
     total_s = options.budget
     if options.compare is None or total_s is None or budget.total_s < total_s or budget.least_s > total_s:
@@ -114,17 +114,15 @@ def plan(
         hosts: the number of hosts that would share them.
         by_case: a line for each case, not for each switch of a test.
     """
-    from pytest_icbench.testbed.neighbour_load import check_installed
-
     cases, total_s, soak_s = benchmarks(items), options.budget, options.soak_duration
     forecast = estimates(testbed, cases, soak_s, budgeted=total_s is not None)
     allotted: list[float] | list[None] = [None] * len(forecast)
-    sentences = history_foreseen(options)
+    sentences = check_history(options)
     if total_s is not None:
-        kept_back_s = _kept_back_s(options, budget_of(testbed, total_s, cases, soak_s, hosts), cases)
-        budget = budget_of(testbed, total_s - kept_back_s, cases, soak_s, hosts)
+        kept_back_s = _kept_back_s(options, plan_budget(testbed, total_s, cases, soak_s, hosts), cases)
+        budget = plan_budget(testbed, total_s - kept_back_s, cases, soak_s, hosts)
         allotted = budget.allotments()
-        sentences += filter(None, [no_retests(options, budget, cases)])
+        sentences += filter(None, [explain_missing_retests(options, budget, cases)])
     planned = []
     for item, least_s, allotted_s, benchmark in zip(items, forecast, allotted, cases, strict=True):
         reason, fails, where = None, False, ""
@@ -137,5 +135,138 @@ def plan(
     lines = plan_lines(planned, testbed.policy, total_s, hosts, by_case=by_case)
     if options.compare is not None:
         baseline = load_baseline(options.baselines, options.compare)
-        sentences += foreseen(testbed, cases, Comparer(baseline, options.incomparable))
+        sentences += check_baseline(testbed, cases, Comparer(baseline, options.incomparable))
     return lines + [line for sentence in sentences for line in wrapped(printable(sentence))]
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A planned case.
+
+    Attributes:
+        nodeid: the id of its test.
+        seconds: the time that it takes at least.
+        skipped: why it would not be measured; None: it runs.
+        allotted: seconds that a budget gives it, as far as is known before anything is measured.
+        fails: whether it would fail instead of being skipped: what it takes did not answer.
+        where: the L3 caches and NUMA nodes of its threads, in words.
+    """
+
+    nodeid: str
+    seconds: float
+    skipped: str | None
+    allotted: float | None = None
+    fails: bool = False
+    where: str = ""
+
+
+def plan_lines(
+    planned: Sequence[Planned], policy: str, budget_s: float | None = None, hosts: int = 1, *, by_case: bool = False
+) -> list[str]:
+    """Returns a line for each switch of a test, each reason of skips once, and the sums.
+
+    With a budget the line has the least time and the allotted time.
+
+    Args:
+        policy: the placement.
+        budget_s: the budget of each host.
+        hosts: the number of hosts that share the cases.
+        by_case: a line for each case instead.
+    """
+    lines = _each(planned) if by_case else [*_by_switch(planned), *_reasons(planned)]
+    run = [entry for entry in planned if entry.skipped is None]
+    total_s = sum(entry.seconds for entry in run)
+    failing = sum(entry.fails for entry in planned)
+    lines.append(
+        f"{len(run)} of {counted(len(planned), 'case')}, at least {clock(total_s)}"
+        f" (h:mm:ss or m:ss), placement {policy}; {len(planned) - len(run) - failing} would be skipped"
+        + (f", {failing} would fail" if failing else "")
+    )
+    for where, cases in Counter(entry.where for entry in run if entry.where).items():
+        lines += wrapped(f"{counted(cases, 'case')} on {where}")
+    if hosts > 1 and run:
+        lines.append(_over(run, total_s, hosts))
+    if budget_s is not None:
+        rest = hosts * budget_s - total_s
+        shared = f"{clock(rest)} beyond the least, shared out anew whenever a case begins"
+        of = f" of each of {hosts} hosts" if hosts > 1 else ""
+        lines.append(f"budget {clock(budget_s)}{of}: " + (shared if rest >= 0 else "too short, nothing would be run"))
+    return lines
+
+
+def _each(planned: Sequence[Planned]) -> list[str]:
+    """Returns a line for each case."""
+    lines = []
+    for entry in planned:
+        name = printable(entry.nodeid)
+        if entry.skipped is None:
+            lines.append(f"{_time([entry])}  {name}")
+        else:
+            lines.append(f"{'fail' if entry.fails else 'skip':>8}  {name}: {_reason(entry)}")
+    return lines
+
+
+def _by_switch(planned: Sequence[Planned]) -> list[str]:
+    """Returns a head for each test with a case that runs, and below it a line for each switch."""
+    tests: dict[str, dict[str, list[Planned]]] = {}
+    for entry in planned:
+        if entry.skipped is None:
+            switches = tests.setdefault(entry.nodeid.partition("[")[0], {})
+            switches.setdefault(_switch(entry), []).append(entry)
+    lines = []
+    for test, switches in tests.items():
+        lines.append(printable(test))
+        for switch, entries in switches.items():
+            lines.append(f"{_time(entries)}  {_cases(entries):>9}  {printable(switch)}")
+    return lines
+
+
+def _reasons(planned: Sequence[Planned]) -> list[str]:
+    """Returns a line for each reason of skips and then of failures, wrapped."""
+    lines = []
+    for head, fails in (("skipped", False), ("failing", True)):
+        reasons: dict[str, list[Planned]] = {}
+        for entry in planned:
+            if entry.skipped is not None and entry.fails == fails:
+                reasons.setdefault(_reason(entry), []).append(entry)
+        lines += [head] if reasons else []
+        for reason, entries in reasons.items():
+            switches = ", ".join(dict.fromkeys(map(_switch, entries)))
+            lines += wrapped(f"{'':8}  {_cases(entries):>9}  {printable(switches)}: {reason}")
+    return lines
+
+
+def _time(entries: Sequence[Planned]) -> str:
+    """Returns the least time of cases, and with a budget the time that it gives them."""
+    text = f"{clock(sum(entry.seconds for entry in entries)):>8}"
+    if any(entry.allotted is None for entry in entries):
+        return text
+    return f"{text} of {clock(sum(entry.allotted or 0.0 for entry in entries)):>7}"
+
+
+def _switch(entry: Planned) -> str:
+    """Returns the switch of a case, with its port, variant and cores, as far as the id shows it."""
+    group = rig_group(entry.nodeid)
+    return str(group[0]) if group is not None else entry.nodeid.partition("[")[2].removesuffix("]")
+
+
+def _cases(entries: Sequence[Planned]) -> str:
+    return counted(len(entries), "case")
+
+
+def _reason(entry: Planned) -> str:
+    return printable((entry.skipped or "").splitlines()[0])
+
+
+def _over(run: Sequence[Planned], total_s: float, hosts: int) -> str:
+    """Returns the line about several hosts: they share the time, but a case runs on one host."""
+    rigs: dict[object, list[Planned]] = {}
+    for entry in run:
+        rigs.setdefault(rig_group(entry.nodeid), []).append(entry)
+    longest = max(rigs.values(), key=lambda entries: sum(entry.seconds for entry in entries))
+    least_s = max(total_s / hosts, *(entry.seconds for entry in run))
+    cases = counted(len(longest), "case")
+    return (
+        f"over {hosts} hosts like this one at least {clock(least_s)}; the longest rig, of {cases}, takes"
+        f" {clock(sum(entry.seconds for entry in longest))}: {printable(longest[0].nodeid)}"
+    )

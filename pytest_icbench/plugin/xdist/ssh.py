@@ -34,7 +34,7 @@ _PYTHON_ERROR = re.compile(r"\w+Error: ")
 _NO_TESTS = ("venv", "node_modules", "build", "dist", "__pycache__")
 
 
-def about_benchmarks(arguments: Iterable[str]) -> bool:
+def lead_to_benchmarks(arguments: Iterable[str]) -> bool:
     """Whether pytest's arguments lead to benchmarks, as far as a controller, which collects nothing, can tell.
 
     The ssh of other workers is left alone: it may ask for a password.
@@ -96,7 +96,7 @@ def _no_way(spec: Any, why: str) -> UsageError:
     return UsageError(f"worker {spec.id}: no connection to its host: {why}")
 
 
-def out_of_reach(spec: Any) -> str | None:
+def explain_unreachable(spec: Any) -> str | None:
     """Returns why ssh does not reach a worker's host within ``PATIENCE_S``; None if it does, or ssh is not used."""
     if not spec.ssh or spec.via:
         return None

@@ -4,21 +4,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
+from xdist.workermanage import parse_tx_spec_config
 
+from pytest_icbench.config.option_table import TABLE
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import UsageError
+from pytest_icbench.model.case_id import is_case
+from pytest_icbench.plugin.run_files import RunFiles, hide_names
+from pytest_icbench.plugin.usage import REFUSAL, refuse_rounds, usage_errors
+from pytest_icbench.plugin.xdist import ssh
+from pytest_icbench.plugin.xdist.scheduler import HostScheduling
 from pytest_icbench.store.run_files import TestRecord
 from pytest_icbench.store.transfer import RunMerger
 from pytest_icbench.version import package_version
 
-#: The key of a worker's output with the reason why it refused to begin.
-REFUSAL = "icbench_refusal"
 #: The end of the traceback of a worker that failed before it collected tests.
 _USAGE = re.compile(r"^[\w.]*UsageError: (.+)\Z", re.MULTILINE | re.DOTALL)
 
@@ -32,15 +37,15 @@ def replaces_workers(config: pytest.Config, *, given: bool) -> bool:
     Args:
         given: whether an option or ini value of this plugin was set.
     """
-    from xdist.workermanage import parse_tx_spec_config
-
-    from pytest_icbench.plugin.xdist import ssh
-
     option = config.option
     if option.maxworkerrestart is not None or option.dist != "load":
         return True
     specs = parse_tx_spec_config(config)
-    if len(specs) < 2 or not any("ssh=" in spec for spec in specs) or not (given or ssh.about_benchmarks(config.args)):
+    if (
+        len(specs) < 2
+        or not any("ssh=" in spec for spec in specs)
+        or not (given or ssh.lead_to_benchmarks(config.args))
+    ):
         return True
     option.maxworkerrestart = "0"
     return False
@@ -59,15 +64,12 @@ def prepare(config: pytest.Config, specs: Sequence[Any], *, given: bool) -> bool
     Raises:
         UsageError: ssh does not reach a host, a host has another package, or xdist would misread an argument.
     """
-    from pytest_icbench.config.option_table import TABLE
-    from pytest_icbench.plugin.xdist import ssh
-
     words = config.invocation_params.args
     files = {row.option for row in TABLE if row.path}
     for option, word in pairwise(words):
         if option in files and Path(word).exists():
-            raise UsageError(f"{option} {word}: xdist takes a word of its own for a test to copy: {option}={word}")
-    if not (given or ssh.about_benchmarks(config.args)):
+            raise UsageError(f"{option} {word}: xdist takes a separate word for a test to copy: {option}={word}")
+    if not (given or ssh.lead_to_benchmarks(config.args)):
         return False
     ssh.prepare(specs)
     return True
@@ -79,8 +81,6 @@ def plan_here(config: pytest.Config) -> int:
     Raises:
         UsageError: a worker is on this host.
     """
-    from xdist.workermanage import parse_tx_spec_config
-
     specs = parse_tx_spec_config(config)
     if any(spec == "popen" for spec in specs):
         raise UsageError("--icbench-plan runs nothing, so there is nothing to distribute: leave -n out")
@@ -89,7 +89,7 @@ def plan_here(config: pytest.Config) -> int:
 
 
 def host_key(spec: Any) -> str:
-    """Returns what tells the hosts of workers apart: the destination of ssh, or the gateway to it, or this host."""
+    """Returns the key of a worker's host: the destination of ssh, or the gateway to it, or this host."""
     for name in ("ssh", "vagrant_ssh", "socket", "via"):
         if value := getattr(spec, name, None):
             return f"{name}={value}"
@@ -110,7 +110,7 @@ def refusal(node: Any, error: object) -> str | None:
     return None if reason is None else f"worker {node.gateway.id}: {reason}"
 
 
-def worker_input(node: Any, run: str) -> dict[str, Any]:
+def make_worker_input(node: Any, run: str) -> dict[str, Any]:
     """Returns the input of a worker: its run, whether it sends its files, the package here, and the number of hosts."""
     each_runs_all = node.config.getoption("dist") == "each"
     return {
@@ -119,21 +119,6 @@ def worker_input(node: Any, run: str) -> dict[str, Any]:
         "icbench_package": package_version(),
         "icbench_hosts": 1 if each_runs_all else node.workerinput["workercount"],
     }
-
-
-def refuse_rounds(options: Options) -> None:
-    """Raises UsageError for cases that are to be measured in rounds and were given to workers."""
-    if options.rounds > 1:
-        raise UsageError("--icbench-rounds: a round has all cases, but workers of xdist are given one each; drop -n")
-
-
-def compare_packages(workerinput: Mapping[str, Any]) -> None:
-    """Compares packages in a worker that has benchmarks. Raises UsageError if its controller has another one."""
-    installed, expected = package_version(), workerinput.get("icbench_package", "an older one")
-    if installed != expected:
-        raise UsageError(
-            f"its host has pytest-icbench {installed}, the one where pytest was called {expected}: install the same"
-        )
 
 
 class Workers:
@@ -154,7 +139,7 @@ class Workers:
         self._hosts.setdefault(host_key(node.gateway.spec), set()).add(str(node.gateway.id))
         if any(len(workers) > 1 for workers in self._hosts.values()):
             raise UsageError(
-                "benchmarks cannot share a host: leave -n out, or give each worker a host of its own (--tx ssh=...)"
+                "benchmarks cannot share a host: leave -n out, or give each worker its own host (--tx ssh=...)"
             )
 
     def forget(self, node: Any) -> None:
@@ -177,3 +162,106 @@ class Workers:
     def note(self, record: TestRecord) -> None:
         """Writes the line of a test of such a worker. Raises ProvisionError."""
         self._merge.note(record)
+
+
+class Receiver(Protocol):
+    """A session that takes reports."""
+
+    def receive(self, report: pytest.TestReport) -> None:
+        """Takes a report of a worker."""
+
+
+class ControllerSession(Protocol):
+    """The part of a session that its controller needs."""
+
+    options: Options
+    files: RunFiles
+
+    @property
+    def run_name(self) -> str: ...
+
+    @property
+    def directory(self) -> Path: ...
+
+    @property
+    def is_running(self) -> bool: ...
+
+    @property
+    def session(self) -> Receiver: ...
+
+    def start(self) -> None:
+        """Starts the session, once a worker runs a benchmark."""
+
+
+class ControllerHooks:
+    """Spreads cases over the workers of xdist."""
+
+    def __init__(self, config: pytest.Config, session: ControllerSession) -> None:
+        self._config = config
+        self._session = session
+        self._given = bool(session.options.given)
+        self._benchmarks = False
+        self._replaces = replaces_workers(config, given=self._given)
+        self._workers: Workers | None = None
+
+    def workers(self) -> Workers:
+        """Returns the workers of this controller."""
+        if self._workers is None:
+            argv = [hide_names(str(word), self._session.options) for word in self._config.invocation_params.args]
+            self._workers = Workers(self._session.directory, argv, self._session.options)
+        return self._workers
+
+    def pytest_xdist_setupnodes(self, config: pytest.Config, specs: Sequence[Any]) -> None:
+        """Checks the hosts and the arguments before any host is connected to."""
+        if all(spec.popen and not spec.chdir for spec in specs):
+            return
+        with usage_errors():
+            try:
+                self._benchmarks = prepare(config, specs, given=self._given)
+            except UsageError:
+                self._session.files.drop_unused()
+                raise
+
+    def pytest_configure_node(self, node: Any) -> None:
+        """Makes every worker write into the controller's run, or send what it has written on another host."""
+        node.workerinput.update(make_worker_input(node, self._session.run_name))
+
+    def pytest_xdist_node_collection_finished(self, node: Any, ids: Sequence[str]) -> None:
+        """Refuses rounds, and two workers on one host, before a worker has a test.
+
+        A worker refuses rounds, too. Its controller hears of that after the other workers' collections, or before.
+        """
+        with usage_errors():
+            if any(map(is_case, ids)):
+                refuse_rounds(self._session.options)
+                self.workers().refuse_second(node)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """Starts the session with the first benchmark. Sooner, tests would be handed out late to a worker that ends."""
+        if not self._session.is_running and is_case(nodeid):
+            self._session.start()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Takes the report of a benchmark whose start was lost with its worker; hooks of the session come too late."""
+        if not self._session.is_running and is_case(report.nodeid):
+            self._session.start()
+            self._session.session.receive(report)
+
+    def pytest_testnodedown(self, node: Any, error: object) -> None:
+        """Forgets a worker that has ended. Ends the session if it refused to begin or its host is out of reach."""
+        if self._workers is not None:
+            self._workers.forget(node)
+        if (reason := refusal(node, error)) is not None:
+            raise pytest.UsageError(reason)
+        if not (error and self._benchmarks and self._replaces):
+            return
+        if (reason := ssh.explain_unreachable(node.gateway.spec)) is not None:
+            pytest.exit(reason)
+
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
+        """Returns the scheduler that sends benchmarks to hosts by their rigs, unless ``--dist`` asks for another."""
+        if config.getoption("dist") != "load":
+            return None
+        return HostScheduling(config, log, replaces=self._replaces)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_icbench.config.fit import remote_misfit
+from pytest_icbench.config.capabilities import remote_misfit
 from pytest_icbench.config.options import Options
 from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.errors import Unsupported

@@ -188,9 +188,9 @@ def test_compare_takes_thresholds_patterns_and_cases(capsys: pytest.CaptureFixtu
     old, new = "main", run_of("new", [measured(launches=scaled(0.8), identity={**HOST, "machine": "other"})])
     code, out, _ = call(capsys, "compare", old, new)
     assert (code, "1 INCOMPARABLE" in out, "identity.machine is other here" in out) == (0, True, True)
-    assert call(capsys, "compare", old, new, "--incomparable", "identity.* !identity.machine")[0] == 1
+    assert call(capsys, "compare", old, new, "--must-match", "identity.* !identity.machine")[0] == 1
     Path("t.toml").write_text('["*"]\nallowance = 0.3\n')
-    loose = ("--incomparable", "placement", "--thresholds", "t.toml")
+    loose = ("--must-match", "placement", "--thresholds", "t.toml")
     assert call(capsys, "compare", old, new, *loose)[0] == 0
     code, _, err = call(capsys, "compare", old, new, "--case", "vpp*")
     assert (code, "has a case 'vpp*'" in err) == (2, True)

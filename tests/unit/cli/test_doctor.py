@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from pytest_icbench.cli import doctor as doctor_command
 from pytest_icbench.cli import main
 from pytest_icbench.cli.doctor import installed_switches
 from pytest_icbench.driver.switch.registry import builtin_switches
@@ -20,7 +21,6 @@ from pytest_icbench.errors import Unsupported
 from pytest_icbench.host import disturbances
 from pytest_icbench.host.findings import Finding, Level
 from pytest_icbench.testbed import host_examination
-from pytest_icbench.testbed.remote import remote_host as remote_doctor
 from tests import outside_switch
 
 OUTSIDE = "my-macvlan"
@@ -29,7 +29,7 @@ OUTSIDE = "my-macvlan"
 @pytest.mark.parametrize(("level", "code"), [(Level.MISSING, 1), (Level.DISTURBS, 0)])
 def test_doctor(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], level: Level, code: int) -> None:
     monkeypatch.setattr(
-        host_examination, "examine", lambda **_: [Finding(level, "thing", "says so", "do this", ("a=b",))]
+        doctor_command, "examine", lambda **_: [Finding(level, "thing", "says so", "do this", ("a=b",))]
     )
     assert main.main(["doctor"]) == code
     assert capsys.readouterr().out.startswith(f"{level}:\n  thing  says so -> do this\n")
@@ -76,7 +76,7 @@ def seen(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[int, dict[st
         return found
 
     with monkeypatch.context() as patched:
-        patched.setattr(host_examination, "examine", examine)
+        patched.setattr(doctor_command, "examine", examine)
         code = main.main(["doctor", *arguments])
     return code, {finding.topic: finding.level for finding in found if finding.topic != "root"}
 
@@ -130,7 +130,7 @@ def test_switches_are_asked_of_a_second_host(monkeypatch: pytest.MonkeyPatch) ->
         calls.append(given)
         return []
 
-    monkeypatch.setattr(remote_doctor, "examine_remote", examine_remote)
+    monkeypatch.setattr(doctor_command, "examine_remote", examine_remote)
     assert main.main(["doctor", "--remote", "root@lab2", "--pf", "eth1", "--switch", "ovs"]) == 0
     assert calls == [("root@lab2", None, "eth1", ["ovs"])]
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_icbench.config.capabilities import unsupported_reason
 from pytest_icbench.config.cases import Request, check_names, expand, parse_marker
-from pytest_icbench.config.fit import unsupported_reason
 from pytest_icbench.config.options import Options
 from pytest_icbench.driver.switch.kernel.veth import VethLink
 from pytest_icbench.errors import UsageError
@@ -20,7 +20,7 @@ from pytest_icbench.model.case import SOCKET_APIS, Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
-from pytest_icbench.plugin.order import grouped
+from pytest_icbench.plugin.order import group_items
 
 
 @dataclass
@@ -265,7 +265,9 @@ def test_a_port_kind_and_an_api_that_do_not_go_together() -> None:
 
 
 def test_options_replace_axes() -> None:
-    options = Options(packet_size=(Traffic(128),), burst=(4,), rate=(Rate(1000),), pairs=(2,), api=("raw",), touch=True)
+    options = Options(
+        packet_size=(Traffic(128),), burst=(4,), rate=(Rate(1000),), pairs=(2,), api=("raw",), touch=(True,)
+    )
     assert ids(options, packet_size=[64, 512], rate="max") == ["bridge-raw-touch-128B-b4-2vs2-R1k"]
 
 
@@ -362,7 +364,7 @@ def test_what_no_host_can_run() -> None:
 
 @given(st.lists(st.tuples(st.sampled_from([None, "a", "b", "c"]), st.integers())))
 def test_grouping_keeps_the_order_within_groups(items: list[tuple[str | None, int]]) -> None:
-    result = grouped(items, lambda item: item[0])
+    result = group_items(items, lambda item: item[0])
     assert sorted(result, key=str) == sorted(items, key=str)
     keys = [key for key, _ in result]
     # Each key in one run, in the order of its first occurrence, those without a key first.

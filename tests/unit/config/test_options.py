@@ -6,18 +6,19 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
 import pytest
 
 from pytest_icbench.config import option_table, values
+from pytest_icbench.config.axis import HOST, Row, option
 from pytest_icbench.config.cases import ARGUMENTS, Request, parse_marker
+from pytest_icbench.config.declaration import add_options
 from pytest_icbench.config.option_table import TABLE
-from pytest_icbench.config.options import Options, add_options, from_config, read
-from pytest_icbench.config.row import Row, option
-from pytest_icbench.config.settings import parse_overrides, settings_for
+from pytest_icbench.config.options import Options, from_config, read
+from pytest_icbench.config.settings import merge_settings, parse_overrides
 from pytest_icbench.errors import UsageError
 from pytest_icbench.measure.estimate import SOAK_S
 from pytest_icbench.model.rate import Rate
@@ -73,7 +74,7 @@ def test_axes_are_read() -> None:
     assert found.switch_cores == (2,)
     assert found.api == ("udp", "raw-mmsg")
     assert found.port == ("memif",)
-    assert found.blocking is True
+    assert found.blocking == (True,)
     assert found.touch is None
 
 
@@ -118,12 +119,6 @@ def test_paths_of_the_ini_file_begin_at_the_root_and_those_of_the_command_line_h
     assert options(tmp_path, icbench_reports="out").reports == tmp_path / "out"
 
 
-def test_binaries(tmp_path: Path) -> None:
-    tool = tmp_path / "testpmd"
-    tool.touch(mode=0o755)
-    assert dict(options(Path("/"), tmp_path, testpmd="testpmd").binaries) == {"testpmd": tool}
-
-
 def program(path: Path) -> Path:
     path.touch(mode=0o755)
     return path
@@ -137,14 +132,10 @@ def test_programs_of_switches(tmp_path: Path) -> None:
     assert options().binaries == {}
 
 
-def test_the_command_line_wins_over_the_ini_file_by_whatever_name(tmp_path: Path) -> None:
+def test_a_second_program_of_a_switch_is_refused(tmp_path: Path) -> None:
     one, two = (str(program(tmp_path / name)) for name in ("one", "two"))
-    assert options(binary=f"vpp={one}", icbench_vpp=two).binaries == {"vpp": Path(one)}
-    assert options(icbench_binary=f"vpp={one}", vpp=two).binaries == {"vpp": Path(two)}
-    assert options(binary=f"vpp={one}", ovs=two).binaries == {"vpp": Path(one), "ovs": Path(two)}
-    with pytest.raises(UsageError, match=r"^--icbench-binary: there are two programs for vpp, see --icbench-vpp; give"):
-        options(binary=f"vpp={one}", vpp=two)
-    with pytest.raises(UsageError, match=r"^--icbench-binary: there are two programs for vpp; give one$"):
+    assert options(binary=f"vpp={one}", icbench_binary=f"vpp={two}").binaries == {"vpp": Path(one)}
+    with pytest.raises(UsageError, match=r"^--icbench-binary: there are two programs for vpp"):
         options(binary=f"vpp={one}\nvpp={two}")
 
 
@@ -186,8 +177,6 @@ def test_the_command_line_wins_over_the_ini_file_by_whatever_name(tmp_path: Path
         ({"hugepage_size": "4k"}, "'4k' is none of 2M, 1G"),
         ({"icbench_strict": "perhaps"}, "icbench_strict: 'perhaps' is neither yes nor no"),
         ({"thresholds": "/nowhere.toml"}, "--icbench-thresholds: there is no file /nowhere.toml"),
-        ({"testpmd": "/nowhere"}, "--icbench-testpmd: there is no file /nowhere"),
-        ({"ovs": "/proc/version"}, "--icbench-ovs: /proc/version is not executable"),
         ({"reports": "/proc/version"}, "--icbench-reports: /proc/version is no directory"),
         *(
             ({name: "/" + "9" * 300}, f"--icbench-{name}: '/{'9' * 79}' cannot be looked at (File name too long): give")
@@ -209,19 +198,19 @@ def test_a_greater_ring_takes_a_greater_burst() -> None:
 def test_the_user_wins_over_the_call_and_the_call_over_the_marker() -> None:
     marker = parse_overrides({"duration": 5, "repeats": 3, "window": 0.5}, "marker")
     call = parse_overrides({"duration": "4s", "repeats": 4}, "call")
-    merged = settings_for(options(duration="2"), marker, call, "test")
+    merged = merge_settings(options(duration="2"), marker, call, "test")
     assert (merged.duration_s, merged.repeats, merged.window_s) == (2.0, 4, 0.5)
     assert merged.precision == 0.03
 
 
 def test_the_reference_can_be_left_out() -> None:
     without = parse_overrides({"reference": False}, "marker")
-    assert not settings_for(options(), without, {}, "test").reference
-    assert settings_for(options(reference="yes"), without, {}, "test").reference
+    assert not merge_settings(options(), without, {}, "test").reference
+    assert merge_settings(options(reference="yes"), without, {}, "test").reference
 
 
 def test_a_protocol_is_the_ground_for_single_settings() -> None:
-    merged = settings_for(options(keep="10"), parse_overrides({"protocol": "paper"}, "m"), {}, "test")
+    merged = merge_settings(options(keep="10"), parse_overrides({"protocol": "paper"}, "m"), {}, "test")
     assert (merged.duration_s, merged.skip_s, merged.keep_s) == (60.0, 20.0, 10.0)
 
 
@@ -233,8 +222,8 @@ def test_a_protocol_is_the_ground_for_single_settings() -> None:
         (lambda: parse_overrides({"duration": True}, "here"), "here: duration: 'yes' is no time"),
         (lambda: parse_overrides({"reference": 2}, "here"), "here: reference: '2' is neither yes nor no"),
         (lambda: parse_overrides({"duration": float("nan")}, "here"), "here: duration: 'nan' is no time"),
-        (lambda: settings_for(options(duration="0.05"), {}, {}, "here"), "here: a window of 0.1 s does not fit"),
-        (lambda: settings_for(options(skip="1"), {}, {}, "here"), "skipping 1 s leaves nothing of"),
+        (lambda: merge_settings(options(duration="0.05"), {}, {}, "here"), "here: a window of 0.1 s does not fit"),
+        (lambda: merge_settings(options(skip="1"), {}, {}, "here"), "skipping 1 s leaves nothing of"),
     ],
 )
 def test_settings_that_make_no_sense(make: Callable[[], object], message: str) -> None:
@@ -245,7 +234,7 @@ def test_settings_that_make_no_sense(make: Callable[[], object], message: str) -
 
 @dataclass(frozen=True, slots=True)
 class More(Options):
-    paint: str = option("COLOUR", "colour of it all: red or blue", values.one_of("red", "blue"), default="red")
+    paint: str = option(HOST, "COLOUR", "colour of it all: red or blue", values.one_of("red", "blue"), default="red")
 
 
 @pytest.mark.parametrize(
@@ -290,13 +279,15 @@ def test_an_option_is_one_row(pytester: pytest.Pytester, arguments: tuple[str, .
 def test_an_option_and_its_ini_twin_are_in_the_help(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         paint=(
-            "import dataclasses, pytest_icbench.config.options as options\n"
-            "from pytest_icbench.config.row import option\n"
+            "import dataclasses\n"
+            "from pytest_icbench.config.axis import HOST, option\n"
+            "from pytest_icbench.config.declaration import add_options\n"
+            "from pytest_icbench.config.option_table import Options\n"
             "@dataclasses.dataclass(frozen=True)\n"
-            "class More(options.Options):\n"
-            "    paint: str = option('COLOUR', 'colour of it all', default='red')\n"
+            "class More(Options):\n"
+            "    paint: str = option(HOST, 'COLOUR', 'colour of it all', default='red')\n"
             "def pytest_addoption(parser):\n"
-            "    options.add_options(parser, More)\n"
+            "    add_options(parser, More)\n"
         )
     )
     pytester.syspathinsert()
@@ -330,8 +321,12 @@ def test_names_that_are_defined_elsewhere_are_taken_from_there(name: str, known:
 
 
 def test_the_marker_has_the_defaults_of_a_request() -> None:
-    marked = {row.field: row.marker for row in TABLE if row.marker}
+    marked = {row.argument: row.marker for row in TABLE if row.marker}
     given = {name: ast.literal_eval(value) for name, value in marked.items()}
-    assert parse_marker((), given, "x") == Request()
-    without_option = {"variant", "remote", "dimension", "measure", "soak_duration", "comparisons", "functions"}
+    written, silent = parse_marker((), given, "x"), Request()
+    assert written.switch == silent.switch
+    written_axes, axes = written.replaced_by(Options()), silent.replaced_by(Options())
+    assert written_axes.frames() == axes.frames()
+    assert written_axes == replace(axes, packet_size=written_axes.packet_size)
+    without_option = {"variant", "remote", "dimension", "measure", "soak_duration", "comparisons"}
     assert {*marked, *option_table.SETTINGS, *without_option} == {*ARGUMENTS}

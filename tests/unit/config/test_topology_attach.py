@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_icbench.config.topology.model import default
+from pytest_icbench.config.topology.model import default, to_toml
 from pytest_icbench.config.topology.reading import loads
-from pytest_icbench.config.topology.writing import to_toml
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import decode, encode

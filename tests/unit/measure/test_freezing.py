@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.config.fit import unsupported_reason
+from pytest_icbench.config.capabilities import unsupported_reason
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.measure.launch.launch import Freezing, run_launch

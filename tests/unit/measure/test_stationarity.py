@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pytest_icbench.config.options import Options
-from pytest_icbench.config.settings import settings_for
+from pytest_icbench.config.settings import merge_settings
 from pytest_icbench.driver.workload.output import WindowLine, WindowRtt
 from pytest_icbench.measure.launch.processes import LaunchOutput
 from pytest_icbench.measure.launch.stationarity import Settling, SettlingTimes, received_by_window
@@ -134,7 +134,7 @@ def test_a_launch_ends_as_soon_as_it_has_what_it_needs() -> None:
     ],
 )
 def test_who_names_a_warm_up_gets_a_fixed_one(marker: dict[str, Any], adaptive: bool) -> None:
-    assert settings_for(Options(), marker, {}, "here").settles == adaptive
+    assert merge_settings(Options(), marker, {}, "here").settles == adaptive
 
 
 #: Ten windows measured, and up to eighteen discarded.

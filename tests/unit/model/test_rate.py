@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.config import values
+from pytest_icbench.config.rates import parse_rates
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
@@ -44,13 +44,13 @@ rates = st.one_of(
     ],
 )
 def test_forms(typed: str, rate: Rate, shown: str, metric: Metric) -> None:
-    assert values.rates(typed, "--icbench-rate") == (rate,)
+    assert parse_rates(typed, "--icbench-rate") == (rate,)
     assert (str(rate), rate.metric) == (shown, metric)
     assert Case("ovs", Frames(rate=rate)).id == f"ovs-64B-b32-1vs1-R{shown}"
 
 
 def test_a_list_mixes_forms_and_takes_each_once() -> None:
-    found = values.rates("1M, ndr pdr:0.5% 1M..1M..3M max pdr:0.50% ndr", "-rate")
+    found = parse_rates("1M, ndr pdr:0.5% 1M..1M..3M max pdr:0.50% ndr", "-rate")
     fixed = [Rate(1_000_000), Rate(2_000_000), Rate(3_000_000)]
     assert found == (fixed[0], Rate(loss_ratio=0.0), Rate(loss_ratio=0.005), *fixed[1:], Rate())
 
@@ -58,19 +58,19 @@ def test_a_list_mixes_forms_and_takes_each_once() -> None:
 @pytest.mark.parametrize("text", ["pdr", "pdr:0.5", "pdr:0%", "pdr:51%", "pdr:x%", "pdr:100%", "pdr:0.000000001%"])
 def test_a_partial_drop_rate_that_is_none_is_told_its_form(text: str) -> None:
     with pytest.raises(UsageError, match=f"-rate: unknown rate '{text}'; a partial-drop rate .* 0.00001 to 50"):
-        values.rates(f"max {text}", "-rate")
+        parse_rates(f"max {text}", "-rate")
 
 
 def test_an_unknown_rate_is_told_all_forms() -> None:
     with pytest.raises(
         UsageError, match=r"unknown rate 'fast'; a rate is max, ndr, pdr:0\.5%, mfr, a part of a rate looked for"
     ):
-        values.rates("ndr fast", "-rate")
+        parse_rates("ndr fast", "-rate")
 
 
 @given(rates)
 def test_a_rate_survives_being_typed_and_written(rate: Rate) -> None:
-    assert values.rates(rate.typed, "-rate") == (rate,)
+    assert parse_rates(rate.typed, "-rate") == (rate,)
     assert Rate.from_json(rate.to_json()) == rate
     assert re.fullmatch(r"[\w:+\-.]+", str(rate), re.ASCII)
 
@@ -108,7 +108,7 @@ def test_per_cent_has_no_exponent(ratio: float) -> None:
 )
 def test_a_part_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
-        values.rates(text, "-rate")
+        parse_rates(text, "-rate")
 
 
 def test_only_what_is_looked_for_has_parts() -> None:

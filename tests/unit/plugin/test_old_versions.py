@@ -14,7 +14,7 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.old_version import OldVersion, Program
 from pytest_icbench.model.replaced import Replaced
-from pytest_icbench.plugin.old_versions import old_version, upgraded_in_place
+from pytest_icbench.plugin.old_versions import explain_upgrades, find_old_version
 from pytest_icbench.store.baselines import format_baseline, parse_baseline
 from pytest_icbench.testbed.candidate_catalogue import _of_old
 from tests.measurements import measurement
@@ -37,23 +37,23 @@ NOW = Program("/usr/sbin/ovs-vswitchd", "9c", None, "openvswitch-switch 3.3.0-1"
 
 def test_what_still_exists_is_a_candidate(program: Program) -> None:
     old = version(program)
-    found = old_version(old, version(NOW), "ovs")
+    found = find_old_version(old, version(NOW), "ovs")
     assert found.candidate is not None
     assert (found.candidate.key, found.candidate.kind, found.candidate.old) == ("ovs:before", "old", old)
-    assert found.sentence == "measured beside the baseline's version, which differs in ovs"
+    assert found.sentence == "measured side by side with the baseline's version, which differs in ovs"
     assert _of_old(old, "ovs") == Replaced(
         programs={"ovs": Path(str(program.path))}, configs={"ovs": {"a": 1}, "function:": {}}
     )
 
 
 def test_another_configuration_alone_is_a_candidate(program: Program) -> None:
-    found = old_version(version(program), version(program, config={}), "ovs")
+    found = find_old_version(version(program), version(program, config={}), "ovs")
     assert found.candidate is not None
-    assert found.sentence == "measured beside the baseline's version, which differs in configuration"
+    assert found.sentence == "measured side by side with the baseline's version, which differs in configuration"
 
 
 def test_the_same_software_is_no_candidate(program: Program) -> None:
-    found = old_version(version(program), version(program), "ovs")
+    found = find_old_version(version(program), version(program), "ovs")
     assert found.candidate is None
     assert found.sentence == "the switch, the workload and their configurations are those of the baseline"
     assert not version(program).same(version(program)), "a script can start another program than then"
@@ -68,7 +68,7 @@ def test_the_same_software_is_no_candidate(program: Program) -> None:
             {"switch": Program("/nix/ovs", "1f", None, "openvswitch-switch 3.1.0-2", "3.1.0")},
             "the baseline's ovs cannot be started any more: /nix/ovs (openvswitch-switch 3.1.0-2) is gone",
         ),
-        ({"kernel": "5.10"}, "the baseline is of kernel 5.10, which cannot be started beside 6.1"),
+        ({"kernel": "5.10"}, "the baseline is of kernel 5.10, which cannot run next to 6.1"),
         (
             {"function": Program(version="Suricata 6"), "component": "suricata"},
             "the baseline's suricata cannot be started any more: it is not known where it was (Suricata 6)",
@@ -81,7 +81,7 @@ def test_the_same_software_is_no_candidate(program: Program) -> None:
 )
 def test_what_is_gone_is_one_sentence(program: Program, old: dict[str, object], sentence: str) -> None:
     now = version(program, function=Program(version="Suricata 7"), component="suricata")
-    found = old_version(replace(now, **old), now, "ovs")  # type: ignore[arg-type]
+    found = find_old_version(replace(now, **old), now, "ovs")  # type: ignore[arg-type]
     assert (found.candidate, found.sentence) == (None, sentence)
     assert len(sentence.split()) <= 25
 
@@ -89,7 +89,7 @@ def test_what_is_gone_is_one_sentence(program: Program, old: dict[str, object], 
 def test_a_file_that_was_replaced_is_another_one(program: Program) -> None:
     old = version(program)
     Path(str(program.path)).write_text("#!/bin/bash\n")
-    found = old_version(old, version(NOW), "ovs")
+    found = find_old_version(old, version(NOW), "ovs")
     assert found.candidate is None
     assert found.sentence.endswith("ovs-3.1 is another file now (openvswitch-switch 3.1.0-2)")
 
@@ -97,12 +97,12 @@ def test_a_file_that_was_replaced_is_another_one(program: Program) -> None:
 def test_other_libraries_are_another_program(tmp_path: Path) -> None:
     shell = Path("/bin/sh")
     old = Program(str(shell), sha256(shell), "not those of now", "dash 0.5", None)
-    found = old_version(version(old), version(NOW), "ovs")
+    found = find_old_version(version(old), version(NOW), "ovs")
     assert found.sentence == "the baseline's ovs cannot be started any more: /bin/sh has other libraries now (dash 0.5)"
 
 
 def test_a_baseline_that_does_not_say_so(program: Program) -> None:
-    found = old_version(None, version(program), "ovs")
+    found = find_old_version(None, version(program), "ovs")
     assert found.sentence == "the baseline does not say how its version is started: save it again"
 
 
@@ -117,7 +117,7 @@ def test_it_is_kept_with_the_baseline(program: Program) -> None:
 
 def test_what_an_upgrade_will_replace_is_said_when_it_is_saved(program: Program) -> None:
     packaged, own = version(NOW), version(replace(program, package=None))
-    assert upgraded_in_place([("ovs", packaged), ("ovs", packaged), ("ovs", own), ("veth", None)]) == [
+    assert explain_upgrades([("ovs", packaged), ("ovs", packaged), ("ovs", own), ("veth", None)]) == [
         (
             "an upgrade of openvswitch-switch replaces /usr/sbin/ovs-vswitchd: to compare with it later, save a run of"
             " a copy (--icbench-binary ovs=COPY)"

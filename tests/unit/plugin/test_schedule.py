@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from pytest_icbench.plugin.schedule.schedule import Schedule
+from pytest_icbench.plugin.progress import Schedule
 
 
 def test_the_schedule_learns_from_what_is_done() -> None:

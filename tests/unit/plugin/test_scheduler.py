@@ -16,9 +16,9 @@ from pytest_icbench.model.case_id import is_case, rig_group
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate, named_rate
 from pytest_icbench.model.traffic import Traffic
-from pytest_icbench.plugin.schedule.plan import hosts_of
+from pytest_icbench.plugin.schedule.plan import count_hosts
 from pytest_icbench.plugin.xdist.scheduler import HostScheduling
-from pytest_icbench.plugin.xdist.workers import host_key, replaces_workers, worker_input
+from pytest_icbench.plugin.xdist.workers import host_key, make_worker_input, replaces_workers
 
 
 def item(case: Case, test: str = "test_x.py::test_rate") -> str:
@@ -49,14 +49,11 @@ def test_groups_follow_the_rig() -> None:
             switch=st.sampled_from(["veth", "linux-bridge", "forward"]),
             api=st.sampled_from([None, "udp", "udp-mmsg", "raw", "raw-mmsg", "af_packet"]),
             pairs=st.integers(1, 12),
-            load=st.builds(
-                Frames,
-                traffic=st.builds(Traffic, st.sampled_from([64, 1518, 1519, 9000])),
-                rate=st.sampled_from([Rate(), Rate(500), *map(named_rate, ("ndr", "pdr:0.5%", "mfr"))]),
-            ),
+            traffic=st.builds(Traffic, st.sampled_from([64, 1518, 1519, 9000])),
             blocking=st.booleans(),
             touch=st.booleans(),
             remote=st.booleans(),
+            rate=st.sampled_from([Rate(), Rate(500), *map(named_rate, ("ndr", "pdr:0.5%", "mfr"))]),
         ),
         min_size=2,
         max_size=2,
@@ -89,10 +86,10 @@ def test_which_host_a_worker_is_on(spec: Any, key: str) -> None:
 def test_a_worker_is_told_how_many_share_the_cases(dist: str, hosts: int) -> None:
     config = SimpleNamespace(getoption={"dist": dist}.get)
     gateway = SimpleNamespace(spec=SimpleNamespace(ssh="root@a", chdir="x"))
-    said = worker_input(SimpleNamespace(config=config, gateway=gateway, workerinput={"workercount": 10}), "run")
+    said = make_worker_input(SimpleNamespace(config=config, gateway=gateway, workerinput={"workercount": 10}), "run")
     assert (said["icbench_hosts"], said["icbench_sends"], said["icbench_run"]) == (hosts, True, "run")
-    assert hosts_of(SimpleNamespace(workerinput=said)) == hosts  # type: ignore[arg-type]
-    assert hosts_of(SimpleNamespace()) == 1  # type: ignore[arg-type]
+    assert count_hosts(SimpleNamespace(workerinput=said)) == hosts  # type: ignore[arg-type]
+    assert count_hosts(SimpleNamespace()) == 1  # type: ignore[arg-type]
 
 
 @dataclass(eq=False)

@@ -82,16 +82,16 @@ def test_a_host_that_does_not_answer(ssh: Ssh, monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_host_that_ssh_gets_to_again_is_waited_for(ssh: Ssh, tmp_path: Path) -> None:
     ssh(f"[ -e {tmp_path}/up ] || {{ : >{tmp_path}/up; exit 255; }}; echo icbench-package {package_version()}")
-    assert gateways.out_of_reach(spec()) is None
+    assert gateways.explain_unreachable(spec()) is None
     assert (tmp_path / "up").exists()
 
 
 def test_a_host_that_stays_away_has_a_sentence(ssh: Ssh, monkeypatch: pytest.MonkeyPatch) -> None:
     ssh("echo Host key verification failed. >&2; exit 255")
     monkeypatch.setattr(gateways, "PATIENCE_S", 0.0)
-    assert str(gateways.out_of_reach(spec())).startswith("worker gw3: no connection to its host: its host key")
-    assert gateways.out_of_reach(spec(ssh=None)) is None
-    assert gateways.out_of_reach(spec(via="gate")) is None
+    assert str(gateways.explain_unreachable(spec())).startswith("worker gw3: no connection to its host: its host key")
+    assert gateways.explain_unreachable(spec(ssh=None)) is None
+    assert gateways.explain_unreachable(spec(via="gate")) is None
 
 
 def test_what_leads_to_benchmarks(tmp_path: Path) -> None:
@@ -99,8 +99,8 @@ def test_what_leads_to_benchmarks(tmp_path: Path) -> None:
     (plain / "deep/.venv").mkdir(parents=True)
     (plain / "test_x.py").write_text("def test_x(): pass")
     (plain / "deep/.venv/x.py").write_text("icbench")
-    assert not gateways.about_benchmarks([str(plain), f"{plain}/test_x.py::test_x", "nowhere.py"])
+    assert not gateways.lead_to_benchmarks([str(plain), f"{plain}/test_x.py::test_x", "nowhere.py"])
     (plain / "deep/test_y.py").write_text("@pytest.mark.icbench()")
-    assert gateways.about_benchmarks([f"{plain}/deep/test_y.py::test_y[a::b]"])
-    assert gateways.about_benchmarks([str(plain)])
-    assert gateways.about_benchmarks(["pytest_icbench.conformance"])
+    assert gateways.lead_to_benchmarks([f"{plain}/deep/test_y.py::test_y[a::b]"])
+    assert gateways.lead_to_benchmarks([str(plain)])
+    assert gateways.lead_to_benchmarks(["pytest_icbench.conformance"])

@@ -61,7 +61,7 @@ from pytest_icbench.gate.judge import Policy, enforce, judge
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import Verdict, parse_verdicts
-from pytest_icbench.plugin.outcomes import outcome_of
+from pytest_icbench.plugin.outcomes import classify_outcome
 from pytest_icbench.stats.decision import Allowance, decide_pairs
 
 def verdict(loss, share):
@@ -79,7 +79,7 @@ failing = parse_verdicts(passed.verdict.lower(), "--icbench-fail-on")
 try:
     enforce(judge(measured(), against=against, policy=Policy(failing=failing)))
 except Regression as error:
-    print(outcome_of("passed", None, [stored]), outcome_of("failed", error, [stored]), error)
+    print(classify_outcome("passed", None, [stored]), classify_outcome("failed", error, [stored]), error)
 """
 
 #: Measures a case whose launches differ too much.

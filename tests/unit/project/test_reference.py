@@ -38,8 +38,7 @@ def test_the_tables_of_options_are_what_the_code_says() -> None:
     page = (REFERENCE / "options.md").read_text()
     assert page == reference.written("options.md"), "run python scripts/docs_reference.py"
     documented = re.findall(r"^\| `(.+?)(?: .*?)?` \|", page.replace("\\|", "/"), flags=re.M)
-    older = [row.older_option for row in TABLE if row.older]
-    assert sorted(documented) == sorted([row.option for row in TABLE] + older + list(INI_ONLY))
+    assert sorted(documented) == sorted([row.option for row in TABLE] + list(INI_ONLY))
 
 
 @pytest.mark.parametrize("page", reference.WRITTEN)

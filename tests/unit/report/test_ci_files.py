@@ -21,7 +21,7 @@ from pytest_icbench.model.load import Frames
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.model.verdict import EXIT_STATUS, Verdict
-from pytest_icbench.plugin.outcomes import Outcomes, outcome_of
+from pytest_icbench.plugin.outcomes import Outcomes, classify_outcome
 from pytest_icbench.report import markdown, openmetrics
 from pytest_icbench.stats.quantiles import Estimate
 from tests.baselines import measured
@@ -227,7 +227,7 @@ def test_thousands_of_cases_stay_readable() -> None:
     ],
 )
 def test_outcomes(outcome: str, error: BaseException | None, results: list[dict[str, Any]], found: str) -> None:
-    assert outcome_of(outcome, error, [result(**each) for each in results]) == found
+    assert classify_outcome(outcome, error, [result(**each) for each in results]) == found
 
 
 def _statuses() -> Iterator[tuple[dict[str, int], int, int]]:

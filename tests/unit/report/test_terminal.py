@@ -18,7 +18,7 @@ from pytest_icbench.model.long_run import BackToBack, LossEvent
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import Traffic
-from pytest_icbench.plugin.plan import Planned, plan_lines
+from pytest_icbench.plugin.schedule.plan import Planned, plan_lines
 from pytest_icbench.report import terminal
 from pytest_icbench.report.columns import columns
 from pytest_icbench.report.properties import properties

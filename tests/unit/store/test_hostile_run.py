@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.cli.report import anew
+from pytest_icbench.cli.report import recompute
 from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.entry import entry_of
 from pytest_icbench.gate.waivers import Waiver
@@ -116,7 +116,7 @@ def tried(directory: Path, tries: int, seed: int) -> tuple[int, dict[str, str]]:
         refusal = None
         try:
             for reader in (
-                lambda: table([Result.of(item.measurement) for item in anew(read_run(run))]),
+                lambda: table([Result.of(item.measurement) for item in recompute(read_run(run))]),
                 lambda: ResumedRun(run).rates(),
                 lambda: read_source(str(run), directory),
             ):
@@ -149,7 +149,7 @@ def test_values_of_a_wrong_type_end_in_a_sentence(tmp_path: Path, key: str, name
         data[key][name] = value
         file.write_text("\n".join([json.dumps(data), *rest]) + "\n", encoding="utf-8")
     if name == "odd":  # a later version may have added it
-        reasons = [str(item.unsupported_reason) for item in anew(read_run(run))]
+        reasons = [str(item.unsupported_reason) for item in recompute(read_run(run))]
         assert all("intervals are of an earlier version" in reason for reason in reasons)
         return
     with pytest.raises(UsageError) as caught:
@@ -166,7 +166,7 @@ def test_limits_of_a_wrong_type_end_in_a_sentence(tmp_path: Path, limit: dict[st
         for place in test["results"]:
             place["limits"] = [limit]
     file.write_text("".join(f"{json.dumps(test)}\n" for test in tests), encoding="utf-8")
-    assert all(item.unsupported_reason for item in anew(read_run(run)))
+    assert all(item.unsupported_reason for item in recompute(read_run(run)))
 
 
 def test_a_raw_file_of_an_older_run_is_no_text(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from pytest_icbench.config.capabilities import unsupported_reason
 from pytest_icbench.config.cases import expand, parse_marker
-from pytest_icbench.config.fit import unsupported_reason
-from pytest_icbench.config.function_options import FunctionOptions, parse_functions
+from pytest_icbench.config.function_axes import parse_functions
 from pytest_icbench.config.options import Options
 from pytest_icbench.driver.function import registry
 from pytest_icbench.driver.function.forwarder import ForwarderFunction
@@ -26,7 +26,7 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.case_id import rig_group
 from pytest_icbench.model.endpoint import Address, VhostUser
 from pytest_icbench.model.toml import TomlFile
-from pytest_icbench.plugin.functions import check_functions
+from pytest_icbench.plugin.third_party import check_functions
 
 SWITCHES = builtin_switches()
 ENDS = Ends.make(1, Address.of(1, "a"), Address.of(1, "b"))
@@ -218,7 +218,3 @@ def test_a_swap_is_proven_by_its_addresses_and_a_cost_by_its_cycles() -> None:
     assert all(probe.expected and probe.expected[:6] == probe.frame[6:12] for probe in (*forth, *back))
     assert (forth[0].forth, back[0].forth, len(forth)) == (True, False, 20)
     assert [ForwarderFunction.least_cycles(name) for name in ("wire", "swap+cost30")] == [0, 30]
-
-
-def test_options_of_functions_are_options() -> None:
-    assert issubclass(Options, FunctionOptions)

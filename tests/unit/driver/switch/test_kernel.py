@@ -13,8 +13,7 @@ from typing import Any, get_args
 
 import pytest
 
-from pytest_icbench.config.option_table import ALIASES
-from pytest_icbench.config.switch_names import resolve_switches
+from pytest_icbench.config.switches import resolve_switches
 from pytest_icbench.driver.switch.common import kernel
 from pytest_icbench.driver.switch.kernel import linux_bridge
 from pytest_icbench.driver.switch.kernel.linux_bridge import LinuxBridge
@@ -271,11 +270,6 @@ def test_every_family_has_its_reference_link() -> None:
     assert {family: switches[name].family for family, name in REFERENCE_LINKS.items()} == {
         family: family for family in get_args(Family)
     }
-
-
-def test_older_names_of_binary_options_are_names_of_switches() -> None:
-    switches = builtin_switches()
-    assert all(switches[row.name].takes_binary for row in ALIASES)
 
 
 def test_the_catalogue_imports_no_host_libraries() -> None:

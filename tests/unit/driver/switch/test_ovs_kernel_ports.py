@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.config.fit import unsupported_reason
+from pytest_icbench.config.capabilities import unsupported_reason
 from pytest_icbench.driver.switch.common import kernel as common_ports
 from pytest_icbench.driver.switch.ovs.userspace_datapath import OpenVSwitch
 from pytest_icbench.errors import ProvisionError

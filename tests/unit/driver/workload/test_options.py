@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 from pytest_icbench.config import values
+from pytest_icbench.config.axes import MAX_BURST, MAX_PAIRS
 from pytest_icbench.config.option_table import TABLE, Options
+from pytest_icbench.config.ranges import MAX_RATE_PPS
 from pytest_icbench.driver.workload.command import WorkloadCommand
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import UsageError
@@ -107,8 +109,8 @@ def test_a_measurement_within_one_host_drains_for_less(options: dict[str, dict[s
     ("name", "least", "greatest"),
     [
         ("packet-size", MIN_FRAME_BYTES, MAX_FRAME_BYTES),
-        ("burst", 1, values.MAX_BURST),
-        ("rate", 0, values.MAX_RATE_PPS),
+        ("burst", 1, MAX_BURST),
+        ("rate", 0, MAX_RATE_PPS),
         ("drain", *bounds("drain")),
     ],
 )
@@ -124,7 +126,7 @@ def test_ranges_are_the_same(options: dict[str, dict[str, Any]], name: str, leas
         ("window", bounds("window")),
         ("warmup", bounds("warmup")),
         ("yield", (YIELD_EVERY_FRAMES, YIELD_EVERY_FRAMES)),
-        ("stream-id", (1, 2 * values.MAX_PAIRS)),
+        ("stream-id", (1, 2 * MAX_PAIRS)),
     ],
 )
 def test_the_workload_accepts_every_value_of_the_plugin(

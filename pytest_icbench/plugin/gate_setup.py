@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a run is judged by: policy, baseline and waivers as the options name them."""
+"""What a run is judged by: policy, baseline and waivers as the options name them, and what a candidate is allowed."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from pytest_icbench.config.options import Options
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.gate.against import Comparer
 from pytest_icbench.gate.judge import Policy
+from pytest_icbench.gate.margins import Margins
+from pytest_icbench.measure.comparing import Allowances
+from pytest_icbench.model.measurement import CYCLES
 from pytest_icbench.store import waiver_file
 from pytest_icbench.store.baselines import load as load_baseline
 from pytest_icbench.store.resume import find_run
@@ -28,7 +31,7 @@ def keep_baseline(run: Path, options: Options) -> None:
         raise ProvisionError(f"the baseline {name} cannot be copied into the reports: {error}; make room") from None
 
 
-def judging_by(options: Options, cases: int = 1) -> tuple[Policy, Comparer | None]:
+def load_gate(options: Options, cases: int = 1) -> tuple[Policy, Comparer | None]:
     """Returns the policy and the comparer. Raises UsageError if the baseline or the waivers cannot be read.
 
     Args:
@@ -44,6 +47,13 @@ def judging_by(options: Options, cases: int = 1) -> tuple[Policy, Comparer | Non
 
 def check_stored(options: Options) -> None:
     """Raises UsageError if a baseline, the waivers or the run to go on with cannot be read."""
-    judging_by(options)
+    load_gate(options)
     if options.resume is not None:
         find_run(options.resume, options.reports)
+
+
+def compute_allowances(margins: Margins, dimension: str) -> Allowances:
+    """Returns how much worse a candidate may be than its base, which takes the place of a baseline."""
+    allowed = margins.of(dimension)
+    named = any(figure.name == CYCLES for figure in allowed)
+    return Allowances(allowed[0].allowance, margins.of_cycles().allowance, cycles_named=named)

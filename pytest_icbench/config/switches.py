@@ -1,17 +1,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Names of switches, of groups of them, and of a switch in one of its variants (``vpp:xconnect``). Pure."""
+"""Names of switches, of groups and of a switch in one of its variants (``vpp:xconnect``), and their configurations.
+
+A user's configuration is ``--icbench-switch-config SWITCH=FILE``: TOML, one file a switch. A switch's driver declares
+its keys and their kinds (``config_keys``).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import GROUPS
-from pytest_icbench.model.switch_traits import SwitchTraits
+from pytest_icbench.model.switch_traits import Kind, SwitchTraits
+from pytest_icbench.model.toml import TomlFile
 from pytest_icbench.wording import suggestion
 
 Catalogue = Mapping[str, type[SwitchTraits]]
-#: Switches by name, each with the variants that stand behind its name; None for the name alone.
+#: Switches by name, each with the variants that follow its name; None for the name alone.
 SwitchModes = Mapping[str, tuple[str | None, ...]]
 
 #: The user's name for the natural mode of a switch.
@@ -47,14 +54,14 @@ def resolve_switches(
                     switches.setdefault(key, {})[None] = None
         elif name not in catalogue:
             raise UsageError(f"{where}: there is no switch '{word}'{suggestion(name, (*catalogue, *GROUPS))}")
-        elif colon and mode not in (DEFAULT_MODE, WIRE_MODES) and (reason := mode_misfit(catalogue[name], mode)):
+        elif colon and mode not in (DEFAULT_MODE, WIRE_MODES) and (reason := explain_mode(catalogue[name], mode)):
             raise UsageError(f"{where}: {reason}")
         else:
             switches.setdefault(name, {})[mode if colon else None] = None
     return {name: tuple(modes) for name, modes in switches.items()}
 
 
-def mode_misfit(cls: type[SwitchTraits], mode: str) -> str | None:
+def explain_mode(cls: type[SwitchTraits], mode: str) -> str | None:
     """Returns that a switch lacks a mode, and which it has; None if it has it."""
     if cls.has_mode(mode):
         return None
@@ -69,7 +76,7 @@ def check_modes(modes: Iterable[str], switches: Collection[type[SwitchTraits]], 
             raise UsageError("; ".join([f"{where}: none of its switches has the variant '{mode}'", *known]))
 
 
-def modes_of(
+def choose_modes(
     cls: type[SwitchTraits],
     named: Iterable[str | None],
     kept: Iterable[str | None],
@@ -78,8 +85,8 @@ def modes_of(
     """Returns the modes in which a switch is measured; None stands for its natural one.
 
     Args:
-        named: the variants behind its name in the marker.
-        kept: those behind its name on the command line, which replace those of the marker.
+        named: the variants that follow its name in the marker.
+        kept: those that follow its name on the command line; they replace those of the marker.
         asked: the marker's variants of all its switches, for the name alone. A switch that has none of them takes its
             natural mode.
     """
@@ -102,3 +109,60 @@ def _modes(asked: tuple[str, ...] | None, cls: type[SwitchTraits]) -> tuple[str 
         elif cls.has_mode(name):
             modes[name] = None
     return tuple(modes) or (None,)
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchConfig:
+    """A configuration that a switch takes.
+
+    Attributes:
+        values: the file's values by key, each of the kind that the switch takes.
+    """
+
+    file: TomlFile
+    values: Mapping[str, Any]
+
+    def treatment(self) -> dict[str, Any]:
+        """Returns what a result keeps of the configuration."""
+        return {"file": self.file.path.name, "sha256": self.file.sha256, "content": dict(self.file.data)}
+
+
+def check_config(file: TomlFile, switch: str, keys: Mapping[str, Kind]) -> SwitchConfig:
+    """Returns the configuration of a switch.
+
+    Args:
+        keys: the keys that the switch takes, with the kind of each value.
+
+    Raises:
+        UsageError: the switch does not take a key or a value; the message names the file and the key.
+    """
+    if not keys:
+        raise UsageError(f"{file.path}: {switch} takes no configuration")
+    values: dict[str, Any] = {}
+    for key, value in file.data.items():
+        if key not in keys:
+            raise UsageError(f"{file.path}: {switch} has no key '{key}'{suggestion(key, tuple(keys))}")
+        values[key] = _value(value, keys[key], f"{file.path}: {key}")
+    return SwitchConfig(file, values)
+
+
+def _value(value: Any, kind: Kind, where: str) -> Any:
+    if kind == "text" and isinstance(value, str):
+        return value
+    if kind == "number" and isinstance(value, int) and not isinstance(value, bool) and value >= 1:
+        return value
+    if kind == "texts" and isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return list(value)
+    if (
+        kind == "table"
+        and isinstance(value, dict)
+        and all(isinstance(item, str | int | float) for item in value.values())
+    ):
+        return {key: str(item).lower() if isinstance(item, bool) else str(item) for key, item in value.items()}
+    expected = {
+        "text": "a text",
+        "number": "a whole number from 1 on",
+        "texts": "a list of texts",
+        "table": "a table of texts and numbers",
+    }
+    raise UsageError(f"{where} is not {expected[kind]}")

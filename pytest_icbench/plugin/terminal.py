@@ -1,19 +1,36 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One line on the terminal for each finished benchmark, in place of its dot."""
+"""What a session writes: a line for each finished benchmark, the table at its end, and the summaries for a CI."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Generator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pytest_icbench.config.options import Options
+from pytest_icbench.errors import IcbenchError
+from pytest_icbench.gate.entry import entry_of
+from pytest_icbench.gate.foresight import saved
+from pytest_icbench.model.codec import DamagedData
+from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.plugin.outcomes import first_line, is_undecided
+from pytest_icbench.plugin.old_versions import explain_upgrades
+from pytest_icbench.plugin.outcomes import Outcomes, first_line, is_undecided
+from pytest_icbench.report import markdown, openmetrics
+from pytest_icbench.report.html.page import Page
 from pytest_icbench.report.labels import label, shared
-from pytest_icbench.wording import cut, printable
+from pytest_icbench.report.line import result_line
+from pytest_icbench.report.power import power
+from pytest_icbench.report.terminal import table
+from pytest_icbench.report.versions import overall
+from pytest_icbench.store.baselines import host_name, load, save
+from pytest_icbench.wording import counted, cut, printable, wrapped
 
+SUMMARY = "summary.md"
+METRICS = "openmetrics.txt"
 #: How a verdict looks on a terminal that shows colours, by its colour on the page.
 _MARKUP: dict[str, dict[str, bool]] = {
     "good": {"green": True},
@@ -77,7 +94,7 @@ class CaseLines:
         reporter = self._reporter
         if reporter is not None:
             for line in self._lines(report):
-                own_line(self._config, f"  {line}")
+                write_own_line(self._config, f"  {line}")
 
     def _has_line(self, report: pytest.TestReport) -> bool:
         """Whether a report is that of a benchmark's call, or of a set-up that failed."""
@@ -86,10 +103,6 @@ class CaseLines:
         return report.when == "call" or (report.when == "setup" and report.failed)
 
     def _lines(self, report: pytest.TestReport) -> list[str]:
-        from pytest_icbench.model.codec import DamagedData
-        from pytest_icbench.model.result import Result
-        from pytest_icbench.report.line import result_line
-
         name = label(report.nodeid.partition("[")[2].removesuffix("]") or report.nodeid, self.left_out)
         try:
             results = [Result.from_dict(line) for line in getattr(report, "icbench", [])]
@@ -103,10 +116,10 @@ class CaseLines:
         return [cut(f"{name.ljust(self.width)}  {_FAILED}: {printable(first_line(report))}", _WIDEST)]
 
 
-def own_line(config: pytest.Config, text: str) -> None:
-    """Writes a line of its own, with its verdicts in colour.
+def write_own_line(config: pytest.Config, text: str) -> None:
+    """Writes a separate line, with its verdicts in colour.
 
-    Without -v the file's name is not repeated after it, since pytest is not told of the line.
+    Without -v the file's name is not repeated after it, since pytest does not know of the line.
     """
     reporter: Any = config.pluginmanager.get_plugin("terminalreporter")
     writer = config.get_terminal_writer()
@@ -122,7 +135,7 @@ def own_line(config: pytest.Config, text: str) -> None:
     writer.write("" if verbose else "\n", flush=True)
 
 
-def write_coloured(config: pytest.Config, line: str) -> None:
+def write_coloured_line(config: pytest.Config, line: str) -> None:
     """Writes a line of the session's end, with its verdicts in colour."""
     writer = config.get_terminal_writer()
     for piece, markup in _pieces(line):
@@ -133,3 +146,79 @@ def write_coloured(config: pytest.Config, line: str) -> None:
 def _pieces(line: str) -> list[tuple[str, dict[str, bool]]]:
     """Returns the parts of a line with their markup; the first is plain, and may be empty."""
     return [(piece, _MARKUP[_COLOURS[piece]] if place % 2 else {}) for place, piece in enumerate(_WORDS.split(line))]
+
+
+def write_troubles(reporter: Any, leftovers: str | None, unwritten: Sequence[str]) -> None:
+    """Writes what could not be undone on the host, and a sentence for each file that could not be written."""
+    if leftovers is not None:
+        reporter.write_sep("=", "icbench: the host is not as before", red=True)
+        reporter.write_line(leftovers)
+    if unwritten:
+        reporter.write_sep("=", "icbench: not written", red=True)
+    for sentence in unwritten:
+        reporter.write_line(sentence)
+
+
+def write_results(reporter: Any, results: Sequence[Result], page: Page, directory: Path) -> None:
+    """Writes the table of results, the overall decisions about candidates, and where the reports are.
+
+    Args:
+        results: all results of the session, at least one.
+        page: knows which results were taken from a run that was resumed.
+        directory: the directory of the run.
+    """
+    reporter.write_sep("=", "icbench results")
+    sentences = [*overall(results), *power(results)]
+    decisions = (line for sentence in sentences for line in wrapped(sentence))
+    for line in (*table(results), *decisions):
+        write_coloured_line(reporter.config, line)
+    if page.taken:
+        origin = next(iter(page.taken.values()))
+        reporter.write_line(
+            f"{len(page.taken)} of {counted(len(results), 'result')}"
+            f" {'was' if len(page.taken) == 1 else 'were'} taken from {origin}"
+        )
+    reporter.write_line(f"reports: {directory}")
+
+
+def write_summaries(
+    options: Options, directory: Path, results: Sequence[Result], outcomes: Outcomes
+) -> tuple[list[str], list[str]]:
+    """Writes summaries and baseline, also after an interruption.
+
+    Args:
+        directory: the directory of the run.
+        results: the results of all workers.
+        outcomes: how the tests ended.
+
+    Returns:
+        Lines on the baseline, its files and what it cannot judge yet, and a sentence for each file that could not be
+        written.
+    """
+    troubles = _write_files(directory, results, outcomes)
+    if options.save is None:
+        return [], troubles
+    entries = [entry for result in results if (entry := entry_of(result)) is not None]
+    try:
+        files = save(options.baselines, options.save, entries)
+        keys = {(entry.key, host_name(entry.identity)) for entry in entries}
+        stored = load(options.baselines, options.save).entries
+        kept = [one for one in stored if (one.key, host_name(one.identity)) in keys]
+        of = f"baseline {options.save}: "
+        sentences = [*saved(kept), *explain_upgrades((entry.switch, entry.old) for entry in kept)]
+        unjudged = [line for sentence in sentences for line in wrapped(f"{of}{sentence}")]
+        return [f"{of}{', '.join(map(str, files))}", *unjudged], troubles
+    except IcbenchError as error:
+        later = f"icbench accept {options.save} --all --run {directory}"
+        return [], [*troubles, f"baseline {options.save}: {error}; afterwards: {later}"]
+
+
+def _write_files(directory: Path, results: Sequence[Result], outcomes: Outcomes) -> list[str]:
+    summary = markdown.summary(results, outcomes.skipped, outcomes.failed)
+    metrics = openmetrics.text(results, len(outcomes.skipped))
+    try:
+        for name, text in ((SUMMARY, summary), (METRICS, metrics)):
+            (directory / name).write_text(text, encoding="utf-8", errors="replace")
+    except OSError as error:
+        return [f"the summaries cannot be written ({error}); make room, or name another --icbench-reports"]
+    return []

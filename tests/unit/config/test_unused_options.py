@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.config.effects import without_effect
 from pytest_icbench.config.options import Options
+from pytest_icbench.config.unused_options import find_unused
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Application, Startup
-from pytest_icbench.plugin.functions import components_of, options_without_effect
+from pytest_icbench.plugin.third_party import find_components, find_unused_options
 
 BIRTH = Case("veth", Startup("netns:10"), dimension="birth")
 REDIS = Case("veth", Application("redis"), dimension="application")
@@ -34,16 +34,16 @@ def test_it_is_told_unless_one_case_has_a_use_for_it(
     given: dict[str, Any], silent: tuple[Case, ...], heard: Case
 ) -> None:
     name = next(iter(given)).replace("_", "-")
-    (said,) = without_effect(Options(**given), silent)
+    (said,) = find_unused(Options(**given), silent)
     assert said.startswith(f"--icbench-{name} has no effect: no selected case ")
-    assert without_effect(Options(**given), [*silent, heard]) == []
-    assert without_effect(Options(**given), []) == []
+    assert find_unused(Options(**given), [*silent, heard]) == []
+    assert find_unused(Options(**given), []) == []
 
 
 def test_a_program_is_a_switchs_or_that_of_a_function() -> None:
     options = Options(binaries={"suricata": Path("/x"), "vpp": Path("/x"), "ovs": Path("/x")})
     cases = [Case("veth", function="inspect"), Case("ovs")]
-    assert components_of(cases) == {"suricata"}
-    assert options_without_effect(options, cases) == ["--icbench-binary vpp has no effect: no selected case is of vpp"]
-    assert components_of([Case("veth", function="nat")]) == {"linux", "ovs", "ip_pipeline", "vpp"}
-    assert components_of([Case("ovs")]) == set()
+    assert find_components(cases) == {"suricata"}
+    assert find_unused_options(options, cases) == ["--icbench-binary vpp has no effect: no selected case is of vpp"]
+    assert find_components([Case("veth", function="nat")]) == {"linux", "ovs", "ip_pipeline", "vpp"}
+    assert find_components([Case("ovs")]) == set()

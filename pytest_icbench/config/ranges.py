@@ -46,33 +46,20 @@ def parse_spec(text: str, where: str, *, word: Callable[[str], int | None] | Non
     if not tokens:
         raise UsageError(f"{where}: no value given; write a list (64 512) or a sequence (64..32..256)")
     values: dict[int, None] = {}
-    position = 0
-    while position < len(tokens):
-        token = tokens[position]
+    while tokens:
+        token = tokens.pop(0)
         if word is not None and (named := word(token)) is not None:
             numbers: Iterable[int] = (named,)
-            position += 1
         elif _is_short(token):
             numbers = _short(token, where)
-            position += 1
         elif token.startswith("."):
             raise UsageError(
                 f"{where}: '{_quote(token)}' is a step without a start; a sequence is from .step .to (64 .32 .256)"
             )
-        elif position + 1 < len(tokens) and _is_step(tokens[position + 1]):
-            if position + 2 >= len(tokens) or not _is_step(tokens[position + 2]):
-                raise UsageError(
-                    f"{where}: the sequence '{_quote(token)} {_quote(tokens[position + 1])}' has no end;"
-                    " write it as from .step .to (64 .32 .256)"
-                )
-            step, last = tokens[position + 1][1:], tokens[position + 2][1:]
-            numbers = _sequence(
-                _number(token, where), _number(step, where), _number(last, where), f"{token} .{step} .{last}", where
-            )
-            position += 3
+        elif tokens and _is_step(tokens[0]):
+            numbers = _long(token, tokens.pop(0), tokens.pop(0) if tokens else "", where)
         else:
             numbers = (_number(token, where),)
-            position += 1
         values.update(dict.fromkeys(numbers))
         if len(values) > MAX_VALUES:
             raise UsageError(f"{where}: more than {MAX_VALUES} values; take a greater step")
@@ -93,6 +80,17 @@ def _is_short(token: str) -> bool:
 
 def _is_step(token: str) -> bool:
     return token.startswith(".") and not _is_short(token)
+
+
+def _long(first: str, step: str, last: str, where: str) -> range:
+    """Returns the values of ``first step last``, where step and last begin with a dot. Raises UsageError."""
+    if not _is_step(last):
+        raise UsageError(
+            f"{where}: the sequence '{_quote(first)} {_quote(step)}' has no end; write it as from .step .to (64 .32"
+            " .256)"
+        )
+    bounds = _number(first, where), _number(step[1:], where), _number(last[1:], where)
+    return _sequence(*bounds, f"{first} {step} {last}", where)
 
 
 def _short(token: str, where: str) -> range:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.config.bit_rate import BitRate, bit_rate
-from pytest_icbench.config.values import rates
+from pytest_icbench.config.rates import BitRate, bit_rate
+from pytest_icbench.config.rates import parse_rates as rates
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic

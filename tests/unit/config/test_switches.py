@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.config.switch_config import checked
+from pytest_icbench.config.switches import check_config
 from pytest_icbench.config.values import files
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import UsageError
@@ -34,7 +34,7 @@ def test_files_of_switches() -> None:
 def test_a_file_is_kept_with_its_hash(tmp_path: Path) -> None:
     file = tmp_path / "ovs.toml"
     file.write_text('flows = ["actions=drop"]')
-    found = checked(read(file, "o"), "ovs", {"flows": "texts"})
+    found = check_config(read(file, "o"), "ovs", {"flows": "texts"})
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
     assert found.treatment() == {"file": "ovs.toml", "sha256": digest, "content": {"flows": ["actions=drop"]}}
     file.write_text("flows = [")
@@ -45,7 +45,7 @@ def test_a_file_is_kept_with_its_hash(tmp_path: Path) -> None:
 
 
 def test_values_are_of_their_kind() -> None:
-    found = checked(config(a="t", n=3, list=["x"], map={"b": True, "n": 1, "t": "x"}), "s", KEYS)
+    found = check_config(config(a="t", n=3, list=["x"], map={"b": True, "n": 1, "t": "x"}), "s", KEYS)
     assert found.values == {"a": "t", "n": 3, "list": ["x"], "map": {"b": "true", "n": "1", "t": "x"}}
 
 
@@ -63,14 +63,14 @@ def test_values_are_of_their_kind() -> None:
 )
 def test_anything_else_is_one_sentence(data: dict[str, Any], told: str) -> None:
     with pytest.raises(UsageError) as caught:
-        checked(config(**data), "s", KEYS)
+        check_config(config(**data), "s", KEYS)
     assert str(caught.value).startswith(told)
     assert "\n" not in str(caught.value)
 
 
 def test_a_switch_without_keys_takes_none() -> None:
     with pytest.raises(UsageError, match=r"x.toml: veth takes no configuration"):
-        checked(config(a=1), "veth", builtin_switches()["veth"].config_keys)
+        check_config(config(a=1), "veth", builtin_switches()["veth"].config_keys)
 
 
 def test_the_documents_list_every_key() -> None:
@@ -89,4 +89,4 @@ def test_the_documents_list_every_key() -> None:
 @pytest.mark.parametrize("key", ["rxd", "txd"])
 def test_ring_sizes_are_the_endpoints_and_no_key_of_testpmd(key: str) -> None:
     with pytest.raises(UsageError, match=f"x.toml: testpmd has no key '{key}'"):
-        checked(config(**{key: 512}), "testpmd", builtin_switches()["testpmd"].config_keys)
+        check_config(config(**{key: 512}), "testpmd", builtin_switches()["testpmd"].config_keys)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from pytest_icbench.config.capabilities import unsupported_reason
 from pytest_icbench.config.cases import parse_marker
-from pytest_icbench.config.fit import unsupported_reason
 from pytest_icbench.config.options import Options
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import UsageError

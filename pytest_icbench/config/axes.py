@@ -1,0 +1,369 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The axes: what a case can be a combination of. An axis is one row here, and a field of a record of ``model``.
+
+The user's values replace those of a marker, and these the natural ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from pytest_icbench.config import values
+from pytest_icbench.config.axis import FIRST, FRAMES, Applies, axis, rows
+from pytest_icbench.config.function_axes import (
+    MAX_CHAIN,
+    parse_active,
+    parse_caps,
+    parse_crowds,
+    parse_functions,
+    parse_isolations,
+    parse_neighbours,
+    parse_shares,
+)
+from pytest_icbench.config.ranges import parse_words
+from pytest_icbench.config.rates import BitRate, parse_rates
+from pytest_icbench.model import flows as flow_labels
+from pytest_icbench.model import headers as header_labels
+from pytest_icbench.model.load import Application, Frames, Startup
+from pytest_icbench.model.neighbour_kinds import KINDS
+from pytest_icbench.model.rate import Rate
+from pytest_icbench.model.traffic import (
+    BOTH,
+    MAX_FRAME_BYTES,
+    MAX_QUEUES,
+    MIN_FRAME_BYTES,
+    ONE,
+    SHORTEST,
+    Traffic,
+    sends_both_ways,
+)
+from pytest_icbench.wording import alternatives
+
+if TYPE_CHECKING:  # cases are not needed to declare options, which every pytest run does
+    from pytest_icbench.model.case import Case
+    from pytest_icbench.model.switch_traits import SwitchTraits
+
+#: Addresses of the pairs are 198.18.PAIR.x.
+MAX_PAIRS = 254
+MAX_BURST = 1024
+MAX_CORES = 1024
+
+_SPEC = (
+    "SPEC is a list (64 512 or 64,512) or a sequence, from .step .to (64 .32 .256) or from..step..to (64..32..256);"
+    " the suffixes k and M are allowed"
+)
+
+
+def _packet_sizes(text: str, where: str) -> tuple[Traffic, ...]:
+    """Parses the lengths of frames that all have one. Raises UsageError."""
+    parse = values.numbers("bytes (Ethernet frame with FCS)", MIN_FRAME_BYTES, MAX_FRAME_BYTES)
+    return tuple(map(Traffic, parse(text, where)))
+
+
+def _parse_flag(text: str, where: str) -> tuple[bool, ...]:
+    return (values.boolean(text, where),)
+
+
+def _header_misfit(case: Case, cls: type[SwitchTraits], api: str) -> str | None:
+    """Returns why the path or the endpoints cannot have the headers of a case, or None."""
+    header = case.traffic.header
+    if (reason := case.traffic.misfit) is not None or header is None:
+        return reason
+    if api.startswith("udp"):
+        return (
+            f"a UDP socket sends udp4, not {header}; take --icbench-api raw or raw-mmsg, or leave --icbench-header out"
+        )
+    if not header_labels.is_ipv4(header) and cls.hops is not None:
+        return f"{case.switch} forwards IPv4 packets and nothing else, so not {header}; take udp4 or tcp4"
+    if header_labels.has_tag(header) and api == "xdp":
+        return f"an AF_XDP socket may not get to see the VLAN tag of {header}; take --icbench-api raw or raw-mmsg"
+    if header_labels.has_tag(header) and (not cls.vlan or cls.filters):
+        return f"{case.switch} does not pass frames with a VLAN tag; leave +vlan out of {header}"
+    return None
+
+
+def _flows_misfit(case: Case, _cls: type[SwitchTraits], api: str) -> str | None:
+    """Returns why endpoints with this API cannot have the flows of a case, or None."""
+    if case.traffic.flows is not None and api.startswith("udp"):
+        return "a UDP socket has one flow; take --icbench-api raw or raw-mmsg, or leave --icbench-flows out"
+    if case.round_trips and flow_labels.differ_by_port(case.traffic.flows):
+        return "answers come back to one port, so flows cannot differ by ports, as new ones do; take addresses or macs"
+    return None
+
+
+def _direction_misfit(case: Case, _cls: type[SwitchTraits], _api: str) -> str | None:
+    """Returns why both ends of a case cannot send at once, or None."""
+    if not case.traffic.both:
+        return None
+    remedy = "leave --icbench-direction out"
+    if case.round_trips:
+        return f"round trips go both ways already, and a server sends answers only: {remedy}"
+    if case.rate.trace is not None:
+        return f"a trace says how fast sides a send, and nothing of sides b: {remedy}"
+    if case.blocking:
+        return "an end that sends and receives at once polls, so its sockets cannot block: leave --icbench-blocking out"
+    return None
+
+
+def _queues_misfit(case: Case, cls: type[SwitchTraits], api: str) -> str | None:
+    """Returns why the path or the endpoints cannot have the queues of a case, or None."""
+    queues, remedy = case.traffic.queues, "leave --icbench-queues out"
+    if queues == 1:
+        return None
+    if api != "dpdk":
+        return f"api {api} has one queue: take --icbench-api dpdk, or {remedy}"
+    port = case.resolved_port(cls)
+    if port not in cls.queue_ports:
+        kinds = f"take {' or '.join(cls.queue_ports)}" if cls.queue_ports else remedy
+        return f"{case.switch}'s port {port} has one queue pair, not {queues}: {kinds}"
+    if case.remote:
+        return f"an uplink to a second host has one queue: {remedy}"
+    if case.function is not None:
+        return f"the ports of function {case.function} have one queue: {remedy}"
+    if flow_labels.differ_by_mac(case.traffic.flows):
+        return (
+            f"a card's hash does not see MAC addresses, so flows {case.traffic.flows} would all be in one of {queues}"
+            " queues: take addresses or ports"
+        )
+    return None
+
+
+def explain_burst(burst: int, ring: int) -> str:
+    """Returns why a burst cannot be handed over at once."""
+    return f"a burst of {burst} does not fit into a ring of {ring}; take a lesser burst or a greater --icbench-ring"
+
+
+def _has_frames(case: Case) -> bool:
+    return isinstance(case.load, Frames)
+
+
+_OF_FRAMES = Applies(_has_frames, "no selected case sends frames of the workload")
+_OF_FUNCTIONS = Applies(lambda case: case.function is not None, "no selected case has a network function")
+
+
+@dataclass(frozen=True, slots=True)
+class Axes:
+    """The values of each axis; None where none are given."""
+
+    packet_size: tuple[Traffic, ...] | None = axis(
+        "SPEC",
+        "replace the packet sizes of all scenarios: Ethernet frames with FCS in bytes, 64 to 9216. " + _SPEC,
+        _packet_sizes,
+        group=FIRST,
+        marker="64",
+        traffic=FRAMES,
+    )
+    mix: tuple[Traffic, ...] | None = axis(
+        "LIST",
+        "replace the packet sizes of all scenarios by mixes, with spaces between: simple (7 x 64, 4 x 570, 1 x 1518),"
+        " nfvbench (7 x 64, 4 x 594, 1 x 1518), a genome of RFC 6985 (aaagb) or sizes and weights (64:7,594:4,1518:1)",
+        values.labels(
+            Traffic.of_mix,
+            "no mix given; write simple, nfvbench, a genome (aaagb) or 64:7,594:4,1518:1",
+            "is no mix",
+            commas=False,
+        ),
+        traffic=FRAMES,
+    )
+    header: tuple[str | None, ...] | None = axis(
+        "LIST",
+        "replace the headers: udp4, tcp4, udp6 or tcp6, then +vlanN for a VLAN tag (udp4 tcp6 udp6+vlan100); the least"
+        " frames have 64, 76, 84 and 96 bytes, with a tag 4 more",
+        values.labels(
+            header_labels.parse, "no headers given; write udp4, tcp4, udp6, tcp6 or udp4+vlan100", "are no headers"
+        ),
+        marker="'udp4'",
+        natural=(None,),
+        traffic="header",
+        misfit=_header_misfit,
+    )
+    flows: tuple[str | None, ...] | None = axis(
+        "LIST",
+        "replace the flows: number (1 to 1M), then :addresses (the default), :ports or :macs for what differs, then"
+        " :zipf unless all come equally often (1 64k 1M:macs:zipf); new: each frame is a new flow",
+        values.labels(
+            flow_labels.parse, "no number of flows given; write 1, 64k, 64k:ports or 1M:zipf", "are no flows"
+        ),
+        marker="1",
+        natural=(None,),
+        traffic="flows",
+        misfit=_flows_misfit,
+    )
+    direction: tuple[bool, ...] | None = axis(
+        "LIST",
+        "replace the directions: one (side a of a pair sends), both (both ends send at once; rates and losses are then"
+        " also those of each direction)",
+        values.labels(sends_both_ways, f"no direction given; write {ONE} or {BOTH}", "is no direction"),
+        marker="'one'",
+        natural=(False,),
+        traffic="both",
+        misfit=_direction_misfit,
+    )
+    queues: tuple[int, ...] | None = axis(
+        "SPEC",
+        "replace the numbers of queue pairs of an endpoint, 1 to 16: flows are spread over them by their"
+        " Toeplitz hash, as a network card does",
+        values.numbers("queue pairs", 1, MAX_QUEUES),
+        marker="1",
+        natural=(1,),
+        traffic="queues",
+        misfit=_queues_misfit,
+    )
+    burst: tuple[int, ...] | None = axis(
+        "SPEC",
+        "replace the bursts: frames handed over at once, 1 to 1024 and at most --icbench-ring",
+        values.numbers("frames", 1, MAX_BURST),
+        marker="32",
+        natural=(32,),
+    )
+    rate: tuple[Rate | BitRate, ...] | None = axis(
+        "SPEC",
+        "replace the rates: max, frames per second and pair (1000, 500k, 1M..1M..20M), bits per second with preamble"
+        " and gap (10Gbps; 10GbpsL2 without), ndr or pdr:0.5%% (a search for the greatest load without loss, or with"
+        " at most that), mfr (the maximum over offered loads), trace:steps:30k or trace:FILE (a rate for each second)",
+        parse_rates,
+        group=FIRST,
+        marker="'max'",
+        natural=(Rate(),),
+    )
+    pairs: tuple[int, ...] | None = axis(
+        "SPEC",
+        "replace the numbers of sender-receiver pairs, 1 to 254",
+        values.numbers("pairs", 1, MAX_PAIRS),
+        marker="1",
+        natural=(1,),
+    )
+    switch_cores: tuple[int, ...] | None = axis(
+        "SPEC",
+        "replace the numbers of worker cores; left out for switches that have no choice",
+        values.numbers("worker cores", 1, MAX_CORES),
+    )
+    api: tuple[str, ...] | None = axis(
+        "LIST",
+        "replace the API techniques of the endpoints: udp udp-mmsg udp-gso raw raw-mmsg xdp dpdk af_packet af_xdp,"
+        " or all; of these each switch takes those that it can",
+        values.apis,
+    )
+    app: tuple[str, ...] | None = axis(
+        "LIST",
+        "replace the applications of the scenarios that have some: NAME[:MODE][:cN][:NB][:rN], N connections or"
+        " streams, messages of N bytes, N requests per second of an open loop (redis:set:c16, tcp_rr:r5000), or all",
+        values.applications,
+        applies=Applies(lambda case: isinstance(case.load, Application), "no selected case has an application"),
+    )
+    birth: tuple[str, ...] | None = axis(
+        "LIST",
+        "replace the containers of the scenarios that create some one after the other: KIND:N, a kind of node or fork"
+        " (netns:1000 fork:300), or KIND:N:TIMEms, by the first frames of clients that come so often (netns:200:25ms)",
+        parse_crowds,
+        applies=Applies(lambda case: isinstance(case.load, Startup), "no selected case creates containers"),
+    )
+    port: tuple[str, ...] | None = axis(
+        "LIST",
+        "replace the port kinds (vhost-user, vhost-user-packed, memif, ...); of these each switch takes those it has",
+        parse_words,
+    )
+    blocking: tuple[bool, ...] | None = axis(
+        "",
+        "blocking sockets, no polling (socket APIs)",
+        _parse_flag,
+        flag=True,
+        marker="False",
+        natural=(False,),
+        applies=Applies(lambda case: case.blocking, "no selected case has sockets"),
+    )
+    touch: tuple[bool, ...] | None = axis(
+        "",
+        "generate and check every payload byte",
+        _parse_flag,
+        flag=True,
+        marker="False",
+        natural=(False,),
+        name="check_payload",
+    )
+    function: tuple[str | None, ...] | None = axis(
+        "LIST",
+        "replace the network functions between the ends of each pair: wire, cost1000, swap, route, nat,"
+        " acl1000+deny30, police200k, shape10Mbit, firewall, inspect, subscribers1000, parts joined by +; different"
+        " ones side by side on one CPU (wire:2xcost1000); or none (docs/reference/functions.md)",
+        parse_functions,
+        marker="'none'",
+        argument="functions",
+        natural=(None,),
+        applies=_OF_FRAMES,
+    )
+    function_count: tuple[int, ...] | None = axis(
+        "SPEC",
+        "replace the numbers of functions side by side, 1 to 254: a pair for each; cases without a function keep"
+        " their pairs",
+        values.numbers("pairs", 1, MAX_PAIRS),
+        applies=_OF_FUNCTIONS,
+    )
+    chain: tuple[int, ...] | None = axis(
+        "SPEC",
+        "replace the numbers of functions in a row between the ends of each pair, 1 to 100",
+        values.numbers("functions in a row", 1, MAX_CHAIN),
+        marker="1",
+        natural=(1,),
+        applies=_OF_FUNCTIONS,
+    )
+    share: tuple[str, ...] | None = axis(
+        "LIST",
+        "replace the shares of one CPU that functions side by side get, in per cent: 70:30, or 70 for the same; a pair"
+        " for each",
+        parse_shares,
+        applies=_OF_FUNCTIONS,
+    )
+    cap: tuple[str, ...] | None = axis(
+        "LIST",
+        "replace the most that functions side by side get of their CPU, in per cent: 50:50; a pair for each",
+        parse_caps,
+        applies=_OF_FUNCTIONS,
+    )
+    active: tuple[int, ...] | None = axis(
+        "SPEC",
+        "replace the numbers of active clients of functions for subscribers, 1 to 1000: each sends at the rate, through"
+        " its own firewall",
+        parse_active,
+    )
+    neighbour: tuple[str, ...] | None = axis(
+        "LIST",
+        f"replace the neighbours, load on separate CPUs during every other launch: {alternatives(tuple(KINDS))};"
+        " stream:2 for two CPUs; none is the control",
+        parse_neighbours,
+        applies=_OF_FRAMES,
+    )
+    isolation: tuple[str | None, ...] | None = axis(
+        "LIST",
+        "replace how neighbours are kept apart: none, l3 (CPUs of another L3 cache), or cat:11-1 to cat:3-3-3-3 (ways"
+        " of the L3 cache through resctrl, the neighbour's last)",
+        parse_isolations,
+    )
+
+    @property
+    def replaces_frames(self) -> bool:
+        """Whether a value is given that says which frames are sent."""
+        return any(getattr(self, row.field) is not None for row in rows(Axes) if row.traffic)
+
+    def replaced_by(self, given: Axes) -> Axes:
+        """Returns the values of all axes: those given, else those of this object, else the natural ones."""
+        has_lengths = given.packet_size is not None or given.mix is not None  # either replaces both
+        chosen: dict[str, Any] = {}
+        for row in rows(Axes):
+            sources = (given,) if row.traffic == FRAMES and has_lengths else (given, self)
+            found = (getattr(axes, row.field) for axes in sources)
+            chosen[row.field] = next((value for value in found if value is not None), row.natural)
+        return Axes(**chosen)
+
+    def frames(self) -> tuple[Traffic, ...]:
+        """Returns the frames to send: each packet size, then each mix, with each header, flows and so on."""
+        lengths: Sequence[Traffic] = (*(self.packet_size or ()), *(self.mix or ())) or (SHORTEST,)
+        ways = [row for row in rows(Axes) if row.traffic not in ("", FRAMES)]
+        return tuple(
+            replace(length, **{row.traffic: value for row, value in zip(ways, combination, strict=True)})
+            for length in lengths
+            for combination in product(*(getattr(self, row.field) for row in ways))
+        )
