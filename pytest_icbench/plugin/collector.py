@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pytest_icbench.plugin.fixture import Icbench
     from pytest_icbench.plugin.run import Run
     from pytest_icbench.report.html.page import Page
-    from pytest_icbench.store.run_files import TestRecord
+    from pytest_icbench.store.run_directory import TestRecord
 
 
 class Writer(Protocol):
@@ -73,7 +73,7 @@ class ResultCollector:
 
     def note(self, writer: Writer, report: pytest.TestReport) -> None:
         """Takes the report of a phase of a test; the last one writes the test's line. Raises ProvisionError."""
-        from pytest_icbench.store.run_files import TestRecord
+        from pytest_icbench.store.run_directory import TestRecord
 
         phases = self._phases.setdefault(report.nodeid, [])
         phases.append(report)

@@ -17,7 +17,7 @@ from pytest_icbench.config.options import Options
 from pytest_icbench.host.host_facts import sha256
 from pytest_icbench.plugin.anonymous import hidden
 from pytest_icbench.plugin.items import BENCHMARK, ORDER_SEED, benchmarks, judged_cases
-from pytest_icbench.store.run_files import RunInfo
+from pytest_icbench.store.run_directory import RunInfo
 
 #: A longer file is replaced by its hash.
 MOST_BYTES = 1_000_000

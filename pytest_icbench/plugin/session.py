@@ -96,7 +96,7 @@ class Session:
     def run_name(self) -> str:
         """The name of the run's directory; a worker of xdist begins it with its controller's."""
         if self._run_name is None:
-            from pytest_icbench.store.run_files import new_run_name
+            from pytest_icbench.store.run_directory import new_run_name
 
             self._run_name = new_run_name(self.options.reports)
         return self._run_name

@@ -13,7 +13,7 @@ import pytest
 
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import UsageError
-from pytest_icbench.store.run_files import TestRecord
+from pytest_icbench.store.run_directory import TestRecord
 from pytest_icbench.store.transfer import RunMerger
 from pytest_icbench.version import package_version
 
