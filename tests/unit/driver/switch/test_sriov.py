@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from pytest_icbench.driver.switch import sriov
-from pytest_icbench.driver.switch.common import kernel
 from pytest_icbench.driver.switch.sriov import Sriov
 from pytest_icbench.errors import ProvisionError, Unsupported
-from pytest_icbench.host.net import vf
+from pytest_icbench.host.net import links, vf
 from pytest_icbench.model.endpoint import Address, Pci, Veth
 from tests.unit.card import CardRoot, CardSession, reacting, tree_of
 from tests.unit.recording_host import attachments_of, spec_of
@@ -88,7 +87,7 @@ def net(monkeypatch: pytest.MonkeyPatch, reacting: type[CardRoot]) -> RecordingN
     found = RecordingNet()
     for module in ("vf", "links", "ethtool"):
         monkeypatch.setattr(sriov, module, found)
-    monkeypatch.setattr(kernel.links, "statistics", found.statistics)
+    monkeypatch.setattr(links, "statistics", found.statistics)
     return found
 
 
