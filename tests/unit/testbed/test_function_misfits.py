@@ -38,27 +38,27 @@ LINUX, OVS, VPP, SURICATA = LinuxFunction, OvsFunction, VppFunction, SuricataFun
         (VPP, "nat", {}, {"flows": "65k"}, "64,512 ports for flows"),
         (LINUX, "nat", {}, {"flows": "new"}, None),
         (LINUX, "route", {}, {"flows": "1M"}, None),
-        (LINUX, "police20k", {"rate": Rate(50_000)}, {}, None),
+        (LINUX, "police20k", {}, {"rate": Rate(50_000)}, None),
         (LINUX, "police20k", {}, {}, None),
         (
-            *(LINUX, "police20k", {"rate": Rate(20_000)}, {}),
+            *(LINUX, "police20k", {}, {"rate": Rate(20_000)}),
             (
                 "function police20k lets 20,000 frames/s pass, and 20,000 are sent, so it would never limit any: set a"
                 " lower limit, or a greater rate"
             ),
         ),
-        (OVS, "police20k", {"rate": Rate(5000)}, {}, "20,000 frames/s pass, and 5,000 are sent"),
-        (VPP, "police20k", {"rate": Rate(5000)}, {}, "20,000 frames/s pass, and 5,000 are sent"),
-        (LINUX, "shape10Mbit", {"rate": Rate(20_000)}, {}, "lets 20,833 frames/s pass, and 20,000 are sent"),
-        (LINUX, "police20k", {"rate": Rate(5000), "dimension": "latency"}, {}, None),
+        (OVS, "police20k", {}, {"rate": Rate(5000)}, "20,000 frames/s pass, and 5,000 are sent"),
+        (VPP, "police20k", {}, {"rate": Rate(5000)}, "20,000 frames/s pass, and 5,000 are sent"),
+        (LINUX, "shape10Mbit", {}, {"rate": Rate(20_000)}, "lets 20,833 frames/s pass, and 20,000 are sent"),
+        (LINUX, "police20k", {"dimension": "latency"}, {"rate": Rate(5000)}, None),
         (
-            *(LINUX, "nat+police20k", {"rate": Rate(loss_ratio=0.005)}, {}),
+            *(LINUX, "nat+police20k", {}, {"rate": Rate(loss_ratio=0.005)}),
             (
                 "function nat+police20k lets 20,000 frames/s pass, and a search ends below that, where it limits none:"
                 " take a rate above it, or max, not pdr:0.5%"
             ),
         ),
-        (LINUX, "nat", {"rate": Rate(loss_ratio=0.005)}, {}, None),
+        (LINUX, "nat", {}, {"rate": Rate(loss_ratio=0.005)}, None),
         (LINUX, "acl1000+deny30", {}, {"flows": "4"}, None),
         (
             *(LINUX, "acl1000+deny30", {}, {"flows": "3"}),
@@ -137,9 +137,10 @@ LINUX, OVS, VPP, SURICATA = LinuxFunction, OvsFunction, VppFunction, SuricataFun
 def test_a_misfit_is_one_sentence(
     component: type[Function], function: str, axes: dict[str, Any], traffic: dict[str, Any], sentence: str | None
 ) -> None:
+    rate = traffic.pop("rate", Rate())
     labels = {name: traffic.pop(name, None) for name in ("flows", "header")}
     whole = replace(Traffic(), **traffic).with_labels(labels["flows"], labels["header"])
-    case = Case("veth", Frames(whole), function=function, **{"api": "raw", **axes})
+    case = Case("veth", Frames(whole, rate=rate), function=function, **{"api": "raw", **axes})
     told = explain_misfit(component, function, case, str(case.api))
     assert (told is None) is (sentence is None), told
     assert sentence is None or sentence in (told or "")
