@@ -25,7 +25,7 @@ from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.model.uplink import parse
-from pytest_icbench.testbed import feasibility, probe
+from pytest_icbench.testbed import cpu_placement, feasibility, probe
 from pytest_icbench.testbed import testbed as testbed_module
 from pytest_icbench.testbed.cpu_placement import join_placements
 from pytest_icbench.testbed.rig_pool import SetupRequest
@@ -144,7 +144,7 @@ def test_a_function_without_addresses_is_refused_where_a_card_sends_frames_by_th
 
 def test_whoever_asks_for_a_case_gets_the_one_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    plan = feasibility.plan
+    plan = cpu_placement.plan
 
     def counted(topology: Any, *, workers: int, endpoints: int, policy: Any) -> Placement:
         asked.append(endpoints)
