@@ -30,7 +30,7 @@ from pytest_icbench.report.figure import vega
 from pytest_icbench.report.figure.series import windows_of
 from pytest_icbench.report.html.page import Page
 from pytest_icbench.stats.quantiles import Estimate, Histogram
-from pytest_icbench.store.run_files import TestRecord
+from pytest_icbench.store.run_directory import TestRecord
 from tests.measurements import launch, measurement
 
 SWITCHES = ("linux-bridge", "basicfwd", "testpmd", "ovs", "vpp", "snabb", "sriov")

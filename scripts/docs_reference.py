@@ -41,7 +41,7 @@ from pytest_icbench.model.neighbour import NeighbourEffect
 from pytest_icbench.model.trace import Followed
 from pytest_icbench.model.trials import SearchLog, SweepPoint, Trial
 from pytest_icbench.store.history_file import Entry
-from pytest_icbench.store.run_files import ResultPlace, RunInfo, TestRecord
+from pytest_icbench.store.run_directory import ResultPlace, RunInfo, TestRecord
 
 REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
 #: Members that are shown with their whole docstring; of others the first paragraph says enough.

@@ -16,7 +16,7 @@ import pytest
 from pytest_icbench.errors import UsageError
 from pytest_icbench.plugin.html import HtmlHooks
 from pytest_icbench.report.html.page import Page
-from pytest_icbench.store.run_files import TestRecord
+from pytest_icbench.store.run_directory import TestRecord
 from pytest_icbench.wording import clock
 
 

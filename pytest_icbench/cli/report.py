@@ -28,7 +28,7 @@ from pytest_icbench.report.terminal import table
 from pytest_icbench.report.two_runs import against_first
 from pytest_icbench.report.versions import overall
 from pytest_icbench.store.baselines import load as load_baseline
-from pytest_icbench.store.run_files import BASELINES, TestRecord
+from pytest_icbench.store.run_directory import BASELINES, TestRecord
 from pytest_icbench.store.stored_run import StoredResult, StoredRun, read_run, read_with_windows
 from pytest_icbench.wording import clock, counted, printable, wrapped
 

@@ -22,7 +22,7 @@ from pytest_icbench.plugin.items import arrange, benchmarks, check_rounds, is_be
 from pytest_icbench.plugin.pytest_benchmark import adopt, is_asked_for
 from pytest_icbench.plugin.run_files import RunFiles, is_distributed
 from pytest_icbench.plugin.usage import REFUSAL, usage_errors
-from pytest_icbench.store.run_files import new_run_name
+from pytest_icbench.store.run_directory import new_run_name
 from pytest_icbench.version import package_version
 
 if TYPE_CHECKING:  # measuring and pytest-xdist are not needed to collect

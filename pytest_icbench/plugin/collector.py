@@ -23,7 +23,7 @@ from pytest_icbench.plugin.run_files import hide_names
 from pytest_icbench.report.figure.series import Windows
 from pytest_icbench.report.html.page import Page
 from pytest_icbench.report.junit import add_system_out
-from pytest_icbench.store.run_files import TestRecord
+from pytest_icbench.store.run_directory import TestRecord
 from pytest_icbench.store.transfer import pack
 
 #: Groups in the table of pytest-benchmark.

@@ -17,7 +17,7 @@ from pytest_icbench.model.measurement import CYCLES
 from pytest_icbench.store import waiver_file
 from pytest_icbench.store.baselines import load as load_baseline
 from pytest_icbench.store.resume import find_run
-from pytest_icbench.store.run_files import BASELINES, RUN_FILE
+from pytest_icbench.store.run_directory import BASELINES, RUN_FILE
 
 
 def keep_baseline(run: Path, options: Options) -> None:

@@ -42,7 +42,7 @@ from pytest_icbench.plugin.schedule.plan import count_hosts, explain_missing_ret
 from pytest_icbench.store.history_file import append, make_entry
 from pytest_icbench.store.raw import raw_directory, write_hlog, write_raw
 from pytest_icbench.store.resume import ResumedRun, find_run
-from pytest_icbench.store.run_files import (
+from pytest_icbench.store.run_directory import (
     FILE_NAME,
     ResultPlace,
     RunInfo,

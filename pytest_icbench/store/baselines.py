@@ -18,7 +18,7 @@ from pytest_icbench.gate.entry import Baseline, CaseFacts, Entry, Figure, Sessio
 from pytest_icbench.gate.margins import COMPARED
 from pytest_icbench.model.codec import DamagedData, decode, encode
 from pytest_icbench.model.old_version import OldVersion
-from pytest_icbench.store.run_files import Document, read_text
+from pytest_icbench.store.run_directory import Document, read_text
 from pytest_icbench.wording import suggestion
 
 FORMAT = "pytest-icbench baseline"

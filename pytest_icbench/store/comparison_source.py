@@ -10,7 +10,7 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.entry import Baseline, entry_of
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.store.baselines import load
-from pytest_icbench.store.run_files import FILE_NAME, read_text
+from pytest_icbench.store.run_directory import FILE_NAME, read_text
 
 
 def read_measurements(source: Path) -> list[Measurement]:

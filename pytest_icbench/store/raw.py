@@ -25,7 +25,7 @@ from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.stats.quantiles import Histogram
-from pytest_icbench.store.run_files import path_part, unwritten
+from pytest_icbench.store.run_directory import path_part, unwritten
 
 #: The greatest value of the workload's histogram (rtt.h): greater ones count in its last bucket.
 GREATEST_NS = 2**41 - 1

@@ -13,7 +13,7 @@ from pytest_icbench.gate.file_names import LIMITS_FILE
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.store.run_files import FILE_NAME, RunInfo
+from pytest_icbench.store.run_directory import FILE_NAME, RunInfo
 from pytest_icbench.store.stored_run import StoredResult, StoredRun, read_run, read_with_windows
 
 #: Outcomes of a test that came to its end, so that its measurements are complete.

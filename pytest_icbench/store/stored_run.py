@@ -14,7 +14,7 @@ from pytest_icbench.model.codec import DamagedData, decode, from_json
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.store.raw import LAUNCHES
-from pytest_icbench.store.run_files import (
+from pytest_icbench.store.run_directory import (
     FILE_NAME,
     ResultPlace,
     RunInfo,

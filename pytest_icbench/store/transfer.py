@@ -23,7 +23,7 @@ from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.store import baselines
 from pytest_icbench.store.baselines import host_name
 from pytest_icbench.store.history_file import append, make_entry
-from pytest_icbench.store.run_files import (
+from pytest_icbench.store.run_directory import (
     BASELINES,
     FILE_NAME,
     RUN_FILE,

@@ -11,7 +11,7 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.waivers import Waiver, parse_day
 from pytest_icbench.model.codec import DamagedData, decode, encode
 from pytest_icbench.store.baselines import replace_file
-from pytest_icbench.store.run_files import Document, read_text
+from pytest_icbench.store.run_directory import Document, read_text
 
 FILE_NAME = "waivers.json"
 FORMAT = "pytest-icbench waivers"

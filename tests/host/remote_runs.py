@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest_icbench
 from pytest_icbench.host.process import SESSION_VARIABLE
-from pytest_icbench.store.run_files import FILE_NAME
+from pytest_icbench.store.run_directory import FILE_NAME
 from tests.host import snapshot
 from tests.host.node_tools import tidy_snapshot
 from tests.plugin.conftest import LOAD

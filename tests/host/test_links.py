@@ -189,6 +189,7 @@ def test_removed_links_and_namespaces_leave_nothing_to_undo(session: HostSession
     links.create_pair(session, End("eth0", path, A), End(name))
     for _ in range(2):
         links.remove_link(name)
+        session.forget("link", name)
         links.delete_netns(session, path)
     assert session.journal.pending() == pending
     assert not Path(path).exists()

@@ -24,7 +24,7 @@ from pytest_icbench.report.figure.series import windows_of
 from pytest_icbench.report.html.page import Page, add_history
 from pytest_icbench.stats.quantiles import Histogram
 from pytest_icbench.store.history_file import append, make_entry
-from pytest_icbench.store.run_files import TestRecord
+from pytest_icbench.store.run_directory import TestRecord
 from tests.measurements import launch, measurement, result, side_by_side
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -19,7 +19,7 @@ from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.report.figure.registry import Content, section_charts
 from pytest_icbench.report.html.compare import PlainSection, plain_page
 from pytest_icbench.report.html.page import Page
-from pytest_icbench.store.run_files import TestRecord
+from pytest_icbench.store.run_directory import TestRecord
 from tests.measurements import launch
 from tests.plugin.test_browser import CHROMIUM, Opened, add, browser
 from tests.shapes import SHAPES

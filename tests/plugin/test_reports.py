@@ -14,7 +14,7 @@ from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.plugin import progress
 from pytest_icbench.plugin.progress import PLAIN_INTERVAL_S, PLAIN_PATIENCE_S
 from pytest_icbench.store.history_file import read as read_history
-from pytest_icbench.store.run_files import read_tests
+from pytest_icbench.store.run_directory import read_tests
 from tests.measurements import measurement
 from tests.plugin.conftest import Runner
 from tests.plugin.fakes import FakeTestbed

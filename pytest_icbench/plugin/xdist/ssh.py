@@ -18,7 +18,7 @@ from typing import Any
 from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.host.process import run
 from pytest_icbench.testbed.remote.connection import CONNECT_S, other_package
-from pytest_icbench.testbed.remote.ssh import OPTIONS, SSH_FAILED, explain
+from pytest_icbench.testbed.remote.ssh_command import OPTIONS, SSH_FAILED, explain
 
 #: A lost worker is replaced if ssh reaches its host again within this time.
 PATIENCE_S = 5.0

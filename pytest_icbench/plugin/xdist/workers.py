@@ -20,7 +20,7 @@ from pytest_icbench.plugin.run_files import RunFiles, hide_names
 from pytest_icbench.plugin.usage import REFUSAL, refuse_rounds, usage_errors
 from pytest_icbench.plugin.xdist import ssh
 from pytest_icbench.plugin.xdist.scheduler import HostScheduling
-from pytest_icbench.store.run_files import TestRecord
+from pytest_icbench.store.run_directory import TestRecord
 from pytest_icbench.store.transfer import RunMerger
 from pytest_icbench.version import package_version
 

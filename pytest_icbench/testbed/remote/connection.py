@@ -19,7 +19,7 @@ from typing import Any
 from pytest_icbench import errors
 from pytest_icbench.errors import ConnectionLost, IcbenchError, ProvisionError, UsageError, WorkloadError
 from pytest_icbench.model.codec import DamagedData, from_json
-from pytest_icbench.testbed.remote import ssh
+from pytest_icbench.testbed.remote import ssh_command
 from pytest_icbench.version import package_version
 
 #: Version of the calls; raised with every change of what crosses the connection.
@@ -151,7 +151,7 @@ class Connection:
         guard.daemon = True
         guard.start()
         try:
-            gateway = self._group.makegateway(ssh.gateway_spec(self._host, python, self._log, self._process))
+            gateway = self._group.makegateway(ssh_command.gateway_spec(self._host, python, self._log, self._process))
             return gateway.remote_exec(_FIRST)
         except (OSError, EOFError, AssertionError) as error:
             if isinstance(error, AssertionError) and not self._words():
@@ -174,7 +174,7 @@ class Connection:
             return ""
 
     def _no_way(self) -> UsageError:
-        return UsageError(f"no connection to the remote host: {ssh.explain(self._words())}")
+        return UsageError(f"no connection to the remote host: {ssh_command.explain(self._words())}")
 
     def _compare_versions(self) -> None:
         try:
@@ -258,7 +258,7 @@ class Connection:
         return self.result(self.begin(name, *arguments), timeout_s)
 
     def _gone(self) -> ConnectionLost:
-        why = self._damage or ssh.explain_loss(self._words())
+        why = self._damage or ssh_command.explain_loss(self._words())
         return ConnectionLost(
             f"the connection to the remote host was lost{f' ({why})' if why else ''}: it cleans up by itself,"
             " and the next case connects anew"

@@ -13,7 +13,7 @@ import pytest
 
 from pytest_icbench.errors import UsageError
 from pytest_icbench.plugin.xdist import ssh as gateways
-from pytest_icbench.testbed.remote.ssh import OPTIONS
+from pytest_icbench.testbed.remote.ssh_command import OPTIONS
 from pytest_icbench.version import package_version
 
 Ssh = Callable[[str], Path]

@@ -26,7 +26,7 @@ from pytest_icbench.report.terminal import WIDTH, table
 from pytest_icbench.report.versions import overall
 from pytest_icbench.stats.dependence import Dependence
 from pytest_icbench.stats.quantiles import Estimate
-from pytest_icbench.store.run_files import path_part
+from pytest_icbench.store.run_directory import path_part
 from pytest_icbench.wording import printable
 from tests.measurements import figures, launch, result, side_by_side
 

@@ -21,7 +21,7 @@ from pytest_icbench.model.rate import Rate
 from pytest_icbench.store import baselines
 from pytest_icbench.store.baselines import host_name
 from pytest_icbench.store.raw import raw_directory, write_raw
-from pytest_icbench.store.run_files import RunInfo, append_line, create_run, run_name
+from pytest_icbench.store.run_directory import RunInfo, append_line, create_run, run_name
 from pytest_icbench.store.transfer import RunMerger
 from tests.measurements import measurement
 

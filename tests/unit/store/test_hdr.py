@@ -20,7 +20,7 @@ from pytest_icbench.model.rate import Rate
 from pytest_icbench.stats.quantiles import Histogram
 from pytest_icbench.store import raw
 from pytest_icbench.store.raw import write_hlog, write_raw
-from pytest_icbench.store.run_files import append_line
+from pytest_icbench.store.run_directory import append_line
 from tests.measurements import measurement
 
 histogram = pytest.importorskip("hdrh.histogram", reason="the extra hdr is not installed")

@@ -24,7 +24,7 @@ from pytest_icbench.report.terminal import table
 from pytest_icbench.store import baselines, transfer, waiver_file
 from pytest_icbench.store.comparison_source import read_source
 from pytest_icbench.store.resume import ResumedRun
-from pytest_icbench.store.run_files import parse_info
+from pytest_icbench.store.run_directory import parse_info
 from pytest_icbench.store.stored_run import parse_raw, read_run
 from tests.hostile import mutated_data, mutated_text, refusals
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench.testbed.remote import ssh
+from pytest_icbench.testbed.remote import ssh_command
 
 HOST = "admin@lab7.example.org"
 
@@ -47,7 +47,7 @@ SECRETS = ("lab7", "b3", "example.org", "10.1.2.3", "2001:db8::7", "admin", "SHA
     ],
 )  # fmt: skip
 def test_every_end_has_its_sentence(words: str, sentence: str) -> None:
-    said = ssh.explain(words)
+    said = ssh_command.explain(words)
     assert sentence in said
     assert "\n" not in said
     assert not any(secret in said for secret in SECRETS)
@@ -65,12 +65,14 @@ def test_every_end_has_its_sentence(words: str, sentence: str) -> None:
     ],
 )
 def test_a_loss_is_told_without_ssh_s_own_words(words: str, meaning: str | None) -> None:
-    assert ssh.explain_loss(words) == meaning
+    assert ssh_command.explain_loss(words) == meaning
 
 
 def script() -> str:
     """What the shell over there runs."""
-    shell, flag, text = shlex.split(ssh.remote_command(["/nowhere/python", sys.executable]).removeprefix("exec "))
+    shell, flag, text = shlex.split(
+        ssh_command.remote_command(["/nowhere/python", sys.executable]).removeprefix("exec ")
+    )
     assert (shell, flag) == ("sh", "-c")
     return text
 
@@ -114,28 +116,30 @@ def test_by_which_connection_it_came_outlives_sudo(tmp_path: Path) -> None:
 
 
 def test_no_python_is_said(tmp_path: Path) -> None:
-    command = shlex.split(ssh.remote_command(["/nowhere/python"]).removeprefix("exec "))
+    command = shlex.split(ssh_command.remote_command(["/nowhere/python"]).removeprefix("exec "))
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 127
-    assert ssh.explain(done.stderr).startswith("it has no such Python")
+    assert ssh_command.explain(done.stderr).startswith("it has no such Python")
 
 
 def test_what_execnet_adds_does_not_get_there(tmp_path: Path) -> None:
     (tmp_path / "ssh").write_text("#!/bin/sh\necho words >&2\nprintf '%s\\n' \"$@\"\n")
     (tmp_path / "ssh").chmod(0o755)
-    argv = shlex.split(ssh.gateway_spec(HOST, "python3.13", tmp_path / "log", tmp_path / "pid").partition("python=")[2])
+    argv = shlex.split(
+        ssh_command.gateway_spec(HOST, "python3.13", tmp_path / "log", tmp_path / "pid").partition("python=")[2]
+    )
     environment = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
     done = subprocess.run(
         [*argv, "-u", "-c", "import sys;exec(1)"], capture_output=True, text=True, check=True, env=environment
     )
     words = done.stdout.splitlines()
-    assert words[-2:] == [HOST, ssh.remote_command(["python3.13"])]
+    assert words[-2:] == [HOST, ssh_command.remote_command(["python3.13"])]
     assert (tmp_path / "log").read_text() == "words\n"
     assert (tmp_path / "pid").read_text().strip().isdigit()
 
 
 def test_nobody_is_asked_and_nothing_is_forwarded() -> None:
-    spec = ssh.gateway_spec(HOST, "/opt/venv/bin/python", Path("/tmp/log"), Path("/tmp/pid"))
+    spec = ssh_command.gateway_spec(HOST, "/opt/venv/bin/python", Path("/tmp/log"), Path("/tmp/pid"))
     assert "//" not in spec.partition("python=")[2]  # which would end the value
     words = shlex.split(shlex.split(spec.partition("python=")[2])[2])
     for option in ("BatchMode=yes", "ClearAllForwardings=yes", "ServerAliveInterval=5"):
