@@ -41,7 +41,8 @@ def text(results: Sequence[Result], skipped: int = 0) -> str:
     last = {(result.dimension, result.metric, result.case): result for result in with_sessions(results)}
     registry = CollectorRegistry()
     registry.register(_Run([last[key] for key in sorted(last)], results, skipped))
-    return generate_latest(registry).decode()
+    written: bytes = generate_latest(registry)  # type: ignore[no-untyped-call]
+    return written.decode()
 
 
 class _Run(Collector):
