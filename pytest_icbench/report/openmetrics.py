@@ -41,7 +41,7 @@ def text(results: Sequence[Result], skipped: int = 0) -> str:
     last = {(result.dimension, result.metric, result.case): result for result in with_sessions(results)}
     registry = CollectorRegistry()
     registry.register(_Run([last[key] for key in sorted(last)], results, skipped))
-    written: bytes = generate_latest(registry)  # type: ignore[no-untyped-call]
+    written: bytes = generate_latest(registry)
     return written.decode()
 
 
