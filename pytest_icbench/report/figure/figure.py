@@ -35,8 +35,8 @@ class Figure:
         title: its heading.
         text: the caption: one finding, or what marks mean.
         spec: Vega-Lite without ``data``, ``width`` and ``height``. An object ``{"@scale": axis}`` is the scale of the
-            values, and ``@kind`` at the end of a title says whether it is logarithmic: the page fills in both. Empty for
-            a kind that ``charts.js`` shows as markup.
+            values, and ``@kind`` at the end of a title says whether it is logarithmic: the page fills in both. It is
+            empty for a kind that ``charts.js`` shows as markup.
         columns, rows: the data. The first column is the case's id, by which the page filters.
         aria: its content in words, for readers who cannot see it; by default the caption.
         values: the columns of which the scale ``@scale`` is made. It is common to a section, and published values do
