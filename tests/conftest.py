@@ -26,9 +26,6 @@ _CHECKOUT = str(Path(__file__).parent.parent)
 if _CHECKOUT not in sys.path:
     sys.path.append(_CHECKOUT)
 
-# For every pytest that a test starts: pollers with precedence would starve the other tests that run at the same time.
-os.environ["PYTEST_ADDOPTS"] = "-o icbench_precedence=none"
-
 # A shell starts background jobs with SIGINT ignored, which the processes of tests would inherit.
 for _number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
     if signal.getsignal(_number) is signal.SIG_IGN:
@@ -36,7 +33,12 @@ for _number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
 
 
 def pytest_collection_finish() -> None:
-    """Keeps the garbage collector from looking through thousands of tests, which stay to the end."""
+    """Sets options for every pytest that a test starts, and spares the garbage collector thousands of tests.
+
+    Pollers with precedence would starve the other tests that run at the same time. Workers of xdist, which run without
+    the plugin, do not know the option, so it is not set before they have started.
+    """
+    os.environ["PYTEST_ADDOPTS"] = "-o icbench_precedence=none"
     gc.collect()
     gc.freeze()
     gc.set_threshold(100_000)

@@ -41,8 +41,8 @@ def text(results: Sequence[Result], skipped: int = 0) -> str:
     last = {(result.dimension, result.metric, result.case): result for result in with_sessions(results)}
     registry = CollectorRegistry()
     registry.register(_Run([last[key] for key in sorted(last)], results, skipped))
-    exposition: bytes = generate_latest(registry)
-    return exposition.decode()
+    written: bytes = generate_latest(registry)
+    return written.decode()
 
 
 class _Run(Collector):

@@ -34,8 +34,8 @@ _PACKAGE = str(Path(pytest_icbench.__file__).parents[1])
 _CHECKOUT = str(Path(__file__).parents[2])
 #: Only this plugin: others of the environment cost seconds a run, and are no part of what is tested.
 LOAD = ("-p", "pytest_icbench.plugin.hooks", "-p", "no:cacheprovider")
-#: By which sessions on the real host leave others their CPUs (tests/conftest.py); pytester takes it away.
-_BESIDE_OTHERS = os.environ.get("PYTEST_ADDOPTS", "")
+#: Leaves CPUs to the other tests, as tests/conftest.py does for all that tests start; pytester takes that away.
+_BESIDE_OTHERS = "-o icbench_precedence=none"
 
 
 @pytest.fixture

@@ -163,7 +163,7 @@ def test_what_failed_runs_once_more_by_itself(
     """Without what passed, unless it is too much for chance."""
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     (tmp_path / "test_x.py").write_text(TESTS.format(wrong=wrong))
-    options = (f"--rootdir={tmp_path}", "-c", f"{tmp_path}/pytest.ini")
+    options = (f"--rootdir={tmp_path}", f"--config-file={tmp_path}/pytest.ini")
     command = (sys.executable, "-m", "pytest", *options, str(tmp_path / "test_x.py"))
     part, run = lanes.Part("part", command, workers), lanes.Run()
     run.run_beside([[part]])
