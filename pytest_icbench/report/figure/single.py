@@ -180,7 +180,7 @@ def one_time(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
         key, y = traffic(group[0]), Column("rtt", "median RTT, µs")
         rows = [point for result in group if (point := _time(result, float(key.packet_size))) is not None]
         title = f"Median round-trip time: {key.say()}"
-        figures += _figure(f"one-time-{place}", "latency", title, rows, (SIZE, y, _P99), order, unit="µs")
+        figures += _figure(f"one-time-{place}", "latency", title, rows, (SIZE, y, _P99), order)
     return figures
 
 
@@ -191,9 +191,8 @@ def _figure(
     rows: Sequence[tuple[Any, ...]],
     columns: tuple[Column, ...],
     order: Sequence[str],
-    *,
-    unit: str = "Mpps",
 ) -> list[Figure]:
+    unit = "µs" if kind == "latency" else "Mpps"
     drawn = dot_rows(rows, unit, least_wins=unit == "µs")
     if not drawn:
         return []
