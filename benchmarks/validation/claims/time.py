@@ -128,7 +128,9 @@ def one(session: HostSession, case: Case, settings: Settings) -> Outcome:
         found = valid(measure(rig, None, case, adaptive))
     level = median(main_figure(case, launch) for launch in six.per_launch)
     figure = found.figures.main
-    ends = None if figure is None or None in (figure.low, figure.high) else (figure.low / level, figure.high / level)
+    ends = None
+    if figure is not None and figure.low is not None and figure.high is not None:
+        ends = figure.low / level, figure.high / level
     return Outcome(
         case=f"{case.dimension} {case.id}",
         level=level,
