@@ -17,7 +17,7 @@ from pytest_icbench.config.option_table import TABLE, Options
 from pytest_icbench.driver.workload.command import WorkloadCommand
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import UsageError
-from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.search_goal import PRESETS
 from pytest_icbench.model.settings import PROTOCOLS, Settings
 from pytest_icbench.model.traffic import MAX_FRAME_BYTES, MIN_FRAME_BYTES, Traffic
@@ -85,7 +85,7 @@ def test_a_number_on_the_command_line_has_the_workloads_default(options: dict[st
     ("name", "stated"),
     [
         ("packet-size", defaults(Traffic)["packet_size"]),
-        ("burst", defaults(Case)["burst"]),
+        ("burst", defaults(Frames)["burst"]),
         ("window", defaults(Settings)["window_s"]),
         ("ring", defaults(Settings)["ring"]),
         ("ring", Options().ring),
