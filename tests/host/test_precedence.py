@@ -82,7 +82,7 @@ def test_pollers_are_before_others_until_the_session_ends(clean: None, cpu: Hier
 
 KILLED = """
 import subprocess, sys
-from pytest_icbench.driver.node.precedence import precede, words
+from pytest_icbench.driver.node.precedence import precede, describe_weight
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 session = HostSession(UNDO_KINDS)
