@@ -38,7 +38,7 @@ def unshare(kind: int) -> None:
 
 
 @contextmanager
-def saved_netns() -> Iterator[None]:
+def save_netns() -> Iterator[None]:
     """Restores the thread's network namespace after the block."""
     original = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -51,7 +51,7 @@ def saved_netns() -> Iterator[None]:
 
 
 @contextmanager
-def opened(netns: str) -> Iterator[int]:
+def open_netns(netns: str) -> Iterator[int]:
     """Opens the namespace at a path and yields its descriptor. Raises ProvisionError if there is none."""
     try:
         fd = os.open(netns, os.O_RDONLY | os.O_CLOEXEC)
@@ -66,7 +66,7 @@ def opened(netns: str) -> Iterator[int]:
 
 
 @contextmanager
-def entered(netns: str | None) -> Iterator[None]:
+def enter_netns(netns: str | None) -> Iterator[None]:
     """Runs the block in a network namespace. Sockets and children made there belong to it.
 
     Args:
@@ -77,7 +77,7 @@ def entered(netns: str | None) -> Iterator[None]:
     if netns is None:
         yield
         return
-    with opened(netns) as target, saved_netns():
+    with open_netns(netns) as target, save_netns():
         try:
             setns(target, CLONE_NEWNET)
         except OSError as error:
@@ -85,6 +85,6 @@ def entered(netns: str | None) -> Iterator[None]:
         yield
 
 
-def bind(netns: str, path: Path) -> None:
+def bind_namespace(netns: str, path: Path) -> None:
     """Mounts a namespace on a file, so that it outlives its processes. Raises OSError."""
     check_result(_libc.mount(os.fsencode(netns), os.fsencode(path), b"none", _MS_BIND, None))

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO
 
 from pytest_icbench.errors import NotStarted, ProvisionError
-from pytest_icbench.host.namespaces import entered
+from pytest_icbench.host.namespaces import enter_netns
 
 
 def exit_sentence(code: int) -> str:
@@ -341,7 +341,7 @@ def run(
     """
     words = [str(word) for word in argv]
     line = " ".join(words)
-    with entered(netns):
+    with enter_netns(netns):
         try:
             popen = subprocess.Popen(
                 words,
@@ -458,7 +458,7 @@ class Spawner:
         command = ["unshare", "--mount", "--propagation", "private", "--", *words] if place.mount_ns else words
         pipe = subprocess.PIPE
         self._logs.add(log)
-        with log.open("ab") as sink, entered(place.netns), _pinned(cpus):
+        with log.open("ab") as sink, enter_netns(place.netns), _pinned(cpus):
             try:
                 popen = subprocess.Popen(
                     command,

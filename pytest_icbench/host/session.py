@@ -20,7 +20,7 @@ from pytest_icbench.host.recover import undo_dead_sessions
 from pytest_icbench.host.resource.cpu_meter import CpuMeter
 from pytest_icbench.host.resource.hugepages import HugePages
 from pytest_icbench.host.root import Root
-from pytest_icbench.host.signals import shielded
+from pytest_icbench.host.signals import shield_signals
 
 #: The directory of all sessions' files: a tmpfs, emptied by a reboot.
 RUN_DIR = Path("/run/icbench")
@@ -194,7 +194,7 @@ class HostSession:
         """
         if self._lock is None:
             return
-        with shielded():
+        with shield_signals():
             self.cpu_meter.close()
             failures = self.journal.undo_all()
             self.journal.close()

@@ -35,14 +35,14 @@ def _handled(handler: Callable[[int, FrameType | None], object]) -> Iterator[Non
 
 
 @contextmanager
-def shielded() -> Iterator[None]:
+def shield_signals() -> Iterator[None]:
     """Only acknowledges SIGINT and SIGTERM within the block. Has no effect outside the main thread."""
     with _handled(lambda _number, _frame: _say_cleaning()):
         yield
 
 
 @contextmanager
-def deferred() -> Iterator[None]:
+def defer_signals() -> Iterator[None]:
     """Lets SIGINT and SIGTERM act after the block only, which is short. Has no effect outside the main thread."""
     came: list[int] = []
     try:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.host.signals import deferred
+from pytest_icbench.host.signals import defer_signals
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.plugin.collecting import Collection
 from pytest_icbench.plugin.collector import replay
@@ -85,7 +85,7 @@ class SessionHooks:
             yield
             unjudged = icbench.unjudged()
         finally:
-            with deferred():  # a result that is in its file is in the tables, too
+            with defer_signals():  # a result that is in its file is in the tables, too
                 icbench.finish()  # also after Ctrl-C, so that finished measurements are kept
                 self._session.collector.measured(item.nodeid, icbench.results)
             if "benchmark" in getattr(item, "funcargs", {}):

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from pytest_icbench.driver.workload.executable import workload_path
-from pytest_icbench.host.namespaces import entered
+from pytest_icbench.host.namespaces import enter_netns
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import Case
@@ -152,7 +152,7 @@ def test_round_trips_under_delay() -> None:
 
 
 def packet_socket(netns: str | None) -> socket.socket:
-    with entered(f"/run/netns/{netns}"):
+    with enter_netns(f"/run/netns/{netns}"):
         found = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
     found.bind(("end0", 0))
     found.settimeout(2)

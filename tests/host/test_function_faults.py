@@ -14,7 +14,7 @@ import pytest
 
 from pytest_icbench.driver.function.proof import frame
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host.namespaces import entered
+from pytest_icbench.host.namespaces import enter_netns
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import Run
 from pytest_icbench.measure.launch.processes import LaunchOutput
@@ -127,7 +127,7 @@ def test_a_function_that_floods_in_mid_run_makes_one_sentence(session: HostSessi
         over = threading.Event()
 
         def flood() -> None:
-            with entered(facts.netns), socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as port:
+            with enter_netns(facts.netns), socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as port:
                 port.bind(("eth1", 0))
                 while not over.is_set():
                     for _ in range(20):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host.namespaces import entered
+from pytest_icbench.host.namespaces import enter_netns
 from pytest_icbench.host.net import ethtool, links
 from pytest_icbench.host.net.links import End
 from pytest_icbench.host.process import run
@@ -29,7 +29,7 @@ A, B = Address.of(1, "a"), Address.of(1, "b")
 
 
 def udp(netns: str, address: Address) -> socket.socket:
-    with entered(netns):
+    with enter_netns(netns):
         sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sock.bind((address.ip, 9))
     sock.settimeout(2)
@@ -63,7 +63,7 @@ def test_a_pair_carries_frames_and_counts_them(session: HostSession, ends: tuple
     links.create_pair(session, End("eth0", ends[0], A), End("eth0", ends[1], B))
     exchange(*ends, count=25)
     for netns in ends:
-        counted = links.statistics("eth0", netns)
+        counted = links.read_statistics("eth0", netns)
         assert (counted["rx_packets"], counted["tx_packets"]) == (25, 25)
         assert counted["rx_dropped"] == counted["tx_dropped"] == 0
 
@@ -74,7 +74,7 @@ def test_the_first_frame_arrives(session: HostSession, ends: tuple[str, str]) ->
         name = f"eth{number}"
         links.create_pair(session, End(name, ends[0], A), End(name, ends[1], B))
         exchange(*ends, count=1)
-        with entered(ends[0]):
+        with enter_netns(ends[0]):
             links.remove_link(name)
 
 
@@ -90,7 +90,7 @@ def test_nothing_else_is_on_it(session: HostSession, ends: tuple[str, str]) -> N
     links.create_pair(session, End("eth0", ends[0], A), End("eth0", ends[1], B))
     time.sleep(1.2)
     for netns in ends:
-        counted = links.statistics("eth0", netns)
+        counted = links.read_statistics("eth0", netns)
         assert (counted["rx_packets"], counted["tx_packets"]) == (0, 0)
         assert "inet6" not in shown(netns, "address", "show")
         assert "NOARP" in shown(netns, "link", "show", "eth0")
@@ -117,7 +117,7 @@ def test_moved_links_are_configured_alike(session: HostSession, ends: tuple[str,
     links.await_up("eth0", ends[0])
     links.await_up("eth0", ends[1])
     exchange(*ends, count=5)
-    assert links.statistics("eth0", ends[0])["tx_packets"] == 5
+    assert links.read_statistics("eth0", ends[0])["tx_packets"] == 5
     assert "inet6" not in shown(ends[0], "address", "show", "eth0")
 
 
@@ -131,7 +131,7 @@ def test_a_bridge_forwards_between_two_pairs(session: HostSession, ends: tuple[s
     links.set_up(bridge)
     exchange(*ends, count=12)
     for suffix in ("p0", "p1"):
-        counted = links.statistics(session.name_link(suffix))
+        counted = links.read_statistics(session.name_link(suffix))
         assert (counted["rx_packets"], counted["tx_packets"]) == (12, 12)
 
 
@@ -141,7 +141,7 @@ def test_offloads(session: HostSession, ends: tuple[str, str]) -> None:
     def features() -> str:
         return run(["ethtool", "-k", "eth0"], timeout_s=5, netns=ends[0]).stdout
 
-    with entered(ends[0]):
+    with enter_netns(ends[0]):
         ethtool.set_feature("eth0", "rx-gro", True)
         assert "generic-receive-offload: on" in features()
         ethtool.set_feature("eth0", "rx-gro", False)
@@ -160,7 +160,7 @@ def test_offloads(session: HostSession, ends: tuple[str, str]) -> None:
 def test_queues(ends: tuple[str, str]) -> None:
     words = "link add q0 numtxqueues 4 numrxqueues 4 type veth peer name q1 numtxqueues 4 numrxqueues 4"
     run(["ip", *words.split()], timeout_s=5, netns=ends[0])
-    with entered(ends[0]):
+    with enter_netns(ends[0]):
         assert ethtool.read_channels("lo") is None
         ethtool.set_channels("q0", [2, 3, 0, 0])
         assert ethtool.read_channels("q0") == [2, 3, 0, 0]
@@ -202,12 +202,12 @@ def test_links_that_were_made_for_it_end_in_one_go(session: HostSession, ends: t
     links.create_bridge(session, "br0", b, grouped=True)
     for name in ("one", "two"):
         links.create_pair(session, End(name, a, A), End(name, b, grouped=True))
-        with entered(b):
+        with enter_netns(b):
             links.enslave(name, "br0")
     links.create_pair(session, End("kept", a, A), End("kept", b, B))
     links.remove_grouped(b)
     for netns in ends:
-        assert sorted(links.states(netns)) == ["kept", "lo"]
+        assert sorted(links.read_states(netns)) == ["kept", "lo"]
 
 
 def test_a_taken_name_is_one_sentence(session: HostSession) -> None:
@@ -226,16 +226,16 @@ def test_a_taken_name_is_one_sentence(session: HostSession) -> None:
 
 def test_missing_links_and_namespaces_are_one_sentence(session: HostSession) -> None:
     with pytest.raises(ProvisionError, match="there is no link nolink: it was removed, or its namespace ended"):
-        links.statistics("nolink")
+        links.read_statistics("nolink")
     with pytest.raises(ProvisionError, match="network namespace /run/netns/none cannot be entered"):
         links.set_up("eth0", "/run/netns/none")
 
 
 def test_the_thread_is_back_in_its_namespace_even_after_an_error(ends: tuple[str, str]) -> None:
     before = Path("/proc/thread-self/ns/net").readlink()
-    with pytest.raises(ProvisionError, match="nolink"), entered(ends[0]):
-        links.statistics("nolink")
-    with entered(ends[0]):
+    with pytest.raises(ProvisionError, match="nolink"), enter_netns(ends[0]):
+        links.read_statistics("nolink")
+    with enter_netns(ends[0]):
         assert Path("/proc/thread-self/ns/net").readlink() != before
     assert Path("/proc/thread-self/ns/net").readlink() == before
 
@@ -257,7 +257,7 @@ def test_names_that_this_namespace_has_too_can_be_given(session: HostSession, en
     """As on every host whose own interface is eth0: older kernels look for the name where the request comes from."""
     here = links.create_netns(session, "here")
     run(["ip", "link", "add", "eth0", "type", "veth", "peer", "name", "other"], timeout_s=5, netns=here)
-    with entered(here):
+    with enter_netns(here):
         links.create_pair(session, End("eth0", ends[0], A), End("eth0", ends[1], B))
     exchange(*ends)
 

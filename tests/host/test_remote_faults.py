@@ -180,7 +180,7 @@ def test_the_cable_goes_down(
         run = Run(tmp_path, other, first_s=2.5, scenario=SCENARIO.replace("linux-bridge", switch))
         run.until_measuring()
         (netns,) = Path("/run/netns").glob(f"icb*-{namespace}")
-        run.until(lambda: links.statistics(link, str(netns))["tx_packets"] > UNDER_WAY)
+        run.until(lambda: links.read_statistics(link, str(netns))["tx_packets"] > UNDER_WAY)
         subprocess.run(["nsenter", f"--net={netns}", "ip", "link", "set", link, "down"], check=True)
         assert run.wait() == 1, run.output
     assert run.outcomes == {"test_first": "FAILED", **dict.fromkeys(passed, "PASSED")}, run.output

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.config.topology.reading import loads
-from pytest_icbench.host.namespaces import entered
+from pytest_icbench.host.namespaces import enter_netns
 from pytest_icbench.host.process import run
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import run_launch
@@ -106,7 +106,7 @@ def on_the_wire(session: HostSession, rig: Rig) -> list[bytes]:
     """Frames of a launch as they come into the switch."""
     frames: list[bytes] = []
     (bridge,) = Path("/run/netns").glob(f"icb{session.id}-r*-br")
-    with entered(str(bridge)):
+    with enter_netns(str(bridge)):
         listener = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_ALL))
     listener.bind(("p0", _ETH_P_ALL))
     listener.settimeout(0.2)

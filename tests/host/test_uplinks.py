@@ -194,7 +194,7 @@ def test_nics_that_the_host_needs_are_refused(joined: None, monkeypatch: pytest.
     ids=["one", "several ways", "by router advertisement"],
 )
 def test_the_nic_of_a_default_route_is_refused(route: str) -> None:
-    from pytest_icbench.host.namespaces import entered
+    from pytest_icbench.host.namespaces import enter_netns
 
     with HostSession(UNDO_KINDS) as session:
         netns = links.create_netns(session, "other")
@@ -206,10 +206,10 @@ def test_the_nic_of_a_default_route_is_refused(route: str) -> None:
             "address add fe80::2/64 dev d0 nodad",
         ):
             run(["ip", *words.split()], timeout_s=5, netns=netns)
-        with entered(netns):
+        with enter_netns(netns):
             nic.check("d0")
         run(["ip", *route.split()], timeout_s=5, netns=netns)
-        with entered(netns), pytest.raises(Unsupported, match="d0 has the host's default route"):
+        with enter_netns(netns), pytest.raises(Unsupported, match="d0 has the host's default route"):
             nic.check("d0")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pytest_icbench.host.namespaces import entered
+from pytest_icbench.host.namespaces import enter_netns
 from pytest_icbench.host.net import ethtool
 from pytest_icbench.host.net.ethtool import FEATURES
 from tests.host.workload_tools import Outcome, Path2, between, lost, veth, veth_pair
@@ -33,7 +33,7 @@ def joining() -> Iterator[Path2]:
     """A veth pair whose far end takes bursts in a thread and puts the datagrams of a flow together."""
     with veth_pair() as path:
         netns = f"/run/netns/{path.b.namespace}"
-        with entered(netns):
+        with enter_netns(netns):
             for key in ("gro", "udp-gro"):
                 ethtool.set_feature(path.b.interface, FEATURES[key], True)
         file = f"/sys/class/net/{path.b.interface}/threaded"

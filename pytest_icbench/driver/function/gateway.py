@@ -19,7 +19,7 @@ from pytest_icbench.driver.function.protocol import VETH, Ends, FunctionSpec, Pr
 from pytest_icbench.driver.function.suricata import SuricataFunction
 from pytest_icbench.driver.function.suricata_engine import Engine, Program, rule_file, rule_text
 from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported
-from pytest_icbench.host.namespaces import entered
+from pytest_icbench.host.namespaces import enter_netns
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Address
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
@@ -141,7 +141,7 @@ class GatewayFunction(ParsedFunction[tuple[str, str]]):
 
     def _queued(self) -> tuple[int, int]:
         """Returns the packets that reached Suricata's queue and those dropped because it was full."""
-        with entered(self._netns):
+        with enter_netns(self._netns):
             lines = _QUEUE.read_text(encoding="ascii").splitlines()
         words = lines[0].split() if lines else []
         return (int(words[_SEQUENCE_AT]), int(words[_DROPPED_AT])) if len(words) > _SEQUENCE_AT else (0, 0)

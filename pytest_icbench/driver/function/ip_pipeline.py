@@ -25,7 +25,7 @@ from pytest_icbench.driver.function.process_function import ROUTER_PORTS, DpdkFu
 from pytest_icbench.driver.function.protocol import Ends, FunctionSpec, RateLimit
 from pytest_icbench.driver.switch.common.daemon import Daemon
 from pytest_icbench.errors import ProvisionError, Unsupported
-from pytest_icbench.host.namespaces import entered
+from pytest_icbench.host.namespaces import enter_netns
 from pytest_icbench.host.net import links
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.session import HostSession
@@ -266,7 +266,7 @@ class Console:
         connections: list[socket.socket] = []
 
         def connect() -> bool:
-            with entered(netns):
+            with enter_netns(netns):
                 connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
             try:
                 connection.connect((_HOST, _PORT))

@@ -23,7 +23,7 @@ from pytest_icbench.driver.function.grammar import (
 from pytest_icbench.driver.function.protocol import VETH, Ends, FunctionSpec, RateLimit
 from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported
 from pytest_icbench.host.changes import Changes
-from pytest_icbench.host.namespaces import entered
+from pytest_icbench.host.namespaces import enter_netns
 from pytest_icbench.host.net import conntrack, links
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Address
@@ -51,7 +51,7 @@ def make_router(netns: str, ends: Ends, inner: str, outer: str) -> None:
         netns: its path.
         inner, outer: names of its links towards side a and side b.
     """
-    with entered(netns):
+    with enter_netns(netns):
         for name in ("ip_forward", "conf/all/forwarding"):
             Path("/proc/sys/net/ipv4", name).write_text("1", encoding="ascii")
         for name in ("all", inner, outer):
@@ -249,9 +249,9 @@ class LinuxFunction(RouterFunction):
             denied += int(match[1]) if match else 0
         return FunctionCounters(
             spec.pair,
-            taken=links.statistics(inner, self._netns)["rx_packets"],
-            given=links.statistics(outer, self._netns)["tx_packets"],
-            taken_back=links.statistics(outer, self._netns)["rx_packets"],
+            taken=links.read_statistics(inner, self._netns)["rx_packets"],
+            given=links.read_statistics(outer, self._netns)["tx_packets"],
+            taken_back=links.read_statistics(outer, self._netns)["rx_packets"],
             denied=denied,
             hop=spec.hop,
             control_taken=control.get("taken"),

@@ -78,12 +78,12 @@ class KernelCapture(Capture):
         self._unseen = self._arrived()
 
     def _arrived(self) -> int:
-        return sum(links.statistics(name, self._netns)["rx_packets"] for name in self._interfaces)
+        return sum(links.read_statistics(name, self._netns)["rx_packets"] for name in self._interfaces)
 
     def read_counters(self, spec: FunctionSpec, engine: Engine) -> FunctionCounters:
         """Returns the frames on the interfaces and the blocked ones, once it has counted all that arrived."""
         shown = engine.settled(lambda: self._arrived() - self._unseen)
-        inner, outer = (links.statistics(name, self._netns) for name in self._interfaces)
+        inner, outer = (links.read_statistics(name, self._netns) for name in self._interfaces)
         return FunctionCounters(
             spec.pair,
             taken=inner["rx_packets"],

@@ -18,7 +18,7 @@ from pytest_icbench.driver.node.netns import NetnsNode
 from pytest_icbench.driver.node.protocol import NodeFacts
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.journal import process_start_time
-from pytest_icbench.host.namespaces import entered
+from pytest_icbench.host.namespaces import enter_netns
 from pytest_icbench.host.process import run
 from pytest_icbench.model.existing import Existing
 
@@ -72,7 +72,7 @@ def find_target(existing: Existing) -> Target:
 def _target(name: str, netns: str, pid: int | None) -> Target:
     """Returns a target after entering its namespace once. Raises ProvisionError if that fails."""
     try:
-        with entered(netns):
+        with enter_netns(netns):
             inode = Path("/proc/thread-self/ns/net").stat().st_ino
     except ProvisionError as error:
         raise ProvisionError(f"{name}: {error}") from None

@@ -323,7 +323,7 @@ class Sriov(Switch):
             config={
                 "pf": card.interface,
                 "pci": card.pci,
-                "device": pci.identity(root, card.pci),
+                "device": pci.read_identity(root, card.pci),
                 "vf_driver": self._driver,
                 "vfs": self._functions,
                 "created": not existing,

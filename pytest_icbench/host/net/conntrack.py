@@ -11,7 +11,7 @@ from typing import Any
 
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.changes import Changes
-from pytest_icbench.host.namespaces import entered
+from pytest_icbench.host.namespaces import enter_netns
 from pytest_icbench.host.resource.hugepages import memory_kib
 from pytest_icbench.host.root import Root
 
@@ -35,7 +35,7 @@ def _socket(netns: str) -> Iterator[Any]:
     from pyroute2.netlink.nfnetlink.nfctsocket import NFCTSocket
 
     try:
-        with entered(netns), NFCTSocket() as conntrack:
+        with enter_netns(netns), NFCTSocket() as conntrack:
             yield conntrack
     except NetlinkError as error:
         raise ProvisionError(f"the kernel refused a look at its connections ({error})") from None

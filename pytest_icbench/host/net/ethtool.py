@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host.namespaces import entered
+from pytest_icbench.host.namespaces import enter_netns
 from pytest_icbench.host.session import HostSession
 
 _CHANNELS = ("rx_count", "tx_count", "other_count", "combined_count")
@@ -162,7 +162,7 @@ def apply_settings(session: HostSession, links: Sequence[tuple[str, str]], setti
     Raises ProvisionError if a link cannot have a setting.
     """
     for name, netns in links:
-        with entered(netns):
+        with enter_netns(netns):
             for key, value in settings.items():
                 if key in FEATURES and read_feature(name, FEATURES[key]) != (value == "true"):
                     set_feature(name, FEATURES[key], value == "true")
@@ -177,6 +177,6 @@ def apply_settings(session: HostSession, links: Sequence[tuple[str, str]], setti
 
 def read_offloads(name: str, netns: str) -> dict[str, bool]:
     """Returns whether each offload of a link is on, by our names, without those that the link lacks."""
-    with entered(netns):
+    with enter_netns(netns):
         states = {key: read_feature(name, feature) for key, feature in FEATURES.items()}
     return {key: state for key, state in states.items() if state is not None}

@@ -20,7 +20,15 @@ from pytest_icbench.host import entry_checks
 from pytest_icbench.host.changes import Holder
 from pytest_icbench.host.cleanup import unmount_below
 from pytest_icbench.host.journal import UndoKind
-from pytest_icbench.host.namespaces import CLONE_NEWNET, NETNS_DIR, bind, entered, opened, saved_netns, unshare
+from pytest_icbench.host.namespaces import (
+    CLONE_NEWNET,
+    NETNS_DIR,
+    bind_namespace,
+    enter_netns,
+    open_netns,
+    save_netns,
+    unshare,
+)
 from pytest_icbench.model.endpoint import Address
 from pytest_icbench.model.traffic import MTU_ETHERNET
 
@@ -44,7 +52,7 @@ def netlink(netns: str | None = None, *, doing: str = "the request") -> Iterator
     from pyroute2.netlink.exceptions import NetlinkError
 
     try:
-        with entered(netns), IPRoute() as route:
+        with enter_netns(netns), IPRoute() as route:
             yield route
     except NetlinkError as error:
         reason = os.strerror(error.code)
@@ -111,7 +119,7 @@ def create_pair(
             session.note("link", end.name, name=end.name, netns=None)
     with ExitStack() as stack:
         peer = _attributes(b, mtu, txqueuelen)
-        peer["net_ns_fd"] = stack.enter_context(opened(b.netns or "/proc/thread-self/ns/net"))
+        peer["net_ns_fd"] = stack.enter_context(open_netns(b.netns or "/proc/thread-self/ns/net"))
         try:
             # Before Linux 6.14 the first end's name must be free in the namespace that sends the request.
             with netlink(a.netns, doing=f"to create the links {a.name} and {b.name}") as route:
@@ -168,7 +176,7 @@ def move(name: str, end: End, *, up: bool = True) -> None:
         up: whether to set it up.
     """
     assert end.netns is not None
-    with opened(end.netns) as target, netlink(doing=f"to move the link {name} into {end.netns}") as route:
+    with open_netns(end.netns) as target, netlink(doing=f"to move the link {name} into {end.netns}") as route:
         route.link("set", index=link_index(route, name), net_ns_fd=target, ifname=end.name)
     configure(end, up=up)
 
@@ -198,7 +206,7 @@ def bypass_bridge_filters(netns: str) -> None:
 
     The filters (br_netfilter) are on wherever their module is loaded. They also drop IP packets that they find faulty.
     """
-    with entered(netns):
+    with enter_netns(netns):
         for family in ("iptables", "ip6tables", "arptables"):
             _sysctl(f"bridge/bridge-nf-call-{family}", "0")
 
@@ -248,7 +256,7 @@ def set_mtu(name: str, mtu: int, netns: str | None = None) -> None:
         route.link("set", index=link_index(route, name), mtu=mtu)
 
 
-def statistics(name: str, netns: str | None = None) -> dict[str, int]:
+def read_statistics(name: str, netns: str | None = None) -> dict[str, int]:
     """Returns the kernel's 64-bit counters of a link by name: ``rx_packets tx_packets rx_bytes rx_dropped …``."""
     with netlink(netns, doing=f"the counters of {name}") as route:
         link = route.get_links(link_index(route, name))[0]
@@ -268,7 +276,7 @@ class LinkState:
     mtu: int
 
 
-def states(netns: str | None = None) -> dict[str, LinkState]:
+def read_states(netns: str | None = None) -> dict[str, LinkState]:
     """Returns the state of each link of a namespace, by name. Raises ProvisionError."""
     with netlink(netns, doing="the list of links") as route:
         return {
@@ -342,7 +350,7 @@ def pin_netns(session: Holder, netns: str, suffix: str) -> str:
     NETNS_DIR.mkdir(parents=True, exist_ok=True)
     path.touch(exist_ok=False)
     try:
-        bind(netns, path)
+        bind_namespace(netns, path)
     except OSError as error:
         raise ProvisionError(f"network namespace {name} cannot be kept ({error.strerror}): run as root") from None
     return str(path)
@@ -350,7 +358,7 @@ def pin_netns(session: Holder, netns: str, suffix: str) -> str:
 
 def create_netns(session: Holder, suffix: str) -> str:
     """Creates a network namespace with loopback up and IPv6 off. Returns its path, below /run/netns."""
-    with saved_netns():
+    with save_netns():
         unshare(CLONE_NEWNET)
         for scope in ("all", "default"):
             _quiet(scope)
@@ -388,7 +396,7 @@ _FORWARDING = {
 
 def forward_packets(netns: str) -> None:
     """Makes a namespace a router that sends no redirects and takes packets from any source. Raises OSError."""
-    with entered(netns):
+    with enter_netns(netns):
         for name, text in _FORWARDING.items():
             with suppress(FileNotFoundError):
                 Path("/proc/sys/net/ipv4", name).write_text(text, encoding="ascii")

@@ -20,7 +20,7 @@ from pytest_icbench.host import entry_checks
 from pytest_icbench.host.changes import Changes
 from pytest_icbench.host.entry_checks import Scope
 from pytest_icbench.host.journal import UndoKind
-from pytest_icbench.host.namespaces import opened
+from pytest_icbench.host.namespaces import open_netns
 from pytest_icbench.host.net import ethtool
 from pytest_icbench.host.net.links import await_up, link_index, netlink
 from pytest_icbench.host.process import wait_until
@@ -274,7 +274,7 @@ def take(changes: Changes, name: str, stay: Stay) -> None:
     if stay.single_queue and before.channels is not None:
         ethtool.set_channels(name, ethtool.limit_to_single(before.channels))
     flags = _IFF_NOARP | (_IFF_PROMISC if stay.promiscuous else 0)
-    with opened(stay.netns) as target, netlink(doing=f"to move {name} into {stay.netns}") as route:
+    with open_netns(stay.netns) as target, netlink(doing=f"to move {name} into {stay.netns}") as route:
         index = link_index(route, name)
         route.link("set", index=index, flags=0, change=_IFF_UP)
         route.link("set", index=index, net_ns_fd=target, ifname=stay.name)
@@ -338,7 +338,7 @@ def _await_function(before: State, pci: str) -> None:
 def _fetch(before: State, netns: str, moved: str) -> None:
     """Moves a NIC back from a namespace. Raises ProvisionError if it is gone."""
     if Path(netns).exists():
-        with opened(_HERE) as home, netlink(netns, doing=f"to move {before.name} back from {netns}") as route:
+        with open_netns(_HERE) as home, netlink(netns, doing=f"to move {before.name} back from {netns}") as route:
             if indices := route.link_lookup(ifname=moved):
                 _drop_program(route, indices[0])
                 route.link("set", index=indices[0], flags=0, change=_IFF_UP)

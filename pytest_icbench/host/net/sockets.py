@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Self
 
 from pytest_icbench.errors import ProvisionError, WorkloadError
-from pytest_icbench.host.namespaces import entered
+from pytest_icbench.host.namespaces import enter_netns
 from pytest_icbench.model.rig import Question
 
 #: State of a socket in /proc/net/tcp that listens, and in /proc/net/udp of one without a peer.
@@ -63,7 +63,7 @@ def ask(netns: str, address: str, question: Question) -> str:
     deadline = time.monotonic() + limit_s
     answer = b""
     try:
-        with entered(netns):  # a socket stays in the namespace in which it was made
+        with enter_netns(netns):  # a socket stays in the namespace in which it was made
             opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM if via == "udp" else socket.SOCK_STREAM)
         with opened as plain:
             plain.settimeout(limit_s)
@@ -113,7 +113,7 @@ class Echo:
     """
 
     def __init__(self, netns: str) -> None:
-        with entered(netns):
+        with enter_netns(netns):
             try:
                 self._socket = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
             except OSError as error:

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from functools import cache
 from typing import Any
 
-from pytest_icbench.host.namespaces import opened
+from pytest_icbench.host.namespaces import open_netns
 from pytest_icbench.host.net.links import End, await_up, configure, link_index, netlink
 
 _HAIRPIN = 1
@@ -29,7 +29,7 @@ def create_macvlan(lower: str, netns: str, end: End, *, mode: str, mtu: int) -> 
     """
     assert end.netns is not None
     assert end.address is not None
-    with opened(end.netns) as target, netlink(netns, doing=f"a macvlan link upon {lower}") as route:
+    with open_netns(end.netns) as target, netlink(netns, doing=f"a macvlan link upon {lower}") as route:
         route.link(
             "add",
             ifname=end.name,
@@ -55,7 +55,7 @@ def create_ipvlan(lower: str, netns: str, end: End, *, mode: str, mtu: int) -> N
     Raises ProvisionError.
     """
     assert end.netns is not None
-    with opened(end.netns) as target, netlink(netns, doing=f"an ipvlan link upon {lower}") as route:
+    with open_netns(end.netns) as target, netlink(netns, doing=f"an ipvlan link upon {lower}") as route:
         index, number = link_index(route, lower), _IPVLAN_MODES[mode]
         route.link("add", ifname=end.name, kind="ipvlan", link=index, ipvlan_mode=number, mtu=mtu, net_ns_fd=target)
     # Its operational state stays unknown, and it has no queue that could not be ready.
@@ -127,7 +127,7 @@ def create_netkit(a: End, b: End, *, mtu: int) -> None:
     assert a.address is not None
     assert b.address is not None
     with ExitStack() as stack:
-        target = stack.enter_context(opened(b.netns or "/proc/thread-self/ns/net"))
+        target = stack.enter_context(open_netns(b.netns or "/proc/thread-self/ns/net"))
         peer = [["IFLA_IFNAME", b.name], ["IFLA_MTU", mtu], ["IFLA_ADDRESS", b.address.mac], ["IFLA_NET_NS_FD", target]]
         route = stack.enter_context(netlink(a.netns, doing=f"the netkit links {a.name} and {b.name}"))
         route.link(

@@ -58,7 +58,7 @@ def interfaces(root: Root, pci: str) -> list[str]:
     return root.list(path(pci, "net"))
 
 
-def identity(root: Root, pci: str) -> str:
+def read_identity(root: Root, pci: str) -> str:
     """Returns vendor and device: ``8086:1572``."""
     words = (root.read(path(pci, name)) or "?" for name in ("vendor", "device"))
     return ":".join(word.removeprefix("0x") for word in words)

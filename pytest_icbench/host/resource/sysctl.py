@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.host.changes import Changes, Holder
-from pytest_icbench.host.namespaces import entered
+from pytest_icbench.host.namespaces import enter_netns
 from pytest_icbench.host.root import Root
 from pytest_icbench.model.kernel_option import file_of
 
@@ -51,7 +51,7 @@ class KernelOptions:
         """Sets the options of the network in a rig's namespaces, too, where these have them. They end with the rig."""
         network = {Path(file_of(option)): value for option, value in self._options.items() if option.startswith("net")}
         for namespace in namespaces if network else ():
-            with entered(namespace):
+            with enter_netns(namespace):
                 for path, value in network.items():
                     _write(path, value)
 

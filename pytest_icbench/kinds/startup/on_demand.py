@@ -22,7 +22,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host.namespaces import entered
+from pytest_icbench.host.namespaces import enter_netns
 from pytest_icbench.host.net import links
 from pytest_icbench.host.net.sockets import echo_request, parse_echo_reply
 from pytest_icbench.model.birth import Retirement
@@ -95,7 +95,7 @@ class Gate:
         self._failure: str | None = None
         self._undo = ExitStack()
         try:
-            with entered(netns):
+            with enter_netns(netns):
                 self._device = self._opened(os.open(_TUN, os.O_RDWR | os.O_CLOEXEC))
                 request = struct.pack("16sH", _DEVICE.encode(), _IFF_TUN | _IFF_NO_PI)
                 fcntl.ioctl(self._device, _TUNSETIFF, request)

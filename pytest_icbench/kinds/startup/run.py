@@ -27,7 +27,7 @@ from pytest_icbench.host.net.sockets import Echo
 from pytest_icbench.host.process import Process, cpu_clock_ns, raise_files
 from pytest_icbench.host.resource.hugepages import memory_kib
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.host.signals import shielded
+from pytest_icbench.host.signals import shield_signals
 from pytest_icbench.kinds.startup.on_demand import Clients, Gate, serve
 from pytest_icbench.kinds.startup.summary import Course, summarize_startup
 from pytest_icbench.measure.estimate import IDLE_S, IDLE_SAMPLES
@@ -292,7 +292,7 @@ def bear(
     except IcbenchError as error:
         failure = one_line(error)
     finally:
-        with shielded():
+        with shield_signals():
             removed.extend(maker.remove())
     births = Births(
         kind=crowd.kind,

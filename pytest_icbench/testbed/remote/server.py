@@ -28,7 +28,7 @@ from pytest_icbench.host.findings import Finding
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.resource.frequency import prepare_cpus
 from pytest_icbench.host.session import RUN_DIR, HostSession, SessionOptions
-from pytest_icbench.host.signals import shielded
+from pytest_icbench.host.signals import shield_signals
 from pytest_icbench.model.placement import Placement, Policy
 from pytest_icbench.model.rig import RigSpec
 from pytest_icbench.testbed.cpu_placement import plan, plan_given, resolve_auto
@@ -186,7 +186,7 @@ class Server:
         except (queue.Empty, OSError, KeyboardInterrupt):
             log.info("the other side is gone")
         finally:
-            with shielded(), suppress(IcbenchError):  # what remains is in the journal
+            with shield_signals(), suppress(IcbenchError):  # what remains is in the journal
                 self._end.give_back()
 
     def _quiet(self) -> None:

@@ -54,7 +54,7 @@ def test_functions_and_their_drivers_are_read(tmp_path: Path) -> None:
     assert pci.physical_function(root, VF) == PF
     assert (pci.driver(root, VF), pci.driver(root, "0000:3b:02.3")) == ("iavf", None)
     assert pci.interfaces(root, VF) == ["ens1f0v1"]
-    assert pci.identity(root, PF) == "8086:1572"
+    assert pci.read_identity(root, PF) == "8086:1572"
     assert (pci.iommu_group(root, VF), pci.group_members(root, "40")) == ("51", [PF])
     assert pci.has_iommu(root)
     assert pci.Binding.read(root, "0000:3b:02.2") == pci.Binding("vfio-pci", "vfio-pci")

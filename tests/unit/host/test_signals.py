@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from pytest_icbench.host.signals import SignalGuard, deferred, shielded
+from pytest_icbench.host.signals import SignalGuard, defer_signals, shield_signals
 
 _RUN = """
 import signal, sys, time
@@ -116,7 +116,7 @@ def test_other_threads_change_nothing() -> None:
     seen: list[object] = []
 
     def work() -> None:
-        with shielded(), deferred(), SignalGuard():
+        with shield_signals(), defer_signals(), SignalGuard():
             seen.append(signal.getsignal(signal.SIGTERM))
 
     thread = threading.Thread(target=work)
@@ -127,7 +127,7 @@ def test_other_threads_change_nothing() -> None:
 
 def test_the_shield_gives_the_handlers_back_after_an_error() -> None:
     before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
-    with pytest.raises(ValueError, match="x"), shielded():
+    with pytest.raises(ValueError, match="x"), shield_signals():
         raise ValueError("x")
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
 
@@ -138,7 +138,7 @@ def test_a_signal_that_is_deferred_acts_after_the_block(number: signal.Signals) 
     steps: list[str] = []
 
     def work() -> None:
-        with deferred():
+        with defer_signals():
             signal.raise_signal(number)
             steps.append("done whole")
         steps.append("gone on")

@@ -14,7 +14,7 @@ from pytest_icbench.driver.switch.protocol import NODE_INTERFACE as NODE_INTERFA
 from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec
 from pytest_icbench.driver.workload.version import workload_version
 from pytest_icbench.errors import ProvisionError, Unsupported
-from pytest_icbench.host.namespaces import CLONE_NEWNET, entered, saved_netns, unshare
+from pytest_icbench.host.namespaces import CLONE_NEWNET, enter_netns, save_netns, unshare
 from pytest_icbench.host.net import ethtool, links
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
@@ -65,7 +65,7 @@ def probe_links(*kinds: str) -> str:
 
     for kind in kinds:
         try:
-            with saved_netns():
+            with save_netns():
                 unshare(CLONE_NEWNET)
                 with IPRoute() as route:
                     attributes: dict[str, object] = {"peer": "probe1"} if kind == "veth" else {}
@@ -108,7 +108,7 @@ def scratch_pair() -> Iterator[tuple[str, str]]:
     """Yields the names of a veth pair in a temporary network namespace of this thread, for probes."""
     from pyroute2 import IPRoute
 
-    with saved_netns():
+    with save_netns():
         unshare(CLONE_NEWNET)
         with IPRoute() as route:
             route.link("add", ifname="probe0", kind="veth", peer="probe1")
@@ -195,7 +195,7 @@ def port_counters(index: int, statistics: Mapping[str, int], *, at_endpoint: boo
 def endpoint_counters(attachments: Sequence[Attachment]) -> list[PortCounters]:
     """Returns the counters of the nodes' interfaces as those of the switch's ports at their other ends."""
     return [
-        port_counters(item.index, links.statistics(item.interface, item.node.netns), at_endpoint=True)
+        port_counters(item.index, links.read_statistics(item.interface, item.node.netns), at_endpoint=True)
         for item in attachments
     ]
 
@@ -253,7 +253,7 @@ def move_ports(netns: str, attachments: Sequence[Attachment]) -> None:
     """Moves ports that a userspace switch has created into the nodes. Raises ProvisionError."""
     for attachment in attachments:
         end = node_end(attachment)
-        with entered(netns):
+        with enter_netns(netns):
             links.move(port_name(attachment), end)
 
 
@@ -354,7 +354,7 @@ class KernelPath(KernelSwitch):
         if not self.counts_at_ports:
             return endpoint_counters(self._attached)
         return [
-            port_counters(item.index, links.statistics(port_name(item), self.port_netns(item)), at_endpoint=False)
+            port_counters(item.index, links.read_statistics(port_name(item), self.port_netns(item)), at_endpoint=False)
             for item in self._attached
         ]
 

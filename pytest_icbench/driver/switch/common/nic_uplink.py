@@ -102,7 +102,7 @@ class NicEndpoint:
 
     def counters(self) -> PortCounters:
         """Returns the NIC's counters as those of a switch's port at its other end."""
-        statistics = links.statistics(kernel.NODE_INTERFACE, self._attachment.node.netns)
+        statistics = links.read_statistics(kernel.NODE_INTERFACE, self._attachment.node.netns)
         return kernel.port_counters(self._attachment.index, statistics, at_endpoint=True)
 
     def give_back(self) -> None:

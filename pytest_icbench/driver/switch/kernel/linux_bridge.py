@@ -13,7 +13,7 @@ from pytest_icbench.driver.switch.common import kernel
 from pytest_icbench.driver.switch.common.nic_uplink import UPLINK, NicUplink
 from pytest_icbench.driver.switch.protocol import Attachment, PortCounters, SwitchFacts, SwitchSpec
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host.namespaces import entered
+from pytest_icbench.host.namespaces import enter_netns
 from pytest_icbench.host.net import links
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Endpoint
@@ -59,13 +59,13 @@ class LinuxBridge(kernel.KernelSwitch):
             self._attached.append(attachment)
             end = links.End(port, netns, grouped=True)
             links.create_pair(session, kernel.node_end(attachment), end, mtu=spec.mtu)
-            with entered(netns):
+            with enter_netns(netns):
                 links.enslave(port, self._bridges[_segment(attachment)])
             endpoints.append(kernel.veth_endpoint(attachment, port, spec.mtu))
         if spec.uplink is not None:
             self._uplink = NicUplink(session, spec.uplink, netns, mtu=spec.mtu)
             self._uplink.take()
-            with entered(netns):
+            with enter_netns(netns):
                 links.enslave(UPLINK, _BRIDGE)
             self._uplink.await_carrier()
         return endpoints
@@ -78,7 +78,7 @@ class LinuxBridge(kernel.KernelSwitch):
     def _states(self) -> dict[str, links.LinkState]:
         """Returns the links of the namespace, by name. Raises ProvisionError if it, the bridge or a port is gone."""
         try:
-            states = links.states(self._netns)
+            states = links.read_states(self._netns)
         except ProvisionError:
             if self._netns is not None and Path(self._netns).exists():
                 raise
@@ -122,7 +122,7 @@ class LinuxBridge(kernel.KernelSwitch):
         """Returns the counters of the bridge's ports."""
         return [
             kernel.port_counters(
-                attachment.index, links.statistics(f"p{attachment.index}", self._netns), at_endpoint=False
+                attachment.index, links.read_statistics(f"p{attachment.index}", self._netns), at_endpoint=False
             )
             for attachment in self._attached
         ]

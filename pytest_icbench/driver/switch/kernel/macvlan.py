@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pytest_icbench.driver.switch.common import kernel
 from pytest_icbench.driver.switch.common.kernel import KernelPath
 from pytest_icbench.driver.switch.protocol import Attachment, SwitchSpec
-from pytest_icbench.host.namespaces import entered
+from pytest_icbench.host.namespaces import enter_netns
 from pytest_icbench.host.net import links, stacked
 from pytest_icbench.model.case import SOCKET_APIS
 from pytest_icbench.model.endpoint import Endpoint
@@ -42,7 +42,7 @@ class Macvlan(KernelPath):
             links.bypass_bridge_filters(self.netns)
             links.create_bridge(self.session, _BRIDGE, self.netns, mtu=spec.mtu)
             links.set_up(_BRIDGE, self.netns)
-            with entered(self.netns):
+            with enter_netns(self.netns):
                 links.enslave(FAR, _BRIDGE)
             stacked.reflect(FAR, self.netns)
         for attachment in attachments:

@@ -19,7 +19,7 @@ from pytest_icbench.driver.switch.kernel.veth import VethLink
 from pytest_icbench.driver.switch.kernel.xdp import Xdp
 from pytest_icbench.driver.switch.protocol import Attachment, Switch, SwitchSpec
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host.namespaces import entered
+from pytest_icbench.host.namespaces import enter_netns
 from pytest_icbench.host.net import links, stacked
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Address, Endpoint
@@ -87,7 +87,7 @@ class Vxlan(KernelPath):
             stacked.create_vxlan(_TUNNEL, netns, number=_NUMBER, local=address.ip, remote=remote, mtu=spec.mtu)
             links.set_up(_TUNNEL, netns)
             ports = [port_name(attachment) for attachment in attachments if attachment.side == side]
-            with entered(netns):
+            with enter_netns(netns):
                 for port in (_TUNNEL, *ports):
                     links.enslave(port, _BRIDGE)
         return self.endpoints(spec, attachments)

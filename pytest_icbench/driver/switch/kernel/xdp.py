@@ -15,7 +15,7 @@ from typing import ClassVar, Literal
 from pytest_icbench.driver.switch.common.kernel import OFFLOADS, KernelPath, port_name
 from pytest_icbench.driver.switch.protocol import Attachment, SwitchFacts, SwitchSpec
 from pytest_icbench.errors import ProvisionError, Unsupported
-from pytest_icbench.host.namespaces import entered
+from pytest_icbench.host.namespaces import enter_netns
 from pytest_icbench.host.net import bpf, links
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Endpoint
@@ -64,7 +64,7 @@ class Xdp(KernelPath):
         # The map resolves links of the namespace in which it is created.
         mode: Literal["native", "skb"] = "skb" if spec.mode == _SKB else "native"
         with (
-            entered(self.netns),
+            enter_netns(self.netns),
             bpf.device_map(ports) as devices,
             bpf.load_program("xdp", redirect_by_port(devices), name="xdp") as program,
         ):

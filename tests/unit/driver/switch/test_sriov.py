@@ -79,7 +79,7 @@ def net(monkeypatch: pytest.MonkeyPatch, reacting: type[CardRoot]) -> RecordingN
     found = RecordingNet()
     for module in ("vf", "links", "ethtool"):
         monkeypatch.setattr(sriov, module, found)
-    monkeypatch.setattr(links, "statistics", found.statistics)
+    monkeypatch.setattr(links, "read_statistics", found.statistics)
     return found
 
 
