@@ -53,27 +53,29 @@ def stalled(server: subprocess.Popen[bytes], argv: Sequence[str], after: float, 
     thread = threading.Thread(target=stop)
     if stall:
         thread.start()
-    told = subprocess.run(["taskset", "-c", str(max(CPUS)), *argv], capture_output=True, text=True, check=True).stdout
+    reported = subprocess.run(
+        ["taskset", "-c", str(max(CPUS)), *argv], capture_output=True, text=True, check=True
+    ).stdout
     if stall:
         thread.join()
-    return told
+    return reported
 
 
-def of_redis_benchmark(told: str) -> tuple[int, list[float], float]:
+def of_redis_benchmark(reported: str) -> tuple[int, list[float], float]:
     """Requests, response times in ms by ``QUANTILES``, and the greatest one, from redis-benchmark's own report."""
-    told = told.partition("Cumulative distribution")[0]
+    reported = reported.partition("Cumulative distribution")[0]
     rows = [
         (float(share) / 100, float(ms), int(count))
         for share, ms, count in re.findall(
-            r"^([\d.]+)% <= ([\d.]+) milliseconds \(cumulative count (\d+)\)", told, re.M
+            r"^([\d.]+)% <= ([\d.]+) milliseconds \(cumulative count (\d+)\)", reported, re.M
         )
     ]
     return rows[-1][2], [next(ms for share, ms, _ in rows if share >= wanted) for wanted in QUANTILES], rows[-1][1]
 
 
-def of_workload(told: str) -> tuple[int, list[float], float]:
+def of_workload(reported: str) -> tuple[int, list[float], float]:
     """The same of the workload."""
-    times = parse_request_summary(told.splitlines()[-1]).rtt
+    times = parse_request_summary(reported.splitlines()[-1]).rtt
     found = [times.percentile(wanted) for wanted in QUANTILES]
     return times.count, [(value or 0) / 1e6 for value in found], (times.maximum or 0) / 1e6
 

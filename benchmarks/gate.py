@@ -18,8 +18,8 @@ from random import Random
 
 sys.path.append(str(Path(__file__).parents[1]))
 
-from pytest_icbench.gate.against import Comparer
-from pytest_icbench.gate.entry import Entry, Figure, entry_of
+from pytest_icbench.gate.baseline_comparison import Comparer
+from pytest_icbench.gate.entry import Entry, Figure, make_entry
 from pytest_icbench.gate.judge import Policy, judge
 from pytest_icbench.gate.thresholds import parse
 from pytest_icbench.model.case import Case
@@ -95,7 +95,7 @@ def of_a_session(entry: Entry, session: int, random: Random) -> Entry:
 def in_baseline(measurements: list[Measurement], random: Random) -> Iterator[tuple[Entry, Entry]]:
     """Yields each case's entry with the sessions but the newest, and that of the newest session."""
     for each in measurements:
-        newest = entry_of(each)
+        newest = make_entry(each)
         assert newest is not None
         kept = of_a_session(newest, 0, random)
         for session in range(1, SESSIONS - 1):
@@ -147,8 +147,10 @@ def main() -> int:
             judgement.fields()
             verdicts[str(judgement.verdict)] = verdicts.get(judgement.verdict, 0) + 1
         judged_s = time.perf_counter() - began
-    told = ", ".join(f"{number} {verdict}" for verdict, number in sorted(verdicts.items()))
-    print(f"{len(now)} cases of {LAUNCHES} launches against {SESSIONS} sessions, {len(limits.tables)} tables: {told}")
+    reported = ", ".join(f"{number} {verdict}" for verdict, number in sorted(verdicts.items()))
+    print(
+        f"{len(now)} cases of {LAUNCHES} launches against {SESSIONS} sessions, {len(limits.tables)} tables: {reported}"
+    )
     print(f"a session saved beside {SESSIONS - 1} in {saved_s:.2f} s, {size / 1e6:.1f} MB in {len(files)} files")
     print(f"limits and baseline read in {read_s:.2f} s, judged in {judged_s:.2f} s")
     held = read_s + judged_s <= MOST_S

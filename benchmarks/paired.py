@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Two contenders measured in turn, and the interval of the median of their paired ratios.
+"""Two candidates measured in turn, and the interval of the median of their paired ratios.
 
 Neighbours in time share what the machine does to both, so each ratio is taken within a pair. The interval is the exact
 one of order statistics: it assumes independent pairs and nothing about the shape of their distribution.

@@ -47,12 +47,12 @@ class SimulatedDevice:
     trials: int = 0
     correlation: float = 0.0
     heavy: bool = False
-    _mood: float = 0.0
+    _regime: float = 0.0
     _interrupted: bool = False
 
     def __call__(self, duration_s: float, load_pps: float) -> Tried:
         offered = round(duration_s * load_pps)
-        capacity = self.capacity_pps * max(0.0, 1 + self._next_mood())
+        capacity = self.capacity_pps * max(0.0, 1 + self._next_regime())
         lost = max(0.0, load_pps - capacity) * duration_s
         if self._is_interrupted():
             missed = self.random.uniform(0.0, self.stall_s) * load_pps
@@ -62,13 +62,13 @@ class SimulatedDevice:
         effective = duration_s + (OVERHEAD_S if self.overheads_count else 0.0)
         return Tried(offered, max(0, offered - round(lost)), effective)
 
-    def _next_mood(self) -> float:
+    def _next_regime(self) -> float:
         fresh = self.random.gauss(0.0, self.jitter)
         if self.heavy:
             fresh /= math.sqrt(self.random.gammavariate(1.5, 2))  # of the same variance
         kept = self.correlation if self.trials else 0.0
-        self._mood = kept * self._mood + math.sqrt(1 - kept * kept) * fresh
-        return self._mood
+        self._regime = kept * self._regime + math.sqrt(1 - kept * kept) * fresh
+        return self._regime
 
     def _is_interrupted(self) -> bool:
         kept = self.correlation if self.trials else 0.0

@@ -24,7 +24,7 @@ def on_one_core(functions: int, rate: str) -> pytest.MarkDecorator:
     return pytest.mark.icbench(
         switch="veth",
         functions="cost10000",
-        share=parts(functions),
+        cpu_share=parts(functions),
         api="raw-mmsg",
         packet_size=256,
         burst=8,

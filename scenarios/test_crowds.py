@@ -66,7 +66,7 @@ def test_costs_as_published(icbench: Icbench) -> None:
 @pytest.mark.icbench(
     switch="veth",
     functions=["cost20000:cost100000", "cost100000:cost20000"],
-    share=[50, 70],
+    cpu_share=[50, 70],
     api="raw-mmsg",
     burst=8,
     rate="150k",

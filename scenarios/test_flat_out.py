@@ -10,12 +10,12 @@ from pytest_icbench.api import Icbench
 #: RFC 2544's sizes, and 1500, which the publications use instead of 1518.
 SIZES = [64, 128, 256, 512, 1024, 1280, 1500, 1518]
 #: A measured Snabb's bridge, B a wire.
-VARIANTS = ["default", "wire"]
+MODES = ["default", "wire"]
 
 
 @pytest.mark.icbench(
     switch=["linux-bridge", "direct", "basicfwd", "testpmd", "ovs", "vpp", "snabb", "sriov"],
-    variant=VARIANTS,
+    mode=MODES,
     packet_size=SIZES,
     burst=32,
 )

@@ -2,8 +2,8 @@
 """Did the last change make any path slower? A gate for a CI: ``--icbench-rounds 3 --icbench-budget 9m``, ten minutes.
 
 Its cases are few and chosen for what they tell: each switch with small and with large frames, and a round trip. The
-reference link is launched beside every case, so that a change of the host is told from a change of the switch. Rounds
-spread the cases over the whole session, so that a disturbed minute does not fall on one of them alone.
+reference link is launched beside every case, so that a change of the host is distinguished from a change of the switch.
+Rounds spread the cases over the whole session, so that a disturbed minute does not fall on one of them alone.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def test_received_against_offered(icbench: Icbench) -> None:
 
 @pytest.mark.icbench(
     switch=["linux-bridge", "basicfwd", "testpmd", "ovs", "vpp", "snabb", "sriov"],
-    variant="wire",
+    mode="wire",
     packet_size=SIZES,
     burst=[16, 32, 64],
     rate=RATES,

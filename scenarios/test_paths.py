@@ -15,12 +15,12 @@ SIZES = [64, 1500]
 #: A path that this kernel lacks is skipped with the option that it needs.
 KERNEL = ["veth", "linux-bridge", "macvlan", "ipvlan", "netkit", "xdp", "tc-redirect", "route", "vxlan", "ovs-kernel"]
 #: Each path takes those that it has.
-VARIANTS = ["default", "vepa", "skb", "peer"]
+MODES = ["default", "vepa", "skb", "peer"]
 #: Ports by which a switch in user space reaches containers of the kernel.
 USER_SPACE = ["afpacket", "afxdp", "afxdp-nonpmd", "tap"]
 
 
-@pytest.mark.icbench(switch=KERNEL, variant=VARIANTS, packet_size=SIZES, repeats=6, warmup=0.1, duration=0.3, drain=0.2)
+@pytest.mark.icbench(switch=KERNEL, mode=MODES, packet_size=SIZES, repeats=6, warmup=0.1, duration=0.3, drain=0.2)
 def test_rate(icbench: Icbench) -> None:
     """How many frames per second does a socket get through each path of the kernel?
 
@@ -32,7 +32,7 @@ def test_rate(icbench: Icbench) -> None:
 @pytest.mark.icbench(
     dimension="latency",
     switch=KERNEL,
-    variant=VARIANTS,
+    mode=MODES,
     packet_size=SIZES,
     burst=4,
     rate="1k",

@@ -18,7 +18,7 @@ DEAR = {"functions": "cost100000", "api": "raw-mmsg", "burst": 8, "rate": "40k",
 
 @pytest.mark.icbench(
     switch=["veth", "linux-bridge"],
-    share=[50, 30, 70],
+    cpu_share=[50, 30, 70],
     warmup=3,
     duration=1,
     drain=3,
@@ -34,7 +34,7 @@ def test_shares(icbench: Icbench) -> None:
 
 @pytest.mark.icbench(
     switch="veth",
-    share=[50, 70, 30],
+    cpu_share=[50, 70, 30],
     warmup=0.8,
     duration=0.5,
     drain=1,
@@ -50,14 +50,14 @@ def test_shares_in_short(icbench: Icbench) -> None:
 
 @pytest.mark.icbench(
     switch="veth",
-    cap=["50:50", "20:60"],
+    cpu_quota=["50:50", "20:60"],
     warmup=3,
     duration=1,
     drain=3,
     **DEAR,
 )
 def test_caps(icbench: Icbench) -> None:
-    """The same with caps, which hold while the CPU is idle, too."""
+    """The same with CPU quotas, which hold while the CPU is idle, too."""
     icbench.gate(icbench.throughput())
 
 

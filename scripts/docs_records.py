@@ -48,7 +48,7 @@ LINKS = {
         "scheduled": ("accounts", "../explanation/concepts.md#windows-and-accounts"),
         "cycles_per_packet": ("busy cycles", "../explanation/concepts.md#cycles"),
         "chains": ("where a chain lost frames", "#a-chain"),
-        "neighbour": ("what a neighbour changed", "#a-neighbour"),
+        "noisy_neighbour": ("what a noisy neighbour changed", "#a-noisy-neighbour"),
         "loss_events": ("loss events", "#a-loss-event"),
         "per_pair": ("pairs", "#a-pair-of-a-result"),
     },
@@ -68,7 +68,7 @@ LINKS = {
         "search": ("a search", "#a-search"),
     },
     "Startup": {
-        "birth_ns": ("time to create a container", "../how-to/births.md#what-the-values-say"),
+        "startup_ns": ("time to create a container", "../how-to/startup.md#what-the-values-say"),
     },
 }
 

@@ -37,8 +37,8 @@ from pytest_icbench.model.function_facts import ChainAccount, FunctionWork
 from pytest_icbench.model.launch import EndpointWork, Launch, PairCounts, PairResult, SwitchPort, Window
 from pytest_icbench.model.long_run import BackToBack, LossEvent
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.model.neighbour import NeighbourEffect
-from pytest_icbench.model.trace import Followed
+from pytest_icbench.model.noisy_neighbour import NoisyNeighbourEffect
+from pytest_icbench.model.trace import LoadChange
 from pytest_icbench.model.trials import SearchLog, SweepPoint, Trial
 from pytest_icbench.store.history_file import Entry
 from pytest_icbench.store.run_directory import ResultPlace, RunInfo, TestRecord
@@ -294,8 +294,8 @@ WRITTEN: dict[str, dict[str, Callable[[], str]]] = {
         "port": partial(keys_of, SwitchPort),
         "function": partial(keys_of, FunctionWork),
         "chain": partial(keys_of, ChainAccount),
-        "neighbour": partial(keys_of, NeighbourEffect),
-        "change": partial(keys_of, Followed),
+        "noisy_neighbour": partial(keys_of, NoisyNeighbourEffect),
+        "change": partial(keys_of, LoadChange),
         "loss event": partial(keys_of, LossEvent),
         "back-to-back": partial(keys_of, BackToBack),
         "window": partial(keys_of, Window),

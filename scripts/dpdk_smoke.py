@@ -38,7 +38,7 @@ def links(directory: Path) -> dict[str, tuple[str, str]]:
 
 def start(workload: str, app: str, ends: tuple[tuple[str, str], tuple[str, str]], device: str) -> subprocess.Popen[str]:
     """One application, with its JSON lines in a pipe and its log on our stderr."""
-    options = ["--rate", str(RATE_PPS), "--count", str(FRAMES), "--yield", "1", "--touch"]
+    options = ["--rate", str(RATE_PPS), "--count", str(FRAMES), "--yield", "1", "--check-payload"]
     command = [workload, app, *ends[0], *ends[1], *options, "--", *EAL, f"--vdev={device}"]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pytest_icbench.gate.entry import Entry, SessionValues, entry_of
+from pytest_icbench.gate.entry import Entry, SessionValues, make_entry
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
@@ -67,7 +67,7 @@ def scaled(factor: float) -> tuple[float, ...]:
 
 
 def entry(case: Case | None = None, launches: Sequence[float] = LAUNCHES, **changed: Any) -> Entry:
-    found = entry_of(measured(case, launches, **changed))
+    found = make_entry(measured(case, launches, **changed))
     assert found is not None
     return found
 

@@ -42,7 +42,7 @@ _PLAIN = Measurement(
     metric="frmol",
     switch="",
     port=None,
-    variant=None,
+    mode=None,
     placement="dedicated",
     verdict=None,
     reason=None,
@@ -76,7 +76,7 @@ def measurement(case: Case | None = None, **changed: Any) -> Measurement:
         metric=case.rate.metric,
         switch=case.switch,
         port=case.port,
-        variant=case.mode,
+        mode=case.mode,
         axes=case.to_dict(),
         figures=figures(case, changed),
     )

@@ -252,13 +252,13 @@ def _e5() -> list[Result]:
                 Frames(rate=Rate(40_000)),
                 function="cost100000",
                 pairs=2,
-                share=f"{first}:{100 - first}",
+                cpu_share=f"{first}:{100 - first}",
             )
             errors = ((1, first, worst * (60 - first) / 30), (2, 100 - first, worst * (first - 60) / 30))
             works = tuple(
                 FunctionWork(
                     pair,
-                    share=share,
+                    cpu_share=share,
                     goodput_pps=300.0 * share,
                     alone_pps=30_000.0,
                     goodput_error=error,

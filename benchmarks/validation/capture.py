@@ -83,8 +83,8 @@ class Watcher:
         """Ends it and reads its file. ``dropped`` has the frames then that the kernel could not keep for it."""
         time.sleep(_FLUSH_S)
         self._process.send_signal(signal.SIGINT)
-        _, told = self._process.communicate(timeout=20)
-        found = re.search(r"^(\d+) packets? dropped by kernel", told, flags=re.MULTILINE)
+        _, reported = self._process.communicate(timeout=20)
+        found = re.search(r"^(\d+) packets? dropped by kernel", reported, flags=re.MULTILINE)
         self.dropped = int(found[1]) if found else None
         return read(self._file)
 

@@ -225,4 +225,4 @@ MACHINES = (
 #: Told, not bound. The median may be anywhere between two bands of the same size, so there is no truth to hold; bands
 #: that lie closer to each other, in deviations of a launch, mostly go unnamed.
 HALVES = banded(0.5, 6, BAND_NOISE)
-TOLD = (HALVES, banded(0.6, 6, 1), banded(0.6, 6, 1.5))
+REPORTED = (HALVES, banded(0.6, 6, 1), banded(0.6, 6, 1.5))

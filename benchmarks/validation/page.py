@@ -83,8 +83,8 @@ def groups(rows: Sequence[Row]) -> list[list[Row]]:
         alike.setdefault(measure(row), []).append(row)
     found = []
     for row in rows:
-        told = first_number(row.value) is not None or row.bound
-        group = [other for other in alike[measure(row)] if other.held and told]
+        reported = first_number(row.value) is not None or row.bound
+        group = [other for other in alike[measure(row)] if other.held and reported]
         if len(group) < FEWEST or not row.held:
             found.append([row])
         elif row is group[0]:
@@ -95,7 +95,7 @@ def groups(rows: Sequence[Row]) -> list[list[Row]]:
 def measure(row: Row) -> tuple[str, str]:
     """What a row has in common with others: its measure, without numbers and names, and its bound."""
     what = row.what.rpartition(": ")[2]
-    of_text = "each" if row.bound else "untold"
+    of_text = "each" if row.bound else "undetermined"
     return (re.sub(r"`[^`]*`|[\d.,]*\d", "#", what), row.bound if first_number(row.value) is not None else of_text)
 
 

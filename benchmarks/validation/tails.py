@@ -9,7 +9,7 @@ from random import Random
 
 from pytest_icbench.stats.intervals import over_launches
 from pytest_icbench.stats.quantiles import Estimate
-from pytest_icbench.stats.student import over_merged
+from pytest_icbench.stats.student import estimate_over_merged
 
 #: Round trips of a launch, the share of them in the tail, and the least and the mean length of it, in microseconds.
 SAMPLES, TAIL = 1000, 0.05
@@ -55,8 +55,8 @@ def session(random: Random, sigma: float, launches: int) -> Intervals:
     p99, rests = _upper(ordered, launches), [_upper(ordered, launches - 1, place) for place in range(launches)]
     each = [tail[-round(SAMPLES * (1 - Q)) - 1] for tail in tails]
     return {
-        "mean": (over_merged(whole, without, samples), stretched(whole, means)),
-        "p99": (over_merged(p99, rests, samples), stretched(p99, each)),
+        "mean": (estimate_over_merged(whole, without, samples), stretched(whole, means)),
+        "p99": (estimate_over_merged(p99, rests, samples), stretched(p99, each)),
     }
 
 

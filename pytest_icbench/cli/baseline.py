@@ -13,10 +13,10 @@ from typing import Any
 
 from pytest_icbench.config import values
 from pytest_icbench.errors import UsageError
-from pytest_icbench.gate.entry import Baseline, Entry, entry_of
+from pytest_icbench.gate.entry import Baseline, Entry, make_entry
 from pytest_icbench.gate.thresholds import Thresholds, load
 from pytest_icbench.gate.waivers import Waiver, parse_day
-from pytest_icbench.model import circumstances
+from pytest_icbench.model import comparability
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.report.comparison import compare_sides
@@ -95,7 +95,7 @@ def _accept(measurements: Iterable[Measurement], *, unchanged: bool) -> tuple[li
     accepted: dict[tuple[str, ...], Entry] = {}
     refused = []
     for measurement in measurements:
-        entry, name = entry_of(measurement), f"{measurement.dimension} {measurement.case}"
+        entry, name = make_entry(measurement), f"{measurement.dimension} {measurement.case}"
         if entry is not None and unchanged and measurement.verdict == Verdict.REGRESSED:
             accepted.pop((str(entry.identity), entry.key), None)
             refused.append(f"{name}: not added: {Verdict.REGRESSED} is not unchanged")
@@ -140,9 +140,9 @@ def compare_command(arguments: argparse.Namespace) -> int:
     directory = Path(arguments.baselines)
     before, now = (read_source(text, directory) for text in (arguments.a, arguments.b))
     thresholds = load(Path(arguments.thresholds)) if arguments.thresholds else Thresholds()
-    patterns: Sequence[str] = circumstances.DEFAULT
+    patterns: Sequence[str] = comparability.DEFAULT
     if arguments.must_match:
-        patterns = circumstances.parse_patterns(arguments.must_match, "compare: --must-match")
+        patterns = comparability.parse_patterns(arguments.must_match, "compare: --must-match")
     if arguments.case is not None:
         before, now = (_only(side, arguments.case) for side in (before, now))
         if not before.entries and not now.entries:

@@ -11,7 +11,7 @@ from typing import Any
 
 from pytest_icbench.cli.scenarios import packaged_scenarios
 from pytest_icbench.errors import IcbenchError, ProvisionError, UsageError
-from pytest_icbench.gate.bisection import Bisected, first_worse
+from pytest_icbench.gate.bisection import BisectionResult, first_worse
 from pytest_icbench.host.process import run as run_command
 from pytest_icbench.model.verdict import EXIT_STATUS
 from pytest_icbench.wording import counted, printable
@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def sentences(bisected: Bisected, before: str, versions: Sequence[str]) -> list[str]:
+def sentences(bisected: BisectionResult, before: str, versions: Sequence[str]) -> list[str]:
     """Returns what a search found, for readers."""
     good = before if bisected.good < 0 else versions[bisected.good]
     if not bisected.undecided:
@@ -91,7 +91,7 @@ def side_by_side(switch: str, fast: Path, slow: Path, scenario: Path, others: Se
 
     argv = [
         *(str(scenario), f"--rootdir={scenario.parent}", "-c", os.devnull, f"--icbench-switch={switch}"),
-        *(f"--icbench-binary={switch}={fast}", f"--icbench-variant={switch}:{CANDIDATE}={slow}", *others),
+        *(f"--icbench-binary={switch}={fast}", f"--icbench-candidate={switch}:{CANDIDATE}={slow}", *others),
     ]
     status = int(pytest.main(argv))
     decided = {0: False, EXIT_STATUS["regressed"]: True, EXIT_STATUS["undecided"]: None}

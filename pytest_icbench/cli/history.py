@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_icbench.config import values
-from pytest_icbench.gate.foresight import GAP_S
+from pytest_icbench.gate.precheck import GAP_S
 from pytest_icbench.report.trends import Change, Trend, trends
 from pytest_icbench.stats.change_points import LEAST_EFFECT
 from pytest_icbench.store import history_file

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from pytest_icbench.cli.html import write_html
 from pytest_icbench.errors import UsageError
-from pytest_icbench.gate.against import Comparer
-from pytest_icbench.gate.judge import rejudged
+from pytest_icbench.gate.baseline_comparison import Comparer
+from pytest_icbench.gate.judge import rejudge
 from pytest_icbench.kinds.recompute import differences, recomputed
 from pytest_icbench.model.codec import DamagedData
 from pytest_icbench.model.measurement import Measurement
@@ -85,7 +85,7 @@ def _load_comparer(run: StoredRun) -> tuple[Comparer | None, str | None]:
         baseline = load_baseline(run.directory / BASELINES, info.baseline)
     except UsageError as error:
         return None, str(error)
-    return Comparer(baseline, info.incomparable, info.judged), None
+    return Comparer(baseline, info.must_match, info.judged), None
 
 
 def _rejudge(
@@ -107,7 +107,7 @@ def _rejudge(
         if any(finding.retest for finding in recorded.findings):
             again.add(key)
         base = _base_of(run, stored)
-        measurement = rejudged(measurement, place.limits, place.margins, comparer, base, retest=retest)
+        measurement = rejudge(measurement, place.limits, place.margins, comparer, base, retest=retest)
         if base is None and recorded.side_by_side is not None:  # no result of the old version is stored
             measurement = replace(measurement, treatment_changes=recorded.treatment_changes)
     return replace(measurement, waiver=recorded.waiver)

@@ -15,12 +15,12 @@ from pytest_icbench.cli.baseline import BASELINES
 from pytest_icbench.config import values
 from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.entry import Entry, newest
-from pytest_icbench.gate.foresight import levels_of, power_of
 from pytest_icbench.gate.margins import MAIN, Margins
+from pytest_icbench.gate.precheck import collect_levels, compute_power
 from pytest_icbench.gate.thresholds import Thresholds, load
 from pytest_icbench.model.measurement import CYCLES
 from pytest_icbench.stats.decision import ENOUGH_SESSIONS
-from pytest_icbench.stats.sessions import spread_of
+from pytest_icbench.stats.sessions import estimate_spread
 from pytest_icbench.store.baselines import host_name, known_names, put
 from pytest_icbench.store.baselines import load as load_baseline
 from pytest_icbench.wording import percent, plain_name, printable
@@ -108,14 +108,14 @@ def _sessions(entry: Entry, cases: int, thresholds: Thresholds) -> list[str]:
 
 def _power(entry: Entry, name: str, cases: int, margins: Margins) -> str:
     """Returns how far sessions lie apart, and which loss is found; empty where a figure has too few sessions."""
-    allowed = margins.of_cycles() if name == CYCLES else margins.of(entry.dimension)[0]
-    sides = levels_of(name, entry, entry.distance_ns)
-    spreads = [percent(spread.deviation) for levels in sides if (spread := spread_of(levels)) is not None]
+    allowed = margins.for_cycles() if name == CYCLES else margins.of(entry.dimension)[0]
+    sides = collect_levels(name, entry, entry.distance_ns)
+    spreads = [percent(spread.deviation) for levels in sides if (spread := estimate_spread(levels)) is not None]
     if not spreads:
         return ""
     text = f"{plain_name(name)}: sessions {spreads[0]} apart"
     text += f", {spreads[1]} relative to the reference link" if len(spreads) > 1 else ""
-    power = power_of(sides, allowed.allowance, cases)
+    power = compute_power(sides, allowed.allowance, cases)
     return f"{text}; finds a loss of {percent(power.finds or 0.0)} nine times of ten{', which is weak' * power.weak}"
 
 

@@ -16,19 +16,19 @@ from pytest_icbench.config.axis import FIRST, FRAMES, Applies, axis, rows
 from pytest_icbench.config.function_axes import (
     MAX_CHAIN,
     parse_active,
-    parse_caps,
+    parse_cpu_quotas,
+    parse_cpu_shares,
     parse_crowds,
     parse_functions,
     parse_isolations,
-    parse_neighbours,
-    parse_shares,
+    parse_noisy_neighbours,
 )
 from pytest_icbench.config.ranges import parse_words
 from pytest_icbench.config.rates import BitRate, parse_rates
 from pytest_icbench.model import flows as flow_labels
 from pytest_icbench.model import headers as header_labels
 from pytest_icbench.model.load import Application, Frames, Startup
-from pytest_icbench.model.neighbour_kinds import KINDS
+from pytest_icbench.model.noisy_neighbour_kinds import KINDS
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import (
     BOTH,
@@ -254,7 +254,7 @@ class Axes:
         values.applications,
         applies=Applies(lambda case: isinstance(case.load, Application), "no selected case has an application"),
     )
-    birth: tuple[str, ...] | None = axis(
+    startup: tuple[str, ...] | None = axis(
         "LIST",
         "replace the containers of the scenarios that create some one after the other: KIND:N, a kind of node or fork"
         " (netns:1000 fork:300), or KIND:N:TIMEms, by the first frames of clients that come so often (netns:200:25ms)",
@@ -275,7 +275,7 @@ class Axes:
         natural=(False,),
         applies=Applies(lambda case: case.blocking, "no selected case has sockets"),
     )
-    touch: tuple[bool, ...] | None = axis(
+    check_payload: tuple[bool, ...] | None = axis(
         "",
         "generate and check every payload byte",
         _parse_flag,
@@ -310,17 +310,17 @@ class Axes:
         natural=(1,),
         applies=_OF_FUNCTIONS,
     )
-    share: tuple[str, ...] | None = axis(
+    cpu_share: tuple[str, ...] | None = axis(
         "LIST",
         "replace the shares of one CPU that functions side by side get, in per cent: 70:30, or 70 for the same; a pair"
         " for each",
-        parse_shares,
+        parse_cpu_shares,
         applies=_OF_FUNCTIONS,
     )
-    cap: tuple[str, ...] | None = axis(
+    cpu_quota: tuple[str, ...] | None = axis(
         "LIST",
         "replace the most that functions side by side get of their CPU, in per cent: 50:50; a pair for each",
-        parse_caps,
+        parse_cpu_quotas,
         applies=_OF_FUNCTIONS,
     )
     active: tuple[int, ...] | None = axis(
@@ -329,17 +329,18 @@ class Axes:
         " its own firewall",
         parse_active,
     )
-    neighbour: tuple[str, ...] | None = axis(
+    noisy_neighbour: tuple[str, ...] | None = axis(
         "LIST",
-        f"replace the neighbours, load on separate CPUs during every other launch: {alternatives(tuple(KINDS))};"
+        f"replace the noisy neighbours, load on separate CPUs during every other launch: {alternatives(tuple(KINDS))};"
         " stream:2 for two CPUs; none is the control",
-        parse_neighbours,
+        parse_noisy_neighbours,
         applies=_OF_FRAMES,
     )
     isolation: tuple[str | None, ...] | None = axis(
         "LIST",
-        "replace how neighbours are kept apart: none, l3 (CPUs of another L3 cache), or cat:11-1 to cat:3-3-3-3 (ways"
-        " of the L3 cache through resctrl, the neighbour's last)",
+        "replace how noisy neighbours are kept apart: none, l3 (CPUs of another L3 cache), or cat:11-1 to"
+        " cat:3-3-3-3 (ways"
+        " of the L3 cache through resctrl, the noisy neighbour's last)",
         parse_isolations,
     )
 

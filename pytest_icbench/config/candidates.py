@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``--icbench-variant TARGET:NAME=WHAT``: the candidates, which are measured side by side with their base.
+"""``--icbench-candidate TARGET:NAME=WHAT``: the candidates, which are measured side by side with their base.
 
 WHAT is the path of another binary, or begins with what differs: ``config:FILE`` (another configuration of the same
-binary), ``variant:NAME`` (another of the switch's own variants), ``lib:DIR`` (other shared libraries),
+binary), ``mode:NAME`` (another of the switch's own modes), ``lib:DIR`` (other shared libraries),
 ``sysctl:KEY=VALUE`` (a kernel option), and of the endpoints ``api:API``, ``node:KIND`` and ``image:DIR``.
 """
 
@@ -28,7 +28,7 @@ _FORM = "TARGET:NAME=WHAT, such as ovs:new=PATH, ovs:rxq=config:FILE or host:pol
 _NAME = re.compile(r"[\w+.-]+", re.ASCII)
 #: What can differ, by target; a switch's is under the empty name, a function's under ``FUNCTION``.
 _KINDS: Mapping[str, tuple[Kind, ...]] = {
-    "": ("binary", "config", "variant", "lib"),
+    "": ("binary", "config", "mode", "lib"),
     FUNCTION: ("binary", "config"),
     WORKLOAD: ("binary", "api", "node", "image"),
     HOST: ("sysctl",),
@@ -49,7 +49,7 @@ def parse(text: str, where: str, directory: Path) -> tuple[Candidate, ...]:
     for line in filter(None, map(str.strip, text.splitlines())):
         candidate = _parse_line(line, where, directory)
         if candidates.setdefault((candidate.target, candidate.name), candidate) is not candidate:
-            raise UsageError(f"{where}: there are two variants {candidate.key}; give one another name")
+            raise UsageError(f"{where}: there are two candidates {candidate.key}; give one another name")
     everywhere = [candidate for candidate in candidates.values() if candidate.everywhere]
     for candidate in candidates.values():
         for other in everywhere:
@@ -64,9 +64,9 @@ def _parse_line(line: str, where: str, directory: Path) -> Candidate:
     if not (target and colon and equals and value):
         raise UsageError(f"{where}: '{line}' is not {_FORM}")
     if not _NAME.fullmatch(name):
-        raise UsageError(f"{where}: '{name}' is no name for a variant; use letters, digits and _ + . -")
+        raise UsageError(f"{where}: '{name}' is no name for a candidate; use letters, digits and _ + . -")
     if name == DEFAULT_MODE:
-        raise UsageError(f"{where}: '{name}' is what {target} is without a variant; give yours another name")
+        raise UsageError(f"{where}: '{name}' is what {target} is without a mode; give yours another name")
     prefix, colon, rest = value.partition(":")
     kind: Kind = prefix if colon and prefix in get_args(Kind) and prefix not in ("binary", "old") else "binary"  # type: ignore[assignment]
     return _of_kind(kind, (target, name), value if kind == "binary" else rest, f"{where}: {target}:{name}", directory)
@@ -123,17 +123,17 @@ def check(candidates: Iterable[Candidate], catalogue: Mapping[str, type[SwitchTr
             _check_switch(candidate, catalogue[target], f"{where}: ")
         for cls in catalogue.values() if candidate.everywhere else ():
             if cls.has_mode(name):
-                raise UsageError(f"{where}: {cls.name} has a variant '{name}' of its own; give yours another name")
+                raise UsageError(f"{where}: {cls.name} has a mode '{name}' of its own; give yours another name")
 
 
 def _check_switch(candidate: Candidate, cls: type[SwitchTraits], where: str) -> None:
     target, name = candidate.target, candidate.name
     if cls.has_mode(name):
-        raise UsageError(f"{where}{target} has a variant '{name}' of its own; give yours another name")
-    if candidate.kind == "variant" and (reason := explain_mode(cls, candidate.value)):
+        raise UsageError(f"{where}{target} has a mode '{name}' of its own; give yours another name")
+    if candidate.kind == "mode" and (reason := explain_mode(cls, candidate.value)):
         raise UsageError(f"{where}{candidate.key}: {reason}")
     if candidate.kind in ("binary", "lib") and not cls.takes_binary:
-        raise UsageError(f"{where}{candidate.key}: {target} has no binary of its own; give config: or variant:")
+        raise UsageError(f"{where}{candidate.key}: {target} has no binary of its own; give config: or mode:")
 
 
 def select_for_switch(candidates: Iterable[Candidate], switch: str) -> tuple[Candidate, ...]:

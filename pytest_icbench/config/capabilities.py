@@ -66,10 +66,10 @@ def _trace_misfit(case: Case, _cls: type[SwitchTraits]) -> str | None:
     return None
 
 
-def _neighbour_misfit(case: Case, _cls: type[SwitchTraits]) -> str | None:
-    if case.neighbour is not None and (case.candidate is not None or case.contracts):
-        option = "share and cap" if case.contracts else "--icbench-variant"
-        return f"launches with a neighbour are compared with those without it: leave out {option}"
+def _noisy_neighbour_misfit(case: Case, _cls: type[SwitchTraits]) -> str | None:
+    if case.noisy_neighbour is not None and (case.candidate is not None or case.cpu_allocations):
+        option = "CPU share and quota" if case.cpu_allocations else "--icbench-candidate"
+        return f"launches with a noisy neighbour are compared with those without it: leave out {option}"
     return None
 
 
@@ -89,7 +89,7 @@ _CHECKS: tuple[Callable[[Case, type[SwitchTraits]], str | None], ...] = (
     _length_misfit,
     _pairs_misfit,
     _trace_misfit,
-    _neighbour_misfit,
+    _noisy_neighbour_misfit,
     _axis_misfit,
     _mode_misfit,
 )
@@ -99,7 +99,7 @@ def remote_misfit(case: Case, cls: type[SwitchTraits]) -> str | None:
     """Returns why the case cannot run over two hosts, or None; the hosts are not asked."""
     if not case.remote:
         return None
-    what = case.load.ON_ONE_HOST or ("launches with a neighbour" if case.neighbour is not None else None)
+    what = case.load.ON_ONE_HOST or ("launches with a noisy neighbour" if case.noisy_neighbour is not None else None)
     if what is not None:
         return f"{what} run on one host: leave out --icbench-remote"
     if not cls.uplinks:

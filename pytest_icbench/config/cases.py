@@ -10,12 +10,12 @@ from typing import Any, Literal
 
 from pytest_icbench.config import candidates, values
 from pytest_icbench.config.axes import Axes
-from pytest_icbench.config.births import LINK, birth_arguments, birth_cases
 from pytest_icbench.config.capabilities import check_reach, select_socket_ports, select_supported
 from pytest_icbench.config.option_table import SOAK_LENGTHS, TABLE
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.ranges import parse_words
 from pytest_icbench.config.settings import NAMES, as_text, parse_overrides
+from pytest_icbench.config.startups import LINK, startup_arguments, startup_cases
 from pytest_icbench.config.switches import (
     Catalogue,
     SwitchConfig,
@@ -28,7 +28,7 @@ from pytest_icbench.config.switches import (
 )
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import APPLICATION_API, SOCKET_APIS, Case, Dimension
-from pytest_icbench.model.contract import percents, side_by_side
+from pytest_icbench.model.cpu_allocation import percents, side_by_side
 from pytest_icbench.model.load import Application, Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.subscribers import misfit, with_active
@@ -46,8 +46,8 @@ class Request(Axes):
     """The arguments of a marker: axes, and what the test does. None stands for the switch's natural choice.
 
     Attributes:
-        switch: names and groups, as written; ``vpp:xconnect`` is a switch in one of its variants.
-        variant: names of modes for switches without one of their own; ``default`` stands for the natural one, ``wires``
+        switch: names and groups, as written; ``vpp:xconnect`` is a switch in one of its modes.
+        mode: names of modes for switches without one of their own; ``default`` stands for the natural one, ``wires``
             for all ``wire_modes``.
         remote: whether the case is over two hosts; empty: if there is a second one.
         measure: the method that the test calls besides ``throughput`` and ``latency``; None: no other.
@@ -57,7 +57,7 @@ class Request(Axes):
     """
 
     switch: tuple[str, ...] = ("all",)
-    variant: tuple[str, ...] | None = None
+    mode: tuple[str, ...] | None = None
     remote: tuple[bool, ...] = ()
     dimension: Dimension = "throughput"
     measure: Literal["search", "sweep", "soak", "back_to_back"] | None = None
@@ -73,14 +73,14 @@ _FLAGS = (*(name for name, row in _AXES.items() if row.flag), "remote")
 #: The parsers of all other arguments but settings.
 _PARSERS: dict[str, Callable[[str, str], Any]] = {
     **{name: row.parse for name, row in _AXES.items() if not row.flag},
-    "variant": parse_words,
+    "mode": parse_words,
     "dimension": values.one_of("throughput", "latency"),
     "measure": values.one_of("search", "sweep", "soak", "back_to_back"),
     "soak_duration": SOAK_LENGTHS,
     "comparisons": values.count(1, MAX_COMPARISONS, "comparisons"),
 }
 #: Arguments for which None is the same as leaving them out.
-_NONE = {"variant", "measure", "soak_duration", *(name for name, row in _AXES.items() if row.marker == "None")}
+_NONE = {"mode", "measure", "soak_duration", *(name for name, row in _AXES.items() if row.marker == "None")}
 ARGUMENTS = tuple(dict.fromkeys((*_PARSERS, *_FLAGS, *NAMES)))
 
 
@@ -108,8 +108,8 @@ def parse_marker(args: Sequence[object], named: Mapping[str, Any], where: str) -
         if "dimension" in named or {"measure", "api"} & {*fields}:
             raise UsageError(f"{where}: an application has traffic of its own; leave out dimension, measure and api")
         fields["dimension"] = "application"
-    if "birth" in fields:
-        fields |= birth_arguments([name for name in named if name not in NAMES], where)
+    if "startup" in fields:
+        fields |= startup_arguments([name for name in named if name not in NAMES], where)
     settings = parse_overrides({name: value for name, value in named.items() if name in NAMES}, where)
     return Request(**fields, settings=settings)
 
@@ -147,7 +147,7 @@ def check_names(options: Options, catalogue: Catalogue, programs: Sequence[str] 
         if name not in catalogue:
             config = name_option(options, "switch-config")
             raise UsageError(f"{config}: there is no switch '{name}'{suggestion(name, tuple(catalogue))}")
-    candidates.check(options.variant, catalogue, name_option(options, "variant"))
+    candidates.check(options.candidate, catalogue, name_option(options, "candidate"))
 
 
 def check_configs(options: Options, catalogue: Catalogue) -> dict[str, SwitchConfig]:
@@ -161,7 +161,7 @@ def check_configs(options: Options, catalogue: Catalogue) -> dict[str, SwitchCon
     }
     for switch in catalogue:
         base = configs.get(switch)
-        for candidate in candidates.select_for_switch(options.variant, switch):
+        for candidate in candidates.select_for_switch(options.candidate, switch):
             config = base
             if candidate.target == switch and candidate.config is not None:
                 config = check_config(candidate.config, switch, catalogue[switch].config_keys)
@@ -192,17 +192,17 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
     keep: SwitchModes = dict.fromkeys(catalogue, (None,))
     if options.switch:
         keep = resolve_switches(options.switch, catalogue, name_option(options, "switch"))
-    if request.birth is not None:
-        return birth_cases(options.birth or request.birth) if LINK in keep else []
+    if request.startup is not None:
+        return startup_cases(options.startup or request.startup) if LINK in keep else []
     expansion = _Expansion(request, options, request.replaced_by(options), where)
     paths = expansion.combine_paths()
     names = resolve_switches(request.switch, catalogue, f"{where}: switch", named=options.switch)
-    check_modes(request.variant or (), [catalogue[name] for name in names], f"{where}: variant")
+    check_modes(request.mode or (), [catalogue[name] for name in names], f"{where}: mode")
     cases: dict[Case, None] = {}
     for name, named_modes in names.items():
         cls = catalogue[name]
         named = is_named(name, request.switch)
-        modes = choose_modes(cls, named_modes, keep.get(name, ()), request.variant)
+        modes = choose_modes(cls, named_modes, keep.get(name, ()), request.mode)
         ways = expansion.choose_ways(cls, named=named)
         if name not in keep:
             continue
@@ -231,11 +231,11 @@ class _Expansion:
     def combine_paths(self) -> list[tuple[dict[str, Any], bool]]:
         """Returns the axes between the endpoints by their names in ``Case``, each with whether it is over two hosts."""
         functions = _combine_functions(self.axes, self.options.pairs, self.where)
-        neighbours = _combine_neighbours(self.axes, self.where)
+        noisy_neighbours = _combine_noisy_neighbours(self.axes, self.where)
         return [
-            ({**way, **neighbour}, remote)
+            ({**way, **noisy_neighbour}, remote)
             for way in functions
-            for neighbour in neighbours
+            for noisy_neighbour in noisy_neighbours
             for remote in self._remotes(way["pairs"])
         ]
 
@@ -314,7 +314,7 @@ class _Expansion:
             paths,
             ways,
             axes.blocking or (),
-            axes.touch or (),
+            axes.check_payload or (),
             axes.frames(),
             axes.burst or (),
             axes.rate or (),
@@ -328,7 +328,7 @@ class _Expansion:
                 switch_cores=cores,
                 api=None if cls.default_apis == (api,) else api,
                 blocking=blocking and api in SOCKET_APIS,
-                touch=touch,
+                check_payload=touch,
                 remote=remote,
                 **path,
             )
@@ -373,7 +373,7 @@ def set_active(case: Case, active: int | None, where: str) -> Case:
 
 def _replace_by_candidates(case: Case, options: Options) -> list[Case]:
     """Returns the cases of the candidates that take a case's place; the case itself without any."""
-    return [replace(case, candidate=one.name) for one in options.variant if one.concerns(case)] or [case]
+    return [replace(case, candidate=one.name) for one in options.candidate if one.concerns(case)] or [case]
 
 
 def _combine_ways(
@@ -390,22 +390,26 @@ def _combine_ways(
     return [(port, api) for port in ports for api in apis if api in cls.port_apis(port)]
 
 
-def _combine_neighbours(axes: Axes, where: str) -> list[dict[str, Any]]:
-    """Returns the axes of neighbours by their names in ``Case``. Raises UsageError for an isolation from nobody."""
-    neighbours, isolations = axes.neighbour, axes.isolation
-    if neighbours is None:
+def _combine_noisy_neighbours(axes: Axes, where: str) -> list[dict[str, Any]]:
+    """Returns the axes of noisy neighbours by their names in ``Case``. Raises UsageError for an isolation from
+    nobody.
+    """
+    noisy_neighbours, isolations = axes.noisy_neighbour, axes.isolation
+    if noisy_neighbours is None:
         if any(isolations or ()):
-            raise UsageError(f"{where}: isolation keeps a neighbour apart, and there is none: give neighbour, too")
+            raise UsageError(
+                f"{where}: isolation keeps a noisy neighbour apart, and there is none: give noisy neighbour, too"
+            )
         return [{}]
-    return [{"neighbour": one, "isolation": apart} for one in neighbours for apart in isolations or (None,)]
+    return [{"noisy_neighbour": one, "isolation": apart} for one in noisy_neighbours for apart in isolations or (None,)]
 
 
 def _combine_functions(axes: Axes, own_pairs: Sequence[int] | None, where: str) -> list[dict[str, Any]]:
     """Returns the axes of functions with the number of pairs, by their names in ``Case``.
 
     Args:
-        axes: their ``function`` None stands for a path without any. Shares and caps have a function, and a pair, for
-            each of their per cents; different functions side by side have a pair each.
+        axes: their ``function`` None stands for a path without any. CPU shares and quotas have a function, and a pair,
+            for each of their per cents; different functions side by side have a pair each.
         own_pairs: the numbers of pairs that the user asks for, before those of functions.
         where: the beginning of a message.
 
@@ -420,33 +424,33 @@ def _combine_functions(axes: Axes, own_pairs: Sequence[int] | None, where: str) 
         row = side_by_side(function)
         if ":" in function and not 2 <= len(row) <= MOST_FUNCTIONS:
             raise UsageError(f"{where}: '{function}' are {len(row)} functions: take 2 to {MOST_FUNCTIONS} side by side")
-        for chain, share, cap in product(axes.chain or (), axes.share or (None,), axes.cap or (None,)):
+        for chain, share, cap in product(axes.chain or (), axes.cpu_share or (None,), axes.cpu_quota or (None,)):
             count = _count_functions(function, len(row), chain, (share, cap), where)
             numbers = (count,) if count else own_pairs or axes.function_count or axes.pairs or ()
-            fields = {"function": function, "chain": chain, "share": share, "cap": cap}
+            fields = {"function": function, "chain": chain, "cpu_share": share, "cpu_quota": cap}
             ways += [{**fields, "pairs": number} for number in numbers]
     return ways
 
 
 def _count_functions(
-    function: str, named: int, chain: int, contract: tuple[str | None, str | None], where: str
+    function: str, named: int, chain: int, cpu_allocation: tuple[str | None, str | None], where: str
 ) -> int | None:
-    """Returns how many functions lie side by side; None where neither their names nor a contract says it.
+    """Returns how many functions lie side by side; None where neither their names nor an allocation says it.
 
     Args:
         named: the number of functions that ``function`` names.
-        contract: share and cap.
+        cpu_allocation: CPU share and quota.
     """
-    share, cap = contract
-    counts = {len(percents(text)) for text in contract if text is not None}
+    share, cap = cpu_allocation
+    counts = {len(percents(text)) for text in cpu_allocation if text is not None}
     if len(counts) > 1:
         raise UsageError(f"{where}: share {share} and cap {cap} are for different numbers of functions")
     if counts and named > 1 and counts != {named}:
         raise UsageError(
-            f"{where}: {'share' if share else 'cap'} {share or cap} is for {counts.pop()} functions, and"
+            f"{where}: {'share' if share else 'cpu_quota'} {share or cap} is for {counts.pop()} functions, and"
             f" '{function}' are {named}"
         )
     if (counts or named > 1) and chain > 1:
-        what = "shares and caps are" if counts else f"'{function}' is"
+        what = "CPU shares and quotas are" if counts else f"'{function}' is"
         raise UsageError(f"{where}: {what} for functions side by side: leave out chain")
     return named if named > 1 else next(iter(counts), None)

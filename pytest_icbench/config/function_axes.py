@@ -8,10 +8,10 @@ import re
 from pytest_icbench.config import values
 from pytest_icbench.config.ranges import parse_words
 from pytest_icbench.errors import UsageError
-from pytest_icbench.model.birth import MOST_CONTAINERS, Crowd
-from pytest_icbench.model.contract import percents, side_by_side
-from pytest_icbench.model.neighbour import Neighbour, cache_ways
-from pytest_icbench.model.neighbour_kinds import KINDS, L3, MOST_CPUS
+from pytest_icbench.model.cpu_allocation import percents, side_by_side
+from pytest_icbench.model.noisy_neighbour import NoisyNeighbour, cache_ways
+from pytest_icbench.model.noisy_neighbour_kinds import KINDS, L3, MOST_CPUS
+from pytest_icbench.model.startup import MOST_CONTAINERS, Crowd
 from pytest_icbench.wording import suggestion
 
 _PERCENTS = re.compile(r"\d{1,3}(:\d{1,3})*", re.ASCII)
@@ -48,7 +48,7 @@ def _parse_percents(text: str, where: str) -> list[tuple[str, list[int]]]:
     return [(word, [*percents(word)]) for word in words]
 
 
-def parse_shares(text: str, where: str) -> tuple[str, ...]:
+def parse_cpu_shares(text: str, where: str) -> tuple[str, ...]:
     """Parses ``50 70:30``: per cents of one CPU for functions side by side; a single N is ``N:(100-N)``.
 
     Raises:
@@ -66,26 +66,26 @@ def parse_shares(text: str, where: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(splits))
 
 
-def parse_caps(text: str, where: str) -> tuple[str, ...]:
+def parse_cpu_quotas(text: str, where: str) -> tuple[str, ...]:
     """Parses ``50:50 20``: the most per cent of its CPU that each function gets. Raises UsageError."""
     for word, numbers in _parse_percents(text, where):
         if min(numbers) < 1 or max(numbers) > 100:
-            raise UsageError(f"{where}: '{word}' cannot be had of one CPU: a cap is 1 to 100 per cent")
+            raise UsageError(f"{where}: '{word}' cannot be had of one CPU: a quota is 1 to 100 per cent")
     return parse_words(text, where)
 
 
-def parse_neighbours(text: str, where: str) -> tuple[str, ...]:
+def parse_noisy_neighbours(text: str, where: str) -> tuple[str, ...]:
     """Parses ``none cpu stream:2``. Raises UsageError for another kind, or too many CPUs."""
     labels = []
     for word in parse_words(text, where):
-        neighbour = Neighbour.of(word)
-        if neighbour is None:
+        noisy_neighbour = NoisyNeighbour.of(word)
+        if noisy_neighbour is None:
             kind = word.partition(":")[0]
-            what = f"'{word[:60]}' is no number of CPUs of a neighbour: write {kind}:2, 1 to {MOST_CPUS}"
+            what = f"'{word[:60]}' is no number of CPUs of a noisy neighbour: write {kind}:2, 1 to {MOST_CPUS}"
             if kind not in KINDS:
-                what = f"there is no neighbour '{kind[:60]}'{suggestion(kind, tuple(KINDS))}"
+                what = f"there is no noisy neighbour '{kind[:60]}'{suggestion(kind, tuple(KINDS))}"
             raise UsageError(f"{where}: {what}")
-        labels.append(neighbour.label)
+        labels.append(noisy_neighbour.label)
     return tuple(dict.fromkeys(labels))
 
 
@@ -100,7 +100,7 @@ def parse_isolations(text: str, where: str) -> tuple[str | None, ...]:
         if word not in (NOT_ISOLATED, L3) and not ways:
             raise UsageError(
                 f"{where}: '{word[:60]}' is no isolation: write {NOT_ISOLATED}, {L3}, or cat: with the cache ways of"
-                " two to four parts, the neighbour's last (cat:11-1, cat:3-3-3-3)"
+                " two to four parts, the noisy neighbour's last (cat:11-1, cat:3-3-3-3)"
             )
         isolations.append(None if word == NOT_ISOLATED else label)
     return tuple(dict.fromkeys(isolations))

@@ -25,7 +25,7 @@ from pytest_icbench.config.axis import (
     rows,
 )
 from pytest_icbench.config.ranges import parse_words
-from pytest_icbench.model import circumstances, uplink
+from pytest_icbench.model import comparability, uplink
 from pytest_icbench.model.search_goal import PRESETS
 from pytest_icbench.model.settings import PROTOCOLS
 from pytest_icbench.model.uplink import Uplink
@@ -69,7 +69,7 @@ class Options(Axes):
     switch: tuple[str, ...] = option(
         FIRST,
         "LIST",
-        "keep only these switches; kernel, dpdk and all are groups, vpp:xconnect is a switch in that variant (default:"
+        "keep only these switches; kernel, dpdk and all are groups, vpp:xconnect is a switch in that mode (default:"
         " what each scenario names)",
         parse_words,
         default=(),
@@ -98,11 +98,11 @@ class Options(Axes):
         "time budget of the session (20m, 2h): every case gets its minimum, the rest goes to the widest intervals",
         values.Seconds(1.0, 604_800.0),
     )
-    variant: tuple[Candidate, ...] = option(
+    candidate: tuple[Candidate, ...] = option(
         FIRST,
         "TARGET:NAME=WHAT",
         "measure this side by side with its base, launch by launch in turn, and decide whether it is worse; TARGET is a"
-        " switch (another binary's path, config:FILE, variant:NAME, lib:DIR), function:COMPONENT (path, config:FILE),"
+        " switch (another binary's path, config:FILE, mode:NAME, lib:DIR), function:COMPONENT (path, config:FILE),"
         " workload for the endpoints (path, api:API, node:KIND, image:DIR) or host (sysctl:KEY=VALUE); can be repeated",
         default=(),
     )
@@ -248,14 +248,14 @@ class Options(Axes):
     hugepage_size_kib: int | None = option(
         HOST, "SIZE", "size of huge pages: 2M or 1G (default: 2M)", values.hugepage_size_kib, name="hugepage_size"
     )
-    fresh: bool = flag(HOST, "build switch and nodes anew for each launch", name="rebuild")
-    incomparable: tuple[str, ...] = option(
+    rebuild: bool = flag(HOST, "build switch and nodes anew for each launch", name="rebuild")
+    must_match: tuple[str, ...] = option(
         GATING,
         "LIST",
         "facts that must match before results are compared: patterns over their names; a leading ! excludes"
         " (default: identity.* placement metric rules treatment.node)",
-        circumstances.parse_patterns,
-        default=circumstances.DEFAULT,
+        comparability.parse_patterns,
+        default=comparability.DEFAULT,
         name="must_match",
     )
     save: str | None = option(
@@ -291,7 +291,7 @@ class Options(Axes):
         GATING,
         f"end pytest with {EXIT_STATUS['regressed']} if all that failed is {Verdict.REGRESSED}, and with"
         f" {EXIT_STATUS['undecided']} if nothing else is wrong but a case is {alternatives(UNDECIDED)}; 1 then means"
-        " broken. --icbench-compare and --icbench-variant bring it along",
+        " broken. --icbench-compare and --icbench-candidate bring it along",
     )
     plain_exit_codes: bool = flag(GATING, "end pytest with its own exit status, in a comparison too")
     strict: bool = flag(
@@ -415,7 +415,7 @@ class Options(Axes):
     @property
     def has_exit_codes(self) -> bool:
         """Whether regressed, undecided and broken runs have different exit statuses, so that 0 means judged."""
-        asked = self.exit_codes or self.compare is not None or bool(self.variant)
+        asked = self.exit_codes or self.compare is not None or bool(self.candidate)
         return asked and not self.plain_exit_codes
 
     @property

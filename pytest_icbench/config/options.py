@@ -40,7 +40,7 @@ def _read_tables(files: Mapping[str, Path], where: str, _base: Path) -> Mapping[
 _READERS: Mapping[str, Callable[[Any, str, Path], Any]] = {
     "switch_config": _read_tables,
     "function_config": _read_tables,
-    "variant": candidates.parse,
+    "candidate": candidates.parse,
 }
 
 

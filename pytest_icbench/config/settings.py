@@ -72,7 +72,7 @@ def merge_settings(options: Options, marker: Mapping[str, Any], call: Mapping[st
     if "max_duration_s" in merged:  # a search has its own limit unless one is given
         merged["search_time_s"] = merged["max_duration_s"]
     try:
-        base = Settings(**adaptive, ring=options.ring, debug=options.debug, fresh=options.fresh)
+        base = Settings(**adaptive, ring=options.ring, debug=options.debug, rebuild=options.rebuild)
         if protocol is not None:
             base = base.with_protocol(protocol)
         return Settings(**{**base.to_dict(), **merged})

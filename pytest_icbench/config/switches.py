@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Names of switches, of groups and of a switch in one of its variants (``vpp:xconnect``), and their configurations.
+"""Names of switches, of groups and of a switch in one of its modes (``vpp:xconnect``), and their configurations.
 
 A user's configuration is ``--icbench-switch-config SWITCH=FILE``: TOML, one file a switch. A switch's driver declares
 its keys and their kinds (``config_keys``).
@@ -18,7 +18,7 @@ from pytest_icbench.model.toml import TomlFile
 from pytest_icbench.wording import suggestion
 
 Catalogue = Mapping[str, type[SwitchTraits]]
-#: Switches by name, each with the variants that follow its name; None for the name alone.
+#: Switches by name, each with the modes that follow its name; None for the name alone.
 SwitchModes = Mapping[str, tuple[str | None, ...]]
 
 #: The user's name for the natural mode of a switch.
@@ -28,7 +28,7 @@ WIRE_MODES = "wires"
 
 
 def is_named(switch: str, words: Iterable[str]) -> bool:
-    """Whether a switch is among names of switches, whatever the variant."""
+    """Whether a switch is among names of switches, whatever the mode."""
     return any(word.partition(":")[0] == switch for word in words)
 
 
@@ -42,7 +42,7 @@ def resolve_switches(
         named: further names that the user gave: a group holds a switch that is ``by_name_only`` only if it is one.
 
     Raises:
-        UsageError: a name is unknown, or a switch lacks the variant.
+        UsageError: a name is unknown, or a switch lacks the mode.
     """
     switches: dict[str, dict[str | None, None]] = {}
     for word in words:
@@ -65,7 +65,7 @@ def explain_mode(cls: type[SwitchTraits], mode: str) -> str | None:
     """Returns that a switch lacks a mode, and which it has; None if it has it."""
     if cls.has_mode(mode):
         return None
-    return f"{cls.name} has no variant '{mode}'; its variants: {cls.mode_help or ' '.join(cls.modes) or 'none'}"
+    return f"{cls.name} has no mode '{mode}'; its modes: {cls.mode_help or ' '.join(cls.modes) or 'none'}"
 
 
 def check_modes(modes: Iterable[str], switches: Collection[type[SwitchTraits]], where: str) -> None:
@@ -73,7 +73,7 @@ def check_modes(modes: Iterable[str], switches: Collection[type[SwitchTraits]], 
     for mode in modes:
         if mode not in (DEFAULT_MODE, WIRE_MODES) and not any(cls.has_mode(mode) for cls in switches):
             known = [f"{cls.name} has {cls.mode_help}" for cls in switches if cls.mode_help]
-            raise UsageError("; ".join([f"{where}: none of its switches has the variant '{mode}'", *known]))
+            raise UsageError("; ".join([f"{where}: none of its switches has the mode '{mode}'", *known]))
 
 
 def choose_modes(
@@ -85,9 +85,9 @@ def choose_modes(
     """Returns the modes in which a switch is measured; None stands for its natural one.
 
     Args:
-        named: the variants that follow its name in the marker.
+        named: the modes that follow its name in the marker.
         kept: those that follow its name on the command line; they replace those of the marker.
-        asked: the marker's variants of all its switches, for the name alone. A switch that has none of them takes its
+        asked: the marker's modes of all its switches, for the name alone. A switch that has none of them takes its
             natural mode.
     """
     modes: dict[str | None, None] = {}

@@ -13,10 +13,10 @@ from pytest_icbench.model.case import GROUPS, Case
 _Cases = Sequence[Case]
 
 
-def check_variants(options: Options, cases: _Cases) -> None:
+def check_candidates(options: Options, cases: _Cases) -> None:
     """Raises UsageError for a candidate that no selected case is compared with: the run would decide nothing on it."""
     switches = dict.fromkeys(case.switch for case in cases)
-    for candidate in options.variant:
+    for candidate in options.candidate:
         if not cases or any(map(candidate.concerns, cases)):
             continue
         remedy = f"is of {candidate.target} (they are of {', '.join(switches)}): select one (--icbench-switch"
@@ -25,7 +25,7 @@ def check_variants(options: Options, cases: _Cases) -> None:
             remedy = "sends frames of the workload: select one that does"
         if candidate.component is not None:
             remedy = "has a network function: give --icbench-function"
-        raise UsageError(f"--icbench-variant: no selected case {remedy}, or leave {candidate.key} out")
+        raise UsageError(f"--icbench-candidate: no selected case {remedy}, or leave {candidate.key} out")
 
 
 def find_unused(options: Options, cases: _Cases, components: Collection[str] = ()) -> list[str]:

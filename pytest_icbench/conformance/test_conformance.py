@@ -18,7 +18,7 @@ from pytest_icbench.conformance.delivery import DeliveryChecker
 
 #: All switches that groups stand for, and those that are selected by name alone.
 SWITCHES = ["all", *(name for name, driver in builtin_switches().items() if driver.by_name_only)]
-VARIANTS = ["default", "wires"]
+MODES = ["default", "wires"]
 SIZES = [64, 65, 67, 68, 128, 255, 256, 511, 512, 1024, 1280, 1500, 1514, 1517, 1518]
 JUMBO_SIZES = [64, 1518, 1519, 1522, 2048, 2049, 4096, 8192, 9000, 9216]
 #: The length of a flow, in frames: enough for a switch with several queues or batches to reorder it.
@@ -32,7 +32,7 @@ _KEPT_S = 3.0
 #: The time in seconds after which an answer about a flow holds for all its frames.
 _ASKED_S = 0.5
 
-each_switch = pytest.mark.icbench(switch=SWITCHES, pairs=2, variant=VARIANTS, reference=False)
+each_switch = pytest.mark.icbench(switch=SWITCHES, pairs=2, mode=MODES, reference=False)
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_frames_of_every_length_reach_their_peer_alone(traffic: DeliveryChecker)
 
 
 @pytest.mark.icbench_long
-@pytest.mark.icbench(switch=SWITCHES, pairs=2, variant=VARIANTS, packet_size=9216, reference=False)
+@pytest.mark.icbench(switch=SWITCHES, pairs=2, mode=MODES, packet_size=9216, reference=False)
 def test_jumbo_frames_reach_their_peer_alone(traffic: DeliveryChecker, declared: ForwardingBehaviour) -> None:
     """Frames of up to 9216 bytes pass ports with such an MTU. A switch that declares a lower limit is skipped."""
     assert declared.jumbo

@@ -171,18 +171,20 @@ def path_of(result: Result) -> str:
     parts = [point.load.path(result.switch)]
     if point.port:
         parts[0] += f"+{point.port}"
-    if point.variant_label:
-        parts[0] += f":{point.variant_label}"
+    if point.mode_label:
+        parts[0] += f":{point.mode_label}"
     if point.switch_cores is not None:
         parts.append(f"c{point.switch_cores}")
     if point.function is not None:
         parts.append(f"via:{point.function}" + (f"-x{point.chain}" if point.chain > 1 else ""))
-    parts += [f"{name}{text}" for name, text in (("share", point.share), ("cap", point.cap)) if text is not None]
-    parts += [f"beside:{point.neighbour}"] if point.neighbour is not None else []
+    parts += [
+        f"{name}{text}" for name, text in (("share", point.cpu_share), ("cap", point.cpu_quota)) if text is not None
+    ]
+    parts += [f"beside:{point.noisy_neighbour}"] if point.noisy_neighbour is not None else []
     parts += [point.isolation] if point.isolation is not None else []
     if point.api:
         parts.append(point.api)
-    parts += [flag for flag, on in (("blocking", point.blocking), ("touch", point.touch)) if on]
+    parts += [flag for flag, on in (("blocking", point.blocking), ("touch", point.check_payload)) if on]
     of = ", ".join(filter(None, (result.run, result.apart)))
     return printable("-".join(parts) + (f" ({of})" if of else ""))
 

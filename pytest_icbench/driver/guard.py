@@ -267,7 +267,7 @@ def make_node(kind: str, session: HostSession, spec: NodeSpec) -> Node:
 
     Raises UsageError for an unknown kind, DriverFault.
     """
-    cls = node_kind(kind) if spec.existing is None else AttachedNode
+    cls = node_kind(kind) if spec.attached is None else AttachedNode
     driver = f"node '{cls.kind}'"
     return cast("Node", _Guarded(call_guarded(driver, "__init__", lambda: cls(session, spec)), driver, _NODE))
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 
-class Bisected(NamedTuple):
+class BisectionResult(NamedTuple):
     """The result of a bisection: the change came after version ``good``, at the latest with ``bad``.
 
     Attributes:
@@ -21,7 +21,7 @@ class Bisected(NamedTuple):
     undecided: tuple[int, ...] = ()
 
 
-def first_worse(versions: int, is_worse: Callable[[int], bool | None]) -> Bisected:
+def first_worse(versions: int, is_worse: Callable[[int], bool | None]) -> BisectionResult:
     """Returns where a series of versions became slower, by bisection.
 
     Args:
@@ -40,4 +40,4 @@ def first_worse(versions: int, is_worse: Callable[[int], bool | None]) -> Bisect
             bad = index
         else:
             good = index
-    return Bisected(good, bad, tuple(sorted(index for index in undecided if good < index < bad)))
+    return BisectionResult(good, bad, tuple(sorted(index for index in undecided if good < index < bad)))

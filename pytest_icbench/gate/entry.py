@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from pytest_icbench.gate.margins import COMPARED
-from pytest_icbench.model import circumstances
+from pytest_icbench.model import comparability
 from pytest_icbench.model.application import of_application
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
@@ -174,7 +174,7 @@ class Entry(CaseFacts):
         Args:
             accepted: whether the values begin a new level, so that they alone are the new normal.
         """
-        if circumstances.differences(self, before):
+        if comparability.differences(self, before):
             return self
         kept = {**self.earlier, **before.earlier, before.measured: before.values}
         kept.pop(self.measured, None)  # the same measurement, saved twice
@@ -192,7 +192,7 @@ class Entry(CaseFacts):
         return f"{self.dimension} {self.case} {self.placement}"
 
 
-def entry_of(measurement: Measurement) -> Entry | None:
+def make_entry(measurement: Measurement) -> Entry | None:
     """Returns the entry of a measurement; None for INVALID, long runs (one launch), and trains of frames (no rate)."""
     figures = {name: figure for name in COMPARED if (figure := _figure(measurement, name)) is not None}
     invalid = measurement.verdict == Verdict.INVALID

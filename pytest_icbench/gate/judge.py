@@ -13,7 +13,7 @@ from datetime import date
 from typing import Any
 
 from pytest_icbench.errors import Invalid, Regression
-from pytest_icbench.gate.against import BaselineComparison, Comparer, against_base
+from pytest_icbench.gate.baseline_comparison import BaselineComparison, Comparer, compare_with_base
 from pytest_icbench.gate.limits import Limit, applies, find
 from pytest_icbench.gate.margins import Margins
 from pytest_icbench.gate.waivers import Waiver
@@ -144,7 +144,7 @@ def judge(
     return Judgement(verdict, f"{measurement.case}: {reason}", context, fails, tuple(findings), against, waiver)
 
 
-def rejudged(
+def rejudge(
     measurement: Measurement,
     limits: Iterable[Mapping[str, Any]],
     recorded_margins: Mapping[str, Sequence[Any]],
@@ -169,7 +169,7 @@ def rejudged(
     against = None if comparer is None else comparer.compare(measurement, margins, retest=retest)
     if measurement.side_by_side is not None:  # the base stands in for the baseline
         of = comparer.baseline.name if retest and comparer is not None else None
-        against = against_base(measurement, base, margins, of)
+        against = compare_with_base(measurement, base, margins, of)
     judgement = judge(measurement, [decode(Limit, limit, "limits") for limit in limits], against=against)
     return replace(measurement, **judgement.fields())
 

@@ -33,7 +33,7 @@ _OWNERS = (
     (("throughput_", "search_", "fairness", "cycles_per_packet"), "throughput"),
     (("rtt_", "pdv_", "floor_"), "latency"),
     (("operations", "goodput_", "response_", "client_", "server_", "softirq_"), "application"),
-    (("birth_",), "birth"),
+    (("startup_",), "startup"),
 )
 #: Results of throughput and latency that applications have, too.
 _OF_ALL = ("ratio_to_reference", "disturbed_launches", "disturbed_repeated", "repeated")
@@ -101,7 +101,7 @@ def find(measurement: Measurement, limit: Limit) -> Finding:
     if value is None:
         if limit.name == "ratio_to_reference":
             return replace(no_value, note=measurement.reference_evidence)
-        return too_few_samples(no_value, measurement) or no_value
+        return explain_few_samples(no_value, measurement) or no_value
     exact = not isinstance(value, Estimate)
     estimate = Estimate(value, value, value) if exact else value
     at_least = _is_lower_bound(measurement, limit.name)
@@ -117,7 +117,7 @@ def find(measurement: Measurement, limit: Limit) -> Finding:
     )
     if low is None or high is None:
         # An estimate without an interval can neither meet nor miss a limit.
-        return too_few_samples(plain, measurement) or estimate_effort(plain, measurement)
+        return explain_few_samples(plain, measurement) or estimate_effort(plain, measurement)
     if limit.name in LOSSES and measurement.generator_bound and measurement.metric == "fixed":
         return replace(plain, reason="bound", note=_NOT_OFFERED)
     if (verdict := _verdict(limit, low, high)) is not None:
@@ -185,7 +185,7 @@ def _count_more_launches(estimate: Estimate, limit: float, launches: int) -> int
 _PERCENTILE = re.compile(r"(rtt|rtt_first|pdv|floor)_p(\d+(?:_\d+)?)_ns")
 
 
-def too_few_samples(plain: Finding, measurement: Measurement) -> Finding | None:
+def explain_few_samples(plain: Finding, measurement: Measurement) -> Finding | None:
     """Returns the finding on a percentile with too few round trips; None if there are enough.
 
     A launch needs ten round trips above the percentile. The floor is of all launches, which need ten in all.

@@ -27,7 +27,7 @@ COMPARED: Mapping[str, tuple[str, Better]] = MappingProxyType(
         "response_p99_ns": ("application", "lower"),
         "response_p99_9_ns": ("application", "lower"),
         "server_cpu_ns_per_operation": ("application", "lower"),
-        "birth_ns": ("birth", "lower"),
+        "startup_ns": ("startup", "lower"),
         "rtt_p50_ns": ("latency", "lower"),
         "rtt_mean_ns": ("latency", "lower"),
         "rtt_p90_ns": ("latency", "lower"),
@@ -73,7 +73,7 @@ class Margins:
         owned = [name for name, (owner, _) in COMPARED.items() if owner == dimension]
         return [self._allowed(name) for name in owned if name == main or f"{ALLOWANCE}_{name}" in self.values]
 
-    def of_cycles(self) -> FigureAllowance:
+    def for_cycles(self) -> FigureAllowance:
         """Returns the allowance of the cycles a frame: its own, else the equivalent of the rate's."""
         if f"{ALLOWANCE}_{CYCLES}" in self.values:
             return self._allowed(CYCLES)

@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from pytest_icbench.kinds.startup.summary import recompute_startup
 from pytest_icbench.measure.launch.windows import count_windows, kept_s
 from pytest_icbench.measure.mlrsearch import Bounds, OutOfTime, Tried, find_bounds
-from pytest_icbench.measure.neighbours import with_effect
+from pytest_icbench.measure.noisy_neighbours import with_effect
 from pytest_icbench.measure.strategy import trains
 from pytest_icbench.measure.strategy.soak import with_losses
 from pytest_icbench.measure.summary.application import OPEN_LOOP
-from pytest_icbench.measure.summary.gathered import Gathered
+from pytest_icbench.measure.summary.gathered import LaunchLog
 from pytest_icbench.measure.summary.search import SearchOutcome, with_search
-from pytest_icbench.measure.summary.summarize import Surroundings, summarize
+from pytest_icbench.measure.summary.summarize import Environment, summarize
 from pytest_icbench.measure.summary.sweep import with_sweep
 from pytest_icbench.measure.versions import with_comparison
 from pytest_icbench.model.case import Case
@@ -28,7 +28,7 @@ from pytest_icbench.model.endpoint import Address, Endpoint, Pci, Veth
 from pytest_icbench.model.figures import Figures, Startup
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.model.neighbour import NeighbourEffect, NeighbourUse
+from pytest_icbench.model.noisy_neighbour import NoisyNeighbourEffect, NoisyNeighbourUse
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.search_goal import Goal
 from pytest_icbench.model.settings import Settings
@@ -37,7 +37,7 @@ from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.quantiles import FEWEST_LAUNCHES
 
 #: Computes measurements of kinds that make their own nodes anew, by the type of their figures.
-_OF_OWN_RUNS: Mapping[type[Figures], Callable[[Measurement, Case, Settings, Surroundings], Measurement]] = {
+_OF_OWN_RUNS: Mapping[type[Figures], Callable[[Measurement, Case, Settings, Environment], Measurement]] = {
     Startup: recompute_startup,
 }
 
@@ -50,7 +50,7 @@ class _Parts:
         whole: the measurement as it was recorded.
         launches: launches of the case, counted anew.
         reference: launches of the reference link, counted anew.
-        around: the circumstances of the figures.
+        around: the environment of the figures.
     """
 
     whole: Measurement
@@ -58,7 +58,7 @@ class _Parts:
     settings: Settings
     launches: tuple[Launch, ...]
     reference: tuple[Launch, ...]
-    around: Surroundings
+    around: Environment
 
     @classmethod
     def of(cls, whole: Measurement) -> _Parts:
@@ -72,7 +72,7 @@ class _Parts:
             around=_around(whole),
         )
 
-    def gathered(self, launches: Sequence[Launch], rejected: Sequence[Launch], *follows: str) -> Gathered:
+    def gathered(self, launches: Sequence[Launch], rejected: Sequence[Launch], *follows: str) -> LaunchLog:
         """Returns what the launches gathered.
 
         Args:
@@ -82,7 +82,7 @@ class _Parts:
         """
         whole = self.whole
         invalid = whole.verdict == Verdict.INVALID and whole.reason not in follows
-        return Gathered(
+        return LaunchLog(
             launches=list(launches),
             reference=list(self.reference),
             rejected=list(rejected),
@@ -117,18 +117,18 @@ def recomputed(whole: Measurement) -> Measurement:
         measurement = _plain(parts)
     # Its launches were found valid, and counted, by the rules of their time. No window has the counters of functions.
     measurement = replace(measurement, rules=whole.rules, functions=whole.functions)
-    measurement = with_effect(measurement, parts.case, parts.reference, _use(whole.frames.neighbour))
+    measurement = with_effect(measurement, parts.case, parts.reference, _use(whole.frames.noisy_neighbour))
     if whole.frames.loss_events is not None:
         measurement = with_losses(measurement)
     # The base is another result, so the comparison of the two is copied as it was recorded.
     return with_comparison(measurement, whole.side_by_side)
 
 
-def _use(recorded: NeighbourEffect | None) -> NeighbourUse | None:
-    """Returns what a neighbour did, which no window has."""
+def _use(recorded: NoisyNeighbourEffect | None) -> NoisyNeighbourUse | None:
+    """Returns what a noisy neighbour did, which no window has."""
     if recorded is None or recorded.busy is None:
         return None
-    return NeighbourUse(recorded.busy, recorded.cache_bytes)
+    return NoisyNeighbourUse(recorded.busy, recorded.cache_bytes)
 
 
 def recounted(launch: Launch) -> Launch:
@@ -174,7 +174,7 @@ def _settings(whole: Measurement) -> Settings:
 _NOWHERE = Address("10.0.0.1", "02:00:00:00:00:01")
 
 
-def _around(whole: Measurement) -> Surroundings:
+def _around(whole: Measurement) -> Environment:
     kinds = whole.treatment.get("endpoints")
     cpus = (whole.treatment.get("cpus") or {}).get("endpoints")
     if kinds is None or cpus is None:
@@ -182,7 +182,7 @@ def _around(whole: Measurement) -> Surroundings:
     # The figures depend only on whether all endpoints are kernel interfaces.
     kernel: Endpoint = Veth(_NOWHERE, "", None)
     other: Endpoint = Pci(_NOWHERE, "")
-    return Surroundings(
+    return Environment(
         placement=whole.placement,
         endpoints=tuple(kernel if kind == "veth" else other for kind in kinds),
         shared=len(set(cpus)) < len(cpus),

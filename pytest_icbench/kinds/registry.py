@@ -86,7 +86,7 @@ KINDS = (
         table=startup.table_of,
         sentence=startup.sentence,
         question="How fast does one container more appear? {paths}",
-        charts=Charts("births", "Creation of containers", startup_charts),
+        charts=Charts("startups", "Creation of containers", startup_charts),
     ),
 )
 

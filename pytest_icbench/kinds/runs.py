@@ -8,12 +8,12 @@ from types import MappingProxyType
 
 from pytest_icbench.kinds.startup.run import Place, measure_startup
 from pytest_icbench.measure.progress import OnProgress
-from pytest_icbench.measure.summary.summarize import Surroundings
+from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model.load import Startup
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
 
 #: Measures the case of an empty rig, by the type of its load.
-RUNS: Mapping[type, Callable[[Place, Settings, Surroundings, OnProgress | None], Measurement]] = MappingProxyType(
+RUNS: Mapping[type, Callable[[Place, Settings, Environment, OnProgress | None], Measurement]] = MappingProxyType(
     {Startup: measure_startup}
 )

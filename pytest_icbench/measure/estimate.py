@@ -8,10 +8,10 @@ import math
 from pytest_icbench.measure.comparing import fewest_comparing
 from pytest_icbench.measure.mlrsearch import ASKED_AGAIN
 from pytest_icbench.measure.stopping import fewest_launches
-from pytest_icbench.model.birth import FORK, Crowd
 from pytest_icbench.model.rate import MAXIMUM, Rate
 from pytest_icbench.model.search_goal import Goal
 from pytest_icbench.model.settings import Settings
+from pytest_icbench.model.startup import FORK, Crowd
 from pytest_icbench.stats.warmup import FEWEST_WINDOWS
 
 #: Time for starting and ending the processes of one launch, in seconds.
@@ -119,4 +119,4 @@ def launch_estimate_s(settings: Settings, *, reference: bool) -> float:
     # A drain ends with the last frame; within a host that is at once.
     fewest_s = FEWEST_WINDOWS * settings.window_s if settings.settles else 0.0
     launch = settings.warmup_s + max(settings.duration_s, fewest_s) + LAUNCH_OVERHEAD_S
-    return (launch + (RIG_OVERHEAD_S if settings.fresh else 0.0)) * (2 if reference else 1)
+    return (launch + (RIG_OVERHEAD_S if settings.rebuild else 0.0)) * (2 if reference else 1)

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch, Window
-from pytest_icbench.model.trace import Followed
+from pytest_icbench.model.trace import LoadChange
 from pytest_icbench.stats.quantiles import median
 
 #: The share of a change that has to arrive.
@@ -24,7 +24,7 @@ ARRIVED = 0.95
 LEAST_CHANGE = 0.05
 
 
-def followed(case: Case, launches: Sequence[Launch]) -> tuple[Followed, ...] | None:
+def followed(case: Case, launches: Sequence[Launch]) -> tuple[LoadChange, ...] | None:
     """Returns the changes of each pair, in their order; None for a load that does not change."""
     trace = case.rate.trace
     if trace is None or not launches:
@@ -45,7 +45,7 @@ def followed(case: Case, launches: Sequence[Launch]) -> tuple[Followed, ...] | N
             sent, received = ([sum(getattr(w, name) for w in span) for span in spans] for name in ("sent", "received"))
             seconds = [sum(window.duration_ns for window in span) / 1e9 for span in spans]
             results.append(
-                Followed(
+                LoadChange(
                     pair,
                     place,
                     before,

@@ -9,15 +9,15 @@ from pathlib import Path
 
 from pytest_icbench.driver.application.protocol import Application
 from pytest_icbench.errors import UsageError
-from pytest_icbench.measure.contracts import by_contract
-from pytest_icbench.measure.neighbours import FEWEST_PAIRS, with_effect
+from pytest_icbench.measure.cpu_allocations import by_cpu_allocation
+from pytest_icbench.measure.noisy_neighbours import FEWEST_PAIRS, with_effect
 from pytest_icbench.measure.part import Part
 from pytest_icbench.measure.progress import OnProgress
 from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.measure.strategy.repeat import Strategy
 from pytest_icbench.measure.strategy.search import SearchStrategy
 from pytest_icbench.measure.strategy.sweep import SweepStrategy
-from pytest_icbench.measure.summary.summarize import Surroundings, summarize
+from pytest_icbench.measure.summary.summarize import Environment, summarize
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
@@ -37,7 +37,7 @@ def measure(
     settings: Settings,
     on_progress: OnProgress | None = None,
     *,
-    around: Surroundings | None = None,
+    around: Environment | None = None,
     reference: Case | None = None,
     api: str | None = None,
     executable: Path | None = None,
@@ -54,7 +54,7 @@ def measure(
         api: the technique for a case that names none; both rigs use it.
         part: the round that this is; the measurement is then that of all rounds so far. Only for launches of one kind.
         application: the server and the client of a case that names some.
-        around: the circumstances of the figures; read from the rig by default.
+        around: the environment of the figures; read from the rig by default.
 
     Returns:
         The measurement; its verdict is None, or INVALID with a reason.
@@ -94,7 +94,7 @@ class Measuring:
         settings: Settings,
         on_progress: OnProgress | None = None,
         *,
-        around: Surroundings | None = None,
+        around: Environment | None = None,
         reference: Case | None = None,
         api: str | None = None,
         executable: Path | None = None,
@@ -104,8 +104,8 @@ class Measuring:
         self._rig, reference_rig = rigs
         self._case, self._around, self._complete = case, around, complete
         launched, launched_reference = (replace(item, api=item.api or api) for item in (case, reference or case))
-        second_rig = reference_rig if settings.reference or case.neighbour is not None else None
-        if case.neighbour is not None:
+        second_rig = reference_rig if settings.reference or case.noisy_neighbour is not None else None
+        if case.noisy_neighbour is not None:
             settings = replace(settings, min_launches=max(settings.min_launches, FEWEST_PAIRS))
         self.strategy = strategy_of(case)(
             self._rig, second_rig, launched, launched_reference, case.id, settings, on_progress, executable
@@ -135,12 +135,12 @@ class Measuring:
         """Returns the measurement of the launches that were run."""
         rig, case, strategy, around = self._rig, self._case, self.strategy, self._around
         if around is None:
-            around = Surroundings(placement=rig.placement.policy, endpoints=tuple(rig.endpoints))
+            around = Environment(placement=rig.placement.policy, endpoints=tuple(rig.endpoints))
         around = replace(around, shared=rig.placement.shared)
         gathered = strategy.of_one_state()
         measurement = strategy.finish(summarize(case, strategy.settings, gathered, around), around)
-        works = by_contract(strategy.functions.work, case, gathered.launches, gathered.reference)
-        measurement = with_effect(measurement, case, gathered.reference, rig.neighbour_use)
+        works = by_cpu_allocation(strategy.functions.work, case, gathered.launches, gathered.reference)
+        measurement = with_effect(measurement, case, gathered.reference, rig.noisy_neighbour_use)
         return self._complete(replace(measurement, functions=works))
 
 
@@ -148,11 +148,12 @@ def strategy_of(case: Case) -> type[Strategy]:
     """Returns the strategy of a case: launches of one kind, or the strategy of its rate.
 
     Raises:
-        UsageError: the rate is a search or a sweep, but the dimension is not throughput, or there is a neighbour.
+        UsageError: the rate is a search or a sweep, but the dimension is not throughput, or there is a noisy neighbour.
     """
-    if case.neighbour is not None and (case.rate.is_search or case.rate.is_sweep):
+    if case.noisy_neighbour is not None and (case.rate.is_search or case.rate.is_sweep):
         raise UsageError(
-            f"beside a neighbour and without it launches have the same load, not rate {case.rate.typed}; give max,"
+            f"beside a noisy neighbour and without it launches have the same load, not rate {case.rate.typed}; give"
+            f" max,"
             " frames per second, or a part of a rate (pdr:0.5%*0.9)"
         )
     if case.round_trips and (case.rate.is_search or case.rate.is_sweep):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pytest_icbench.measure.stopping import fewest_launches
-from pytest_icbench.measure.summary.gathered import Gathered
+from pytest_icbench.measure.summary.gathered import LaunchLog
 from pytest_icbench.model.settings import Settings
 
 
@@ -26,10 +26,10 @@ class Part:
     number: int
     launches: int
     seconds: float
-    gathered: Gathered
+    gathered: LaunchLog
 
 
-def parts(settings: Settings, rounds: int, gathered: Gathered, seconds: float) -> Iterator[Part]:
+def parts(settings: Settings, rounds: int, gathered: LaunchLog, seconds: float) -> Iterator[Part]:
     """Yields the parts of a case: a fixed number of launches spread evenly, else those that precision takes.
 
     Args:

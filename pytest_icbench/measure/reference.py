@@ -3,7 +3,8 @@
 
 The reference of a case with a network function is the same path without it. That of functions with shares or caps of a
 CPU, and of round trips beside busy functions, is the first of them alone on that CPU. That of round trips of many
-subscribers is one subscriber alone. That of a case beside a neighbour is the same case, on the same rig, without it.
+subscribers is one subscriber alone. That of a case beside a noisy neighbour is the same case, on the same rig, without
+it.
 """
 
 from __future__ import annotations
@@ -27,21 +28,21 @@ def reference_case(case: Case, port: str | None, *, family: str) -> Case | None:
         port: the case's resolved port kind, which ``direct`` uses, too.
         family: family of the case's switch, ``kernel`` or ``dpdk``.
     """
-    if case.neighbour is not None:
+    if case.noisy_neighbour is not None:
         return replace(case.undisturbed, candidate=None)
     if case.switch in REFERENCES and case.function is None:
         return None
-    if case.contracts and case.one_way and not (case.rate.is_search or case.rate.is_sweep):
+    if case.cpu_allocations and case.one_way and not (case.rate.is_search or case.rate.is_sweep):
         # In a group of its own, too, so that others on the host take no more from it than from the case's functions.
-        return replace(case, function=case.functions[0], pairs=1, share="100", cap=None, candidate=None)
+        return replace(case, function=case.functions[0], pairs=1, cpu_share="100", cpu_quota=None, candidate=None)
     if case.mixed and case.round_trips:
-        return replace(case, function=case.functions[0], pairs=1, share=None, cap=None, candidate=None)
+        return replace(case, function=case.functions[0], pairs=1, cpu_share=None, cpu_quota=None, candidate=None)
     if case.round_trips and (one := alone(case)) is not None:
         return one
     if case.one_way and (case.rate.pps is not None or case.rate.loads or case.rate.trace):
         return None
     if case.function is not None:
-        return replace(case, function=None, chain=1, share=None, cap=None, candidate=None)
+        return replace(case, function=None, chain=1, cpu_share=None, cpu_quota=None, candidate=None)
     api = case.api
     kernel = api in SOCKET_APIS or api in NETDEV_APIS or (api is None and family == "kernel")
     link = REFERENCE_LINKS["kernel" if kernel else "dpdk"]

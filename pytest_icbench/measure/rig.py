@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pytest_icbench.model.endpoint import Address, Endpoint
 from pytest_icbench.model.function_facts import FunctionTerms
-from pytest_icbench.model.neighbour import NeighbourUse
+from pytest_icbench.model.noisy_neighbour import NoisyNeighbourUse
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.rig import RigCalls
 
@@ -23,7 +23,7 @@ class MeasuredRig(RigCalls):
         peers: addresses at which endpoints see their peers, by index; empty without network functions between them.
         files: directory that all nodes share with the host, at the same path; once the rig is built.
         terms: what launches have to show of the network function of each pair; empty without any.
-        neighbour_use: what the neighbour did in this rig's launches; None without one.
+        noisy_neighbour_use: what the noisy neighbour did in this rig's launches; None without one.
         tsc_hz: cycles per second of the endpoints' clock, once a preflight has told it.
     """
 
@@ -34,7 +34,7 @@ class MeasuredRig(RigCalls):
     peers: Sequence[Address] = ()
     terms: Sequence[FunctionTerms] = ()
     tsc_hz: int | None = None
-    neighbour_use: NeighbourUse | None = None
+    noisy_neighbour_use: NoisyNeighbourUse | None = None
 
     def build(self) -> None:
         """Builds the rig. Raises ProvisionError."""

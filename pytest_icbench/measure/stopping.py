@@ -3,7 +3,7 @@
 
 A look at the interval after each launch, and a stop when it happens to be narrow, favour samples that lie too close
 together; launches that depend on each other lie close together anyhow. Four rules keep the coverage. No precision is
-claimed below the number of launches that can tell dependence (``FEWEST_TELLING``), nor while launches depend on each
+claimed below the number of launches that can tell dependence (``FEWEST_DECIDING``), nor while launches depend on each
 other, nor while they drift by more than the precision. An interval must be narrow at two looks in a row.
 ``benchmarks/validation`` shows the coverage by simulation.
 """
@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.stats.decision import Allowance
-from pytest_icbench.stats.dependence import FEWEST_TELLING, find_dependence
+from pytest_icbench.stats.dependence import FEWEST_DECIDING, find_dependence
 from pytest_icbench.stats.drift import drift
 from pytest_icbench.stats.intervals import over_launches
 
@@ -27,7 +27,8 @@ MOST_FOR_A_STATE = 2
 
 
 def telling_precision(allowance: Allowance) -> float:
-    """Returns the precision, as a share, at which a figure that did not change is told from a loss of the allowance.
+    """Returns the precision, as a share, at which a figure that did not change is distinguished from a loss of the
+    allowance.
 
     Each side of a comparison with a baseline has that precision; the interval of their ratio is wider by √2.
     """
@@ -36,12 +37,12 @@ def telling_precision(allowance: Allowance) -> float:
 
 def fewest_launches(settings: Settings) -> int:
     """Returns the fewest launches after which a case can end by itself: their number, or those of a precision."""
-    return settings.repeats or max(settings.min_launches, FEWEST_TELLING) + 1
+    return settings.repeats or max(settings.min_launches, FEWEST_DECIDING) + 1
 
 
 def narrow(values: Sequence[float], precision: float) -> bool:
     """Whether the interval of the median can be said to be within ± ``precision`` of it."""
-    if len(values) < FEWEST_TELLING:
+    if len(values) < FEWEST_DECIDING:
         return False
     width, dependence = over_launches(values).relative_half_width, find_dependence(values)
     if width is None or width > precision or (dependence is not None and dependence.likely):

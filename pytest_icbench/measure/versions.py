@@ -12,9 +12,9 @@ from pytest_icbench.measure.comparing import Allowances
 from pytest_icbench.measure.progress import OnProgress
 from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.measure.strategy.side_by_side import PairStrategy
-from pytest_icbench.measure.summary.gathered import Gathered
+from pytest_icbench.measure.summary.gathered import LaunchLog
 from pytest_icbench.measure.summary.states import split_by_state
-from pytest_icbench.measure.summary.summarize import Surroundings, summarize
+from pytest_icbench.measure.summary.summarize import Environment, summarize
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.measurement import Measurement
@@ -26,7 +26,8 @@ def check_comparable(case: Case) -> None:
     """Raises UsageError for a search or a sweep, whose launches have no neighbour to be compared with."""
     if case.rate.is_search or case.rate.is_sweep:
         raise UsageError(
-            f"{case.rate.typed} is looked for, not launched, so versions cannot take turns: with --icbench-variant give"
+            f"{case.rate.typed} is looked for, not launched, so versions cannot take turns: with --icbench-candidate"
+            f" give"
             " --icbench-rate max or a load"
         )
 
@@ -37,7 +38,7 @@ def measure_versions(
     settings: Settings,
     allowed: Allowances,
     cases: int,
-    around: tuple[Surroundings, Surroundings],
+    around: tuple[Environment, Environment],
     *,
     base: Case | None = None,
     apis: tuple[str | None, str | None] = (None, None),
@@ -52,7 +53,7 @@ def measure_versions(
         case: the candidate's case.
         allowed: how much worse the candidate may be.
         cases: number of comparisons in the session.
-        around: the circumstances of each side's figures.
+        around: the environment of each side's figures.
         base: the base's case; None: that of the candidate.
         apis: the techniques of both sides' endpoints; None: that of the case.
         application: the server and the client of a case that names some.
@@ -75,7 +76,7 @@ def measure_versions(
     gathered = split_by_state(strategy.gathered)  # both sides in one state
     shared = [len(set(rig.placement.endpoints)) < len(rig.placement.endpoints) for rig in rigs]
     sides = [
-        Gathered(
+        LaunchLog(
             launches=launches,
             rejected=rejected,
             invalid=gathered.invalid,

@@ -20,7 +20,7 @@ HOST = "host"
 FUNCTION = "function:"
 
 #: ``old`` is no choice of the user: a baseline's version, which the present one is measured beside.
-Kind = Literal["binary", "config", "variant", "lib", "sysctl", "api", "node", "image", "old"]
+Kind = Literal["binary", "config", "mode", "lib", "sysctl", "api", "node", "image", "old"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,16 +9,16 @@ from itertools import zip_longest
 from types import MappingProxyType
 from typing import Any, Literal, Protocol, Self, get_args
 
+from pytest_icbench.model.acl_drop import names_share
 from pytest_icbench.model.codec import DamagedData, check_fields
-from pytest_icbench.model.contract import CpuContract, percents, side_by_side
-from pytest_icbench.model.denial import names_share
+from pytest_icbench.model.cpu_allocation import CpuAllocation, percents, side_by_side
 from pytest_icbench.model.flows import NEW
 from pytest_icbench.model.load import LABELLED, NO_FRAMES, Frames, Load
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
 
-Dimension = Literal["throughput", "latency", "application", "birth"]
+Dimension = Literal["throughput", "latency", "application", "startup"]
 Family = Literal["kernel", "dpdk"]
 #: Words that stand for several switches: all of them, or a family.
 GROUPS = ("all", *get_args(Family))
@@ -38,11 +38,11 @@ APPLICATION_API = "udp-mmsg"
 APIS = (*SOCKET_APIS, "dpdk", *NETDEV_APIS)
 
 #: Keys of a case's mode and candidate in files; a result's treatment has the candidate under the same key.
-MODE_KEY, CANDIDATE_KEY = "variant", "contender"
+MODE_KEY, CANDIDATE_KEY = "mode", "candidate"
 _KEYS = {"mode": MODE_KEY, "candidate": CANDIDATE_KEY}
 _NAMES = {key: name for name, key in _KEYS.items()}
 #: Axes without a key where they are None.
-_RARE = ("function", "share", "cap", "neighbour", "isolation")
+_RARE = ("function", "cpu_share", "cpu_quota", "noisy_neighbour", "isolation")
 
 
 class Choices(Protocol):
@@ -65,7 +65,7 @@ class Case:
         switch: driver name, for example ``ovs``.
         port: port kind, for example ``vhost-user``; None for the switch's natural one.
         mode: one of the switch's own ways to forward; None for its natural one.
-        candidate: name of the version that is measured side by side with its base (``--icbench-variant``); None for
+        candidate: name of the version that is measured side by side with its base (``--icbench-candidate``); None for
             the base.
         api: API technique of the endpoints, one of ``APIS``; None for a switch with a single natural one.
         switch_cores: worker cores of the switch; None for its natural number.
@@ -74,8 +74,10 @@ class Case:
         function: the network function between the ends of each pair (``nat+acl10``); None for none. Different ones
             share one CPU, one for each pair: ``wire:2xcost1000``.
         chain: how many of that function each frame passes one after the other, at least 1.
-        share, cap: per cents of one CPU for the function of each pair (``70:30``); None without such contracts.
-        neighbour: load on CPUs of its own beside every other launch (``stream:2``, see ``model.neighbour``), or None.
+        cpu_share, cpu_quota: per cents of one CPU for the function of each pair (``70:30``); None without such
+            allocations.
+        noisy_neighbour: load on CPUs of its own beside every other launch (``stream:2``, see
+            ``model.noisy_neighbour``), or None.
         isolation: how it is kept apart: ``l3``, or ways of the L3 cache (``cat:11.1``); None: it is not.
     """
 
@@ -88,14 +90,14 @@ class Case:
     switch_cores: int | None = None
     api: str | None = None
     blocking: bool = False
-    touch: bool = False
+    check_payload: bool = False
     remote: bool = False
     candidate: str | None = None
     function: str | None = None
     chain: int = 1
-    share: str | None = None
-    cap: str | None = None
-    neighbour: str | None = None
+    cpu_share: str | None = None
+    cpu_quota: str | None = None
+    noisy_neighbour: str | None = None
     isolation: str | None = None
 
     @property
@@ -127,7 +129,7 @@ class Case:
         """The id: ``switch[+port][:mode][:candidate][-cN][-via:function][-xN]-api…-64B-b32-1vs1-Rmax``.
 
         The function is followed by ``-share70:30`` and ``-cap50:50``, and by ``-beside:stream:2`` and ``-cat:11.1`` for
-        a neighbour; ``-api`` by ``-blocking`` and ``-touch``.
+        a noisy neighbour; ``-api`` by ``-blocking`` and ``-touch``.
         Of an application it is ``switch[+port][:mode][:candidate][-cN]-app:redis-1vs1-Rmax[-remote]``, of containers
         that are created ``veth-birth:netns:1000-1vs1-Rmax``.
         A case on two hosts has ``-remote`` at its end. It consists of ``\\w : + - .`` alone.
@@ -137,14 +139,14 @@ class Case:
             ("c", self.switch_cores),
             ("via:", self.function),
             ("x", self.chain if self.chain > 1 else None),
-            ("share", self.share),
-            ("cap", self.cap),
-            ("beside:", self.neighbour),
+            ("share", self.cpu_share),
+            ("cap", self.cpu_quota),
+            ("beside:", self.noisy_neighbour),
             ("", self.isolation),
             ("", self.api),
         ):
             parts += [f"{prefix}{value}"] if value is not None else []
-        parts += [flag for flag, on in (("blocking", self.blocking), ("touch", self.touch)) if on]
+        parts += [flag for flag, on in (("blocking", self.blocking), ("touch", self.check_payload)) if on]
         parts += [*self.load.parts, f"{self.pairs}vs{self.pairs}", f"R{self.rate}"]
         return "-".join([*parts, "remote"] if self.remote else parts)
 
@@ -152,11 +154,11 @@ class Case:
     def _path_part(self) -> str:
         """The switch in the id: ``switch[+port][:mode][:candidate]``."""
         port = "" if self.port is None else f"+{self.port}"
-        return f"{self.switch}{port}" + ("" if self.variant_label is None else f":{self.variant_label}")
+        return f"{self.switch}{port}" + ("" if self.mode_label is None else f":{self.mode_label}")
 
     @property
-    def variant_label(self) -> str | None:
-        """The mode and the candidate as in the id: ``cost1000:new``. Users know both as variants."""
+    def mode_label(self) -> str | None:
+        """The mode and the candidate as in the id: ``cost1000:new``."""
         return ":".join(filter(None, (self.mode, self.candidate))) or None
 
     @property
@@ -224,13 +226,13 @@ class Case:
     @property
     def one_cpu(self) -> bool:
         """Whether its functions share one CPU that nothing else of the case has."""
-        return self.mixed or bool(self.contracts)
+        return self.mixed or bool(self.cpu_allocations)
 
     @property
-    def contracts(self) -> tuple[CpuContract, ...]:
-        """The contract of each pair's function; none without contracts."""
-        rows = zip_longest(percents(self.share), percents(self.cap))
-        return tuple(CpuContract(share, cap) for share, cap in rows)
+    def cpu_allocations(self) -> tuple[CpuAllocation, ...]:
+        """The allocation of each pair's function; none without allocations."""
+        rows = zip_longest(percents(self.cpu_share), percents(self.cpu_quota))
+        return tuple(CpuAllocation(share, cap) for share, cap in rows)
 
     @property
     def new_flows(self) -> bool:
@@ -262,8 +264,8 @@ class Case:
             self.chain,
             self.new_flows,
             self.denies_flows,
-            self.share or "",
-            self.cap or "",
+            self.cpu_share or "",
+            self.cpu_quota or "",
             self.pairs,
             self.traffic.jumbo,
             self.traffic.queues,
@@ -273,8 +275,8 @@ class Case:
 
     @property
     def undisturbed(self) -> Case:
-        """The case without its neighbour."""
-        return replace(self, neighbour=None, isolation=None)
+        """The case without its noisy neighbour."""
+        return replace(self, noisy_neighbour=None, isolation=None)
 
     def resolved_port(self, switch: Choices) -> str:
         """Returns the port kind: the switch's natural one if the case names none."""
@@ -336,20 +338,20 @@ class _Axes:
     pairs: int
     dimension: Dimension
     port: str | None
-    variant: str | None
+    mode: str | None
     switch_cores: int | None
     api: str | None
     blocking: bool
-    touch: bool
+    check_payload: bool
     remote: bool
-    contender: str | None
+    candidate: str | None
     function: str | None
     app: str | None
-    birth: str | None
+    startup: str | None
     chain: int
-    share: str | None
-    cap: str | None
-    neighbour: str | None
+    cpu_share: str | None
+    cpu_quota: str | None
+    noisy_neighbour: str | None
     isolation: str | None
 
 

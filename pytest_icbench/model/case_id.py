@@ -23,8 +23,8 @@ def is_case(nodeid: str) -> bool:
 def rig_group(nodeid: str) -> tuple[object, ...] | None:
     """Returns a key that benchmarks on one rig share (``Case.rig_key``), as far as the id shows; None for other tests.
 
-    A switch whose name ends like an API (``forward-raw``) cannot be told from another switch with raw sockets. That
-    only costs a rig that is built once more.
+    A switch whose name ends like an API (``forward-raw``) cannot be distinguished from another switch with raw sockets.
+    That only costs a rig that is built once more.
     """
     match = CASE_ID.search(nodeid.rpartition("[")[2]) if "[" in nodeid else None
     if match is None:

@@ -24,7 +24,9 @@ def share(result: Measurement) -> str:
 
 
 def disturbance(result: Measurement) -> str:
-    """Returns ``disturbed: 5 of 6 launches, others took 0.52 of 2 CPUs (stress-ng-cpu 0.48)``; empty if nothing did."""
+    """Returns ``disturbed: 5 of 6 launches, other processes took 0.52 of 2 CPUs (stress-ng-cpu 0.48)``; empty if
+    nothing did.
+    """
     again = result.disturbed_repeated
     repeated = f"{again} disturbed launch{'' if again == 1 else 'es'} repeated" if again else ""
     if result.disturbed_launches:

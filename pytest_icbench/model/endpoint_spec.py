@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pytest_icbench.model.attach_target import AttachTarget
 from pytest_icbench.model.endpoint import Address
-from pytest_icbench.model.existing import Existing
 from pytest_icbench.model.path import FramePath
 
 
@@ -21,7 +21,7 @@ class EndpointSpec:
         socket: file name of its port's socket; None for the switch's choice.
         function: its virtual function, by PCI address or interface; None for any that is free.
         device: the expected device node of the function in /dev/vfio; None for any.
-        existing: the container that it is in, if that runs already; None: one is made.
+        attached: the container that it is in, if that runs already; None: one is made.
     """
 
     address: Address
@@ -30,7 +30,7 @@ class EndpointSpec:
     socket: str | None = None
     function: str | None = None
     device: str | None = None
-    existing: Existing | None = None
+    attached: AttachTarget | None = None
 
 
 def default_endpoint_specs(pairs: int) -> list[EndpointSpec]:

@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal, Self, TypeVar, get_args, get_type_hints
 
-from pytest_icbench.model.birth import Births
 from pytest_icbench.model.function_facts import ChainAccount
 from pytest_icbench.model.launch import DirectionResult, Launch, PairResult
 from pytest_icbench.model.long_run import BackToBack, LossEvent
-from pytest_icbench.model.neighbour import NeighbourEffect
-from pytest_icbench.model.trace import Followed
+from pytest_icbench.model.noisy_neighbour import NoisyNeighbourEffect
+from pytest_icbench.model.startup import Startups
+from pytest_icbench.model.trace import LoadChange
 from pytest_icbench.model.trials import SearchLog, SweepPoint
 from pytest_icbench.stats.quantiles import Estimate
 
@@ -121,8 +121,9 @@ class FrameFigures(Figures):
         mean_frame_bytes: mean length of the frames received, with FCS; counted, for a mix.
         offered_pps: frames scheduled per second, median over launches.
         scheduled, sent, refused, received, lost, duplicated, reordered, late, foreign, corrupted: accounts.
-        denied: frames of flows that a function in the path denies: ``sent = received + lost + denied``.
-        frame_loss_ratio, trial_loss_ratio: lost / sent; 1 - (received + denied) / scheduled; null for a divisor of 0.
+        acl_drops: frames of flows that a function in the path denies: ``sent = received + lost + acl_drops``.
+        frame_loss_ratio, trial_loss_ratio: lost / sent; 1 - (received + acl_drops) / scheduled; null for a divisor of
+            0.
         cycles_per_packet: the switch's busy cycles per received frame, median over launches.
         sender_cycles_per_packet, receiver_cycles_per_packet: busy cycles of the endpoints' polling loops per frame
             sent, received; a client is a sender, a server a receiver. Null with blocking sockets.
@@ -133,12 +134,12 @@ class FrameFigures(Figures):
         core_imbalance: greatest of these over their mean, median over launches: 1 is even; null likewise.
         hardware: hardware events per received frame, ``{"switch": {…}, "endpoints": {…}}`` with ``cycles instructions
             llc_misses``; empty where the kernel gives none (``icbench doctor`` says why).
-        neighbour, followed: what a neighbour changed, and when changes of a load arrived, or null.
+        noisy_neighbour, followed: what a noisy neighbour changed, and when changes of a load arrived, or null.
         loss_events, loss_event_count: of a long run (``icbench.soak``): the first thousand loss events; their number.
         load, load_of_pps: share of a rate searched for first (``pdr:0.5%*0.1``), and that rate, over all pairs.
         per_pair, per_direction: lists: pairs; the directions over all pairs, empty where side a alone sends.
         chains: list by pair: where a chain lost frames; null without a chain, for round trips, and where control
-            frames are not told from data.
+            frames are not distinguished from data.
     """
 
     MAIN = "throughput_pps"
@@ -161,7 +162,7 @@ class FrameFigures(Figures):
     late: int = 0
     foreign: int = 0
     corrupted: int = 0
-    denied: int = 0
+    acl_drops: int = 0
     frame_loss_ratio: float | None = None
     trial_loss_ratio: float | None = None
     cycles_per_packet: Estimate | None = None
@@ -173,8 +174,8 @@ class FrameFigures(Figures):
     frames_by_core: dict[str, int] | None = None
     core_imbalance: float | None = None
     hardware: dict[str, Any] = field(default_factory=dict)
-    neighbour: NeighbourEffect | None = None
-    followed: tuple[Followed, ...] | None = None
+    noisy_neighbour: NoisyNeighbourEffect | None = None
+    followed: tuple[LoadChange, ...] | None = None
     loss_events: tuple[LossEvent, ...] | None = None
     loss_event_count: int | None = None
     load: float | None = None
@@ -356,27 +357,27 @@ class Startup(Figures):
     """The figures of containers that are created one after the other.
 
     Attributes:
-        birth_ns: median time to create a container.
-        birth_growth: median of the last tenth over that of the first.
-        birth_memory_bytes, birth_cpu_share: cost of an idle container.
-        birth_first_p50_ns: median first round trip of the clients that called for the containers; null without any.
-        births: the containers in the order of their creation.
+        startup_ns: median time to create a container.
+        startup_growth: median of the last tenth over that of the first.
+        startup_memory_bytes, startup_cpu_share: cost of an idle container.
+        startup_first_p50_ns: median first round trip of the clients that called for the containers; null without any.
+        startups: the containers in the order of their creation.
     """
 
-    MAIN = "birth_ns"
-    DIMENSION = "birth"
+    MAIN = "startup_ns"
+    DIMENSION = "startup"
     LESS_IS_BETTER = True
     TITLE = "time to create a container"
     NOUN = "time"
     PLURAL = "times"
 
     kind: Literal["startup"] = "startup"
-    birth_ns: Estimate | None = None
-    birth_growth: float | None = None
-    birth_memory_bytes: float | None = None
-    birth_cpu_share: float | None = None
-    birth_first_p50_ns: Estimate | None = None
-    births: Births | None = None
+    startup_ns: Estimate | None = None
+    startup_growth: float | None = None
+    startup_memory_bytes: float | None = None
+    startup_cpu_share: float | None = None
+    startup_first_p50_ns: Estimate | None = None
+    startups: Startups | None = None
 
     def is_capability(self, metric: str) -> bool:  # noqa: ARG002
         return False

@@ -47,7 +47,7 @@ class Finding:
         baseline: the baseline's name, null for a limit.
         baseline_value, measured: its value, and when it was measured (UTC).
         ratio, ratio_low, ratio_high: now over the baseline with its interval of 95 %.
-        against_control: the same of the value over that of the reference link; null without one.
+        relative_to_control: the same of the value over that of the reference link; null without one.
         unit, units: what the interval is made of (``launch``, ``pair``, ``session``), and their number; or null.
         finds: the least loss that such a comparison finds nine times of ten; null if it is not known.
         weak: a loss of 10 % is found in less than half of such sessions.
@@ -72,7 +72,7 @@ class Finding:
     ratio: float | None = None
     ratio_low: float | None = None
     ratio_high: float | None = None
-    against_control: Estimate | None = None
+    relative_to_control: Estimate | None = None
     unit: Unit | None = None
     units: int | None = None
     finds: float | None = None
@@ -121,7 +121,7 @@ class Finding:
             day = f" of {self.measured[:10]}" if self.measured else ""
             other = "base" if self.unit == "pair" else f"baseline {self.baseline}{day}"
             parts.append(f"{other} {_amount('', self.baseline_value, self.name)}")
-        if (beside := self.against_control) is not None:
+        if (beside := self.relative_to_control) is not None:
             parts.append(f"relative to the reference link {_change(beside.value)}{_ends(beside)}")
         parts.append(f"limit from {self.source}")
         return "; ".join((text, *parts))

@@ -81,7 +81,7 @@ class Fitness:
     """What was found when a run began.
 
     Attributes:
-        interference: what others took from the CPUs that will measure.
+        interference: what other processes took from the CPUs that will measure.
         frequency_mhz: least frequency of these CPUs; None where it is not known.
         frequency_share: that over the greatest frequency that the CPU can have; None where that is not known.
         controls: control links beside the baseline's.
@@ -113,12 +113,12 @@ class Fitness:
 
     @property
     def sentence(self) -> str:
-        """What was found: ``others took 0.02 of 2 CPUs, 0.0 % was stolen, 2900 MHz``."""
+        """What was found: ``other processes took 0.02 of 2 CPUs, 0.0 % was stolen, 2900 MHz``."""
         seen = self.interference
         count = counted(seen.cpus, "CPU")
         parts = []
         if seen.taken is not None:
-            parts.append(f"others took {seen.taken:.2f} of {count}{named(seen.takers)}")
+            parts.append(f"other processes took {seen.taken:.2f} of {count}{named(seen.takers)}")
         if seen.stolen is not None:
             parts.append(f"{percent(seen.stolen / max(seen.cpus, 1))} was stolen")
         if self.frequency_mhz is not None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pytest_icbench.model.denial import Denial
+from pytest_icbench.model.acl_drop import AclDrop
 
 
 def function_key(component: str) -> str:
@@ -38,11 +38,11 @@ class FunctionCounters:
         pair: number of the pair whose frames it handles.
         taken: frames that came in from side a.
         given: frames that it gave out to side b.
-        denied: frames that it dropped on purpose, of both directions.
+        acl_drops: frames that it dropped on purpose, of both directions.
         busy_cycles, idle_cycles: TSC cycles of its polls with and without frames.
         memory_bytes: memory of its processes, of its control group where that is counted.
         hop: its place in the chain of its pair, from side a; 1 is the first.
-        control_taken, control_given: the control frames among those; None where they are not told apart.
+        control_taken, control_given: the control frames among those; None where they are not distinguished.
         cpu_ns: CPU time of its processes.
         voluntary_switches, involuntary_switches: context switches of its processes; a yield is involuntary.
         sessions: entries of its table of connections now.
@@ -57,7 +57,7 @@ class FunctionCounters:
     pair: int
     taken: int | None = None
     given: int | None = None
-    denied: int | None = None
+    acl_drops: int | None = None
     busy_cycles: int | None = None
     idle_cycles: int | None = None
     memory_bytes: int | None = None
@@ -77,7 +77,7 @@ class FunctionCounters:
 
     @property
     def data(self) -> tuple[int, int] | None:
-        """The frames taken and given without control frames; None where they are not told apart."""
+        """The frames taken and given without control frames; None where they are not distinguished."""
         counts = (self.taken, self.given, self.control_taken, self.control_given)
         if any(count is None for count in counts):
             return None
@@ -94,7 +94,7 @@ class FunctionTerms:
         set_pps: frames per second that each function lets pass from side a to side b; None if it limits none.
         tolerance: share by which the rate may differ from that.
         least_cycles: busy cycles that a frame costs at least.
-        denial: the share of flows that it denies; None if it denies none.
+        acl_drop: the share of flows that it denies; None if it denies none.
         burst: frames that it lets pass at once behind a rest; None if it limits none, or has no such bound.
     """
 
@@ -102,7 +102,7 @@ class FunctionTerms:
     set_pps: float | None = None
     tolerance: float = 0.0
     least_cycles: int = 0
-    denial: Denial | None = None
+    acl_drop: AclDrop | None = None
     burst: int | None = None
 
 
@@ -118,16 +118,17 @@ class FunctionWork:
 
     Attributes:
         pair, hop: 1, 2, …; its place in the chain of its pair, from side a.
-        taken, given, denied: frames taken from side a, given to side b, and denied; null for what it does not count.
+        taken, given, acl_drops: frames taken from side a, given to side b, and denied; null for what it does not count.
         busy_share: busy cycles over all cycles of its polls, or null.
         cycles_per_frame: busy cycles over the frames of both directions, or null.
         memory_bytes: memory of its processes, of its control group where that is counted, or null.
         cpu_ns, voluntary_switches, involuntary_switches: CPU time and context switches of its processes, or null.
-        cpu_share: its part of the CPU time of all functions on its CPU; null unless they have that CPU for themselves.
+        cpu_used_share: its part of the CPU time of all functions on its CPU; null unless they have that CPU for
+            themselves.
         batch_size: frames taken from side a over polls that brought frames of either side, or null.
-        share, cap: its part of a CPU by contract in per cent, or null.
+        cpu_share, cpu_quota: its part of a CPU by allocation in per cent, or null.
         goodput_pps, alone_pps: frames that arrived through it per second, and through one such function that has the
-            CPU for itself, medians over launches; null unless functions share a CPU, the second without a contract.
+            CPU for itself, medians over launches; null unless functions share a CPU, the second without an allocation.
         goodput_error, goodput_error_low, goodput_error_high: goodput / (its part of the CPU x goodput alone) - 1,
             median over launches, with its interval.
         sessions: entries of its table of connections after the last launch, or null.
@@ -141,7 +142,7 @@ class FunctionWork:
     pair: int
     taken: int | None = None
     given: int | None = None
-    denied: int | None = None
+    acl_drops: int | None = None
     busy_share: float | None = None
     cycles_per_frame: float | None = None
     memory_bytes: int | None = None
@@ -149,8 +150,8 @@ class FunctionWork:
     cpu_ns: int | None = None
     voluntary_switches: int | None = None
     involuntary_switches: int | None = None
-    share: int | None = None
-    cap: int | None = None
+    cpu_share: int | None = None
+    cpu_quota: int | None = None
     goodput_pps: float | None = None
     alone_pps: float | None = None
     goodput_error: float | None = None
@@ -159,7 +160,7 @@ class FunctionWork:
     sessions: int | None = None
     table_full: int | None = None
     evicted: int | None = None
-    cpu_share: float | None = None
+    cpu_used_share: float | None = None
     batch_size: float | None = None
     given_each: tuple[int, ...] | None = None
     fairness_index: float | None = None
@@ -188,7 +189,7 @@ class FunctionWork:
             pair=after.pair,
             taken=taken,
             given=given,
-            denied=difference("denied"),
+            acl_drops=difference("acl_drops"),
             busy_share=busy / cycles if busy is not None and cycles else None,
             cycles_per_frame=busy / frames if busy is not None and frames else None,
             memory_bytes=after.memory_bytes,
@@ -209,7 +210,7 @@ class FunctionWork:
 class ChainAccount:
     """The frames of one pair from side a through its functions, over whole launches with their warm-up.
 
-    ``sent = received + sum(lost_by_hop) + denied``. A hop is a function, counted from side a; the last hop is the
+    ``sent = received + sum(lost_by_hop) + acl_drops``. A hop is a function, counted from side a; the last hop is the
     receiver.
 
     Attributes:
@@ -219,7 +220,7 @@ class ChainAccount:
         lost_before_hop: of these, the frames that this hop did not take in: lost on the link, or in its full queue.
         table_full: frames lost because a function's table of connections had no room for their session; null without
             such tables.
-        denied: frames of the flows that the functions deny, as they count them; null where none are sent.
+        acl_drops: frames of the flows that the functions deny, as they count them; null where none are sent.
     """
 
     pair: int
@@ -228,7 +229,7 @@ class ChainAccount:
     lost_by_hop: tuple[int, ...]
     lost_before_hop: tuple[int, ...]
     table_full: int | None = None
-    denied: int | None = None
+    acl_drops: int | None = None
 
     @property
     def lost(self) -> int:
@@ -244,5 +245,5 @@ class ChainAccount:
             tuple(map(sum, zip(self.lost_by_hop, other.lost_by_hop, strict=True))),
             tuple(map(sum, zip(self.lost_before_hop, other.lost_before_hop, strict=True))),
             None if self.table_full is None else self.table_full + (other.table_full or 0),
-            None if self.denied is None else self.denied + (other.denied or 0),
+            None if self.acl_drops is None else self.acl_drops + (other.acl_drops or 0),
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The record of what others took from the CPUs of a launch, and its words. Pure."""
+"""The record of what other processes took from the CPUs of a launch, and its words. Pure."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Throttled:
 
 @dataclass(frozen=True, slots=True)
 class Interference:
-    """What others took from the CPUs that measured, over one launch with its warm-up and drain.
+    """What other processes took from the CPUs that measured, over one launch with its warm-up and drain.
 
     Attributes:
         cpus: number of CPUs on which the rig's endpoints and the switch's workers ran.
@@ -65,10 +65,12 @@ class Interference:
 
     @property
     def words(self) -> str:
-        """What was taken, by whom: ``others took 0.52 of 2 CPUs (stress-ng-cpu 0.48)``; a quota instead, if any."""
+        """What was taken, by whom: ``other processes took 0.52 of 2 CPUs (stress-ng-cpu 0.48)``; a quota instead, if
+        any.
+        """
         parts = [group.words for group in self.throttled]
         if self.taken is not None and not parts:
-            parts.append(f"others took {self.taken:.2f} of {_cpus(self.cpus)}{named(self.takers)}")
+            parts.append(f"other processes took {self.taken:.2f} of {_cpus(self.cpus)}{named(self.takers)}")
         if self.waited is not None and self.waited >= 0.01:
             parts.append(f"{self.waited_by} waited {self.waited:.1%} of the time for its CPU")
         if self.stolen is not None and self.stolen >= 0.005:

@@ -45,7 +45,7 @@ class Window:
         kept: false for a discarded window.
         disturbed: whether the host took time from an endpoint (over 2 % by steal, or by involuntary switches in a
             dedicated placement), or others disturbed the launch.
-        denied: of ``sent``, frames of flows that the function in the path denies, and that must not arrive.
+        acl_drops: of ``sent``, frames of flows that the function in the path denies, and that must not arrive.
     """
 
     pair: int
@@ -88,7 +88,7 @@ class Window:
     receiver_gap_s: float | None = None
     receiver_gaps: int | None = None
     direction: Direction | None = None
-    denied: int = 0
+    acl_drops: int = 0
 
     @property
     def account(self) -> tuple[int, Direction | None]:
@@ -103,7 +103,7 @@ class Window:
     @property
     def handled(self) -> int:
         """The frames that came, or were rightly denied on the way."""
-        return self.received + self.denied
+        return self.received + self.acl_drops
 
     @property
     def throughput_pps(self) -> float:
@@ -117,7 +117,7 @@ class PairCounts:
     Attributes:
         pair: 1, 2, ….
         direction: as in a window.
-        scheduled, sent, refused, received, lost, denied, duplicated, reordered: as in a result, over the measured
+        scheduled, sent, refused, received, lost, acl_drops, duplicated, reordered: as in a result, over the measured
             windows.
         not_offered: frames held back by the cap on catching up, or too late to be sent.
         tx_full: calls that the sender's port refused.
@@ -159,7 +159,7 @@ class PairCounts:
     receiver_busy_cycles: int | None = None
     receiver_idle_cycles: int | None = None
     received_bytes: int = 0
-    denied: int = 0
+    acl_drops: int = 0
     lossy_flows: int | None = None
     worst_flows: tuple[tuple[int, int], ...] = ()
     sent_by_queue: tuple[int, ...] = ()
@@ -179,7 +179,7 @@ class PairCounts:
     @property
     def handled(self) -> int:
         """The frames that came, or were rightly denied on the way."""
-        return self.received + self.denied
+        return self.received + self.acl_drops
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +190,7 @@ class PairResult:
         pair: 1, 2, ….
         direction: as in a window.
         throughput_pps, offered_pps: median over launches.
-        scheduled, sent, refused, received, lost, denied: totals over launches.
+        scheduled, sent, refused, received, lost, acl_drops: totals over launches.
     """
 
     pair: int
@@ -202,7 +202,7 @@ class PairResult:
     received: int
     lost: int
     direction: Direction | None = None
-    denied: int = 0
+    acl_drops: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +212,7 @@ class DirectionResult:
     Attributes:
         direction: ``ab`` for frames that sides a send, ``ba`` for those of sides b.
         throughput_pps, offered_pps: median over launches.
-        scheduled, sent, refused, received, lost, denied: totals over launches.
+        scheduled, sent, refused, received, lost, acl_drops: totals over launches.
     """
 
     direction: Direction
@@ -223,7 +223,7 @@ class DirectionResult:
     refused: int
     received: int
     lost: int
-    denied: int = 0
+    acl_drops: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,10 +280,11 @@ class Launch:
         steal_share: share of the endpoints' CPU time that the hypervisor took.
         invalid, evidence: reason of INVALID and its figures, or null.
         discarded_s: length of the windows before the rate was stationary.
-        interference: what others took, or null: ``cpus`` that measured, ``seconds`` watched, ``taken`` (their time on
-            these CPUs, in CPUs), ``stolen`` (by the hypervisor, in CPUs), ``waited`` and ``waited_by`` (the polling
-            thread that waited longest for its CPU, as a share of the time), ``takers`` (``name`` and ``share`` of the
-            processes that took most), ``missing`` (what this host does not report), ``throttled`` (control groups that
+        interference: what other processes took, or null: ``cpus`` that measured, ``seconds`` watched, ``taken`` (their
+            time on these CPUs, in CPUs), ``stolen`` (by the hypervisor, in CPUs), ``waited`` and ``waited_by`` (the
+            polling thread that waited longest for its CPU, as a share of the time), ``takers`` (``name`` and ``share``
+            of the processes that took most), ``missing`` (what this host does not report), ``throttled`` (control
+            groups that
             used up their CPU quotas: ``group``, ``cpus``, ``throttled`` of ``periods``).
         disturbed: what disturbed the launch, in words, or null.
         round: number of its rigs, from 0, where a case has several one after the other; else null.

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import ClassVar, Literal, Self
 
-from pytest_icbench.model.birth import Crowd
 from pytest_icbench.model.rate import MAXIMUM, Rate
+from pytest_icbench.model.startup import Crowd
 from pytest_icbench.model.traffic import SHORTEST, Traffic
 
 
@@ -167,11 +167,11 @@ class Application(_Labelled):
 class Startup(_Labelled):
     """Containers that are created one after the other: ``netns:1000``. No traffic of the workload passes."""
 
-    KEY = "birth"
+    KEY = "startup"
     KIND = "startup"
-    NAMED = "containers to create (birth=)"
+    NAMED = "containers to create (startup=)"
     PAIRED = False
-    MEASURED_BY = "birth"
+    MEASURED_BY = "startup"
 
     kind: Literal["startup"] = field(default="startup", repr=False)
 

@@ -63,9 +63,9 @@ class Measurement:
 
     Attributes:
         case: the case's id.
-        dimension: ``throughput``, ``latency``, ``application`` or ``birth``.
+        dimension: ``throughput``, ``latency``, ``application`` or ``startup``.
         metric: what a rate is.
-        switch, port, variant: the last two null where natural; a candidate follows the variant (``xconnect:new``).
+        switch, port, mode: the last two null where natural; a candidate follows the mode (``xconnect:new``).
         placement: ``dedicated`` or ``cooperative``.
         verdict, reason: from the gate, or INVALID from the measurement itself.
         evidence: values that show why a measurement is INVALID.
@@ -126,7 +126,7 @@ class Measurement:
     metric: str
     switch: str
     port: str | None
-    variant: str | None
+    mode: str | None
     placement: str
     verdict: str | None
     reason: str | None
@@ -194,8 +194,8 @@ class Measurement:
         """Returns case, main value and interval on one line, since a failed ``assert`` shows it."""
         name, value = self.figures.MAIN, self.figures.main
         if not self.is_number or value is None:
-            told = f"{self.verdict or 'no value'} {self.reason or ''}".rstrip()
-            return f"<{type(self).__name__} {self.case}: {told}>"
+            reported = f"{self.verdict or 'no value'} {self.reason or ''}".rstrip()
+            return f"<{type(self).__name__} {self.case}: {reported}>"
         text = f"{plain_name(name)} {quantity(name, value)}"
         if value.low is not None and value.high is not None:
             text += f" ({quantity(name, value.low)} to {quantity(name, value.high)})"
@@ -261,7 +261,7 @@ class Measurement:
     def ratio_to_plain(self) -> Estimate | None:
         """The figure over that of the same path without its network function; None for a path without any."""
         point = self.point
-        return None if not point.function or point.contracts or point.beside_alone else self.ratio_to_reference
+        return None if not point.function or point.cpu_allocations or point.beside_alone else self.ratio_to_reference
 
     @property
     def back_to_back_frames(self) -> float | None:

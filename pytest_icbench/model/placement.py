@@ -26,7 +26,7 @@ class Placement:
         yield_every: a sender's ``--yield`` (frames); a receiver's is 1. 0: no endpoint shares its CPU, and none yields.
         away: indexes of the endpoints on the second host, whose CPUs are that host's.
         functions: one CPU for each network function whose process polls.
-        neighbour: one CPU for each process of the neighbour.
+        noisy_neighbour: one CPU for each process of the noisy neighbour.
         there: placement of the second host, with its switch, endpoints, service and node.
         where: in words the L3 caches and NUMA nodes of the switch, the functions and the endpoints, and why no fewer.
     """
@@ -40,7 +40,7 @@ class Placement:
     away: tuple[int, ...] = ()
     there: Placement | None = None
     functions: tuple[int, ...] = ()
-    neighbour: tuple[int, ...] = ()
+    noisy_neighbour: tuple[int, ...] = ()
     where: str = field(default="", compare=False)
 
     @property

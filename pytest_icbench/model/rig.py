@@ -251,7 +251,9 @@ class RigCalls(Forwarding):
 
     @call("both", joined)
     def interference(self, launch_id: str) -> Interference | None:
-        """Returns what others took from the CPUs of a launch since its start; None where that is not watched."""
+        """Returns what other processes took from the CPUs of a launch since its start; None where that is not
+        watched.
+        """
         raise NotImplementedError
 
     @call("this")

@@ -38,7 +38,7 @@ class Settings:
         skip_s, keep_s: of the measured time, discard ``skip_s`` first, then keep ``keep_s`` (None: the rest).
         ring: descriptors of an endpoint's ring (DPDK), or frames of its socket buffer.
         reference: whether the reference link is measured beside the case.
-        fresh: whether the rig is built anew for each launch.
+        rebuild: whether the rig is built anew for each launch.
         debug: whether every window is logged while it runs.
         catch_up: frames with which a late sender may catch up at once; the rest is not offered. 0 is no limit.
         search_preset: name of the goals of a search, one of ``PRESETS``.
@@ -62,7 +62,7 @@ class Settings:
     keep_s: float | None = None
     ring: int = 256
     reference: bool = True
-    fresh: bool = False
+    rebuild: bool = False
     debug: bool = False
     catch_up: int = 0
     search_preset: str = "csit"

@@ -50,7 +50,7 @@ class Busy:
         busy_ns: time instead of cycles, for a switch without workers of its own (the kernel's).
         workers: number of threads that poll all the time; with it the busy share follows from ``busy_cycles`` alone.
         far: work of the other host's switch, for a path over two hosts.
-        frames: frames that each worker took in, by its CPU; None where that is not told.
+        frames: frames that each worker took in, by its CPU; None where that is not reported.
     """
 
     busy_cycles: int | None = None

@@ -104,7 +104,7 @@ def _peak(label: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
+class LoadChange:
     """A change of the load of one pair, and when it arrived: medians over launches.
 
     Attributes:

@@ -52,7 +52,7 @@ class Verdict(StrEnum):
     )
     INCOMPARABLE = (
         *("INCOMPARABLE", "undecided", "bad", "notable", None),
-        "there is something, but measured under other circumstances",
+        "there is something, but measured under other conditions",
     )
     INCONCLUSIVE = (
         *("INCONCLUSIVE", "undecided", "warn", "notable", "open"),

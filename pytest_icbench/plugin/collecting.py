@@ -147,7 +147,7 @@ class Collection:
 
     def arrange(self, items: list[pytest.Item]) -> None:
         """Checks, deselects and sorts collected items in place. Raises UsageError."""
-        named = self.options.switch or self.options.port or self.options.switch_config or self.options.variant
+        named = self.options.switch or self.options.port or self.options.switch_config or self.options.candidate
         if not (self.collected or named):
             return
         check_directories(self.options)

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import pytest
 
 from pytest_icbench.config.options import Options
-from pytest_icbench.gate.entry import entry_of
+from pytest_icbench.gate.entry import make_entry
 from pytest_icbench.gate.margins import MAIN
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.result import Result
@@ -30,7 +30,7 @@ from pytest_icbench.store.transfer import pack
 _GROUPS = {
     "throughput": "throughput: seconds per packet",
     "application": "applications: seconds per operation",
-    "birth": "birth: median time to create a container",
+    "startup": "start-up: median time to create a container",
     "latency": "latency: median round-trip time",
 }
 #: The fields of a result that go into its ``extra_info``.
@@ -177,7 +177,7 @@ def _nothing() -> None:
 
 def seconds(measurement: Measurement) -> tuple[float, ...]:
     """Returns one value per launch, one in all for a search, whose launches are trials, and none without a figure."""
-    entry = entry_of(measurement)
+    entry = make_entry(measurement)
     figure = entry.figures.get(MAIN[measurement.dimension]) if entry is not None else None
     if figure is None:
         return ()

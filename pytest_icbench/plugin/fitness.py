@@ -13,9 +13,9 @@ import pytest
 
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import ProvisionError, Unsupported
-from pytest_icbench.gate.against import Comparer
+from pytest_icbench.gate.baseline_comparison import Comparer
 from pytest_icbench.gate.entry import Entry
-from pytest_icbench.gate.foresight import PlannedCase, foresee, of_history, utc
+from pytest_icbench.gate.precheck import PlannedCase, foresee, of_history, utc
 from pytest_icbench.model.fitness import Control, Fitness
 from pytest_icbench.plugin.items import Benchmark
 from pytest_icbench.store.history_file import newest_at

@@ -13,7 +13,7 @@ from pytest_icbench.config.rates import parse_loads
 from pytest_icbench.config.settings import as_text, merge_settings, parse_overrides
 from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.errors import IcbenchError, Invalid, Unsupported, UsageError
-from pytest_icbench.gate.against import against_base
+from pytest_icbench.gate.baseline_comparison import compare_with_base
 from pytest_icbench.gate.judge import Judgement, enforce, judge
 from pytest_icbench.gate.limits import Limit
 from pytest_icbench.gate.margins import Margins
@@ -139,7 +139,7 @@ class Icbench:
         self.taken_from: list[str | None] = []
 
     def measure(self, **overrides: Any) -> Measurement:
-        """Measures what the marker names: its dimension, ``app`` or ``birth``; arguments as in ``throughput``."""
+        """Measures what the marker names: its dimension, ``app`` or ``startup``; arguments as in ``throughput``."""
         __tracebackhide__ = True
         self._marker.launches("measure")
         return self._measure(self.case.dimension, overrides)
@@ -299,7 +299,7 @@ class Icbench:
         comparison = self._run.compare(measurement, margins)
         if measurement.side_by_side is not None:  # the base takes the place of a baseline
             of = None if self.case.candidate is not None else self._run.options.compare
-            comparison = against_base(measurement, self._base_of(measurement), margins, of)
+            comparison = compare_with_base(measurement, self._base_of(measurement), margins, of)
         judgement = judge(measurement, limits, against=comparison, policy=self._run.policy)
         for record in self._records:
             if record.measurement is measurement:
@@ -348,7 +348,7 @@ class Icbench:
         """Returns how to measure: as the method asks, side by side with the base, or alone. Raises Unsupported."""
         if case.candidate is not None:
             if asked is not None:
-                raise Unsupported("--icbench-variant compares launches; leave it out for long runs and trains")
+                raise Unsupported("--icbench-candidate compares launches; leave it out for long runs and trains")
             return self._side_by_side
         if asked is not None:
             return asked
@@ -392,7 +392,8 @@ class Icbench:
         self._compared += 1
         if self._compared > (planned := self._benchmark.request.comparisons):
             raise UsageError(
-                f"{self._benchmark.where}: --icbench-variant: this is comparison {self._compared} of the test, and the"
+                f"{self._benchmark.where}: --icbench-candidate: this is comparison {self._compared} of the test, and"
+                f" the"
                 f" session's error rate counts the {planned} that its marker says: give it comparisons={self._compared}"
             )
         return self._beside_base(case, settings)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.gate.against import Comparer
+from pytest_icbench.gate.baseline_comparison import Comparer
 from pytest_icbench.gate.judge import Policy
 from pytest_icbench.gate.margins import Margins
 from pytest_icbench.measure.comparing import Allowances
@@ -42,7 +42,7 @@ def load_gate(options: Options, cases: int = 1) -> tuple[Policy, Comparer | None
     policy = Policy(options.fail, options.strict, waiver_file.load(options.baselines), datetime.now(UTC).date())
     if options.compare is None:
         return policy, None
-    return policy, Comparer(load_baseline(options.baselines, options.compare), options.incomparable, cases)
+    return policy, Comparer(load_baseline(options.baselines, options.compare), options.must_match, cases)
 
 
 def check_stored(options: Options) -> None:
@@ -56,4 +56,4 @@ def compute_allowances(margins: Margins, dimension: str) -> Allowances:
     """Returns how much worse a candidate may be than its base, which takes the place of a baseline."""
     allowed = margins.of(dimension)
     named = any(figure.name == CYCLES for figure in allowed)
-    return Allowances(allowed[0].allowance, margins.of_cycles().allowance, cycles_named=named)
+    return Allowances(allowed[0].allowance, margins.for_cycles().allowance, cycles_named=named)

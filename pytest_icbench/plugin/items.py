@@ -24,7 +24,7 @@ from pytest_icbench.config.cases import (
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.settings import merge_settings
 from pytest_icbench.config.switches import SwitchConfig, is_named, resolve_switches
-from pytest_icbench.config.unused_options import check_variants
+from pytest_icbench.config.unused_options import check_candidates
 from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.file_names import LIMITS_FILE
@@ -35,8 +35,8 @@ from pytest_icbench.plugin.third_party import (
     bring_functions,
     bring_nodes,
     catalogue,
-    check_births,
     check_functions,
+    check_startups,
     with_applications,
 )
 from pytest_icbench.plugin.usage import refuse_rounds
@@ -167,7 +167,7 @@ def arrange(
         return {}, {}
     switches = catalogue(config)
     check_names(options, switches, bring_functions(config, options))
-    for kind in (options.node, *(each.value for each in options.variant if each.kind == "node")):
+    for kind in (options.node, *(each.value for each in options.candidate if each.kind == "node")):
         bring_nodes(config, kind)
     configs = check_configs(options, switches)
     kept = [item for item in marked if parameters[item] is not None]
@@ -181,16 +181,16 @@ def arrange(
     for item in kept:
         item.stash[BENCHMARK] = _benchmark(parameters[item], tests.of(item), options, switches)
     selected = benchmarks(items)
-    check_births(benchmark.case for benchmark in selected)
+    check_startups(benchmark.case for benchmark in selected)
     configs |= check_functions(options, [(benchmark.case, benchmark.where) for benchmark in selected])
-    check_variants(options, [benchmark.case for benchmark in selected])
+    check_candidates(options, [benchmark.case for benchmark in selected])
     _sort(config, items, options.order)
     return switches, configs
 
 
 def _names_anything(options: Options) -> bool:
     """Whether an option names a switch, a function or a file of theirs, which is checked even without benchmarks."""
-    about_switches = (options.switch, options.port, options.switch_config, options.topology, options.variant)
+    about_switches = (options.switch, options.port, options.switch_config, options.topology, options.candidate)
     return any((*about_switches, options.function, options.function_config, options.binaries))
 
 

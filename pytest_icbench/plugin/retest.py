@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Measures possible regressions again at the session's end, on rigs built anew.
 
-A possible regression is a case that lies outside of the baseline's sessions once (``gate.against``). Where the
-old version can be started here, the current one is compared with it (method 1), and that verdict stands. Elsewhere the
-case is measured again. The reports of the first time are held back, so that pytest sees one outcome of each test: that
-of the retest, or of the first time if no time was left. Workers of xdist measure again at once, since their controller
-hands out each test once.
+A possible regression is a case that lies outside of the baseline's sessions once (``gate.baseline_comparison``). Where
+the old version can be started here, the current one is compared with it (method 1), and that verdict stands. Elsewhere
+the case is measured again. The reports of the first time are held back, so that pytest sees one outcome of each test:
+that of the retest, or of the first time if no time was left. Workers of xdist measure again at once, since their
+controller hands out each test once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from _pytest.runner import runtestprotocol
 
-from pytest_icbench.gate.entry import entry_of
+from pytest_icbench.gate.entry import make_entry
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.plugin.fixture import Icbench
@@ -127,7 +127,7 @@ class Retests:
     def _again(self, possible: _Possible, following: pytest.Item | None, seconds: float = math.inf) -> None:
         run, item = self._session.run, possible.item
         assert run is not None  # it was measured
-        now = entry_of(possible.result)
+        now = make_entry(possible.result)
         before = None if now is None or run.comparer is None else run.comparer.nearest(now)
         old = None
         if now is not None and before is not None:

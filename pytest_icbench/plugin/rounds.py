@@ -2,8 +2,9 @@
 """Measures the cases of a session in rounds, before the tests run (``--icbench-rounds``).
 
 A round has a share of each case's launches, on rigs built anew and in another random order. What a rig drew, and what
-the host did meanwhile, is then in a case's interval, since rounds are its units (``stats.intervals.over_rounds``). A
-test's body runs once, as ever, and is given the measurement of all rounds.
+the host did meanwhile, is then in a case's interval, since rounds are its units
+(``stats.intervals.estimate_over_rounds``). A test's body runs once, as ever, and is given the measurement of all
+rounds.
 
 Cases with launches of one kind take part. Searches, sweeps, loads that are a share of a search, long runs, trains and
 versions side by side are measured by their tests. So is a case that a test measures with other settings than its
@@ -23,7 +24,7 @@ import pytest
 from pytest_icbench.errors import IcbenchError
 from pytest_icbench.measure.part import Part, parts
 from pytest_icbench.measure.progress import Progress
-from pytest_icbench.measure.summary.gathered import Gathered
+from pytest_icbench.measure.summary.gathered import LaunchLog
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
@@ -40,7 +41,7 @@ class _Spread:
 
     nodeid: str
     benchmark: Benchmark
-    gathered: Gathered
+    gathered: LaunchLog
     parts: list[Part]
     measurement: Measurement | None = None
     failed: bool = False
@@ -79,7 +80,7 @@ class Rounds:
             taken = run.taken is not None and run.taken.has(item.nodeid, benchmark.case)
             if not benchmark.takes_part or taken:
                 continue
-            settings, gathered = benchmark.settings, Gathered(started_at=time.time())
+            settings, gathered = benchmark.settings, LaunchLog(started_at=time.time())
             seconds = settings.max_duration_s
             if allotted is not None and "max_duration_s" not in run.options.settings:
                 seconds = allotted[place]

@@ -18,7 +18,7 @@ import pytest
 
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, UsageError, WorkloadError
-from pytest_icbench.gate.against import BaselineComparison
+from pytest_icbench.gate.baseline_comparison import BaselineComparison
 from pytest_icbench.gate.limits import Limit
 from pytest_icbench.gate.margins import Margins
 from pytest_icbench.host.host_facts import sha256
@@ -55,7 +55,7 @@ from pytest_icbench.store.run_directory import (
 )
 from pytest_icbench.testbed.case_rig import Rig
 from pytest_icbench.testbed.exchange import Exchange
-from pytest_icbench.testbed.neighbour_load import check_installed
+from pytest_icbench.testbed.noisy_neighbour_load import check_installed
 from pytest_icbench.testbed.rig_pool import RigPool, Setup, SetupRequest
 from pytest_icbench.testbed.testbed import Testbed
 
@@ -385,7 +385,7 @@ class Run:
         self._tests.setdefault(nodeid, []).append(place)
         write_hlog(raw, measurement)  # last: what cannot be written now costs no result
         if self.options.history is not None and taken_from is None:
-            entry = make_entry(measurement, self.directory.name, self.options.incomparable)
+            entry = make_entry(measurement, self.directory.name, self.options.must_match)
             append(self.options.history, [entry] if entry is not None else [])
 
     def places(self, nodeid: str) -> list[ResultPlace]:
@@ -468,7 +468,7 @@ def gather_info(
         treatment=dict(treatment),
         resumed=options.resume,
         baseline=options.compare,
-        incomparable=options.incomparable,
+        must_match=options.must_match,
         order_seed=config.stash.get(ORDER_SEED, None),
         judged=count_judged_cases(benchmarks(items)),
     )
@@ -481,7 +481,7 @@ def _files(config: pytest.Config, options: Options, items: Sequence[pytest.Item]
         with suppress(OSError):  # it was removed while the tests were collected
             yield str(path), _shown(path.read_bytes())
     limits = [item.stash[BENCHMARK].thresholds.file for item in items]
-    for file in (*limits, *options.switch_config.values(), *(candidate.config for candidate in options.variant)):
+    for file in (*limits, *options.switch_config.values(), *(candidate.config for candidate in options.candidate)):
         if file is not None:
             yield str(file.path), _shown(file.text.encode())
 

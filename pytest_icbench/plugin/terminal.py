@@ -12,8 +12,8 @@ import pytest
 
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import IcbenchError
-from pytest_icbench.gate.entry import entry_of
-from pytest_icbench.gate.foresight import saved
+from pytest_icbench.gate.entry import make_entry
+from pytest_icbench.gate.precheck import saved
 from pytest_icbench.model.codec import DamagedData
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import Verdict
@@ -198,7 +198,7 @@ def write_summaries(
     troubles = _write_files(directory, results, outcomes)
     if options.save is None:
         return [], troubles
-    entries = [entry for result in results if (entry := entry_of(result)) is not None]
+    entries = [entry for result in results if (entry := make_entry(result)) is not None]
     try:
         files = save(options.baselines, options.save, entries)
         keys = {(entry.key, host_name(entry.identity)) for entry in entries}

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.config.births import check_birth_kinds
 from pytest_icbench.config.cases import Request, name_option
 from pytest_icbench.config.options import Options
+from pytest_icbench.config.startups import check_startup_kinds
 from pytest_icbench.config.switches import SwitchConfig, check_config
 from pytest_icbench.config.unused_options import find_unused
 from pytest_icbench.driver.switch.protocol import Switch
@@ -23,7 +23,7 @@ from pytest_icbench.driver.third_party import index_by_name
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.candidate import Candidate
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.contract import side_by_side
+from pytest_icbench.model.cpu_allocation import side_by_side
 from pytest_icbench.model.function_facts import function_key
 from pytest_icbench.plugin.usage import describe_error
 from pytest_icbench.wording import suggestion
@@ -134,13 +134,13 @@ def bring_nodes(config: pytest.Config, kind: str) -> None:
     registry.node_kind(kind)
 
 
-def check_births(cases: Iterable[Case]) -> None:
+def check_startups(cases: Iterable[Case]) -> None:
     """Raises UsageError for containers of an unknown kind."""
-    births = [case for case in cases if case.load.crowd is not None]
-    if births:
+    startups = [case for case in cases if case.load.crowd is not None]
+    if startups:
         from pytest_icbench.driver.node.registry import node_kinds
 
-        check_birth_kinds(births, (cls.kind for cls in node_kinds()))
+        check_startup_kinds(startups, (cls.kind for cls in node_kinds()))
 
 
 # -- applications
@@ -166,7 +166,7 @@ def bring_functions(config: pytest.Config, options: Options) -> tuple[str, ...]:
     Returns the names of all components whose program the user can name; none if the user names no program.
     """
     brought = list(_ask_for_functions(config))
-    if not (brought or options.binaries or any(candidate.component for candidate in options.variant)):
+    if not (brought or options.binaries or any(candidate.component for candidate in options.candidate)):
         return ()
     from pytest_icbench.driver.function import registry
 
@@ -234,7 +234,7 @@ def check_functions(options: Options, cases: Iterable[tuple[Case, str]]) -> dict
     for name, file in options.function_config.items():
         component = _find_component(name, components, "--icbench-function-config")
         configs[function_key(name)] = check_config(file, name, component.config_keys)
-    for candidate in options.variant:
+    for candidate in options.candidate:
         if candidate.component is not None:
             configs |= _check_candidate(candidate, candidate.component, components)
     return configs
@@ -248,9 +248,9 @@ def _find_component(name: str, components: Mapping[str, type[Any]], option: str)
 
 def _check_candidate(candidate: Candidate, name: str, components: Mapping[str, type[Any]]) -> dict[str, SwitchConfig]:
     """Returns the configuration of a component's candidate by its key; empty if it has none."""
-    component = _find_component(name, components, "--icbench-variant")
+    component = _find_component(name, components, "--icbench-candidate")
     if candidate.config is not None:
         return {candidate.key: check_config(candidate.config, name, component.config_keys)}
     if not component.takes_binary:
-        raise UsageError(f"--icbench-variant: {candidate.key}: {name} has no program of its own; give config:")
+        raise UsageError(f"--icbench-candidate: {candidate.key}: {name} has no program of its own; give config:")
     return {}

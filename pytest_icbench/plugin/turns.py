@@ -99,7 +99,7 @@ class Turns:
         """Whether an item can be in a group, as far as that is known before the session's first test."""
         benchmark, options = item.stash[BENCHMARK], self._run.options
         case = benchmark.case
-        alone = (case.neighbour, case.isolation, case.function, benchmark.unsupported, options.topology)
+        alone = (case.noisy_neighbour, case.isolation, case.function, benchmark.unsupported, options.topology)
         if any(each is not None for each in alone) or case.remote or not benchmark.takes_part:
             return False
         if case.switch == "sriov":  # a virtual function of a card cannot be had twice

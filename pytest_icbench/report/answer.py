@@ -175,23 +175,23 @@ def _baseline(results: Sequence[Result]) -> list[Sentence]:
         better = _worst_first(group, Verdict.IMPROVED)[::-1]
         undecided = [item for item in group if _undecided(item.verdict)]
         undecided.sort(key=lambda item: _worse(_ratio(item) or Estimate(1.0), item))
-        untold = len(undecided)
+        undetermined = len(undecided)
         parts = []
         if slower:
             verdict = Verdict.REGRESSED
             lead = f"{len(slower)} of {counted(len(group), 'case')} {verdict} against {name}."
             parts.append(f"Worst: {_changes(slower)}.")
-        elif untold:
-            lead = f"{untold} of {counted(len(group), 'case')} cannot be told from {name}."
+        elif undetermined:
+            lead = f"{undetermined} of {counted(len(group), 'case')} cannot be distinguished from {name}."
             verdict = Verdict.INCONCLUSIVE
         else:
             lead, verdict = f"Nothing is slower than {name}.", Verdict.PASS
         if better:
             parts.append(f"{len(better)} {Verdict.IMPROVED}: {_changes(better)}.")
-        if untold:
+        if undetermined:
             worst = undecided[0]
             change = f", at worst {printable(worst.case)} {_change(worst)}" if _change(worst) else ""
-            parts.append(f"Undecided: {untold}{change}.")
+            parts.append(f"Undecided: {undetermined}{change}.")
         if verdicts[Verdict.PASS]:
             parts.append(f"{verdicts[Verdict.PASS]} {Verdict.PASS}.")
         parts += [f"{line[0].upper()}{line[1:]}." for line in power(group)]
@@ -313,7 +313,7 @@ def _floors(leaders: Sequence[Result]) -> str:
 
 
 def _why(leaders: Sequence[Result]) -> str:
-    """Returns why none of the leading paths can be told from the others."""
+    """Returns why none of the leading paths can be distinguished from the others."""
     floors = _floors(leaders)
     if not any(_interval(item) for item in leaders):
         return f"{floors}; too few launches to tell"

@@ -10,7 +10,7 @@ from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.result import Result
 from pytest_icbench.stats.decision import FEWEST_SESSIONS
 from pytest_icbench.stats.quantiles import Estimate
-from pytest_icbench.stats.sessions import as_wide_as
+from pytest_icbench.stats.sessions import widen_like
 
 #: The same value in other units.
 _IN_OTHER_UNITS: Mapping[str, tuple[str, ...]] = {
@@ -29,11 +29,11 @@ def with_sessions(results: Iterable[Result]) -> list[Result]:
 
 def sessions_of(result: Result) -> str:
     """Returns the sessions that an interval of the result includes: ``the 20 sessions of main``; empty for none."""
-    finding = next(filter(_tells, result.findings), None)
+    finding = next(filter(_reports, result.findings), None)
     return "" if finding is None else f"the {finding.units} sessions of {finding.baseline}"
 
 
-def _tells(finding: Finding) -> bool:
+def _reports(finding: Finding) -> bool:
     """Whether it compares with enough sessions to tell how far they lie apart."""
     known = finding.ratio is not None and finding.unit == "session"
     return known and finding.units is not None and finding.units >= FEWEST_SESSIONS
@@ -41,7 +41,7 @@ def _tells(finding: Finding) -> bool:
 
 def _with(result: Result) -> Result:
     changes: dict[str, Estimate] = {}
-    for finding in filter(_tells, result.findings):
+    for finding in filter(_reports, result.findings):
         assert finding.ratio is not None
         changes[finding.name] = Estimate(finding.ratio, finding.ratio_low, finding.ratio_high)
     if changes and result.ratio_to_baseline is not None:  # where the main value decides nothing, it has no finding
@@ -51,5 +51,5 @@ def _with(result: Result) -> Result:
         for name in (main, *_IN_OTHER_UNITS.get(main, ())):
             value = result.value(name)
             if isinstance(value, Estimate):
-                wide[name] = as_wide_as(value, change)
+                wide[name] = widen_like(value, change)
     return result.with_figures(**wide) if wide else result

@@ -76,25 +76,25 @@ def _oversubscription(result: Result) -> str:
 
 
 def side_by_side(result: Result) -> str:
-    """Returns what functions that share a CPU got of it, with the error of shares and caps; empty for others."""
+    """Returns what functions that share a CPU got of it, with the error of CPU shares and quotas; empty for others."""
     point, works = result.point, result.functions or ()
     if not point.one_cpu or not works or not result.is_number:
         return ""
     kinds: dict[tuple[object, ...], list[FunctionWork]] = {}
-    apart = bool(point.contracts) and len(works) <= _FEW_FUNCTIONS
+    apart = bool(point.cpu_allocations) and len(works) <= _FEW_FUNCTIONS
     for name, work in zip(point.functions, works, strict=False):
-        key: tuple[object, ...] = (f"{name} {work.pair}",) if apart else (name, work.share, work.cap)
+        key: tuple[object, ...] = (f"{name} {work.pair}",) if apart else (name, work.cpu_share, work.cpu_quota)
         kinds.setdefault(key, []).append(work)
     texts = [_got(str(key[0]), alike) for key, alike in kinds.items()]
     pinged = _pinged(result) if point.mixed else ""
-    weak = ". Each has a CPU group of its own, in which its yields are weaker" if point.contracts else ""
+    weak = ". Each has a CPU group of its own, in which its yields are weaker" if point.cpu_allocations else ""
     return f"on one CPU: {'; '.join(texts)}{pinged}{weak}"
 
 
 def _got(name: str, alike: Sequence[FunctionWork]) -> str:
-    """Returns what functions got of their CPU, of several with the same name and contract their sum."""
+    """Returns what functions got of their CPU, of several with the same name and allocation their sum."""
     first = alike[0]
-    parts = [f"{word} {value} %" for word, value in (("share", first.share), ("cap", first.cap)) if value]
+    parts = [f"{word} {value} %" for word, value in (("share", first.cpu_share), ("cap", first.cpu_quota)) if value]
     text = (f"{len(alike)} x " if len(alike) > 1 else "") + name + (f" ({', '.join(parts)})" if parts else "")
     if first.goodput_pps is not None:
         text += f" {short(sum(work.goodput_pps or 0 for work in alike))} frames/s"
@@ -106,7 +106,7 @@ def _got(name: str, alike: Sequence[FunctionWork]) -> str:
             text += f" of {short(first.alone_pps)} alone, error {errors[0]:+.1%}"
             if first.goodput_error_low is not None and first.goodput_error_high is not None:
                 text += f" ({first.goodput_error_low:+.1%} to {first.goodput_error_high:+.1%})"
-    shares = [work.cpu_share for work in alike]
+    shares = [work.cpu_used_share for work in alike]
     if None not in shares:
         text += f", {sum(share or 0 for share in shares):.0%} of the CPU time"
     batches = [work.batch_size for work in alike if work.batch_size is not None]

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from pytest_icbench.display.axes import short
-from pytest_icbench.gate.against import BaselineComparison, Comparer
+from pytest_icbench.gate.baseline_comparison import BaselineComparison, Comparer
 from pytest_icbench.gate.entry import Baseline, Entry
 from pytest_icbench.gate.margins import MAIN
 from pytest_icbench.gate.thresholds import Thresholds
-from pytest_icbench.model import circumstances
+from pytest_icbench.model import comparability
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.verdict import ORDER, Verdict
 from pytest_icbench.report.changes import Change, Comparison, changed, compared, in_units, of_finding
@@ -42,7 +42,7 @@ def compare_sides(
     before: Baseline,
     now: Baseline,
     thresholds: Thresholds,
-    patterns: Sequence[str] = circumstances.DEFAULT,
+    patterns: Sequence[str] = comparability.DEFAULT,
 ) -> ComparedSides:
     """Compares two sides.
 

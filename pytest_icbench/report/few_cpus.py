@@ -32,13 +32,13 @@ _KINDS = (
         "what a chain carries whose functions have a core each; the 99th percentile is the scheduler's",
     ),
     _Kind(
-        lambda result: bool(result.point.contracts),
+        lambda result: bool(result.point.cpu_allocations),
         "parts of a CPU",
         "how functions split one CPU",
         "what they do beside I/O on cores of its own, since all senders share the other CPU",
     ),
     _Kind(
-        lambda result: result.point.mixed and not result.point.contracts,
+        lambda result: result.point.mixed and not result.point.cpu_allocations,
         "different functions on one CPU",
         "who gets the CPU and how long a ping waits",
         "that at the published rates, since all senders share the other CPU",
@@ -56,10 +56,10 @@ _KINDS = (
         "how much it follows on more cores",
     ),
     _Kind(
-        lambda result: result.point.neighbour is not None,
-        "neighbours",
+        lambda result: result.point.noisy_neighbour is not None,
+        "noisy neighbours",
         "what memory and caches that are shared cost",
-        "a neighbour in another L3 domain, or beside a path of several cores",
+        "a noisy neighbour in another L3 domain, or beside a path of several cores",
     ),
     _Kind(
         lambda result: isinstance(result.figures, Startup),

@@ -247,8 +247,8 @@ def _switch(test: str) -> str:
 
 def warnings(results: Sequence[Result]) -> list[str]:
     """Returns what makes the values doubtful: shared cores, disturbed windows, drift, states, the host's warnings."""
-    told = Counter(str(line) for result in results for line in result.conditions.get("warnings") or ())
-    parts = [f"{text.rstrip('.')}." for text in told]
+    reported = Counter(str(line) for result in results for line in result.conditions.get("warnings") or ())
+    parts = [f"{text.rstrip('.')}." for text in reported]
     sharing = sum(map(remarks.shares_cpus, results))
     if sharing:
         where = "" if sharing == len(results) else f" of {sharing} of {_cases(len(results))}"
@@ -282,12 +282,12 @@ def _disturbed(disturbed: Sequence[Result], numbers: Sequence[Result]) -> str:
     launches = sum(result.disturbed_launches or 0 for result in disturbed), sum(result.launches for result in numbers)
     windows = sum(result.disturbed_windows for result in disturbed), sum(result.windows for result in numbers)
     counts = (("launches", launches), ("windows", windows))
-    told = " and ".join(f"{part:,} of {whole:,} {what}" for what, (part, whole) in counts if part)
+    reported = " and ".join(f"{part:,} of {whole:,} {what}" for what, (part, whole) in counts if part)
     if repeated := sum(result.disturbed_repeated or 0 for result in disturbed):
-        told += f"{', ' if told else ''}{counted(repeated, 'launch')} repeated"
+        reported += f"{', ' if reported else ''}{counted(repeated, 'launch')} repeated"
     worst = max(disturbed, key=lambda result: result.disturbed_windows / max(result.windows, 1))
     most = f"; most in {_label(worst)}: {worst.disturbed_windows} of {worst.windows} windows" if windows[0] else ""
-    return f"Disturbed: {told}, in {_cases(len(disturbed))}{most}."
+    return f"Disturbed: {reported}, in {_cases(len(disturbed))}{most}."
 
 
 def _label(result: Result) -> str:

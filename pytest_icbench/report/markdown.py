@@ -111,8 +111,8 @@ def summary(results: Sequence[Result], skipped: Sequence[tuple[str, str]], faile
         lines += [escape(sentence), ""]
     sentences = _sentences(results, failed)
     lines += _limited(sentences) + ([""] if sentences else [])
-    if told := answer(results, escape):
-        lines += [*_limited(told), ""]
+    if reported := answer(results, escape):
+        lines += [*_limited(reported), ""]
     or_base = " or the version side by side" if candidates(results) else ""
     passed = [result for result in results if result.verdict == Verdict.PASS]
     lines += _table([result for result in _ordered(results) if result.verdict != Verdict.PASS], or_base)
@@ -213,10 +213,10 @@ def _changes(result: Result) -> list[str]:
 
 def _hindrances(results: Sequence[Result]) -> list[str]:
     """Returns the cases that others disturbed, each with what disturbed it most, and an empty line; many are folded."""
-    told = [(result, text) for result in results if (text := remarks.disturbance(result))]
-    lines = _limited([f"* {code(result.case, escape)}: {escape(text)}" for result, text in told])
+    reported = [(result, text) for result in results if (text := remarks.disturbance(result))]
+    lines = _limited([f"* {code(result.case, escape)}: {escape(text)}" for result, text in reported])
     if len(lines) > MOST_OPEN:
-        lines = [f"<details><summary>{len(told)} disturbed</summary>", "", *lines, "", "</details>"]
+        lines = [f"<details><summary>{len(reported)} disturbed</summary>", "", *lines, "", "</details>"]
     return [*lines, ""] if lines else []
 
 

@@ -13,7 +13,7 @@ from pytest_icbench.model.case import GSO
 from pytest_icbench.model.figures import Application
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE
-from pytest_icbench.report import chains, following, longruns, neighbours, remarks, states
+from pytest_icbench.report import chains, following, longruns, noisy_neighbours, remarks, states
 from pytest_icbench.report.between_sessions import sessions_of
 from pytest_icbench.report.columns import bounds, rate, ratio, to_plain, train
 from pytest_icbench.report.labels import label, shared
@@ -169,7 +169,7 @@ def _on_the_load(result: Result) -> Iterator[Note]:
         chains.crowding(result),
         chains.losses(result),
         chains.side_by_side(result),
-        neighbours.effect(result),
+        noisy_neighbours.effect(result),
         following.sentence(result),
         longruns.back_to_back(result),
         remarks.unanswered(result) if result.is_number else "",

@@ -26,7 +26,7 @@ Sample = tuple[dict[str, str], float]
 _Getter = Callable[[Estimate | None], float | None]
 
 #: The family of the decisions about candidates.
-_CANDIDATES = "icbench_contender"
+_CANDIDATES = "icbench_candidate"
 #: The value of an estimate and its ends: the part of a family's name, the getter, the part of the help.
 _ENDS: tuple[tuple[str, _Getter, str], ...] = (
     ("", lambda estimate: None if estimate is None else estimate.value, ""),
@@ -86,8 +86,10 @@ def _families(
         yield f"icbench_side_by_side{end}_ratio", "ratio", f"Value over that of its base{end_text}.", change
     loss = _plain(results, lambda result: result.frames.frame_loss_ratio)
     yield "icbench_frame_loss_ratio", "ratio", "Frames lost over frames sent.", loss
-    created = _plain(results, lambda result: None if result.startup.birth_ns is None else result.startup.birth_ns / 1e9)
-    yield "icbench_birth_seconds", "seconds", "Time to create a container, median over those of a case.", created
+    created = _plain(
+        results, lambda result: None if result.startup.startup_ns is None else result.startup.startup_ns / 1e9
+    )
+    yield "icbench_startup_seconds", "seconds", "Time to create a container, median over those of a case.", created
     launches = _plain(results, lambda result: result.launches)
     yield "icbench_launches", "", "Number of launches that the values are from.", launches
     duration = _plain(results, lambda result: result.duration_s)
@@ -110,7 +112,7 @@ def _cases(results: Sequence[Result]) -> Iterator[Sample]:
             "verdict": result.verdict or "",
             "bottleneck": result.bottleneck,
             "port": result.port or "",
-            "variant": result.variant or "",
+            "mode": result.mode or "",
             "baseline": result.baseline or "",
         }
         yield {**_base(result), **facts}, 1.0

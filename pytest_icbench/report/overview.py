@@ -42,10 +42,11 @@ class Ranking:
         question: the metric and the traffic.
         winner: the best path, those that are equal, or ``undecided``.
         ranks: each path with its main value and interval.
-        lead: the lead over the next path, and who equals the best or cannot be told from it; empty for a single path.
+        lead: the lead over the next path, and who equals the best or cannot be distinguished from it; empty for a
+            single path.
         limits: the bottleneck of the winner, or of each path that may be the best.
         paths: the results behind ``ranks``.
-        rivals: those that cannot be told from the best.
+        rivals: those that cannot be distinguished from the best.
         missing: paths that are not ranked, since they were not measured in the state of the host that the others share.
         tied: the rivals differ from the best by at most ``MOST_EQUAL``.
     """
@@ -158,7 +159,7 @@ def _greatest_difference(gains: Iterable[Estimate | None]) -> float | None:
 
 
 def _undecided(best: Result, rivals: Sequence[Result], gains: Mapping[str, Estimate | None]) -> str:
-    """Returns who cannot be told from the path with the best value, and why."""
+    """Returns who cannot be distinguished from the path with the best value, and why."""
     floors = [path_of(result) for result in rivals if result.at_least]
     firm = [result for result in rivals if not result.at_least]
     known = {path for path, gain in gains.items() if gain is not None and gain.low is not None}

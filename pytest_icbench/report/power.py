@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pytest_icbench.gate.foresight import Power, sentences
+from pytest_icbench.gate.precheck import Power, sentences
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.wording import printable

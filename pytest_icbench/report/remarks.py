@@ -150,17 +150,17 @@ def each_way(result: Measurement) -> str:
 
 def dependence(result: Result) -> str:
     """Returns a sentence on launches that depend on each other; empty if they seem not to."""
-    told = result.dependence
-    if told is None or not told.likely:
+    reported = result.dependence
+    if reported is None or not reported.likely:
         return ""
-    depend = f"launches depend on those before them (correlation {told.correlation:.2f})"
-    return f"{depend}, so the interval is {told.widening:.1f} times as wide"
+    depend = f"launches depend on those before them (correlation {reported.correlation:.2f})"
+    return f"{depend}, so the interval is {reported.widening:.1f} times as wide"
 
 
 def disturbance(result: Result) -> str:
     """Returns how many launches others disturbed, and by what; empty where the verdict's sentence says it already."""
-    told = disturbed.disturbance(result)
-    return "" if result.verdict in NOTABLE and told in (result.reason or "") else told
+    reported = disturbed.disturbance(result)
+    return "" if result.verdict in NOTABLE and reported in (result.reason or "") else reported
 
 
 def rounds(result: Measurement) -> str:

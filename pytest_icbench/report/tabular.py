@@ -30,19 +30,19 @@ _AXES = (
     "queues",
     "function",
     "chain",
-    "share",
-    "cap",
-    "neighbour",
+    "cpu_share",
+    "cpu_quota",
+    "noisy_neighbour",
     "isolation",
     "app",
-    "birth",
+    "startup",
     "burst",
     "pairs",
     "rate",
     "switch_cores",
     "api",
     "blocking",
-    "touch",
+    "check_payload",
     "remote",
     CANDIDATE_KEY,
 )
@@ -70,7 +70,7 @@ def _kind(name: str) -> type | None:
     """Returns the type of a column's values that are not null; None for values that fit no cell."""
     if name in ("packet_size", "burst", "pairs", "switch_cores", "chain", "queues"):
         return int
-    if name in ("blocking", "touch", "remote"):
+    if name in ("blocking", "check_payload", "remote"):
         return bool
     if name in _PLAIN_RATIO:
         return float

@@ -21,7 +21,7 @@ WIDTH = 100
 #: Least room for the names of rows beside their values; with less each name has a line of its own.
 _LEAST_NAME, _INDENT = 24, 2
 #: The table of each dimension, and the tables of kinds.
-_TABLES = {"latency": In.LATENCY, "application": In.APPLICATION, "birth": In.STARTUP, "just in time": In.STARTUP}
+_TABLES = {"latency": In.LATENCY, "application": In.APPLICATION, "startup": In.STARTUP, "just in time": In.STARTUP}
 #: The title of a dimension's table, which says what its columns mean.
 _TITLES = {table: title for kind in KINDS for table, title in kind.titles.items()}
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pytest_icbench.gate.against import Comparer
-from pytest_icbench.gate.entry import Baseline, entry_of
+from pytest_icbench.gate.baseline_comparison import Comparer
+from pytest_icbench.gate.entry import Baseline, make_entry
 from pytest_icbench.gate.margins import Margins
 from pytest_icbench.model.result import Result
 
@@ -15,13 +15,13 @@ from pytest_icbench.model.result import Result
 def against_first(results: Sequence[Result], before: str, now: str) -> list[Result]:
     """Returns the results; those of the second run have ``against``, and the facts that differ.
 
-    A result without an entry in the first run, measured under other circumstances, or that no baseline can hold is
+    A result without an entry in the first run, measured under other conditions, or that no baseline can hold is
     unchanged. The margin is the default one.
 
     Args:
         before, now: the names of the two runs; they differ.
     """
-    entries = [entry for result in results if result.run == before and (entry := entry_of(result)) is not None]
+    entries = [entry for result in results if result.run == before and (entry := make_entry(result)) is not None]
     comparer = Comparer(Baseline(f"run {before}", tuple(entries), is_run=True))
     return [_against(result, comparer) if result.run == now else result for result in results]
 

@@ -27,7 +27,7 @@ from typing import Literal
 
 from pytest_icbench.stats.paired import factor, fewest_pairs
 from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate, quantile
-from pytest_icbench.stats.sessions import Spread, change_half_width, change_of_level, spread_of
+from pytest_icbench.stats.sessions import Spread, change_half_width, estimate_change_of_level, estimate_spread
 
 #: Greatest probability that a session without a change has any REGRESSED; the same for IMPROVED. With one session a
 #: night it is one false alarm in three months.
@@ -190,8 +190,8 @@ def decide_session(now: float, levels: Sequence[Sequence[float]], allowance: All
     Raises:
         ValueError: a value is not positive, or there is none before.
     """
-    spread = spread_of(levels)
-    ratio = change_of_level(now, levels, CONFIDENCE)
+    spread = estimate_spread(levels)
+    ratio = estimate_change_of_level(now, levels, CONFIDENCE)
     if spread is None or sum(map(len, levels)) < FEWEST_SESSIONS:
         return Decision("open", ratio, reason="few")
     found = session_finds(spread, len(levels[-1]), allowance, cases)

@@ -26,11 +26,11 @@ from statistics import NormalDist
 from pytest_icbench.stats.quantiles import FEWEST_LAUNCHES, Estimate
 
 #: Correlations of neighbouring launches with their prior probabilities. Those of dependence shrink in proportion with
-#: fewer than ``FEWEST_TELLING`` launches. Otherwise the uncertainty of few launches would more than double the width of
-#: their intervals, dependent or not.
+#: fewer than ``FEWEST_DECIDING`` launches. Otherwise the uncertainty of few launches would more than double the width
+#: of their intervals, dependent or not.
 PRIOR = ((0.0, 0.88), (0.5, 0.04), (0.8, 0.04), (0.97, 0.04))
 #: The fewest launches that show dependence: with fewer, dependence and chance look the same.
-FEWEST_TELLING = 20
+FEWEST_DECIDING = 20
 #: Launches depend on each other if that is more likely than not.
 LIKELY = 0.5
 
@@ -68,7 +68,7 @@ def _find_dependence(values: tuple[float, ...]) -> Dependence | None:
     scores = normal_scores(values)
     models = [_model(scores, correlation) for correlation, _ in PRIOR]
     greatest = max(log_likelihood for log_likelihood, _, _ in models)
-    known = min(n / FEWEST_TELLING, 1.0)
+    known = min(n / FEWEST_DECIDING, 1.0)
     priors = [1 - known * (1 - PRIOR[0][1]), *(known * prior for _, prior in PRIOR[1:])]
     weights = [prior * math.exp(model[0] - greatest) for prior, model in zip(priors, models, strict=True)]
     shares = [weight / math.fsum(weights) for weight in weights]

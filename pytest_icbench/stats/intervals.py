@@ -20,7 +20,7 @@ from functools import cache
 
 from pytest_icbench.stats.dependence import widened, widening
 from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate, median
-from pytest_icbench.stats.student import over_units
+from pytest_icbench.stats.student import estimate_over_units
 
 
 def over_launches(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
@@ -36,7 +36,7 @@ def over_launches(values: Sequence[float], confidence: float = CONFIDENCE) -> Es
     return widened(interpolated(values, confidence), widening(values))
 
 
-def over_rounds(rounds: Sequence[Sequence[float]], confidence: float = CONFIDENCE) -> Estimate:
+def estimate_over_rounds(rounds: Sequence[Sequence[float]], confidence: float = CONFIDENCE) -> Estimate:
     """Returns a figure over several rounds, each at another time and on rebuilt rigs.
 
     Launches of a round share its level, so the unit is the round, which counts by the median of its launches. The
@@ -48,7 +48,7 @@ def over_rounds(rounds: Sequence[Sequence[float]], confidence: float = CONFIDENC
     values = [value for launches in rounds for value in launches]
     if min(values) <= 0:
         return over_launches(values, confidence)
-    return over_units([median(launches) for launches in rounds if launches], confidence)
+    return estimate_over_units([median(launches) for launches in rounds if launches], confidence)
 
 
 def interpolated(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:

@@ -29,7 +29,7 @@ class Spread:
     freedom: int
 
 
-def spread_of(levels: Sequence[Sequence[float]]) -> Spread | None:
+def estimate_spread(levels: Sequence[Sequence[float]]) -> Spread | None:
     """Returns the spread of sessions within their levels, pooled; None if no level has two sessions."""
     freedom, squares = 0, 0.0
     for level in levels:
@@ -51,7 +51,7 @@ def change_half_width(spread: Spread, sessions: int, confidence: float) -> float
     return quantile * spread.deviation * math.sqrt(1 + 1 / sessions)
 
 
-def change_of_level(now: float, levels: Sequence[Sequence[float]], confidence: float = CONFIDENCE) -> Estimate:
+def estimate_change_of_level(now: float, levels: Sequence[Sequence[float]], confidence: float = CONFIDENCE) -> Estimate:
     """Returns a new session's value over the geometric mean of the newest level; a single session has no interval.
 
     Args:
@@ -63,7 +63,7 @@ def change_of_level(now: float, levels: Sequence[Sequence[float]], confidence: f
     """
     if min(now, *(value for level in levels for value in level)) <= 0:
         raise ValueError("a change needs positive medians")
-    change, spread = math.log(now) - fmean(math.log(value) for value in levels[-1]), spread_of(levels)
+    change, spread = math.log(now) - fmean(math.log(value) for value in levels[-1]), estimate_spread(levels)
     if spread is None:
         return Estimate(math.exp(change))
     reach = change_half_width(spread, len(levels[-1]), confidence)
@@ -71,11 +71,11 @@ def change_of_level(now: float, levels: Sequence[Sequence[float]], confidence: f
     return Estimate(math.exp(change), low, high, confidence)
 
 
-def as_wide_as(value: Estimate, change: Estimate) -> Estimate:
+def widen_like(value: Estimate, change: Estimate) -> Estimate:
     """Returns a value with an interval that is relatively at least as wide as that of its change.
 
     The interval over a session's launches does not include the spread of sessions; that of a change over sessions
-    (``change_of_level``) does. So the wider one holds the value of another session.
+    (``estimate_change_of_level``) does. So the wider one holds the value of another session.
     """
     if value.low is None or value.high is None or change.low is None or change.high is None:
         return value

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Student's distribution, and its intervals over a few units, and for a figure of all launches together. Pure.
 
-``over_merged`` is for a percentile of all round trips, or their mean. It differs from the median over launches, since
-the slowest launches determine a high percentile. The contribution of a launch is found by leaving it out (the grouped
-jackknife: Tukey, "Bias and confidence in not-quite large samples", Annals of Mathematical Statistics 29,
-1958; Shao and Tu, "The Jackknife and Bootstrap", 2.3), on the scale of logarithms, since such figures are positive and
-skewed. A sample seldom has the slowest possible launches, so the upper half-width is ``UPWARD`` times the lower one, a
-factor chosen by the simulations of ``benchmarks/validation``. Both ends lie within the range of all samples.
+``estimate_over_merged`` is for a percentile of all round trips, or their mean. It differs from the median over
+launches, since the slowest launches determine a high percentile. The contribution of a launch is found by leaving it
+out (the grouped jackknife: Tukey, "Bias and confidence in not-quite large samples", Annals of Mathematical Statistics
+29, 1958; Shao and Tu, "The Jackknife and Bootstrap", 2.3), on the scale of logarithms, since such figures are positive
+and skewed. A sample seldom has the slowest possible launches, so the upper half-width is ``UPWARD`` times the lower
+one, a factor chosen by the simulations of ``benchmarks/validation``. Both ends lie within the range of all samples.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _within(freedom: int, angle: float) -> float:
     return 2 / math.pi * (angle + sine * total) if odd else sine * total
 
 
-def over_units(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
+def estimate_over_units(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
     """Returns the geometric mean of the units' values with Student's interval on logarithms; below three without one.
 
     Raises:
@@ -74,7 +74,7 @@ def over_units(values: Sequence[float], confidence: float = CONFIDENCE) -> Estim
     return Estimate(math.exp(level), math.exp(level - arm), math.exp(min(level + arm, MOST)), confidence)
 
 
-def over_merged(
+def estimate_over_merged(
     whole: float,
     without: Sequence[float],
     samples: tuple[float, float] = (0.0, math.inf),

@@ -31,7 +31,7 @@ _MEDIAN_DIFFERENCE = 0.954
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class SteadyPart:
     """The measured part of a launch: windows ``discard`` + 1 to ``last``; ``stationary``: whether its rate was."""
 
     discard: int
@@ -71,7 +71,7 @@ def _standard_errors(rates: Sequence[float]) -> list[float]:
     return errors
 
 
-def settle(rates: Sequence[float], measured: int, most: int) -> Settled | None:
+def settle(rates: Sequence[float], measured: int, most: int) -> SteadyPart | None:
     """Returns the measured part of a launch; None while another window is needed.
 
     Args:
@@ -84,5 +84,5 @@ def settle(rates: Sequence[float], measured: int, most: int) -> Settled | None:
         return None
     discard = truncation(rates)
     if n - discard >= measured:
-        return Settled(discard, n, stationary=True)
-    return Settled(n - measured, n, stationary=False) if n >= measured + most else None
+        return SteadyPart(discard, n, stationary=True)
+    return SteadyPart(n - measured, n, stationary=False) if n >= measured + most else None

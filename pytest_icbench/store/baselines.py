@@ -32,7 +32,7 @@ class _File:
     format: str
     schema: int
     identity: dict[str, Any]
-    circumstances: dict[str, Any]
+    comparability: dict[str, Any]
     cases: dict[str, Any]
 
 
@@ -40,13 +40,13 @@ class _File:
 class _Case(CaseFacts):
     """An entry without the facts that its file shares among cases."""
 
-    circumstances: str
+    comparability: str
     control: Figure | None = None
     earlier: dict[str, SessionValues] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class _Circumstances:
+class _Comparability:
     """The facts of an entry that many cases share."""
 
     treatment: dict[str, Any]
@@ -56,33 +56,33 @@ class _Circumstances:
 
 
 _CASE_FACTS = tuple(fact.name for fact in fields(CaseFacts))
-_SHARED = tuple(fact.name for fact in fields(_Circumstances))
+_SHARED = tuple(fact.name for fact in fields(_Comparability))
 
 
 def format_baseline(entries: Iterable[Entry]) -> str:
     """Returns the text of a file. All entries are of one host; of several with the same key the last one stays."""
-    circumstances: dict[str, Any] = {}
+    comparability: dict[str, Any] = {}
     cases: dict[str, Any] = {}
     identity: Mapping[str, Any] = {}
     for entry in entries:
         identity = entry.identity
         shared = {name: _sorted(encode(getattr(entry, name))) for name in _SHARED}
         digest = _digest(shared)
-        circumstances[digest] = shared
+        comparability[digest] = shared
         plain = {name: getattr(entry, name) for name in _CASE_FACTS}
         cases[entry.key] = {
             **plain,
-            "circumstances": digest,
+            "comparability": digest,
             **{name: encode(figure) for name, figure in entry.figures.items()},
             **({} if entry.control is None else {"control": encode(entry.control)}),
             **({"earlier": encode(dict(sorted(entry.earlier.items())))} if entry.earlier else {}),
         }
-    used = {case["circumstances"] for case in cases.values()}
+    used = {case["comparability"] for case in cases.values()}
     data = {
         "format": FORMAT,
         "schema": SCHEMA,
         "identity": _sorted(encode(identity)),
-        "circumstances": {digest: shared for digest, shared in sorted(circumstances.items()) if digest in used},
+        "comparability": {digest: shared for digest, shared in sorted(comparability.items()) if digest in used},
         "cases": dict(sorted(cases.items())),
     }
     return "\n".join(_lines(data, 0)) + "\n"
@@ -98,8 +98,8 @@ def _digest(data: Any) -> str:
     return hashlib.sha256(json.dumps(data, sort_keys=True, allow_nan=False).encode()).hexdigest()[:8]
 
 
-#: Depth to which objects are spread over lines: a case's figure has one line, and so has a fact of the circumstances.
-_SPREAD = {"circumstances": 3, "cases": 2}
+#: Depth to which objects are spread over lines: a case's figure has one line, and so has a fact of the facts.
+_SPREAD = {"comparability": 3, "cases": 2}
 
 
 def _lines(value: Any, depth: int, spread: int = 1) -> list[str]:
@@ -122,21 +122,21 @@ def parse_baseline(text: str, where: str) -> list[Entry]:
     """
     data = _DOCUMENT.parse(text, where)
     file = decode(_File, data, where)
-    circumstances = {
-        digest: decode(_Circumstances, facts, f"{where}: circumstances {digest}")
-        for digest, facts in file.circumstances.items()
+    comparability = {
+        digest: decode(_Comparability, facts, f"{where}: facts {digest}")
+        for digest, facts in file.comparability.items()
     }
-    return [_entry(key, case, file, circumstances, f"{where}: {key}") for key, case in file.cases.items()]
+    return [_entry(key, case, file, comparability, f"{where}: {key}") for key, case in file.cases.items()]
 
 
-def _entry(key: str, data: Any, file: _File, circumstances: Mapping[str, _Circumstances], where: str) -> Entry:
+def _entry(key: str, data: Any, file: _File, comparability: Mapping[str, _Comparability], where: str) -> Entry:
     case = decode(_Case, data, where)
-    case_circumstances = circumstances.get(case.circumstances)
-    if case_circumstances is None:
-        raise DamagedData(f"{where}: its circumstances {case.circumstances} are not in the file; merge them too")
+    case_comparability = comparability.get(case.comparability)
+    if case_comparability is None:
+        raise DamagedData(f"{where}: its facts {case.comparability} are not in the file; merge them too")
     figures = {name: decode(Figure, data[name], f"{where}: {name}") for name in COMPARED if name in data}
     plain = {name: getattr(case, name) for name in _CASE_FACTS}
-    shared = {name: getattr(case_circumstances, name) for name in _SHARED}
+    shared = {name: getattr(case_comparability, name) for name in _SHARED}
     earlier = dict(sorted(case.earlier.items()))
     entry = Entry(**plain, **shared, figures=figures, identity=file.identity, control=case.control, earlier=earlier)
     if entry.key != key:

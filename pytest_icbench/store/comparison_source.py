@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pytest_icbench.errors import UsageError
-from pytest_icbench.gate.entry import Baseline, entry_of
+from pytest_icbench.gate.entry import Baseline, make_entry
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.store.baselines import load
 from pytest_icbench.store.run_directory import FILE_NAME, read_text
@@ -49,7 +49,7 @@ def read_source(text: str, baselines: Path) -> Baseline:
     if path.is_file() or (path / FILE_NAME).is_file():
         measured = read_measurements(path)
         # Of several results of one case the last one stands, as in a baseline.
-        entries = [entry for measurement in measured if (entry := entry_of(measurement)) is not None]
+        entries = [entry for measurement in measured if (entry := make_entry(measurement)) is not None]
         last = {(str(entry.identity), entry.key): entry for entry in entries}
         return Baseline(text, tuple(last.values()), is_run=True)
     if path.is_dir() and path.parent != path and any(path.glob("*/*.json")):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_icbench.errors import ProvisionError, UsageError
-from pytest_icbench.model import circumstances
+from pytest_icbench.model import comparability
 from pytest_icbench.model.codec import DamagedData, check_schema, decode, encode, from_json
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import Verdict
@@ -29,7 +29,7 @@ _END = 1 << 16
 FIGURES: Mapping[str, tuple[tuple[str, bool], ...]] = {
     "throughput": (("throughput_pps", False), ("cycles_per_packet", True)),
     "application": (("operations_per_second", False), ("response_p99_ns", True)),
-    "birth": (("birth_ns", True),),
+    "startup": (("startup_ns", True),),
     "latency": (("rtt_p50_ns", True), ("rtt_p99_ns", True)),
 }
 
@@ -75,17 +75,17 @@ class Entry:
         return None if fields is None else Figure(fields["value"], fields.get("low"), fields.get("high"))
 
 
-def host_key(result: Measurement, patterns: Sequence[str] = circumstances.DEFAULT) -> str:
+def host_key(result: Measurement, patterns: Sequence[str] = comparability.DEFAULT) -> str:
     """Returns twelve hexadecimal digits over the facts that have to match: comparable results share them."""
     kept = {
         name: value
-        for name, value in circumstances.facts(result).items()
-        if name != "metric" and circumstances.matches(name, patterns)
+        for name, value in comparability.facts(result).items()
+        if name != "metric" and comparability.matches(name, patterns)
     }
     return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()[:12]
 
 
-def make_entry(result: Measurement, run: str, patterns: Sequence[str] = circumstances.DEFAULT) -> Entry | None:
+def make_entry(result: Measurement, run: str, patterns: Sequence[str] = comparability.DEFAULT) -> Entry | None:
     """Returns the line of a result; None for one that is no number (INVALID, or without any of the figures)."""
     if result.verdict == Verdict.INVALID:
         return None

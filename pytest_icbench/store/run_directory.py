@@ -128,7 +128,7 @@ SCHEMA = 1
 
 @dataclass(frozen=True, slots=True)
 class RunInfo:
-    """The circumstances of a run.
+    """The environment of a run.
 
     Attributes:
         run: its name.
@@ -147,7 +147,7 @@ class RunInfo:
         hosts: list: ``identity``, ``treatment``, ``versions`` and ``binaries`` of each of several machines; empty for
             one.
         baseline: name of the baseline of the comparison; ``baselines/`` has a copy of it.
-        incomparable: facts that have to be the same in a comparison.
+        must_match: facts that have to be the same in a comparison.
         resumed: name of the run from which results were taken; null if it resumed no run.
         fitness: whether the host was fit at the start: ``interference`` as in a launch, ``frequency_mhz`` and
             ``frequency_share`` of the slowest CPU, ``controls`` (``case``, ``baseline``, ``ratios``: launches of a
@@ -172,7 +172,7 @@ class RunInfo:
     hosts: tuple[dict[str, Any], ...] = ()
     resumed: str | None = None
     baseline: str | None = None
-    incomparable: tuple[str, ...] = ()
+    must_match: tuple[str, ...] = ()
     fitness: Fitness | None = None
     order_seed: int | None = None
     judged: int = 1

@@ -17,7 +17,7 @@ from typing import Any
 
 from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.gate.limits import Limit
-from pytest_icbench.model import circumstances
+from pytest_icbench.model import comparability
 from pytest_icbench.model.codec import DamagedData, decode, encode
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.store import baselines
@@ -199,7 +199,7 @@ class RunMerger:
         directory: Path,
         argv: Sequence[str],
         history: Path | None = None,
-        patterns: Sequence[str] = circumstances.DEFAULT,
+        patterns: Sequence[str] = comparability.DEFAULT,
     ) -> None:
         self._history = history
         self._patterns = patterns

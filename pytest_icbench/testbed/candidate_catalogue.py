@@ -30,7 +30,7 @@ from pytest_icbench.wording import alternatives
 
 
 class Candidates:
-    """The candidates that ``--icbench-variant`` names. Each differs from its base in the one thing that is named.
+    """The candidates that ``--icbench-candidate`` names. Each differs from its base in the one thing that is named.
 
     Args:
         configs: configurations of candidates, by their keys.
@@ -56,14 +56,14 @@ class Candidates:
         self._versions: dict[str, WorkloadVersion] = {}
         #: Workloads of images, by the name of the candidate.
         self._inside: dict[str, Path] = {}
-        for candidate in options.variant:
-            where = f"--icbench-variant: {candidate.key}"
+        for candidate in options.candidate:
+            where = f"--icbench-candidate: {candidate.key}"
             check_options(root or Root(), candidate.options, where)
             if candidate.kind in ("node", "image"):
                 _check_node(candidate, options.node, where)
             self._take_workload(candidate, where)
         for switch in catalogue:
-            for candidate in select_for_switch(options.variant, switch):
+            for candidate in select_for_switch(options.candidate, switch):
                 self._known[switch, candidate.name] = candidate
                 has_binary = candidate.target == switch and candidate.kind == "binary"
                 binary = candidate.path if has_binary else options.binaries.get(switch)
@@ -99,7 +99,7 @@ class Candidates:
     def resolve(self, case: Case) -> Case:
         """Returns the case for which the rig is built and launched: with another mode of the switch, or another API."""
         candidate = self.find(case)
-        if candidate is not None and candidate.kind == "variant":
+        if candidate is not None and candidate.kind == "mode":
             return replace(case, mode=candidate.value or None)
         return case if candidate is None or candidate.kind != "api" else replace(case, api=candidate.value)
 

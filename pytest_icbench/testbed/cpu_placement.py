@@ -256,8 +256,8 @@ def _free_cpus(topology: Topology, workers: int, endpoints: Sequence[int], polic
     return left
 
 
-def add_neighbour(topology: Topology, placement: Placement, count: int, *, apart: bool) -> Placement | None:
-    """Returns a placement with CPUs for a neighbour, each of an unused core; None if there are too few.
+def add_noisy_neighbour(topology: Topology, placement: Placement, count: int, *, apart: bool) -> Placement | None:
+    """Returns a placement with CPUs for a noisy neighbour, each of an unused core; None if there are too few.
 
     Args:
         count: of these CPUs.
@@ -272,7 +272,7 @@ def add_neighbour(topology: Topology, placement: Placement, count: int, *, apart
     if len(cpus) < count:
         return None
     service = _service(topology, placement.numa_node, [*path, *cpus], placement.endpoints[0])
-    return replace(placement, neighbour=tuple(cpus), service=service)
+    return replace(placement, noisy_neighbour=tuple(cpus), service=service)
 
 
 def resolve_auto(topology: Topology, needs: Iterable[tuple[int, int]]) -> Policy:

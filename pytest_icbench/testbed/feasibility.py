@@ -24,17 +24,17 @@ from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.versions import check_comparable
 from pytest_icbench.model import flows
+from pytest_icbench.model.attach_target import ATTACH
 from pytest_icbench.model.candidate import candidate_key
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.existing import ATTACH
 from pytest_icbench.model.load import Application, Startup
-from pytest_icbench.model.neighbour_kinds import L3
+from pytest_icbench.model.noisy_neighbour_kinds import L3
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.traffic import FCS_BYTES, STAMP_BYTES
 from pytest_icbench.testbed.candidate_catalogue import Candidates
-from pytest_icbench.testbed.cpu_placement import add_neighbour, join_placements, plan, plan_given, resolve_auto
+from pytest_icbench.testbed.cpu_placement import add_noisy_neighbour, join_placements, plan, plan_given, resolve_auto
 from pytest_icbench.testbed.memory_budget import FreeMemory, MemoryDemand
-from pytest_icbench.testbed.neighbour_load import explain_no_isolation, neighbour_cpus
+from pytest_icbench.testbed.noisy_neighbour_load import explain_no_isolation, noisy_neighbour_cpus
 from pytest_icbench.testbed.probe import explain_missing_kind, find_refusal, probe, probe_application
 from pytest_icbench.testbed.remote.remote_host import RemoteHost
 from pytest_icbench.testbed.remote.uplinks import check_uplink, find_uplinks
@@ -45,7 +45,7 @@ def explain_unattachable(case: Case, driver: type[Switch], topology: UserTopolog
     """Returns why a case cannot use the containers that are there, None if it can. Without root nothing is asked."""
     if os.geteuid() != 0:
         return None
-    ends = [(spec.existing, spec.address) for spec in topology.endpoint_specs(case.pairs) if spec.existing is not None]
+    ends = [(spec.attached, spec.address) for spec in topology.endpoint_specs(case.pairs) if spec.attached is not None]
     raw = case.resolved_api(driver).startswith("raw")
     try:
         resolve_endpoints(ends, port=case.resolved_port(driver), raw=raw, mtu=case.traffic.mtu, root=session.root)
@@ -95,7 +95,7 @@ def _misfits(component: type[Function], function: str, case: Case, api: str) -> 
         yield from _both_ways(component, function, case)
     if case.one_way:
         yield from _idle_limits(component, function, case)
-        yield from _nothing_denied(component, function, case, number)
+        yield from _nothing_acl_drops(component, function, case, number)
 
 
 def _both_ways(component: type[Function], function: str, case: Case) -> Iterator[str]:
@@ -126,11 +126,11 @@ def _idle_limits(component: type[Function], function: str, case: Case) -> Iterat
         )
 
 
-def _nothing_denied(component: type[Function], function: str, case: Case, number: int) -> Iterator[str]:
-    denial = component.denial(function)
-    if denial is None:
+def _nothing_acl_drops(component: type[Function], function: str, case: Case, number: int) -> Iterator[str]:
+    acl_drop = component.acl_drop(function)
+    if acl_drop is None:
         return
-    if denial.unasked:
+    if acl_drop.unasked:
         if not case.traffic.both:
             yield (
                 f"function {function} denies frames of side b, which sends none, so their accounts would prove nothing:"
@@ -139,13 +139,13 @@ def _nothing_denied(component: type[Function], function: str, case: Case, number
         return
     if case.traffic.flows is None:
         return
-    if not denial.of_flows(number):
+    if not acl_drop.of_flows(number):
         yield (
             f"function {function} denies none of {counted(number, 'flow')}, so their accounts would prove nothing:"
-            f" take {denial.least_flows} or more with --icbench-flows"
+            f" take {acl_drop.least_flows} or more with --icbench-flows"
         )
-    needed = case.traffic.headers_bytes + STAMP_BYTES + denial.text_bytes + FCS_BYTES
-    if denial.text_bytes and min(case.traffic.sizes) < needed:
+    needed = case.traffic.headers_bytes + STAMP_BYTES + acl_drop.text_bytes + FCS_BYTES
+    if acl_drop.text_bytes and min(case.traffic.sizes) < needed:
         yield (
             f"function {function} looks for a text that {min(case.traffic.sizes)} bytes do not hold after headers and"
             f" stamp: take frames of {needed} or more"
@@ -303,7 +303,7 @@ class Feasibility:
         """Raises Unsupported if a case cannot be compared launch by launch, or this host cannot run its base."""
         if case.remote:
             raise Unsupported(
-                "versions side by side would need one NIC twice: leave out --icbench-variant over two hosts"
+                "versions side by side would need one NIC twice: leave out --icbench-candidate over two hosts"
             )
         try:
             check_comparable(case)
@@ -340,7 +340,7 @@ class Feasibility:
             except (Unsupported, ProvisionError):
                 continue  # a case that cannot run does not count
             away = len(self._away(case))
-            here.add((workers + neighbour_cpus(case), len(case.path.endpoints) - away + pollers))
+            here.add((workers + noisy_neighbour_cpus(case), len(case.path.endpoints) - away + pollers))
             if away:
                 there.add((workers, away))
         if not here:
@@ -362,31 +362,35 @@ class Feasibility:
 
     def _place(self, case: Case, policy: Literal["auto", "dedicated", "cooperative"]) -> Placement:
         """Places a case's threads on the topology's CPUs, or on the best. Raises Unsupported."""
-        count, apart = neighbour_cpus(case), case.isolation == L3
+        count, apart = noisy_neighbour_cpus(case), case.isolation == L3
         if not count:
             return self._place_path(case, policy)
         with suppress(Unsupported):
-            placement = add_neighbour(self._topology, self._place_path(case, policy), count, apart=apart)
+            placement = add_noisy_neighbour(self._topology, self._place_path(case, policy), count, apart=apart)
             if placement is not None:
                 return placement
         if apart:
             raise Unsupported(
-                "isolation l3 puts the neighbour on CPUs of another L3 cache, and no unused core of one is left on this"
+                "isolation l3 puts the noisy neighbour on CPUs of another L3 cache, and no unused core of one is"
+                " left on this"
                 " host: take cat:11-1, or none"
             )
         self._place_path(case, policy)  # a path without room for itself says so
         try:
-            # The neighbour has its CPUs as a switch has those of its workers, and the endpoints share the rest.
+            # The noisy neighbour has its CPUs as a switch has those of its workers, and the endpoints share the rest.
             here = self._place_path(case, policy, count)
         except Unsupported:
             raise Unsupported(
-                f"neighbour {case.neighbour} takes {counted(count, 'CPU')} that nothing else of the case has, and this"
-                " host has fewer beside the path's: take a neighbour of fewer CPUs, or a larger machine"
+                f"noisy neighbour {case.noisy_neighbour} takes {counted(count, 'CPU')} that nothing else of the case"
+                f" has, and this"
+                " host has fewer beside the path's: take a noisy neighbour of fewer CPUs, or a larger machine"
             ) from None
-        return replace(here, switch=here.switch[:-count], neighbour=here.switch[-count:])
+        return replace(here, switch=here.switch[:-count], noisy_neighbour=here.switch[-count:])
 
     def _place_path(self, case: Case, policy: Literal["auto", "dedicated", "cooperative"], more: int = 0) -> Placement:
-        """Places a case without its neighbour, with ``more`` workers after the switch's own. Raises Unsupported."""
+        """Places a case without its noisy neighbour, with ``more`` workers after the switch's own. Raises
+        Unsupported.
+        """
         workers = self._workers(case) + more
         given = {} if self._user_topology is None else self._user_topology.cpus(case.pairs)
         away = self._away(case)

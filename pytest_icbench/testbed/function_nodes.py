@@ -111,7 +111,7 @@ class FunctionNodes:
             None if limit is None else limit.pps,
             0.0 if limit is None else limit.tolerance,
             self.component.least_cycles(function),
-            self.component.denial(function),
+            self.component.acl_drop(function),
             None if limit is None else limit.burst,
         )
 
@@ -143,7 +143,7 @@ class FunctionNodes:
                 devices=list(dict.fromkeys(device for port in of_ports for device in port)),
                 directories=[path for path in directories if not path.is_relative_to("/usr")],
                 hugepages=hugepages,
-                cpu=self.case.contracts[pair - 1] if self.case.contracts else None,
+                cpu=self.case.cpu_allocations[pair - 1] if self.case.cpu_allocations else None,
             )
             node = make_node(kind, self._session, spec)
             self._undo.append(node.stop)
@@ -376,14 +376,18 @@ def _counted(
     before: Sequence[FunctionCounters],
     after: Sequence[FunctionCounters],
 ) -> str | None:
-    """Returns a sentence if the functions of a pair counted another number of denied frames than were denied."""
+    """Returns a sentence if the functions of a pair counted another number of ACL-dropped frames than were denied."""
     for pair, stages in enumerate(proofs, start=1):
-        denied = sum(probe.expected is None for stage in stages for probe in stage)
-        readings = [(first.denied, last.denied) for first, last in zip(before, after, strict=True) if last.pair == pair]
+        acl_drops = sum(probe.expected is None for stage in stages for probe in stage)
+        readings = [
+            (first.acl_drops, last.acl_drops) for first, last in zip(before, after, strict=True) if last.pair == pair
+        ]
         if any(None in reading for reading in readings):
             continue
         counted = sum((last or 0) - (first or 0) for first, last in readings)
-        if counted != denied:
+        if counted != acl_drops:
             name = names[pair - 1]
-            return f"function {name} of pair {pair}: it counted {counted} denied frames, and {denied} were denied"
+            return (
+                f"function {name} of pair {pair}: it counted {counted} ACL-dropped frames, and {acl_drops} were denied"
+            )
     return None

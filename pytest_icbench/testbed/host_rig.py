@@ -117,7 +117,7 @@ class HostRig(HostPart):
         self._reserve_memory(driver, dpdk=dpdk)
         self._switch = switch = make_switch(driver)
         switch_spec = self._switch_spec(spec, port)
-        group = SwitchGroup(self._session, spec.case.switch, f"{self._name}.switch", bool(spec.case.contracts))
+        group = SwitchGroup(self._session, spec.case.switch, f"{self._name}.switch", bool(spec.case.cpu_allocations))
         self._group = group
         self._undo += [group.close, switch.stop]
         addresses = [self._endpoint_specs[index].address for index in self._indexes]
@@ -183,7 +183,7 @@ class HostRig(HostPart):
 
     def _reserve_memory(self, driver: type[Switch], *, dpdk: bool) -> None:
         """Checks that the host has the memory, and reserves the huge pages. Raises NoRoom, ProvisionError."""
-        made = sum(self._endpoint_specs[index].existing is None for index in self._indexes)
+        made = sum(self._endpoint_specs[index].attached is None for index in self._indexes)
         memory = MemoryDemand.of(
             self._case,
             driver,
@@ -238,7 +238,7 @@ class HostRig(HostPart):
             hugepages=dpdk or netdev,
             # AF_XDP's libxdp finds the program that it has just attached by its number, which takes SYS_ADMIN.
             capabilities=["sys_admin"] if netdev else [],
-            existing=endpoint_spec.existing,
+            attached=endpoint_spec.attached,
             image=None if spec.image is None else Path(spec.image),
         )
         node = make_node(spec.node, self._session, node_spec)
@@ -254,7 +254,7 @@ class HostRig(HostPart):
             socket_dir=self.files,
             peer=self._endpoint_specs[self._case.path.peer(index)].address,
             socket=endpoint_spec.socket,
-            existing=endpoint_spec.existing,
+            attached=endpoint_spec.attached,
         )
 
     def _reserve(self, mib: int) -> None:

@@ -15,7 +15,7 @@ from pytest_icbench.host.resource.hugepages import memory_kib
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.neighbour import Neighbour
+from pytest_icbench.model.noisy_neighbour import NoisyNeighbour
 
 #: Ordinary memory of a container with its endpoint (``benchmarks/growth.py`` over kernel switches).
 NODE_MIB = 8
@@ -32,8 +32,8 @@ class MemoryDemand:
         functions: the network functions in words, empty without any.
         functions_mib: huge pages of all of them.
         function_nodes_mib: ordinary memory of the functions and their nodes.
-        neighbour: the neighbour's label, empty without any.
-        neighbour_mib: memory that it holds.
+        noisy_neighbour: the noisy neighbour's label, empty without any.
+        noisy_neighbour_mib: memory that it holds.
     """
 
     nodes: int
@@ -42,8 +42,8 @@ class MemoryDemand:
     functions: str = ""
     functions_mib: int = 0
     function_nodes_mib: int = 0
-    neighbour: str = ""
-    neighbour_mib: int = 0
+    noisy_neighbour: str = ""
+    noisy_neighbour_mib: int = 0
 
     @classmethod
     def of(cls, case: Case, driver: type[Switch], *, workers: int, nodes: int, made: int, uplink: bool) -> MemoryDemand:
@@ -58,10 +58,10 @@ class MemoryDemand:
         port = case.resolved_port(driver)
         dpdk = "dpdk" in driver.port_apis(port)
         needs = switch_needs(driver, case.path.wires_count, workers, case.traffic)
-        neighbour = None if case.neighbour is None else Neighbour.of(case.neighbour)
+        noisy_neighbour = None if case.noisy_neighbour is None else NoisyNeighbour.of(case.noisy_neighbour)
         of_ends = cls(
-            neighbour="" if neighbour is None else neighbour.label,
-            neighbour_mib=0 if neighbour is None else neighbour.memory_mib,
+            noisy_neighbour="" if noisy_neighbour is None else noisy_neighbour.label,
+            noisy_neighbour_mib=0 if noisy_neighbour is None else noisy_neighbour.memory_mib,
             nodes=made,
             switch_mib=0 if port in driver.ports_without_hugepages and not uplink else needs.hugepages_mib,
             endpoints_mib=(endpoint_mib(case.traffic.jumbo, case.traffic.queues),) * nodes if dpdk else (),
@@ -89,16 +89,16 @@ class MemoryDemand:
             pages_mib: huge pages for which the host has to give memory.
             available_mib: memory that the host can give.
         """
-        nodes_mib = NODE_MIB * self.nodes + self.function_nodes_mib + self.neighbour_mib
+        nodes_mib = NODE_MIB * self.nodes + self.function_nodes_mib + self.noisy_neighbour_mib
         if nodes_mib + pages_mib <= available_mib:
             return None
-        beside = f"neighbour {self.neighbour}" if self.neighbour_mib else ""
+        beside = f"noisy neighbour {self.noisy_neighbour}" if self.noisy_neighbour_mib else ""
         who = " and ".join(filter(None, (f"{self.nodes} containers" if self.nodes else "", self.functions, beside)))
         pages = f" besides {pages_mib} MiB for huge pages" if pages_mib else ""
         return (
             f"{who or 'the processes'} want about {nodes_mib} MiB of memory{pages}, and the host has"
             f" {available_mib} MiB: run fewer pairs or subscribers, take shorter chains"
-            f"{' or a neighbour of fewer CPUs' if beside else ''}, or free memory"
+            f"{' or a noisy neighbour of fewer CPUs' if beside else ''}, or free memory"
         )
 
 

@@ -20,10 +20,10 @@ from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported, Workl
 from pytest_icbench.host.findings import Finding, note, success
 from pytest_icbench.host.process import run
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.measure.summary.summarize import Surroundings
+from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model import load
-from pytest_icbench.model.birth import FORK, Crowd
 from pytest_icbench.model.case import SOCKET_APIS, Case
+from pytest_icbench.model.startup import FORK, Crowd
 
 
 def find_refusal(check: Callable[[], object]) -> str | None:
@@ -118,7 +118,7 @@ def probe_application(label: str) -> Application:
     return make_application(label, program_versions(applications()[label.partition(":")[0]]))
 
 
-def add_application(case: Case, around: Surroundings) -> tuple[Application | None, Surroundings]:
+def add_application(case: Case, around: Environment) -> tuple[Application | None, Environment]:
     """Returns the application of a case, and the surroundings with its facts; without one None, and unchanged."""
     if not isinstance(case.load, load.Application):
         return None, around

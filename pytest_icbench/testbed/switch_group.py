@@ -32,7 +32,7 @@ class SwitchGroup:
     Args:
         driver: the name of the switch, for messages.
         name: a name for the group within the session's.
-        apart: whether nodes have contracts over their parts of a CPU.
+        apart: whether nodes have allocations over their parts of a CPU.
     """
 
     def __init__(self, session: HostSession, driver: str, name: str, apart: bool = False) -> None:

@@ -31,7 +31,7 @@ from pytest_icbench.measure.part import Part
 from pytest_icbench.measure.progress import OnProgress
 from pytest_icbench.measure.reference import reference_case
 from pytest_icbench.measure.rig import MeasuredRig
-from pytest_icbench.measure.summary.summarize import Surroundings
+from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.measure.versions import measure_versions
 from pytest_icbench.model.candidate import WORKLOAD, Candidate, candidate_key
 from pytest_icbench.model.case import CANDIDATE_KEY, Case
@@ -46,7 +46,7 @@ from pytest_icbench.testbed.case_rig import BuildOptions, EmptyRig, Rig
 from pytest_icbench.testbed.feasibility import Feasibility, Hosts
 from pytest_icbench.testbed.host_fitness import measure_link, wait_quiet
 from pytest_icbench.testbed.host_rig import HostPart, HostRig
-from pytest_icbench.testbed.neighbour_load import open_views
+from pytest_icbench.testbed.noisy_neighbour_load import open_views
 from pytest_icbench.testbed.probe import add_application
 from pytest_icbench.testbed.remote.remote_host import RemoteHost
 from pytest_icbench.testbed.remote.remote_rig import TwoHostRig
@@ -237,8 +237,8 @@ class Testbed:
                 BuildRequest(base, placement, (base.rig_key, placement)),
             )
         rig = BuildRequest(case, placement, (case.rig_key, placement))
-        # Launches without a neighbour use the same rig as those with it.
-        reference = self._twin(case) if settings.reference and case.neighbour is None else None
+        # Launches without a noisy neighbour use the same rig as those with it.
+        reference = self._twin(case) if settings.reference and case.noisy_neighbour is None else None
         if reference is None:
             return SetupRequest(rig, None)
         if (missing := self._why_no_reference(case, reference)) is not None:
@@ -296,7 +296,7 @@ class Testbed:
         rig, reference_rig = rigs
         if (run := RUNS.get(type(case.load))) is not None:
             return run(rig, settings, self._around(rig), on_progress)
-        if case.neighbour is not None:
+        if case.noisy_neighbour is not None:
             reference = case.undisturbed
         with open_views(rig, reference_rig, case, self.options.node) as seen:
             return self._measuring(rig, seen, case, reference, settings, on_progress).run(part)
@@ -309,7 +309,7 @@ class Testbed:
         settings: Settings,
         on_progress: OnProgress,
     ) -> Measuring:
-        """Begins a case whose turns others follow: one without a neighbour, on one host."""
+        """Begins a case whose turns others follow: one without a noisy neighbour, on one host."""
         return self._measuring(rigs[0], rigs, case, reference, settings, on_progress)
 
     def _measuring(
@@ -324,7 +324,7 @@ class Testbed:
         """Begins a case on its rig.
 
         Args:
-            seen: the rigs as the launches see them: with a neighbour, and without it.
+            seen: the rigs as the launches see them: with a noisy neighbour, and without it.
         """
         around = self._around(rig)
         if self.remote is not None and case.remote:
@@ -379,8 +379,8 @@ class Testbed:
         )
         return add_ports(now, rigs[0]), add_ports(then, rigs[1])
 
-    def _around(self, rig: Rig) -> Surroundings:
-        return Surroundings(
+    def _around(self, rig: Rig) -> Environment:
+        return Environment(
             placement=rig.placement.policy,
             endpoints=tuple(rig.endpoints),
             identity=self._identity,

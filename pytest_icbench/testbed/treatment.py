@@ -20,8 +20,8 @@ from pytest_icbench.host import host_facts
 from pytest_icbench.host.host_facts import read_program, sha256
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.attach_target import ATTACH
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.existing import ATTACH
 from pytest_icbench.model.function_facts import function_key
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.old_version import OldVersion, Program
@@ -88,13 +88,13 @@ def function_treatment(rig: Rig, user: Mapping[str, TomlFile]) -> dict[str, Any]
     if not rig.function_facts:
         return {}
     first = rig.function_facts[0]
-    denied = [terms.denial.label for terms in rig.terms if rig.case.denies_flows and terms.denial is not None]
+    acl_drops = [terms.acl_drop.label for terms in rig.terms if rig.case.denies_flows and terms.acl_drop is not None]
     file = user.get(first.component)
     return {
         "function": {
             "component": first.component,
             "version": first.version,
-            "config": {**first.config, **({"denied": denied} if denied else {})},
+            "config": {**first.config, **({"acl_drops": acl_drops} if acl_drops else {})},
             "user_config": None if file is None else {"file": file.path.name, "sha256": file.sha256},
             "cpus": list(rig.placement.functions),
         }
@@ -125,7 +125,7 @@ def rig_treatment(rig: Rig, user_config: Any, program: Path | None = None) -> di
             "numa_node": placement.numa_node,
             "yield_every": placement.yield_every,
             "where": placement.where,
-            **({"neighbour": list(placement.neighbour)} if placement.neighbour else {}),
+            **({"noisy_neighbour": list(placement.noisy_neighbour)} if placement.noisy_neighbour else {}),
         },
     }
 

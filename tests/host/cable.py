@@ -90,12 +90,12 @@ class Halves(MeasuredRig):
     def poll(self, launch_id: str, timeout_s: float, quiet: bool = False) -> Polled:
         deadline = time.monotonic() + timeout_s
         while True:
-            told = Polled()
+            reported = Polled()
             for host, each in self._both(launch_id):
                 part = host.poll(each, 0.005)
-                told = Polled(told.lines + part.lines, {**told.exited, **part.exited})
-            if told.lines or told.exited or time.monotonic() >= deadline:
-                return told
+                reported = Polled(reported.lines + part.lines, {**reported.exited, **part.exited})
+            if reported.lines or reported.exited or time.monotonic() >= deadline:
+                return reported
 
     def log_tail(self, launch_id: str, index: int) -> str:
         return self.hosts[index % 2].log_tail(self._launches[launch_id][index % 2], index)

@@ -118,47 +118,47 @@ def test_both_ends_of_an_application_agree_over_a_bridge(session: HostSession, l
         assert run_application(chosen, rig, case, SETTINGS).invalid is None
 
 
-def test_a_server_that_never_listens_is_told(rig: Rig, programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_never_listens_is_reported(rig: Rig, programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launch_module, "LISTEN_S", 0.5)
     put(programs, "redis-server", "#!/bin/sh\necho not today >&2\nexec sleep 60\n")
     with pytest.raises(WorkloadError, match=r"redis-server of endpoint 1 has not listened at tcp:6379 within 0\.5 s"):
         run(rig)
 
 
-def test_a_server_that_ends_before_it_listens_is_told_with_its_log(rig: Rig, programs: Path) -> None:
+def test_a_server_that_ends_before_it_listens_is_reported_with_its_log(rig: Rig, programs: Path) -> None:
     put(programs, "redis-server", "#!/bin/sh\necho no such option >&2\nexit 3\n")
     with pytest.raises(WorkloadError, match=r"ended with exit code 3 before it listened at tcp:6379") as error:
         run(rig)
     assert "no such option" in str(error.value)
 
 
-def test_a_server_of_another_protocol_is_told(rig: Rig, programs: Path) -> None:
+def test_a_server_of_another_protocol_is_reported(rig: Rig, programs: Path) -> None:
     put(programs, "redis-server", ANSWERS.format(answers=["220 mail ESMTP\r\n"]))
     with pytest.raises(WorkloadError, match=r"answered SET with '220 m.*redis-server"):
         run(rig)
 
 
-def test_a_server_that_gives_another_value_is_told(rig: Rig, programs: Path) -> None:
+def test_a_server_that_gives_another_value_is_reported(rig: Rig, programs: Path) -> None:
     script = ANSWERS.replace("client.sendall(answer.encode())", "client.sendall(answers.pop(0).encode())")
     put(programs, "redis-server", script.format(answers=["+OK\r\n", "$3\r\nyyy\r\n", "", ""]))
     with pytest.raises(WorkloadError, match=r"answered GET with '\$3\\r\\nyyy\\r\\n', not with '\$3\\r\\nxxx"):
         run(rig)
 
 
-def test_a_server_that_leaves_in_mid_run_is_told(rig: Rig, programs: Path) -> None:
+def test_a_server_that_leaves_in_mid_run_is_reported(rig: Rig, programs: Path) -> None:
     real = shutil.which("redis-server")
     put(programs, "redis-server", f'#!/bin/sh\nexec timeout 1 {real} "$@"\n')
     with pytest.raises(WorkloadError, match=r"redis-server 7\.0\.15 of pair 1 left in mid-run"):
         run(rig, settings=Settings(duration_s=5.0))
 
 
-def test_a_client_whose_output_is_not_known_is_told_with_its_version(rig: Rig, programs: Path) -> None:
+def test_a_client_whose_output_is_not_known_is_reported_with_its_version(rig: Rig, programs: Path) -> None:
     put(programs, "redis-benchmark", "#!/bin/sh\necho 'Summary: 12 kreq/s'\n")
     with pytest.raises(WorkloadError, match=r"its last line is 'Summary: 12 kreq/s' \(redis-benchmark 7\.0\.15\)"):
         run(rig)
 
 
-def test_a_port_in_use_is_told_before_anything_starts(rig: Rig, programs: Path) -> None:
+def test_a_port_in_use_is_reported_before_anything_starts(rig: Rig, programs: Path) -> None:
     put(programs, "other", ANSWERS.format(answers=["hello"]))
     squatter = rig.launch(LaunchPlan((PlannedProcess(1, ("other", "x"), listens="tcp:6379", files=()),)))
     try:

@@ -167,7 +167,7 @@ def test_containers_are_as_before_after_a_kill(clean: None, pair: tuple[ByHand, 
 
 
 def places(text: str, *, port: str = "interface", raw: bool = False, mtu: int = 1500) -> None:
-    ends = [(spec.existing, spec.address) for spec in loads(text, "lab.toml").endpoint_specs(1) if spec.existing]
+    ends = [(spec.attached, spec.address) for spec in loads(text, "lab.toml").endpoint_specs(1) if spec.attached]
     resolve_endpoints(ends, port=port, raw=raw, mtu=mtu, root=Root())
 
 

@@ -102,5 +102,5 @@ def test_the_round_trip_grows_with_the_delay_of_each_hop(session: HostSession) -
         disturbed += launch.disturbed is not None
     assert all(least >= chain * 2 * DELAY_NS for chain, least in least_ns.items())
     if disturbed:
-        pytest.skip("others took the CPUs of the functions, whose polls then come late")
+        pytest.skip("other processes took the CPUs of the functions, whose polls then come late")
     assert (p50_ns[4] - p50_ns[1]) / 3 == pytest.approx(2 * DELAY_NS, rel=0.01)

@@ -81,7 +81,7 @@ def test_the_time_to_follow_is_that_of_the_queue_before_a_known_capacity(session
 def quiet(found: Measurement) -> None:
     """Skips what a busy host makes later."""
     if any(launch.disturbed is not None for launch in found.per_launch):
-        pytest.skip("others took the CPUs, so that frames come later than the path lets them")
+        pytest.skip("other processes took the CPUs, so that frames come later than the path lets them")
 
 
 def test_functions_are_frozen_and_thawed_and_a_frozen_one_ends(session: HostSession) -> None:

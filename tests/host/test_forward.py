@@ -85,7 +85,9 @@ def test_drop_is_exact(session: HostSession, number: int) -> None:
 @pytest.mark.parametrize("traffic", [SHORTEST, Traffic(128, flows="2", header="tcp6+vlan7")], ids=lambda of: of.label)
 def test_duplicates_and_reordering_are_exact(session: HostSession, traffic: Traffic) -> None:
     """Of two flows that take turns a frame's successor is of the other one, so nothing is reordered within a flow."""
-    with built(session, Case("forward", Frames(traffic), mode=f"dup{N}+reorder{N + 2}+swap", touch=True)) as rig:
+    with built(
+        session, Case("forward", Frames(traffic), mode=f"dup{N}+reorder{N + 2}+swap", check_payload=True)
+    ) as rig:
         launch, a, _ = one_way(rig)
     sent = launch.total("sent")
     # The very last frame has no successor: the end mark lets it go.

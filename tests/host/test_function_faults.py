@@ -35,7 +35,7 @@ pytestmark = pytest.mark.own_host
 
 
 @pytest.mark.slow
-def test_rules_that_suricata_refuses_are_told_in_its_words(session: HostSession) -> None:
+def test_rules_that_suricata_refuses_are_reported_in_its_words(session: HostSession) -> None:
     session.binaries = suricata()
     session.configs = {"function:suricata": {"rules": "drop nonsense"}}
     with (
@@ -47,7 +47,7 @@ def test_rules_that_suricata_refuses_are_told_in_its_words(session: HostSession)
         pass
 
 
-def test_rules_that_nft_refuses_are_told_in_its_words(session: HostSession) -> None:
+def test_rules_that_nft_refuses_are_reported_in_its_words(session: HostSession) -> None:
     session.configs = {"function:linux": {"nft": "table ip x { chain y { nonsense; } }"}}
     with (
         pytest.raises(ProvisionError, match=r"(?s)nft.*syntax error"),

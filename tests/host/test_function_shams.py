@@ -188,7 +188,7 @@ class LaxRouter(RouterForLinux):
         return LinuxFunction.proof("route", ends)
 
 
-def test_denied_frames_that_pass_are_found_by_the_accounts_of_a_launch(session: HostSession) -> None:
+def test_acl_drop_frames_that_pass_are_found_by_the_accounts_of_a_launch(session: HostSession) -> None:
     traffic = Traffic().with_labels("10", None)
     case = Case("veth", Frames(traffic=traffic, rate=Rate(20_000)), function="acl10+deny30", api="raw-mmsg")
     with in_place(LaxRouter), through(session, case) as rig:

@@ -126,14 +126,14 @@ def test_a_function_of_the_kernel_does_its_work(session: HostSession, function: 
     with through(session, case) as rig:
         assert rig.prove() is None
         (counter,) = rig.functions()
-        denied = {"firewall": 20, "acl10": 10, "acl1000+deny30": 30, "set1000+deny30": 30, "nat+acl10+deny30": 3}
-        assert abs((counter.denied or 0) - denied.get(function, 0)) <= 1
+        acl_drops = {"firewall": 20, "acl10": 10, "acl1000+deny30": 30, "set1000+deny30": 30, "nat+acl10+deny30": 3}
+        assert abs((counter.acl_drops or 0) - acl_drops.get(function, 0)) <= 1
         assert preflight(rig, case, SHORT) is None
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("case", "denied"),
+    ("case", "acl_drops"),
     [
         (Case("ovs", port="afpacket", function="nat+acl10+deny30"), 3),
         (Case("ovs", port="afxdp", function="wire"), 0),
@@ -144,12 +144,12 @@ def test_a_function_of_the_kernel_does_its_work(session: HostSession, function: 
     ],
     ids=lambda value: str(value.id) if isinstance(value, Case) else "",
 )
-def test_a_function_works_at_every_interface_of_the_kernel(session: HostSession, case: Case, denied: int) -> None:
+def test_a_function_works_at_every_interface_of_the_kernel(session: HostSession, case: Case, acl_drops: int) -> None:
     case = replace(case, api="udp-mmsg").sending(rate=Rate(2000))
     with through(session, case) as rig:
         assert rig.prove() is None
         (counter,) = rig.functions()
-        assert abs((counter.denied or 0) - denied) <= 1
+        assert abs((counter.acl_drops or 0) - acl_drops) <= 1
         assert preflight(rig, case, SHORT) is None
         found = measure(rig, None, case, SHORT)
     assert (found.verdict, found.evidence) == (None, None)
@@ -192,7 +192,7 @@ def test_a_function_of_ovs_does_its_work(session: HostSession, function: str) ->
     with through(session, case) as rig:
         assert rig.prove() is None
         (counter,) = rig.functions()
-        assert (counter.taken, counter.denied) == (20, 0 if function == "police20k" else 20)
+        assert (counter.taken, counter.acl_drops) == (20, 0 if function == "police20k" else 20)
         assert preflight(rig, case, SHORT) is None
 
 
@@ -243,8 +243,8 @@ def test_a_pipeline_of_tables_does_its_work(session: HostSession, function: str)
     with through(session, case) as rig:
         assert rig.prove() is None
         (counter,) = rig.functions()
-        denied = {"acl1000+deny30": 30 + 1, "nat+acl10+deny30": 3}.get(function, 0)  # and the last rule
-        assert (counter.denied, counter.given) == (denied, (counter.taken or 0) - denied)
+        acl_drops = {"acl1000+deny30": 30 + 1, "nat+acl10+deny30": 3}.get(function, 0)  # and the last rule
+        assert (counter.acl_drops, counter.given) == (acl_drops, (counter.taken or 0) - acl_drops)
         assert counter.taken_back == 20
         assert preflight(rig, case, SHORT) is None
 
@@ -273,14 +273,16 @@ def test_a_wire_in_the_place_of_functions_over_vhost_user_is_found(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("switch", "api"), [("linux-bridge", "udp-mmsg"), ("testpmd", "dpdk")])
-def test_suricata_inspects_each_frame_and_tells_what_it_denied(session: HostSession, switch: str, api: str) -> None:
+def test_suricata_inspects_each_frame_and_reports_what_it_acl_drops(
+    session: HostSession, switch: str, api: str
+) -> None:
     """Skipped where there is no Suricata 7; ``PATH`` or ``ICBENCH_TEST_SURICATA`` names it."""
     session.binaries = suricata()
     case = Case(switch, Frames(rate=Rate(2000)), function="inspect200+deny30", api=api)
     with through(session, case) as rig:
         assert rig.prove() is None
         (counter,) = rig.functions()
-        assert counter.denied == 2 * 30 + 2 * 1  # of the first 100 rules, and the last one
+        assert counter.acl_drops == 2 * 30 + 2 * 1  # of the first 100 rules, and the last one
         assert preflight(rig, case, SHORT) is None
         found = measure(rig, None, case, SHORT)
         assert (found.verdict, found.evidence) == (None, None)
@@ -301,10 +303,10 @@ def test_a_gateway_translates_denies_polices_and_inspects(session: HostSession) 
         with through(session, case) as rig:
             assert rig.prove() is None
             (counter,) = rig.functions()
-            assert counter.denied == 10 + 2 * (10 + 1)  # of the list, and by their payload those of both sides
+            assert counter.acl_drops == 10 + 2 * (10 + 1)  # of the list, and by their payload those of both sides
             found = measure(rig, None, case, SHORT)
     except Unsupported as reason:
         pytest.skip(str(reason))
     assert (found.verdict, found.evidence) == (None, None)
     (work,) = found.functions or ()
-    assert (work.denied or 0) > 0
+    assert (work.acl_drops or 0) > 0

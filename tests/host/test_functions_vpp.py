@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.alone, pytest.mark.slow]
 
 VETH = {"switch": "linux-bridge", "api": "udp-mmsg", "rate": Rate(5000)}
 MEMIF = {"switch": "testpmd", "port": "memif", "rate": Rate(20_000)}
-DENIED = {"vpp+acl1000+deny30": 30, "vpp+nat+acl10+deny30": 3}
+ACL_DROPS = {"vpp+acl1000+deny30": 30, "vpp+nat+acl10+deny30": 3}
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_a_function_of_vpp_does_its_work(session: HostSession, function: str, pa
     with through(session, case) as rig:
         assert rig.prove() is None
         (counter,) = rig.functions()
-        assert abs((counter.denied or 0) - DENIED.get(function, 0)) <= 1
+        assert abs((counter.acl_drops or 0) - ACL_DROPS.get(function, 0)) <= 1
         assert preflight(rig, case, SHORT) is None
         found = measure(rig, None, case, SHORT)
         functions = rig.host._functions
@@ -67,7 +67,7 @@ def test_vpp_polices_frames_of_a_size(session: HostSession) -> None:
         found = measure(rig, None, case, SHORT)
     assert (found.verdict, found.evidence) == (None, None)
     (work,) = found.functions or ()
-    assert (work.denied or 0) > 0
+    assert (work.acl_drops or 0) > 0
 
 
 def test_a_table_of_vpp_has_as_many_sessions_as_it_is_set_to(session: HostSession) -> None:
@@ -105,11 +105,14 @@ def test_a_wire_in_the_place_of_vpp_is_found(session: HostSession, function: str
     assert re.search(words, found.evidence or ""), found.evidence
 
 
-def test_lines_that_vpp_refuses_are_told_in_its_words(session: HostSession) -> None:
+def test_lines_that_vpp_refuses_are_reported_in_its_words(session: HostSession) -> None:
     session.configs = {"function:vpp": {"commands": ["set interface nonsense"]}}
-    told = r"(?s)function vpp\+route of pair 1: vpp refused the command .set interface nonsense.: set interface: unk"
+    reported = (
+        r"(?s)function vpp\+route of pair 1: vpp refused the command .set interface nonsense.: set interface:"
+        r" unk"
+    )
     with (
-        pytest.raises(ProvisionError, match=told),
+        pytest.raises(ProvisionError, match=reported),
         through(session, Case("veth", function="vpp+route")),
     ):
         pass

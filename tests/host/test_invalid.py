@@ -189,7 +189,7 @@ def stream_of(pid: int) -> int:
 def test_frames_of_another_pair_and_damaged_ones(
     session: HostSession, another: int, reason: str, sentence: str
 ) -> None:
-    case = replace(BRIDGE, touch=True).sending(traffic=Traffic(256))
+    case = replace(BRIDGE, check_payload=True).sending(traffic=Traffic(256))
     with built(session, case, node="netns") as rig:
 
         def send(pids: list[int]) -> None:

@@ -239,7 +239,7 @@ def test_what_cannot_be_undone_stays_and_says_so(clean: None, capsys: pytest.Cap
             )
         ]
     with HostSession(UNDO_KINDS) as later:
-        assert later.warnings == []  # it is told once
+        assert later.warnings == []  # it is reported once
     assert main.main(["recover"]) == 1
     assert "no session writes such a path" in capsys.readouterr().err
     assert main.main(["recover", "--forget"]) == 1

@@ -59,7 +59,7 @@ def test_counters_agree_with_the_endpoints(session: HostSession, name: str) -> N
     test_switch_counters.test_counters_agree_with_the_endpoints(session, name)
 
 
-def test_a_program_that_the_verifier_refuses_is_told_with_its_last_line() -> None:
+def test_a_program_that_the_verifier_refuses_is_reported_with_its_last_line() -> None:
     with pytest.raises(ProvisionError) as caught, bpf.load_program("xdp", bpf.leave(), name="nothing"):
         pytest.fail("a program without a result was taken")
     assert str(caught.value) == "the kernel refused the BPF program nothing (Permission denied): R0 !read_ok"
@@ -91,7 +91,7 @@ OFFLOADS = {"gro": "true", "tso": "false", "threaded-napi": "true", "rps": "1"}
 
 
 @pytest.mark.parametrize("configured", [("route", {"offloads": OFFLOADS})], indirect=True)
-def test_offloads_are_applied_and_told(configured: HostSession) -> None:
+def test_offloads_are_applied_and_reported(configured: HostSession) -> None:
     case = Case("route")
     with built(configured, case, node="netns") as rig:
         assert_heard(there_and_back(rig, case))
@@ -159,7 +159,7 @@ JOINS = {"gro": "true", "udp-gro": "true", "threaded-napi": "true"}
 @pytest.mark.parametrize("configured", [("route", {"offloads": JOINS})], indirect=True)
 def test_a_path_that_joins_datagrams_is_named_by_the_accounts(configured: HostSession) -> None:
     """Raw sockets get several datagrams as one. For UDP sockets the kernel parts them, and the accounts are right."""
-    raw = Case("route", Frames(Traffic(500)), api="raw-mmsg", touch=True)
+    raw = Case("route", Frames(Traffic(500)), api="raw-mmsg", check_payload=True)
     with built(configured, raw, node="netns") as rig:
         router = driver(rig)
         assert isinstance(router, KernelPath)

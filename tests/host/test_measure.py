@@ -42,7 +42,7 @@ MOST_CONTROL_FRAMES = 8
 SOCKETS = [
     *(Case(switch, api=api) for switch in ("veth", "linux-bridge") for api in SOCKET_APIS),
     Case("veth", api="udp", blocking=True),
-    Case("veth", api="raw-mmsg", touch=True),
+    Case("veth", api="raw-mmsg", check_payload=True),
     Case("linux-bridge", api="udp-mmsg", pairs=2),
 ]
 DPDK = [
@@ -52,7 +52,7 @@ DPDK = [
     Case("direct", port="vhost-user-packed"),
     Case("direct", port="memif"),
     Case("testpmd"),
-    Case("testpmd", Frames(Traffic(1500)), touch=True),
+    Case("testpmd", Frames(Traffic(1500)), check_payload=True),
     Case("basicfwd"),
     Case("ovs"),
 ]

@@ -117,14 +117,14 @@ def test_a_result_says_how_its_pollers_stood(clean: None, cpu: Hierarchy, tmp_pa
     (tmp_path / "test_x.py").write_text(SCENARIO)
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     environment = {**os.environ, "PYTHONPATH": str(PACKAGE), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    told = []
+    reported = []
     for options in (["--icbench-precedence=all"], []):  # what tests start has none by default (tests/conftest.py)
         argv = [sys.executable, "-m", "pytest", *LOAD, "--icbench-node=netns", *options]
         done = subprocess.run(argv, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout
         (result,) = (tmp_path / "reports/latest/results.jsonl").read_text().splitlines()
-        told.append(json.loads(result)["treatment"]["precedence"])
-    assert told == [describe_weight(Root(), cpu), "none"]
+        reported.append(json.loads(result)["treatment"]["precedence"])
+    assert reported == [describe_weight(Root(), cpu), "none"]
 
 
 @pytest.fixture

@@ -118,7 +118,7 @@ def test_every_path_with_queues_keeps_its_accounts(
     session: HostSession, switch: str, port: str | None, queues: int, kept: bool
 ) -> None:
     traffic = Traffic(128, flows=f"{FLOWS}", queues=queues)
-    measure(session, Case(switch, Frames(traffic=traffic, rate=RATE), port=port, touch=True), kept=kept)
+    measure(session, Case(switch, Frames(traffic=traffic, rate=RATE), port=port, check_payload=True), kept=kept)
 
 
 @pytest.mark.slow

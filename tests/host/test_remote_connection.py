@@ -61,9 +61,9 @@ def test_a_rig_over_there(connection: Connection, other: SecondHost) -> None:
     waiting = rig.begin(poll, {"launch_id": launch, "timeout_s": 20.0})
     rig.tell(launch, "stop\n")  # which ends the poll before
     rig.result(poll, waiting)
-    while not (told := rig.poll(launch, 20.0)).exited:
+    while not (reported := rig.poll(launch, 20.0)).exited:
         pass
-    assert told.exited == {1: 0}
+    assert reported.exited == {1: 0}
     assert time.monotonic() - began < 15
     rig.end(launch)
     rig.undo()

@@ -71,9 +71,9 @@ def test_a_host_rig_speaks_plain_json(session: HostSession, kind: str) -> None:
     launch_id = answer(host, "launch", plan)
     said: list[str] = []
     while len(said) < 2:
-        told = answer(host, "poll", launch_id, 5)
-        assert told.exited == {}
-        said += [json.loads(text)["type"] for _, text in told.lines]
+        reported = answer(host, "poll", launch_id, 5)
+        assert reported.exited == {}
+        said += [json.loads(text)["type"] for _, text in reported.lines]
     assert said == ["hello", "ready"]
     host.end(launch_id)
     host.end(launch_id)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Functions that get parts of one CPU by contract, on the real host."""
+"""Functions that get parts of one CPU by allocation, on the real host."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def test_functions_get_their_parts_of_a_cpu(session: HostSession, share: str | N
         "veth",
         Frames(burst=8, rate=Rate(12_000)),
         function="cost20000",
-        share=share,
-        cap=cap,
+        cpu_share=share,
+        cpu_quota=cap,
         pairs=2,
         api="raw-mmsg",
     )
@@ -46,7 +46,9 @@ def test_functions_get_their_parts_of_a_cpu(session: HostSession, share: str | N
         lasted_ns = (time.monotonic() - began) * 1e9
     assert (found.verdict, found.evidence) == (None, None)
     first, second = found.functions or ()
-    assert [(work.share, work.cap) for work in (first, second)] == [(c.share, c.cap) for c in case.contracts]
+    assert [(work.cpu_share, work.cpu_quota) for work in (first, second)] == [
+        (c.cpu_share, c.cpu_quota) for c in case.cpu_allocations
+    ]
     assert all((work.taken or 0) > 100 for work in (first, second))
     assert (first.involuntary_switches or 0) + (first.voluntary_switches or 0) > 10
     times_ns = [work.cpu_ns or 0 for work in (first, second)]
@@ -75,9 +77,9 @@ def test_different_functions_share_a_cpu(session: HostSession, dimension: Dimens
         found = measure(rig, None, case, replace(UNDISTURBED, drain_s=1.0))
     assert (found.verdict, found.evidence) == (None, None)
     works = found.functions or ()
-    assert sum(work.cpu_share or 0 for work in works) == pytest.approx(1)
+    assert sum(work.cpu_used_share or 0 for work in works) == pytest.approx(1)
     # Each yields where it has nothing to do, so those that have more to do get more.
-    assert min(work.cpu_share or 0 for work in works[1:]) > (works[0].cpu_share or 1) > 0
+    assert min(work.cpu_used_share or 0 for work in works[1:]) > (works[0].cpu_share or 1) > 0
     assert all((work.taken or 0) > 1000 and 1 <= (work.batch_size or 0) <= 32 for work in works)
     if dimension == "latency":
         (launch,) = found.per_launch

@@ -126,10 +126,10 @@ def test_pmd_cycles_tell_the_load(session: HostSession) -> None:
     with built(session, case) as rig:
         there_and_back(rig, case)
         for _ in range(10):
-            for pps, told in shares.items():
+            for pps, reported in shares.items():
                 launch = one_way(rig, case, pps)
                 assert launch.busy_share is not None
-                told.append(launch.busy_share)
+                reported.append(launch.busy_share)
             if min(shares[1000]) < max(shares[None]):
                 break
         assert rig.assignment() == dict.fromkeys("01", rig.placement.switch[0])

@@ -38,7 +38,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("name", ["basicfwd", "testpmd", "ovs"])
-def test_a_switch_that_was_killed_is_told_with_the_end_of_its_log(session: HostSession, name: str) -> None:
+def test_a_switch_that_was_killed_is_reported_with_the_end_of_its_log(session: HostSession, name: str) -> None:
     with built(session, Case(name)) as rig:
         rig.check()
         (pid,) = userspace_pids(rig)
@@ -101,9 +101,9 @@ case "$*" in *--help|*--version) echo "{INTRODUCTION[name]}"; exit 0;; esac
 @pytest.mark.parametrize("name", INTRODUCTION)
 def test_a_switch_that_ends_at_once(clean: None, tmp_path: Path, name: str) -> None:
     binary = pretender(tmp_path / name, name, "echo 'EAL: no such thing' >&2; exit 7")
-    told = rf"(?s)^{PROGRAM.get(name, name)} ended with exit code 7; .*EAL: no such thing"
+    reported = rf"(?s)^{PROGRAM.get(name, name)} ended with exit code 7; .*EAL: no such thing"
     with HostSession(UNDO_KINDS, SessionOptions(binaries={name: str(binary)})) as session:
-        with pytest.raises(ProvisionError, match=told), built(session, Case(name)):
+        with pytest.raises(ProvisionError, match=reported), built(session, Case(name)):
             pytest.fail("it was built")
         assert_no_rig(session)
 
@@ -119,9 +119,9 @@ def test_a_switch_that_hangs_at_start(clean: None, tmp_path: Path, name: str, mo
     for place, constant in ((dpdk_process, "START_S"), (ovs, "START_S"), (snabb, "_START_S"), (vpp, "_START_S")):
         monkeypatch.setattr(place, constant, 0.3)
     binary = pretender(tmp_path / name, name, "echo waiting >&2; exec sleep 1000")
-    told = rf"(?s)^{PROGRAM.get(name, name)} .* within 0.3 s; .*waiting"
+    reported = rf"(?s)^{PROGRAM.get(name, name)} .* within 0.3 s; .*waiting"
     with HostSession(UNDO_KINDS, SessionOptions(binaries={name: str(binary)})) as session:
-        with pytest.raises(ProvisionError, match=told), built(session, Case(name)):
+        with pytest.raises(ProvisionError, match=reported), built(session, Case(name)):
             pytest.fail("it was built")
         assert_no_rig(session)
 

@@ -78,10 +78,10 @@ def test_measure_restarts_a_clients_histograms(veth: Path2) -> None:
     client.say("start")
     assert client.until("window")["rtt_from"] == 1
     client.say("measure")
-    while (told := client.until("window"))["rtt_from"] == 1:
+    while (reported := client.until("window"))["rtt_from"] == 1:
         pass
-    begin = told["window"] + 2
-    assert told["rtt_from"] == begin
+    begin = reported["window"] + 2
+    assert reported["rtt_from"] == begin
     while client.until("window")["window"] < begin + 2:
         pass
     client.say("stop")

@@ -78,7 +78,7 @@ def test_one_burst_at_a_time(veth: Path2) -> None:
 
 
 @pytest.mark.parametrize("app", ["send", "client"])
-def test_a_paced_sender_tells_how_late_and_how_even_its_bursts_were(app: str) -> None:
+def test_a_paced_sender_reports_how_late_and_how_even_its_bursts_were(app: str) -> None:
     """One lateness a burst, one spacing between two; a sender that is stopped is late, and uneven, by as much."""
     stopped_s = 0.03
     options = ("--rate", "10k", "-b", "10", "--duration", "0.5", "--window", "0.5")

@@ -112,7 +112,7 @@ class FakeTestbed:
 
     @property
     def programs(self) -> dict[str, tuple[Any, str | None]]:
-        binaries = {each.key: each.path for each in self.options.variant if each.kind == "binary"}
+        binaries = {each.key: each.path for each in self.options.candidate if each.kind == "binary"}
         return {name: (path, None) for name, path in binaries.items()}
 
     def placement(self, case: Case) -> Placement:

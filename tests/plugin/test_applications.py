@@ -78,7 +78,7 @@ def test_a_case_with_an_application_is_read_back() -> None:
         ("redis", ", api='udp'", "leave out dimension, measure and api"),
     ],
 )
-def test_a_mistake_in_the_marker_is_told(pytester: pytest.Pytester, app: str, more: str, sentence: str) -> None:
+def test_a_mistake_in_the_marker_is_reported(pytester: pytest.Pytester, app: str, more: str, sentence: str) -> None:
     scenario(pytester, app, more=more)
     result = pytester.runpytest_inprocess("--collect-only")
     assert result.ret != 0
@@ -91,7 +91,7 @@ def test_a_switch_without_sockets_is_refused_if_it_is_named(pytester: pytest.Pyt
     assert "testpmd carries no sockets, so no applications; leave it out" in result.stdout.str()
 
 
-def test_port_kinds_with_sockets_that_have_to_be_named_are_told(pytester: pytest.Pytester) -> None:
+def test_port_kinds_with_sockets_that_have_to_be_named_are_reported(pytester: pytest.Pytester) -> None:
     scenario(pytester, "redis", switch="ovs")
     refused = pytester.runpytest_inprocess("--collect-only")
     remedy = "choose its port afpacket or afxdp or afxdp-nonpmd or tap, or leave it out"
@@ -100,7 +100,7 @@ def test_port_kinds_with_sockets_that_have_to_be_named_are_told(pytester: pytest
     assert "test_apps[ovs+afpacket-udp-mmsg-app:redis-1vs1-Rmax]" in chosen.stdout.str()
 
 
-def test_an_unknown_application_on_the_command_line_is_told(pytester: pytest.Pytester) -> None:
+def test_an_unknown_application_on_the_command_line_is_reported(pytester: pytest.Pytester) -> None:
     scenario(pytester, "redis")
     result = pytester.runpytest_inprocess("--collect-only", "--icbench-app", "mysql")
     assert "--icbench-app: there is no application 'mysql'" in result.stdout.str()

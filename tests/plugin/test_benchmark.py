@@ -186,5 +186,5 @@ def test_not_installed(inner: Runner) -> None:
 
 
 def test_containers_count_by_the_time_of_each() -> None:
-    case = Case("veth", Startup("netns:100"), dimension="birth")
-    assert seconds(measurement(case, birth_ns=Estimate(30_000_000.0), throughput_pps=None)) == (0.03,)
+    case = Case("veth", Startup("netns:100"), dimension="startup")
+    assert seconds(measurement(case, startup_ns=Estimate(30_000_000.0), throughput_pps=None)) == (0.03,)

@@ -204,7 +204,7 @@ def test_hostile_texts_are_shown_and_do_nothing(opened: Opened) -> None:
     assert "owned" not in opened.page.title()
 
 
-def test_a_candidate_is_told_from_its_base(opened: Opened) -> None:
+def test_a_candidate_is_reported_from_its_base(opened: Opened) -> None:
     page = opened.page
     decided = page.locator("#ic-answer").inner_text()
     assert "snabb:new against its base: REGRESSED." in decided

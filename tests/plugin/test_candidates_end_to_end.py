@@ -46,10 +46,10 @@ def unchanged_host() -> Iterator[None]:
     assert left_since(before) == []
 
 
-def measured(inner: Runner, variant: str, switch: str = "linux-bridge", more: str = "", *options: str) -> Any:
+def measured(inner: Runner, mode: str, switch: str = "linux-bridge", more: str = "", *options: str) -> Any:
     """Returns base and candidate of a comparison."""
     inner.write(test_x=CASE.format(switch=switch, more=more))
-    inner.spawn(f"--icbench-variant={variant}", *QUICK, *options).assert_outcomes(passed=1)
+    inner.spawn(f"--icbench-candidate={mode}", *QUICK, *options).assert_outcomes(passed=1)
     lines = (inner.path / "reports" / "latest" / "results.jsonl").read_text().splitlines()
     base, now = map(json.loads, lines)
     assert now["side_by_side"]["base"] == base["case"]
@@ -61,7 +61,7 @@ def test_a_kernel_option_holds_while_its_side_runs(inner: Runner) -> None:
     before = path.read_text()
     _, now = measured(inner, f"host:poll=sysctl:net.core.busy_read={int(before) + 50}")
     assert path.read_text() == before
-    assert now["treatment"]["contender"] == {
+    assert now["treatment"]["candidate"] == {
         "target": "host",
         "kind": "sysctl",
         "value": f"net.core.busy_read={int(before) + 50}",
@@ -70,7 +70,7 @@ def test_a_kernel_option_holds_while_its_side_runs(inner: Runner) -> None:
 
 def test_a_value_that_the_kernel_refuses_is_one_sentence(inner: Runner) -> None:
     inner.write(test_x=CASE.format(switch="linux-bridge", more=""))
-    result = inner.spawn("--icbench-variant=host:poll=sysctl:net.core.busy_read=many", *QUICK)
+    result = inner.spawn("--icbench-candidate=host:poll=sysctl:net.core.busy_read=many", *QUICK)
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*kernel option net.core.busy_read cannot be many: Invalid argument"])
 
@@ -78,8 +78,8 @@ def test_a_value_that_the_kernel_refuses_is_one_sentence(inner: Runner) -> None:
 def test_another_api_of_the_endpoints(inner: Runner) -> None:
     base, now = measured(inner, "workload:raw=api:raw")
     assert now["case"].startswith("linux-bridge:raw-")
-    assert now["treatment"]["contender"]["value"] == "raw"
-    assert base["treatment"]["contender"] is None
+    assert now["treatment"]["candidate"]["value"] == "raw"
+    assert base["treatment"]["candidate"] is None
 
 
 def test_another_kind_of_nodes(inner: Runner) -> None:
@@ -99,7 +99,7 @@ def test_an_image_with_a_workload_of_its_own(inner: Runner, tmp_path: Path) -> N
     shutil.copy2(workload_path(), program)
     copy_libraries(program, image)
     _, now = measured(inner, f"workload:old=image:{image}")
-    assert now["treatment"]["contender"] == {"target": "workload", "kind": "image", "value": "image"}
+    assert now["treatment"]["candidate"] == {"target": "workload", "kind": "image", "value": "image"}
 
 
 def copy_libraries(program: Path, image: Path) -> None:
@@ -117,7 +117,7 @@ def test_libraries_of_a_switch(inner: Runner, tmp_path: Path) -> None:
     for library in Path("/usr/lib").glob("*-linux-gnu/librte_mempool.so.*"):
         shutil.copy2(library, tmp_path / "lib")
     _, now = measured(inner, f"testpmd:own=lib:{tmp_path / 'lib'}", "testpmd")
-    assert now["treatment"]["contender"] == {"target": "testpmd", "kind": "lib", "value": "lib"}
+    assert now["treatment"]["candidate"] == {"target": "testpmd", "kind": "lib", "value": "lib"}
 
 
 def test_the_configuration_of_a_function(inner: Runner) -> None:
@@ -138,7 +138,7 @@ from pytest_icbench.model.cpu_state import CpuState
 
 CpuMeter.read = lambda *_: CpuState()
 
-@pytest.mark.icbench(switch="forward-raw", variant="delay100us", rate=1000, burst=4, dimension="latency",
+@pytest.mark.icbench(switch="forward-raw", mode="delay100us", rate=1000, burst=4, dimension="latency",
                      repeats=6, warmup=0.05, duration=0.2, drain=0.5, reference=False)
 def test_a(icbench):
     icbench.gate(icbench.latency())

@@ -145,8 +145,8 @@ def pytest_icbench_switches(config):
     )
     result = inner.run("--collect-only", "-q", "--pyargs", "pytest_icbench.conformance", "--icbench-switch=mine")
     tests = {line.partition("::")[2] for line in result.outlines}
-    for variant in ("mine", "mine:tap"):
-        assert f"test_it_learns_where_an_address_is_if_declared[{variant}-64B-b32-2vs2-Rmax]" in tests
+    for mode in ("mine", "mine:tap"):
+        assert f"test_it_learns_where_an_address_is_if_declared[{mode}-64B-b32-2vs2-Rmax]" in tests
     assert not any("mine:x" in test for test in tests)
 
 
@@ -337,7 +337,7 @@ def test_a_thousand_cases_in_under_a_second(inner: Runner) -> None:
     result.stdout.fnmatch_lines(["1000 tests collected in *"])
 
 
-WITNESS = """
+PROBE = """
 import sys
 
 def pytest_unconfigure(config):
@@ -348,7 +348,7 @@ def pytest_unconfigure(config):
 
 def test_collection_imports_neither_pyroute2_nor_lxc(inner: Runner) -> None:
     inner.write(test_x=TWO)
-    inner.pytester.makeconftest(WITNESS)
+    inner.pytester.makeconftest(PROBE)
     result = inner.spawn("--collect-only", "-q")
     result.stdout.fnmatch_lines(["LOADED []"])
 
@@ -360,7 +360,7 @@ def test_collection_needs_no_root(inner: Runner, monkeypatch: pytest.MonkeyPatch
 
 
 def test_an_unrelated_suite_notices_nothing(inner: Runner) -> None:
-    inner.pytester.makeconftest(WITNESS)
+    inner.pytester.makeconftest(PROBE)
     inner.write(
         test_x="""
 @pytest.mark.parametrize("case", [1, 2])

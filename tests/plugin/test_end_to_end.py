@@ -127,13 +127,13 @@ def test_a_limit_that_cannot_be_met_fails(inner: Runner) -> None:
     inner.write(test_x=RATE.replace("repeats=2", "repeats=8"))
     (inner.path / "thresholds.toml").write_text('["*-64B-*"]\nmin_throughput_pps = 1e9\n')
     result = inner.spawn()
-    told = " ".join(result.stdout.str().split())
+    reported = " ".join(result.stdout.str().split())
     if result.parseoutcomes().get("undecided"):  # too many launches were disturbed: a busy host
         result.assert_outcomes(passed=1)
-        assert re.search(r"INCONCLUSIVE: veth-64B-\S+: \S+ kpps (is below|\(limit) 1000 Mpps", told)
+        assert re.search(r"INCONCLUSIVE: veth-64B-\S+: \S+ kpps (is below|\(limit) 1000 Mpps", reported)
     else:
         result.assert_outcomes(passed=1, failed=1)
-        assert re.search(r"REGRESSED: veth-64B-\S+: \S+ kpps is below 1000 Mpps", told)
+        assert re.search(r"REGRESSED: veth-64B-\S+: \S+ kpps is below 1000 Mpps", reported)
 
 
 def test_launches_of_cases_alternate(inner: Runner) -> None:
@@ -263,10 +263,10 @@ def test_another_workload_runs_at_both_ends(inner: Runner, node: str, tmp_path: 
     other.parent.mkdir()
     shutil.copy(workload_path(), other)
     inner.write(test_x=PLAIN)
-    result = inner.spawn(f"--icbench-variant=workload:w={other}", f"--icbench-node={node}")
+    result = inner.spawn(f"--icbench-candidate=workload:w={other}", f"--icbench-node={node}")
     # A busy host may leave it undecided, for which pytest has a count of its own.
     assert set(result.parseoutcomes()) <= {"passed", "undecided"}
     base, now = results(inner)
-    assert (base.treatment["contender"], now.case) == (None, "veth:w-64B-b32-1vs1-Rmax")
-    assert now.treatment["contender"]["kind"] == "binary"
+    assert (base.treatment["candidate"], now.case) == (None, "veth:w-64B-b32-1vs1-Rmax")
+    assert now.treatment["candidate"]["kind"] == "binary"
     assert min(base.frames.received, now.frames.received) > 0

@@ -30,7 +30,7 @@ def info(inner: Runner) -> dict[str, Any]:
 def test_the_session_begins_with_one_line(inner: Runner, bench: type[FakeTestbed]) -> None:
     inner.write(test_x=TEST)
     result = inner.run()
-    result.stdout.fnmatch_lines(["icbench: quiet host: others took 0.02 of 2 CPUs, 0 % was stolen, 2900 MHz"])
+    result.stdout.fnmatch_lines(["icbench: quiet host: other processes took 0.02 of 2 CPUs, 0 % was stolen, 2900 MHz"])
     assert info(inner)["fitness"]["interference"]["taken"] == 0.02
 
 
@@ -39,7 +39,10 @@ def test_a_busy_host_is_named_and_kept(inner: Runner, bench: type[FakeTestbed]) 
     inner.write(test_x=TEST)
     result = inner.run()
     text = " ".join(line.strip() for line in result.stdout.lines)
-    assert "icbench: busy host, comparing makes little sense now: others took 1.20 of 2 CPUs (stress-ng-cpu" in text
+    assert (
+        "icbench: busy host, comparing makes little sense now: other processes took 1.20 of 2 CPUs (stress-ng-cpu"
+        in text
+    )
     assert "icbench: no steal is counted" in text
     assert "waiting" not in text
     assert info(inner)["fitness"]["interference"]["takers"] == [{"name": "stress-ng-cpu", "share": 0.98}]
@@ -50,7 +53,10 @@ def test_a_wait_shows_its_progress_and_goes_on_when_its_time_is_over(inner: Runn
     inner.write(test_x=TEST)
     result = inner.run("--icbench-wait-quiet", "10m")
     text = " ".join(line.strip() for line in result.stdout.lines)
-    assert "icbench: waiting for a quiet host, 10:00 left: others took 1.20 of 2 CPUs (stress-ng-cpu 0.98)" in text
+    assert (
+        "icbench: waiting for a quiet host, 10:00 left: other processes took 1.20 of 2 CPUs (stress-ng-cpu 0.98)"
+        in text
+    )
     assert "icbench: the host did not become quiet within 10 min; the run goes on" in text
     result.assert_outcomes(passed=1)
 

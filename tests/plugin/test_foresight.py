@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pytest_icbench.gate.entry import Entry
-from pytest_icbench.gate.foresight import GAP_S
+from pytest_icbench.gate.precheck import GAP_S
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.store import baselines, history_file
 from tests.baselines import HOST, entry, launch, measured, scaled, with_sessions
@@ -22,7 +22,7 @@ CASE = "@pytest.mark.icbench(switch='ovs', packet_size=64)\ndef test_a(icbench):
 COMPARE = "--icbench-compare=main"
 CONTROL = {"per_reference_launch": tuple(launch(2 * pps, index) for index, pps in enumerate(scaled(1.0)))}
 
-Told = Callable[..., tuple[str, str]]
+Reported = Callable[..., tuple[str, str]]
 
 
 def saved(**changed: Any) -> Entry:
@@ -31,7 +31,7 @@ def saved(**changed: Any) -> Entry:
 
 
 @pytest.fixture
-def told(inner: Runner, bench: type[FakeTestbed], monkeypatch: pytest.MonkeyPatch) -> Told:
+def reported(inner: Runner, bench: type[FakeTestbed], monkeypatch: pytest.MonkeyPatch) -> Reported:
     """What a plan and a run print before anything is measured, each as one line, with that baseline."""
     monkeypatch.setattr(bench, "facts", (HOST, {}))
     monkeypatch.setattr(bench, "placement", lambda _self, _case: Placement("dedicated", (1,), (2, 3), (0,), 0, 0))
@@ -76,20 +76,20 @@ OTHER_LAYOUT = "1 case of another host, layout or placement (cores is 8 here and
     ],
     ids=["host", "layout", "placement", "control", "clock", "gap"],
 )
-def test_a_baseline_that_cannot_tell_is_said(told: Told, kept: Entry, sentence: str) -> None:
-    for text in told(COMPARE, baseline=kept):
+def test_a_baseline_that_cannot_tell_is_said(reported: Reported, kept: Entry, sentence: str) -> None:
+    for text in reported(COMPARE, baseline=kept):
         assert f"baseline main: {sentence}" in text
 
 
-def test_what_a_session_finds_is_all_that_is_said_of_a_baseline_that_can_tell(told: Told) -> None:
-    for text in told(COMPARE, baseline=with_sessions(saved())):
+def test_what_a_session_finds_is_all_that_is_said_of_a_baseline_that_can_tell(reported: Reported) -> None:
+    for text in reported(COMPARE, baseline=with_sessions(saved())):
         assert "baseline main:" not in text
         assert "this session finds nine times of ten: a loss of 3." in text
         assert "weak session" not in text
 
 
-def test_a_weak_session_begins_with_a_warning(told: Told) -> None:
-    for text in told(COMPARE, baseline=saved()):
+def test_a_weak_session_begins_with_a_warning(reported: Reported) -> None:
+    for text in reported(COMPARE, baseline=saved()):
         assert "weak session: 1 case of 1 cannot show a loss of 10 %" in text
 
 
@@ -102,11 +102,13 @@ def test_a_weak_session_begins_with_a_warning(told: Told) -> None:
     ],
     ids=["clock", "gap", "neither"],
 )
-def test_a_history_that_cannot_tell_is_said(told: Told, inner: Runner, ago_s: float, sentence: str | None) -> None:
+def test_a_history_that_cannot_tell_is_said(
+    reported: Reported, inner: Runner, ago_s: float, sentence: str | None
+) -> None:
     kept = history_file.make_entry(measured(started_at=time.time() - ago_s), "before")
     assert kept is not None
     history_file.append(inner.path / "h.jsonl", [replace(kept, at=kept.at - 1000), kept])
-    for text in told("--icbench-history=h.jsonl"):
+    for text in reported("--icbench-history=h.jsonl"):
         assert sentence in text.partition("h.jsonl: ")[2] if sentence else "h.jsonl: " not in text
 
 
@@ -120,15 +122,15 @@ def test_a_history_that_is_no_file_is_refused_before_the_host_is_taken(inner: Ru
     assert bench.log == []
 
 
-def test_a_budget_without_time_for_retests_is_said(told: Told) -> None:
+def test_a_budget_without_time_for_retests_is_said(reported: Reported) -> None:
     baseline = with_sessions(saved())
-    plan, _ = told(COMPARE, "--icbench-budget=20m", baseline=baseline)
+    plan, _ = reported(COMPARE, "--icbench-budget=20m", baseline=baseline)
     minutes, seconds = map(int, plan.partition("at least ")[2].split()[0].split(":"))
     least_s = 60 * minutes + seconds
     sentence = "no time for a retest, without which nothing is called a regression: give "
-    for text in told(COMPARE, f"--icbench-budget={1.1 * least_s:.0f}"):
+    for text in reported(COMPARE, f"--icbench-budget={1.1 * least_s:.0f}"):
         assert sentence in text
-    for text in told(COMPARE, f"--icbench-budget={least_s + 60}"):
+    for text in reported(COMPARE, f"--icbench-budget={least_s + 60}"):
         assert sentence not in text
 
 
@@ -136,7 +138,7 @@ def test_a_budget_without_time_for_retests_is_said(told: Told) -> None:
     ("factor", "control", "verdict"),
     [(0.8, 1.0, "REGRESSED: ovs-64B-b32-1vs1-Rmax: 4 Mpps is 20 % lower than main"), (0.8, 0.8, "INCONCLUSIVE: ")],
 )
-def test_a_run_tells_the_host_from_the_path_and_which_loss_it_finds(
+def test_a_run_reports_the_host_from_the_path_and_which_loss_it_finds(
     inner: Runner,
     bench: type[FakeTestbed],
     monkeypatch: pytest.MonkeyPatch,

@@ -115,11 +115,11 @@ run.write_hlog = write
     result.stdout.fnmatch_lines(["*= icbench results =*", "ovs-64B*"])
 
 
-def test_mistakes_are_told_before_the_host_is_taken(files: Runner, bench: type[FakeTestbed]) -> None:
+def test_mistakes_are_reported_before_the_host_is_taken(files: Runner, bench: type[FakeTestbed]) -> None:
     bench.log.clear()
     (path,) = (files.path / "baselines").glob("*/*/*.json")
     good = path.read_text()
-    for arguments, told in (
+    for arguments, reported in (
         (("--icbench-compare=mian",), "there is no baseline 'mian' in *did you mean main?"),
         (("--icbench-compare=main", "--icbench-save=main"), "*would follow every small loss*"),
         (("--icbench-save=a/b",), "--icbench-save: 'a/b' is no name of a baseline*"),
@@ -128,7 +128,7 @@ def test_mistakes_are_told_before_the_host_is_taken(files: Runner, bench: type[F
     ):
         result = files.run(*arguments)
         assert result.ret == pytest.ExitCode.USAGE_ERROR
-        result.stderr.fnmatch_lines([f"*{told}"])
+        result.stderr.fnmatch_lines([f"*{reported}"])
     path.write_text(good[:-9])
     for option in ("--icbench-compare=main", "--icbench-save=main"):
         result = files.run(option)

@@ -7,7 +7,7 @@ import re
 
 from tests.plugin.conftest import Runner
 
-WITNESS = """
+PROBE = """
 import sys
 
 def pytest_unconfigure(config):
@@ -17,7 +17,7 @@ def pytest_unconfigure(config):
 
 def loaded(inner: Runner, *arguments: str) -> str:
     """The modules of ours that collecting a rate over two switches has loaded, as a list's text."""
-    inner.pytester.makeconftest(WITNESS)
+    inner.pytester.makeconftest(PROBE)
     inner.write(test_x="@pytest.mark.icbench(switch=['ovs', 'veth'])\ndef test_a(icbench): pass")
     ours = re.search(r"OURS (.*)", inner.spawn("--collect-only", "-q", *arguments).stdout.str())
     assert ours is not None

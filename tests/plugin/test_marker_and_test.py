@@ -37,13 +37,13 @@ OTHERWISE = (
         ("measure='soak', soak_duration='2m'", "soak(duration=120)"),
     ],
 )
-def test_who_measures_as_the_marker_says_is_told_nothing(inner: Runner, marker: str, call: str) -> None:
+def test_who_measures_as_the_marker_says_is_reported_nothing(inner: Runner, marker: str, call: str) -> None:
     inner.write(test_x=TEST.format(marker=marker, call=call))
     inner.run("-W", "error").assert_outcomes(passed=1)
 
 
 @pytest.mark.parametrize(
-    ("marker", "call", "told", "remedy"),
+    ("marker", "call", "reported", "remedy"),
     [
         ("", "soak()", "soak()", "say measure='soak'"),
         ("", "soak(90)", "soak()", "say measure='soak', soak_duration=90"),
@@ -55,22 +55,22 @@ def test_who_measures_as_the_marker_says_is_told_nothing(inner: Runner, marker: 
         ("measure='back_to_back'", "latency()", "latency()", "leave out measure='back_to_back'"),
     ],
 )
-def test_who_measures_otherwise_is_told_in_one_sentence(
-    inner: Runner, marker: str, call: str, told: str, remedy: str
+def test_who_measures_otherwise_is_reported_in_one_sentence(
+    inner: Runner, marker: str, call: str, reported: str, remedy: str
 ) -> None:
     inner.write(test_x=TEST.format(marker=marker, call=call))
     result = inner.run()
     result.assert_outcomes(passed=1, warnings=1)
-    result.stdout.fnmatch_lines([OTHERWISE.format(told, remedy)])
+    result.stdout.fnmatch_lines([OTHERWISE.format(reported, remedy)])
     inner.run("-W", "error").assert_outcomes(failed=1)
 
 
-def test_a_sentence_is_told_once_a_test(inner: Runner) -> None:
+def test_a_sentence_is_reported_once_a_test(inner: Runner) -> None:
     inner.write(test_x=TEST.format(marker="", call="soak()") + "    icbench.gate(icbench.soak())\n")
     inner.run().assert_outcomes(passed=1, warnings=1)
 
 
-def test_the_option_for_the_length_of_long_runs_wins_and_nothing_is_told(inner: Runner) -> None:
+def test_the_option_for_the_length_of_long_runs_wins_and_nothing_is_reported(inner: Runner) -> None:
     inner.write(test_x=TEST.format(marker="measure='soak', soak_duration=30", call="soak(90)"))
     inner.run("-W", "error", "--icbench-soak-duration=10").assert_outcomes(passed=1)
 
@@ -89,5 +89,7 @@ def test_queues_that_no_flow_can_be_in_are_said_once(inner: Runner) -> None:
     inner.write(test_x=TEST.format(marker="queues=4, flows=3", call="throughput()"))
     result = inner.run()
     result.assert_outcomes(passed=1, warnings=1)
-    told = "*PytestWarning: test_x.py::test_a: ovs-64B-f3-q4-*: 3 flows leave 1 or more of 4 queues empty: take more*"
-    result.stdout.fnmatch_lines([told])
+    reported = (
+        "*PytestWarning: test_x.py::test_a: ovs-64B-f3-q4-*: 3 flows leave 1 or more of 4 queues empty: take more*"
+    )
+    result.stdout.fnmatch_lines([reported])

@@ -98,7 +98,7 @@ def test_an_old_version_that_is_gone_is_said(files: Runner, bench: type[FakeTest
     assert not any(entry.startswith("versions") for entry in bench.log)
 
 
-def test_the_same_software_is_not_accused(inner: Runner, bench: type[FakeTestbed]) -> None:
+def test_the_same_software_is_not_flagged(inner: Runner, bench: type[FakeTestbed]) -> None:
     bench.behaviour = staticmethod(lambda case: replace(measured(case), software=NEW))
     inner.write(test_x=CASES)
     inner.run("--icbench-save=main")

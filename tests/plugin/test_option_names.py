@@ -62,8 +62,8 @@ def test_an_unknown_fact_that_must_match_is_refused(inner: Runner, bench: type[F
             "--icbench-port: ovs can have no port kind memif (ovs has *",
         ),
         (
-            ("--icbench-variant=forward:slow=variant:cost100",),
-            "--icbench-variant: no selected case is of forward (they are of ovs, testpmd): select one *",
+            ("--icbench-candidate=forward:slow=mode:cost100",),
+            "--icbench-candidate: no selected case is of forward (they are of ovs, testpmd): select one *",
         ),
         (("--icbench-rate=50%",), "*'50%' of what? *"),
     ],
@@ -84,7 +84,7 @@ def test_what_could_only_do_nothing_is_refused(
         ("--icbench-blocking", "--icbench-blocking has no effect: no selected case has sockets"),
         ("--icbench-search-width=1%", "--icbench-search-width has no effect: no selected case searches for ndr or pdr"),
         ("--icbench-chain=1 5", "--icbench-chain has no effect: no selected case has a network function"),
-        ("--icbench-share=70", "--icbench-share has no effect: no selected case has a network function"),
+        ("--icbench-cpu-share=70", "--icbench-cpu-share has no effect: no selected case has a network function"),
         ("--icbench-pf=eth0", "--icbench-pf has no effect: no selected case is of sriov"),
         (
             "--icbench-switch=ovs testpmd forward",
@@ -92,7 +92,9 @@ def test_what_could_only_do_nothing_is_refused(
         ),
     ],
 )
-def test_what_does_nothing_here_is_told(inner: Runner, bench: type[FakeTestbed], argument: str, sentence: str) -> None:
+def test_what_does_nothing_here_is_reported(
+    inner: Runner, bench: type[FakeTestbed], argument: str, sentence: str
+) -> None:
     inner.write(test_x=GATED)
     result = inner.run(argument, "-k", "64B")
     result.assert_outcomes(passed=2, deselected=2)

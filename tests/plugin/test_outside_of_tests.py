@@ -24,7 +24,7 @@ ODD = [
 ]
 
 
-def assert_told(result: pytest.RunResult, status: int, sentence: str) -> None:
+def assert_reported(result: pytest.RunResult, status: int, sentence: str) -> None:
     said = result.stdout.str() + result.stderr.str()
     assert result.ret == status, said
     assert "INTERNALERROR" not in said
@@ -35,7 +35,7 @@ def assert_told(result: pytest.RunResult, status: int, sentence: str) -> None:
 def test_taking_the_host(inner: Runner, bench: type[FakeTestbed], error: Exception) -> None:
     bench.hold_error = error
     inner.write(test_x=TEST)
-    assert_told(inner.run(), 4, f"ERROR: {type(error).__name__}: ")
+    assert_reported(inner.run(), 4, f"ERROR: {type(error).__name__}: ")
     assert not [path for path in inner.path.glob("reports/*") if path.is_dir()]
 
 
@@ -48,13 +48,13 @@ def test_examining_the_host(
 
     monkeypatch.setattr(bench, "policy", property(policy))
     inner.write(test_x=TEST)
-    assert_told(inner.run(), 0, f"icbench: {type(error).__name__}: ")
+    assert_reported(inner.run(), 0, f"icbench: {type(error).__name__}: ")
 
 
 def test_giving_the_host_back(inner: Runner, bench: type[FakeTestbed]) -> None:
     bench.close_error = KeyError("nix")
     inner.write(test_x=TEST)
-    assert_told(inner.run(), 1, "KeyError: 'nix'")
+    assert_reported(inner.run(), 1, "KeyError: 'nix'")
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_a_result_of_a_worker_that_is_none(inner: Runner, bench: type[FakeTestbe
     )
     inner.write(test_x=f"{TEST.replace('test_rate', 'test_odd')}\n\n{TEST}")
     result = inner.run()
-    assert_told(result, 1, "test_x.py::test_odd[ovs-64B-b32-1vs1-Rmax]: its results are left out: ")
+    assert_reported(result, 1, "test_x.py::test_odd[ovs-64B-b32-1vs1-Rmax]: its results are left out: ")
     result.assert_outcomes(passed=2)
     result.stdout.fnmatch_lines(["  ovs-64B  its results cannot be read", "  ovs-64B*  5.00 Mpps *"])
 
@@ -123,7 +123,7 @@ def test_a_report_that_cannot_be_written(inner: Runner, bench: type[FakeTestbed]
     plugins = ["-p", "pytest_html.plugin", "-p", "pytest_metadata.plugin"]
     other = {"--junitxml": "--html", "--html": "--junitxml"}[option]
     result = inner.run(*plugins, f"{option}=/dev/full", f"{other}=other", "--self-contained-html")
-    assert_told(result, 1, "a report cannot be written: OSError: [Errno 28] No space left on device")
+    assert_reported(result, 1, "a report cannot be written: OSError: [Errno 28] No space left on device")
     assert (inner.path / "other").stat().st_size > 0
 
 
@@ -131,7 +131,7 @@ def test_the_reports_cannot_be_made(inner: Runner, bench: type[FakeTestbed]) -> 
     (inner.path / "file").write_text("")
     inner.ini("icbench_run_files = yes\n")
     inner.write(test_x=TEST)
-    assert_told(inner.spawn_with_bench("--icbench-reports=file/x"), 4, "the reports cannot be written: ")
+    assert_reported(inner.spawn_with_bench("--icbench-reports=file/x"), 4, "the reports cannot be written: ")
 
 
 @pytest.mark.parametrize(
@@ -140,10 +140,10 @@ def test_the_reports_cannot_be_made(inner: Runner, bench: type[FakeTestbed]) -> 
     ids=["after the last result", "before it"],
 )
 def test_the_run_s_directory_vanishes(inner: Runner, bench: type[FakeTestbed], following: str, sentence: str) -> None:
-    """Lost results are told, also where the next one could be written into a new directory."""
+    """Lost results are reported, also where the next one could be written into a new directory."""
     gone = "    [shutil.rmtree(path) for path in pathlib.Path('reports').glob('2*')]\n"
     inner.write(test_x=f"import pathlib, shutil\n{TEST}{gone}\n{following}")
-    assert_told(inner.run("--icbench-reports=reports"), 1, sentence)
+    assert_reported(inner.run("--icbench-reports=reports"), 1, sentence)
 
 
 ON_SMALL_DISKS = pytest.mark.skipif(os.geteuid() != 0, reason="small disks are mounted by root: run pytest with sudo")

@@ -85,7 +85,7 @@ def test_a_plan_shows_the_budget(inner: Runner, bench: type[FakeTestbed]) -> Non
     result.stdout.fnmatch_lines(["budget 0:10: too short, nothing would be run"])
 
 
-def test_a_plan_tells_a_budget_without_time_for_retests(inner: Runner, bench: type[FakeTestbed]) -> None:
+def test_a_plan_reports_a_budget_without_time_for_retests(inner: Runner, bench: type[FakeTestbed]) -> None:
     """Without them nothing is REGRESSED, whatever changed. A fifth of a short budget is less than one takes."""
     inner.write(test_x=GATED)
     inner.run("--icbench-save=main")

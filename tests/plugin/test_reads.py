@@ -38,7 +38,7 @@ FILES = {
 OPTIONS = (
     "--icbench-topology=lab.toml",
     "--icbench-switch-config=ovs=ovs.toml",
-    "--icbench-variant=ovs:new=config:new.toml",
+    "--icbench-candidate=ovs:new=config:new.toml",
 )
 
 #: Names of the files that were opened while a test looks; None while none does. A hook of audit stays for good.

@@ -55,7 +55,7 @@ def test_what_was_itself_asked_for_is_a_mistake(
     assert said in result.stderr.str()
 
 
-def test_a_mistyped_host_is_told_before_anything_is_done(inner: Runner) -> None:
+def test_a_mistyped_host_is_reported_before_anything_is_done(inner: Runner) -> None:
     inner.write(test_x=PLAIN)
     result = inner.run("--icbench-remote=root@lab2", "--icbench-uplink=eth1 lab3=enp4s0")
     assert result.ret == pytest.ExitCode.USAGE_ERROR

@@ -14,8 +14,8 @@ import pytest
 
 from pytest_icbench.cli.main import main
 from pytest_icbench.kinds.recompute import recounted
-from pytest_icbench.measure.summary.gathered import Gathered
-from pytest_icbench.measure.summary.summarize import Surroundings, summarize
+from pytest_icbench.measure.summary.gathered import LaunchLog
+from pytest_icbench.measure.summary.summarize import Environment, summarize
 from pytest_icbench.measure.versions import with_comparison
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
@@ -42,14 +42,14 @@ def summarized(case: Case) -> Measurement:
         plain = launch(index=index)
         windows = tuple(replace(each, received=each.received - 7 * index * each.number) for each in plain.windows)
         launches.append(recounted(replace(plain, windows=windows)))
-    around = Surroundings(
+    around = Environment(
         placement="dedicated",
         endpoints=(),
         identity={"machine": "here", "cpu_model": "x"},
         treatment={"kernel": "6.1", "endpoints": [], "cpus": {"endpoints": [1, 2]}},
         shared=False,
     )
-    return summarize(case, Settings(repeats=6), Gathered(launches=launches, duration_s=6.0, started_at=1.0), around)
+    return summarize(case, Settings(repeats=6), LaunchLog(launches=launches, duration_s=6.0, started_at=1.0), around)
 
 
 @pytest.fixture
@@ -151,7 +151,7 @@ def test_two_versions_are_judged_together_again(
     bench.compared = staticmethod(compared)
     (inner.path / "thresholds.toml").write_text(LIMITS)
     inner.write(test_x=SCENARIO.replace("ovs", "vpp"))
-    inner.run("--icbench-variant=vpp:new=variant:xconnect", "-k", "64B").assert_outcomes(failed=1)
+    inner.run("--icbench-candidate=vpp:new=mode:xconnect", "-k", "64B").assert_outcomes(failed=1)
     capsys.readouterr()
     assert main(["report", str(inner.path / "reports" / "latest")]) == 0
     assert "2 of 2 results recomputed from raw data" in capsys.readouterr().out

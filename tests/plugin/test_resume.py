@@ -184,7 +184,7 @@ def test_another_candidate_is_refused(
     bench.compared = staticmethod(lambda case: (measurement(case), measurement(case.base)))
     inner.write(test_x=THREE)
     path = inner.path / "new"
-    arguments = (f"--icbench-variant=ovs:new={kind}{path}", "--icbench-resume=latest")
+    arguments = (f"--icbench-candidate=ovs:new={kind}{path}", "--icbench-resume=latest")
     for text in texts:
         path.write_text(text)
         path.chmod(0o755)

@@ -67,7 +67,7 @@ def test_an_order_is_repeated_by_its_seed(inner: Runner, bench: type[FakeTestbed
     assert orders[0] == orders[1]
 
 
-def test_progress_tells_the_round_and_the_launch() -> None:
+def test_progress_reports_the_round_and_the_launch() -> None:
     """A case's launches are numbered over all rounds, so this round's number of them says nothing beside."""
     shown: list[Any] = []
     rounds = Rounds.__new__(Rounds)

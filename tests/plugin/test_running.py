@@ -323,7 +323,7 @@ def pytest_unconfigure():
     result.stdout.fnmatch_lines(["*icbench results*", "ovs-64B*", command])
 
 
-def test_what_cannot_be_undone_is_told_and_fails_the_run(inner: Runner, bench: type[FakeTestbed]) -> None:
+def test_what_cannot_be_undone_is_reported_and_fails_the_run(inner: Runner, bench: type[FakeTestbed]) -> None:
     bench.close_error = ProvisionError("the host is not quite as before; see `icbench recover`:\nlink x")
     inner.write(test_x=GATED)
     result = inner.run("-k", "ovs-64B")

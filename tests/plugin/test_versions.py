@@ -54,7 +54,7 @@ def test_a_candidate_takes_its_bases_place_and_both_results_are_kept(
 ) -> None:
     bench.compared = staticmethod(gives("PASS", 1.0))
     inner.write(test_x=FLAT)
-    result = inner.run("-v", f"--icbench-variant=ovs:new={binary}", "--junitxml=junit.xml")
+    result = inner.run("-v", f"--icbench-candidate=ovs:new={binary}", "--junitxml=junit.xml")
     result.assert_outcomes(passed=4)
     result.stdout.fnmatch_lines(["*test_a?ovs:new-64B-b32-1vs1-Rmax? PASSED*"])
     assert [entry for entry in bench.log if entry.startswith(("build ovs", "versions", "close ovs"))] == [
@@ -89,7 +89,7 @@ def test_a_regression_fails_with_both_sides_and_their_versions(
 ) -> None:
     bench.compared = staticmethod(gives("REGRESSED", 0.9))
     inner.write(test_x=FLAT)
-    result = inner.run(f"--icbench-variant=ovs:new={binary}", "--icbench-packet-size=64")
+    result = inner.run(f"--icbench-candidate=ovs:new={binary}", "--icbench-packet-size=64")
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(
         [
@@ -105,7 +105,7 @@ def test_the_allowance_is_that_of_the_bases_limits(inner: Runner, bench: type[Fa
     bench.compared = staticmethod(gives("PASS", 1.0))
     inner.write(test_x=FLAT)
     (inner.path / "thresholds.toml").write_text('["ovs-64B-*"]\nallowance = 0.1\n')
-    inner.run(f"--icbench-variant=ovs:new={binary}").assert_outcomes(passed=4)
+    inner.run(f"--icbench-candidate=ovs:new={binary}").assert_outcomes(passed=4)
     assert [entry.partition(", ")[2] for entry in bench.log if entry.startswith("versions")] == [
         "0.1",
         "0.03",
@@ -119,7 +119,7 @@ def test_a_candidate_is_held_to_the_limits_of_its_base_and_to_its_own(
     inner.write(test_x=FLAT)
     limits = '["ovs-64B-*"]\nmin_throughput_pps = 9e9\n["ovs-128B-*"]\nmin_throughput_pps = 9e9\n'
     (inner.path / "thresholds.toml").write_text(limits + '["ovs:new-128B-*"]\nmin_throughput_pps = 1\n')
-    result = inner.run(f"--icbench-variant=ovs:new={binary}", "--icbench-switch=ovs")
+    result = inner.run(f"--icbench-candidate=ovs:new={binary}", "--icbench-switch=ovs")
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(["REGRESSED: ovs:new-64B-b32-1vs1-Rmax: 5 Mpps is below 9000 Mpps*"])
     assert [(each.case.partition("-b")[0], each.verdict) for each in results(inner)] == [
@@ -152,15 +152,20 @@ def test_b(icbench):
         icbench.measure()
 """
     )
-    result = inner.run(f"--icbench-variant=ovs:new={binary}")
+    result = inner.run(f"--icbench-candidate=ovs:new={binary}")
     result.assert_outcomes(passed=2, failed=1)
     assert [" ".join(entry.split()[2:4]) for entry in bench.log if entry.startswith("versions")] == ["of 5,"] * 5
     result.stdout.fnmatch_lines(
-        ["*test_x.py::test_b: --icbench-variant: this is comparison 2 of the test*counts the 1*: give it comparisons=2"]
+        [
+            (
+                "*test_x.py::test_b: --icbench-candidate: this is comparison 2 of the test*counts the 1*: give it"
+                " comparisons=2"
+            )
+        ]
     )
 
 
-def test_the_overall_decision_is_the_worst_wherever_it_is_told(
+def test_the_overall_decision_is_the_worst_wherever_it_is_reported(
     inner: Runner, bench: type[FakeTestbed], binary: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def compared(case: Case) -> tuple[Measurement, Measurement]:
@@ -172,7 +177,7 @@ def test_the_overall_decision_is_the_worst_wherever_it_is_told(
 
     bench.compared = staticmethod(compared)
     inner.write(test_x=FLAT)
-    result = inner.run(f"--icbench-variant=ovs:new={binary}")
+    result = inner.run(f"--icbench-candidate=ovs:new={binary}")
     result.assert_outcomes(passed=3)
     result.stdout.fnmatch_lines(["*= 3 passed, 1 undecided in *"])
     overall = "ovs:new against its base: INCONCLUSIVE (1 INCONCLUSIVE, 1 IMPROVED)"
@@ -181,13 +186,13 @@ def test_the_overall_decision_is_the_worst_wherever_it_is_told(
     run = inner.path / "reports" / "latest"
     assert f"**{markdown.escape(overall)}**\n\n{markdown.escape(rate)}\n" in (run / "summary.md").read_text()
     assert (
-        'icbench_contender_info{contender="ovs:new",decision="INCONCLUSIVE"} 1' in (run / "openmetrics.txt").read_text()
+        'icbench_candidate_info{candidate="ovs:new",decision="INCONCLUSIVE"} 1' in (run / "openmetrics.txt").read_text()
     )
     capsys.readouterr()
     main(["report", str(run)])
-    told = capsys.readouterr().out.splitlines()
-    assert overall in told
-    assert rate in told
+    reported = capsys.readouterr().out.splitlines()
+    assert overall in reported
+    assert rate in reported
 
 
 def test_a_sentence_that_is_too_long_for_a_line_goes_on_in_the_next(
@@ -195,7 +200,7 @@ def test_a_sentence_that_is_too_long_for_a_line_goes_on_in_the_next(
 ) -> None:
     bench.compared = staticmethod(gives("PASS", 0.99))
     inner.write(test_x=FLAT)
-    result = inner.run(f"--icbench-variant=ovs:next-release-candidate={binary}")
+    result = inner.run(f"--icbench-candidate=ovs:next-release-candidate={binary}")
     result.stdout.fnmatch_lines(
         [
             "  ovs:next-release-candidate-64B-b32-1vs1-Rmax: PASS, throughput_pps -1.0 % (-2.0 % to +0.0 %, 9",
@@ -211,7 +216,7 @@ def test_an_invalid_side_fails_the_case(inner: Runner, bench: type[FakeTestbed],
 
     bench.compared = staticmethod(compared)
     inner.write(test_x=FLAT)
-    result = inner.run(f"--icbench-variant=ovs:new={binary}", "--icbench-packet-size=64")
+    result = inner.run(f"--icbench-candidate=ovs:new={binary}", "--icbench-packet-size=64")
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(
         ["INVALID: ovs:new-64B-b32-1vs1-Rmax: stalled*", "ovs:new against its base: INVALID (1 INVALID)"]
@@ -223,25 +228,25 @@ def test_a_base_that_does_not_start_is_no_missing_ratio(
 ) -> None:
     monkeypatch.setattr(FakeTestbed, "broken", {"ovs"})
     inner.write(test_x=FLAT)
-    result = inner.run(f"--icbench-variant=ovs:new={binary}", "--icbench-packet-size=64")
+    result = inner.run(f"--icbench-candidate=ovs:new={binary}", "--icbench-packet-size=64")
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(["the base, *ovs does not start*"])
 
 
 @pytest.mark.parametrize(
-    ("variant", "sentence"),
+    ("mode", "sentence"),
     [
-        ("osv:new={binary}", "--icbench-variant: there is no switch 'osv'; did you mean ovs?"),
-        ("ovs:new=/none", "--icbench-variant: ovs:new: there is no file /none"),
-        ("ovs:a/b={binary}", "--icbench-variant: 'a/b' is no name for a variant*"),
-        ("veth:new={binary}", "--icbench-variant: veth:new: veth has no binary of its own*"),
+        ("osv:new={binary}", "--icbench-candidate: there is no switch 'osv'; did you mean ovs?"),
+        ("ovs:new=/none", "--icbench-candidate: ovs:new: there is no file /none"),
+        ("ovs:a/b={binary}", "--icbench-candidate: 'a/b' is no name for a candidate*"),
+        ("veth:new={binary}", "--icbench-candidate: veth:new: veth has no binary of its own*"),
     ],
 )
 def test_a_mistake_is_one_sentence_and_nothing_is_run(
-    inner: Runner, bench: type[FakeTestbed], binary: Path, variant: str, sentence: str
+    inner: Runner, bench: type[FakeTestbed], binary: Path, mode: str, sentence: str
 ) -> None:
     inner.write(test_x=FLAT)
-    result = inner.run(f"--icbench-variant={variant.format(binary=binary)}")
+    result = inner.run(f"--icbench-candidate={mode.format(binary=binary)}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([f"ERROR: {sentence}"])
     assert bench.log == []
@@ -255,14 +260,14 @@ def test_a(icbench):
     icbench.soak()
 """
     )
-    result = inner.run(f"--icbench-variant=ovs:new={binary}", "-rs")
+    result = inner.run(f"--icbench-candidate=ovs:new={binary}", "-rs")
     result.assert_outcomes(skipped=1)
-    result.stdout.fnmatch_lines(["*--icbench-variant compares launches; leave it out for long runs and trains*"])
+    result.stdout.fnmatch_lines(["*--icbench-candidate compares launches; leave it out for long runs and trains*"])
 
 
 def test_an_ini_file_names_several(inner: Runner, bench: type[FakeTestbed], binary: Path) -> None:
     bench.compared = staticmethod(gives("PASS", 1.0))
-    inner.ini(f"icbench_variant =\n    ovs:a={binary}\n    ovs:b={binary}\n")
+    inner.ini(f"icbench_candidate =\n    ovs:a={binary}\n    ovs:b={binary}\n")
     inner.write(test_x=FLAT)
     result = inner.run("--icbench-packet-size=64", "--icbench-switch=ovs", "-v")
     result.assert_outcomes(passed=2)

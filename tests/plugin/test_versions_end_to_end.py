@@ -26,7 +26,7 @@ from pytest_icbench.model.cpu_state import CpuState
 
 CpuMeter.read = lambda *_: CpuState()
 
-@pytest.mark.icbench(switch="forward-raw", variant="delay100us", rate=1000, burst=4, dimension="latency",
+@pytest.mark.icbench(switch="forward-raw", mode="delay100us", rate=1000, burst=4, dimension="latency",
                      repeats=7, warmup=0.05, duration=0.2, drain=0.2, reference=False)
 def test_a(icbench):
     icbench.gate(icbench.latency())
@@ -48,7 +48,7 @@ def results(inner: Runner) -> list[Measurement]:
 
 def test_a_slower_version_is_found(inner: Runner) -> None:
     inner.write(test_x=SLOW)
-    inner.spawn("--icbench-variant=forward-raw:slow=variant:delay4ms").assert_outcomes(failed=1)
+    inner.spawn("--icbench-candidate=forward-raw:slow=mode:delay4ms").assert_outcomes(failed=1)
     base, now = results(inner)
     assert (base.case, now.case) == (
         "forward-raw:delay100us-64B-b4-1vs1-R1k",
@@ -62,7 +62,7 @@ def test_a_slower_version_is_found(inner: Runner) -> None:
     assert now.round_trips.rtt_p50_ns is not None
     assert now.round_trips.rtt_p50_ns > 8e6
     assert now.side_by_side.ratio > 1.5
-    assert now.treatment["contender"] == {"target": "forward-raw", "kind": "variant", "value": "delay4ms"}
+    assert now.treatment["candidate"] == {"target": "forward-raw", "kind": "mode", "value": "delay4ms"}
     # Neighbours in time: each pair has a launch of both sides, in an order that is drawn.
     sides = {side: (*each.per_launch, *each.per_other_launch) for side, each in (("b", base), ("n", now))}
     order = sorted((launch.started_at, side) for side, launches in sides.items() for launch in launches)

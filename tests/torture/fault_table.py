@@ -52,7 +52,7 @@ class Fault:
 
 _SIGNALS = {"killed": "SIGKILL", "crashed": "SIGSEGV", "ended": "SIGTERM", "stopped": "SIGSTOP"}
 _MOMENTS: tuple[When, ...] = ("at the start", "in a launch")
-_DELAY = ", variant='delay100us'"
+_DELAY = ", mode='delay100us'"
 #: Switches that are a process: its command line, and further arguments of the marker.
 _PROCESSES = {
     "testpmd": ("dpdk-testpmd", ""),
@@ -155,7 +155,7 @@ _SET_BACK = (
 )
 
 
-def _circumstances() -> Iterator[Fault]:
+def _comparability() -> Iterator[Fault]:
     before: When = "before the session"
     small = "mkdir -p reports && mount -t tmpfs -o size={} tmpfs reports"
     full = "No space left on device"
@@ -239,7 +239,7 @@ KINDS: dict[str, tuple[Fault, ...]] = {
     "workload": tuple(_workloads()),
     "node": tuple(_nodes()),
     "kernel": tuple(_kernel()),
-    "circumstance": tuple(_circumstances()),
+    "circumstance": tuple(_comparability()),
 }
 FAULTS: tuple[Fault, ...] = tuple(fault for kind in KINDS.values() for fault in kind)
 

@@ -112,8 +112,8 @@ def run(
 def whole(life: Life, directory: Path, other: SecondHost | None, tell: Callable[[str], None]) -> float | None:
     """Runs a session to its end.
 
-    Returns how long it took, in seconds; None, which is told, if not both of its tests passed: what is killed before
-    it measures shows nothing.
+    Returns how long it took, in seconds; None, which is reported, if not both of its tests passed: what is killed
+    before it measures shows nothing.
     """
     began = time.monotonic()
     process = lives.start(life, directory, other)

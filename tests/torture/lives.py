@@ -16,7 +16,7 @@ from pytest_icbench.driver.node.registry import NODE_KINDS
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import IcbenchError
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.model.existing import ATTACH
+from pytest_icbench.model.attach_target import ATTACH
 from tests.plugin.conftest import LOAD
 from tests.second_host import THERE_NIC, SecondHost, under_a_name
 
@@ -60,13 +60,13 @@ def lives() -> list[Life]:
         # Its cases are skipped without a topology that names somebody's containers.
         if name != ATTACH and _can(lambda cls=cls: make_switch(cls).probe(session, None))
     ]
-    modes = {"forward": ", variant='delay100us'", "forward-raw": ", variant='delay100us'"}
+    modes = {"forward": ", mode='delay100us'", "forward-raw": ", mode='delay100us'"}
     found = [Life(f"{switch} in {node}", switch, node, modes.get(switch, "")) for switch in switches for node in nodes]
     if "linux-bridge" in switches:
         remote = ", api='raw', rate='5k', burst=1"
         found.append(Life("two hosts", "linux-bridge", more=remote, measure="measure", two_hosts=True))
     if "forward-raw" in switches:
-        option = "--icbench-variant=forward-raw:slow=variant:delay200us"
+        option = "--icbench-candidate=forward-raw:slow=mode:delay200us"
         found.append(Life("versions", "forward-raw", more=modes["forward-raw"], arguments=(option,)))
     return found
 

@@ -22,7 +22,7 @@ class ModelRig:
     broken: bool = False
     preflighted: bool = True
     running: bool = True
-    neighbour_use: None = None
+    noisy_neighbour_use: None = None
     endpoints: list[Any] = field(default_factory=lambda: ["a", "b"])
     placement: Placement = field(default_factory=lambda: Placement("dedicated", (), (0, 1), (), 0, 0))
 

@@ -14,7 +14,7 @@ from pytest_icbench.errors import ProvisionError
 from pytest_icbench.measure.comparing import Allowances
 from pytest_icbench.measure.progress import Progress
 from pytest_icbench.measure.strategy import repeat, side_by_side
-from pytest_icbench.measure.summary.summarize import Surroundings
+from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.measure.versions import measure_versions
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.comparison import SideBySide
@@ -128,8 +128,8 @@ def compare(
     case: Case = CASE,
     **settings: Any,
 ) -> tuple[Measurement, Measurement]:
-    around = Surroundings("dedicated", ())
-    told: list[Progress] = []
+    around = Environment("dedicated", ())
+    reported: list[Progress] = []
     rigs[1].pause()
     now, base = measure_versions(
         rigs,  # type: ignore[arg-type]
@@ -138,11 +138,11 @@ def compare(
         Allowances.of(allowance) if isinstance(allowance, Allowance) else allowance,
         cases,
         (around, around),
-        on_progress=told.append,
+        on_progress=reported.append,
     )
     assert rigs[0].running
     assert not rigs[1].running
-    assert all(progress.left_s >= 0 for progress in told)
+    assert all(progress.left_s >= 0 for progress in reported)
     assert Measurement.from_json(now.to_json()) == now
     return now, base
 

@@ -12,7 +12,7 @@ from pytest_icbench.kinds.recompute import recomputed
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.progress import Progress
 from pytest_icbench.measure.strategy import repeat, search
-from pytest_icbench.measure.summary.summarize import Surroundings
+from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch, PairCounts
 from pytest_icbench.model.load import Frames
@@ -95,13 +95,13 @@ def timeless(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def find(rig: Model, beside: Model | None = None, rate: Rate = PDR, pairs: int = 1, **settings: Any) -> Measurement:
     case = Case("testpmd", Frames(rate=rate), pairs=pairs)
-    told: list[Progress] = []
+    reported: list[Progress] = []
     facts = {"endpoints": ["vhost-user"] * 2 * pairs, "cpus": {"endpoints": [*range(2 * pairs)]}}
-    around = Surroundings("dedicated", (), treatment=facts)
-    found = measure(rig, beside, case, Settings(**settings), told.append, around=around)  # type: ignore[arg-type]
+    around = Environment("dedicated", (), treatment=facts)
+    found = measure(rig, beside, case, Settings(**settings), reported.append, around=around)  # type: ignore[arg-type]
     assert rig.running
     assert beside is None or not settings.get("reference", True) or not beside.running
-    assert all(progress.left_s >= 0 for progress in told)
+    assert all(progress.left_s >= 0 for progress in reported)
     assert Measurement.from_json(found.to_json()) == found
     return found
 

@@ -51,7 +51,7 @@ static struct end *open_end(unsigned i)
 	e->o = OPTIONS;
 	e->o.io.ends.header = (struct frame_header){.ipv6 = i & 1, .tcp = i & 2, .vlan = i & 4 ? 100 : 0};
 	e->o.io.pattern = SHAPES[i / HEADERS % FLOWS];
-	e->o.io.touch = i / HEADERS % FLOWS;
+	e->o.io.check_payload = i / HEADERS % FLOWS;
 	e->match = frame_match(&e->o.io.ends.header, e->o.io.ends.udp_port);
 	e->run = (struct run){.o = &e->o, .clock = {.hz = 1000000000, .ns_per_cycle = 1}};
 	if (!pattern_prepare(&e->o.io.pattern) || !receiver_init(&e->rx, &e->run, NULL, NULL))

@@ -8,11 +8,11 @@
 #include "sender_port.h"
 #include "traffic/receiver.h"
 
-static struct options parsed(
-        const char *application, const char *option, const char *denied, const char *more, const char *value)
+static struct options parsed(const char *application, const char *option, const char *acl_drops,
+        const char *more, const char *value)
 {
 	const char *argv[] = {
-	        "icbench-workload", application, ADDRESSES, option, denied, more, value, "-p", "100"};
+	        "icbench-workload", application, ADDRESSES, option, acl_drops, more, value, "-p", "100"};
 	struct options o;
 
 	if (!more) {
@@ -28,30 +28,30 @@ static struct options parsed(
 static void places(uint32_t percent, uint32_t count)
 {
 	struct acl d = {.percent = percent, .places = count};
-	uint32_t denied = 0;
+	uint32_t acl_drops = 0;
 
 	for (uint32_t place = 0; place < count; place++) {
-		denied += acl_denies_place(&d, place);
-		CHECK_EQUAL(denied, (place + 1) * percent / 100);
+		acl_drops += acl_denies_place(&d, place);
+		CHECK_EQUAL(acl_drops, (place + 1) * percent / 100);
 	}
 }
 
 /* A walk equals counting frames one by one. */
-static void walks(const char *flows, const char *denied, uint64_t frames)
+static void walks(const char *flows, const char *acl_drops, uint64_t frames)
 {
-	struct options o = parsed("dpdk-send", "--denied", denied, flows ? "--flows" : NULL, flows);
+	struct options o = parsed("dpdk-send", "--acl-drops", acl_drops, flows ? "--flows" : NULL, flows);
 	struct acl_walk walk = {0};
 	uint64_t count = 0, random = frames;
 
 	for (uint64_t i = 0; i < frames; i++) {
 		if (check_random(&random) % 3 == 0) {
 			acl_walk(&walk, &o.io.acl, &o.io.pattern, i);
-			CHECK_EQUAL(walk.denied, count);
+			CHECK_EQUAL(walk.acl_drops, count);
 		}
 		count += acl_denies_frame(&o.io.acl, &o.io.pattern, i);
 	}
 	acl_walk(&walk, &o.io.acl, &o.io.pattern, frames);
-	CHECK_EQUAL(walk.denied, count);
+	CHECK_EQUAL(walk.acl_drops, count);
 	CHECK(count > 0 && count < frames);
 	pattern_free(&o.io.pattern);
 }
@@ -59,7 +59,7 @@ static void walks(const char *flows, const char *denied, uint64_t frames)
 /* Frames to be dropped have the port of their place, all others and control frames the usual one. */
 static void ports(void)
 {
-	struct options o = parsed("dpdk-send", "--denied", "30:20:10000", "--flows", "50");
+	struct options o = parsed("dpdk-send", "--acl-drops", "30:20:10000", "--flows", "50");
 	static const struct io_ops OPS = {.sees_l2 = true};
 	uint8_t l2[100] = {0}, *payload = l2 + frame_header_bytes(&o.io.ends.header);
 
@@ -83,7 +83,7 @@ static void ports(void)
 
 static void texts(void)
 {
-	struct options o = parsed("dpdk-send", "--denied", "50:2:a rule ", NULL, NULL);
+	struct options o = parsed("dpdk-send", "--acl-drops", "50:2:a rule ", NULL, NULL);
 	static const struct io_ops OPS = {.sees_l2 = true};
 	uint8_t l2[100] = {0}, *payload = l2 + frame_header_bytes(&o.io.ends.header);
 	const uint8_t *text = payload + FRAME_STAMP_BYTES;
@@ -121,7 +121,7 @@ static void sender(void)
 	sender_cut(&s);
 	sent = s.total.sent;
 	CHECK(sent > 1000 && sent == s.next_sequence);
-	CHECK_EQUAL(s.total.denied, sent / 100 * 30 + sent % 100 * 30 / 100);
+	CHECK_EQUAL(s.total.acl_drops, sent / 100 * 30 + sent % 100 * 30 / 100);
 	sender_free(&s);
 }
 
@@ -147,9 +147,10 @@ static void summary_has(struct receiver *rx, const char *text)
 
 /* Frames to be dropped are not missing, lost ones are; one that passes is reported and not counted as
  * received. */
-static void receiver(const char *flows, const char *denied, uint64_t frames)
+static void receiver(const char *flows, const char *acl_drops, uint64_t frames)
 {
-	struct options o = parsed("dpdk-recv", "--peer-denied", denied, flows ? "--flows" : NULL, flows);
+	struct options o =
+	        parsed("dpdk-recv", "--peer-acl-drops", acl_drops, flows ? "--flows" : NULL, flows);
 	struct run r = {.o = &o, .clock = {.hz = 2000000000, .ns_per_cycle = 0.5}};
 	struct receiver rx;
 	uint64_t received = 0, lost = 0, passed = 0;
@@ -174,14 +175,14 @@ static void receiver(const char *flows, const char *denied, uint64_t frames)
 	CHECK_EQUAL(rx.received, received);
 	CHECK_EQUAL(rx.windows[1].received, received);
 	CHECK_EQUAL(rx.windows[1].bytes, 64 * received);
-	CHECK_EQUAL(rx.denied_passed, passed);
+	CHECK_EQUAL(rx.acl_drops_passed, passed);
 	CHECK_EQUAL(rx.foreign + rx.corrupted + rx.late, 0);
 	snprintf(text, sizeof(text), "\"gaps\":%" PRIu64, lost);
 	summary_has(&rx, text);
-	snprintf(text, sizeof(text), "\"denied_passed\":%" PRIu64, passed);
+	snprintf(text, sizeof(text), "\"acl_drops_passed\":%" PRIu64, passed);
 	summary_has(&rx, text);
 	take(&rx, FRAME_WINDOW_CONTROL, frames + 1);
-	CHECK_EQUAL(rx.denied_due + received + lost, frames);
+	CHECK_EQUAL(rx.acl_drop_due + received + lost, frames);
 	CHECK(!receiver_done(&rx, 20)); /* some are lost */
 	receiver_free(&rx);
 	pattern_free(&o.io.pattern);
@@ -190,7 +191,7 @@ static void receiver(const char *flows, const char *denied, uint64_t frames)
 /* The receiver does not wait for dropped frames at the end, and no flow has lost a frame. */
 static void nothing_to_wait_for(void)
 {
-	struct options o = parsed("dpdk-recv", "--peer-denied", "50:10:10000", "--flows", "10");
+	struct options o = parsed("dpdk-recv", "--peer-acl-drops", "50:10:10000", "--flows", "10");
 	struct run r = {.o = &o, .clock = {.hz = 2000000000, .ns_per_cycle = 0.5}};
 	struct receiver rx;
 
@@ -205,7 +206,7 @@ static void nothing_to_wait_for(void)
 	summary_has(&rx, "\"gaps\":0");
 	summary_has(&rx, "\"lossy_flows\":0");
 	summary_has(&rx, "\"highest_sequence\":998");
-	summary_has(&rx, "\"peer_denied\":499");
+	summary_has(&rx, "\"peer_acl_drops\":499");
 	receiver_free(&rx);
 	pattern_free(&o.io.pattern);
 }
@@ -213,7 +214,7 @@ static void nothing_to_wait_for(void)
 /* A receiver hears one port, or all ports if the ACL matches ports. */
 static void heard(void)
 {
-	struct options o = parsed("dpdk-recv", "--peer-denied", "50:10:10000", NULL, NULL);
+	struct options o = parsed("dpdk-recv", "--peer-acl-drops", "50:10:10000", NULL, NULL);
 	uint8_t l2[100] = {0};
 	uint16_t length;
 
@@ -237,23 +238,24 @@ static void refusals(void)
 	static const struct {
 		const char *application, *option, *value, *more, *than, *words;
 	} REFUSED[] = {
-	        {"send", "--denied", "30:10:10000", "-b", "1", "--denied needs -R IF, -X IF or dpdk-send"},
-	        {"dpdk-recv", "--denied", "30:10:10000", "-b", "1", "take --peer-denied"},
-	        {"dpdk-send", "--peer-denied", "30:10:10000", "-b", "1", "take --denied"},
-	        {"dpdk-client", "--denied", "30:10:10000", "-b", "1",
-	                "--denied does not apply to dpdk-client"},
-	        {"dpdk-server", "--peer-denied", "30:10:10000", "-b", "1",
-	                "--peer-denied does not apply to dpdk-server"},
-	        {"dpdk-send", "--denied", "30:10:10000", "--fault", "drop:5", "leave one of them out"},
-	        {"dpdk-send", "--denied", "30:10:icbench rule ", "-p", "81", "send at least 82 bytes"},
+	        {"send", "--acl-drops", "30:10:10000", "-b", "1",
+	                "--acl-drops needs -R IF, -X IF or dpdk-send"},
+	        {"dpdk-recv", "--acl-drops", "30:10:10000", "-b", "1", "take --peer-acl-drops"},
+	        {"dpdk-send", "--peer-acl-drops", "30:10:10000", "-b", "1", "take --acl-drops"},
+	        {"dpdk-client", "--acl-drops", "30:10:10000", "-b", "1",
+	                "--acl-drops does not apply to dpdk-client"},
+	        {"dpdk-server", "--peer-acl-drops", "30:10:10000", "-b", "1",
+	                "--peer-acl-drops does not apply to dpdk-server"},
+	        {"dpdk-send", "--acl-drops", "30:10:10000", "--fault", "drop:5", "leave one of them out"},
+	        {"dpdk-send", "--acl-drops", "30:10:icbench rule ", "-p", "81", "send at least 82 bytes"},
 	};
-	const char *duplex[] = {"icbench-workload", "dpdk-duplex", ADDRESSES, "--denied", "30:10:1",
-	        "--peer-denied", "20:10:1"};
+	const char *duplex[] = {"icbench-workload", "dpdk-duplex", ADDRESSES, "--acl-drops", "30:10:1",
+	        "--peer-acl-drops", "20:10:1"};
 	struct options o;
 
 	for (unsigned i = 0; i < sizeof(BAD) / sizeof(BAD[0]); i++) {
-		CHECK(parse3(&o, "--denied", BAD[i], "-Reth0") == OPTIONS_BAD);
-		CHECK_CONTAINS(err, "--denied takes PERCENT:PLACES:MARK, 1 to 99 of up to 50000 places");
+		CHECK(parse3(&o, "--acl-drops", BAD[i], "-Reth0") == OPTIONS_BAD);
+		CHECK_CONTAINS(err, "--acl-drops takes PERCENT:PLACES:MARK, 1 to 99 of up to 50000 places");
 	}
 	for (unsigned i = 0; i < sizeof(REFUSED) / sizeof(REFUSED[0]); i++) {
 		const char *argv[] = {"icbench-workload", REFUSED[i].application, ADDRESSES,
@@ -264,8 +266,8 @@ static void refusals(void)
 	}
 	CHECK(parse_line(&o, 10, duplex) == OPTIONS_RUN);
 	CHECK(o.io.acl.percent == 30 && o.io.peer_acl.percent == 20 && o.io.acl.port == 1);
-	CHECK(parse3(&o, "--denied", "30:10:icbench rule ", "-Reth0") == OPTIONS_BAD);
-	CHECK(parse3(&o, "--denied=30:10:x", "-Reth0", "-p70") == OPTIONS_RUN);
+	CHECK(parse3(&o, "--acl-drops", "30:10:icbench rule ", "-Reth0") == OPTIONS_BAD);
+	CHECK(parse3(&o, "--acl-drops=30:10:x", "-Reth0", "-p70") == OPTIONS_RUN);
 	CHECK(!o.io.acl.port && strcmp(o.io.acl.text, "x") == 0);
 }
 

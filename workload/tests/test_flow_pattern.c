@@ -124,7 +124,7 @@ static int port_commit(struct io *io, unsigned n)
 		CHECK_EQUAL(port.bytes[i] + FRAME_FCS_BYTES, size);
 		CHECK_EQUAL(length, frame_payload_bytes(&port.o->io.ends.header, size));
 		CHECK(frame_checksums_ok(port.l2[i], &port.o->io.ends.header));
-		CHECK(!port.o->io.touch || frame_padding_ok(payload, length, label.sequence));
+		CHECK(!port.o->io.check_payload || frame_padding_ok(payload, length, label.sequence));
 		if (label.window == FRAME_WINDOW_CONTROL)
 			continue;
 		CHECK_EQUAL(label.sequence, port.taken);

@@ -81,7 +81,7 @@ static void addresses_are_swapped(void)
 	end();
 }
 
-static void errors_are_told(void)
+static void errors_are_reported(void)
 {
 	begin((struct options){0});
 	port_io.failing = ENETDOWN;
@@ -114,7 +114,7 @@ int main(void)
 	accounts_tell_control_frames_from_data();
 	a_full_port_refuses();
 	addresses_are_swapped();
-	errors_are_told();
+	errors_are_reported();
 	counters_as_json();
 	return 0;
 }

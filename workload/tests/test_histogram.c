@@ -85,7 +85,7 @@ static void percentiles(unsigned digits)
 	free(samples);
 }
 
-static void too_few_samples(void)
+static void explain_few_samples(void)
 {
 	struct histogram h;
 	uint64_t value = 42;
@@ -153,7 +153,7 @@ int main(void)
 		error_bound(digits);
 		percentiles(digits);
 	}
-	too_few_samples();
+	explain_few_samples();
 	adding_and_resetting();
 	return 0;
 }

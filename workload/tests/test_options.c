@@ -20,7 +20,7 @@ static void defaults(void)
 	CHECK(memcmp(o.io.ends.local_mac, "\x02\0\0\0\0\x0a", 6) == 0 &&
 	        memcmp(o.io.ends.remote_mac, "\x02\0\0\0\0\x0b", 6) == 0);
 	CHECK(o.rate_pps == 0 && o.io.packet_size == 64 && o.io.burst == 32 && !o.raw_interface);
-	CHECK(!o.io.mmsg && !o.io.blocking && !o.io.touch && !o.silent && !o.supervised);
+	CHECK(!o.io.mmsg && !o.io.blocking && !o.io.check_payload && !o.silent && !o.supervised);
 	CHECK(o.duration_s == 0 && o.warmup_s == 0 && o.window_s == 0.1 && o.drain_s == 2);
 	CHECK(o.count == 0 && o.yield_every == 0 && o.catch_up == 0 && o.io.ring == 256 &&
 	        o.histogram_digits == 3);
@@ -162,9 +162,9 @@ static void flags(void)
 	struct options o;
 
 	CHECK(parse3(&o, "-mB", "-cs", "--supervised") == OPTIONS_RUN);
-	CHECK(o.io.mmsg && o.io.blocking && o.io.touch && o.silent && o.supervised);
-	CHECK(parse3(&o, "--mmsg", "--blocking", "--touch") == OPTIONS_RUN);
-	CHECK(o.io.mmsg && o.io.blocking && o.io.touch && !o.silent);
+	CHECK(o.io.mmsg && o.io.blocking && o.io.check_payload && o.silent && o.supervised);
+	CHECK(parse3(&o, "--mmsg", "--blocking", "--check-payload") == OPTIONS_RUN);
+	CHECK(o.io.mmsg && o.io.blocking && o.io.check_payload && !o.silent);
 	CHECK(parse3(&o, "-mb64", NULL, NULL) == OPTIONS_RUN);
 	CHECK(o.io.mmsg && o.io.burst == 64);
 	CHECK(parse3(&o, "-mb", "64", "-s") == OPTIONS_RUN);
@@ -201,8 +201,8 @@ static void backends(void)
 	CHECK(parse3(&o, "--io", NULL, NULL) == OPTIONS_BAD);
 }
 
-/* A name has variants; the one with most of the wanted flags is taken. */
-static void variants(void)
+/* A name has modes; the one with most of the wanted flags is taken. */
+static void modes(void)
 {
 	struct options o;
 
@@ -293,7 +293,7 @@ int main(void)
 	rates();
 	flags();
 	backends();
-	variants();
+	modes();
 	trains();
 	faults();
 	help_lists_every_option();

@@ -16,7 +16,7 @@
 static const struct options OPTIONS = {.app_name = "recv",
         .io.packet_size = 128,
         .io.burst = 64,
-        .io.touch = true,
+        .io.check_payload = true,
         .io.stream_id = 7,
         .drain_s = 1};
 
@@ -310,7 +310,7 @@ static void joined_datagrams(void)
 {
 	struct options o = OPTIONS;
 
-	o.io.touch = false;
+	o.io.check_payload = false;
 	o.io.ends.udp_port = 7001; /* 0 is any */
 	for (unsigned kind = 0; kind < 4; kind++) {
 		o.io.ends.header = (struct frame_header){.ipv6 = kind & 1, .vlan = kind & 2 ? 5 : 0};

@@ -107,7 +107,7 @@ static void adding(void)
 	CHECK_EQUAL(total.yields, 22);
 	CHECK_EQUAL(total.bursts, 30);
 	CHECK_EQUAL(total.full_turns, 34);
-	CHECK_EQUAL(total.denied, 38);
+	CHECK_EQUAL(total.acl_drops, 38);
 	CHECK_EQUAL(total.involuntary_switches, 24);
 	window_rx_add(&rx, &more);
 	CHECK_EQUAL(rx.received, 11);

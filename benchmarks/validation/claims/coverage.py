@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from pytest_icbench.gate.entry import MOST_SESSIONS
 from pytest_icbench.model.settings import Settings as Lengths
 from pytest_icbench.stats.dependence import find_dependence
-from pytest_icbench.stats.intervals import interpolated, over_launches, over_rounds
+from pytest_icbench.stats.intervals import estimate_over_rounds, interpolated, over_launches
 from pytest_icbench.stats.quantiles import Estimate
-from pytest_icbench.stats.sessions import as_wide_as, change_of_level
+from pytest_icbench.stats.sessions import estimate_change_of_level, widen_like
 from validation import drawing, independent, tails
 from validation.machines import (
     BANDED,
@@ -23,7 +23,7 @@ from validation.machines import (
     LEVEL,
     MACHINES,
     OUTLYING,
-    TOLD,
+    REPORTED,
     Machine,
     dependent,
 )
@@ -53,8 +53,8 @@ Beside each share stands that of the same machine's sessions by the rule that ta
 Fewer than 20 launches cannot distinguish dependence from chance. The coverage of six and twelve has no bound. Nor have
 machines whose sessions differ, and bands that last so long that many sessions meet only one: no launch of one session
 shows what another will find. The sessions of a baseline show it: an interval that includes what they differ by, as it
-is reported beside a baseline, has a bound where sessions differ. Bands that last are told with a baseline, too: what
-sessions differ by then follows no bell curve, as the interval takes it to.
+is reported beside a baseline, has a bound where sessions differ. Bands that last are reported with a baseline, too:
+what sessions differ by then follows no bell curve, as the interval takes it to.
 
 In rounds the truth is the geometric mean over all rounds that there could be. Three to eight rounds often miss what one
 in five has, so that machine has no bound.
@@ -78,17 +78,17 @@ def check(settings: Settings) -> Found:
     sessions = settings.count(SESSIONS, 300)
     rows: list[Row] = []
     series: list[dict[str, Any]] = []
-    for machine in (*MACHINES, *OUTLYING, *CORRELATED, *TOLD, *DIFFERING):
+    for machine in (*MACHINES, *OUTLYING, *CORRELATED, *REPORTED, *DIFFERING):
         settings.tell(f"{machine.family}: {machine.name}")
-        share, launches, told = covered(machine, sessions, settings.seed)
+        share, launches, reported = covered(machine, sessions, settings.seed)
         before = covered_before(machine, sessions, settings.seed)
         of = f"{machine.family}, {machine.name}: of {sessions:,} sessions those"
         bound, held = bounded(machine, share)
         value = f"{share:.1%} with {launches:.0f} launches (as if independent: {before[0]:.1%} with {before[1]:.0f})"
         rows.append(Row(f"{of} whose interval holds the truth", value, bound, held))
         if machine in CORRELATED:
-            rows.append(Row(f"{of} that tell the dependence", f"{told:.1%}"))
-        point = {"share": share, "launches": round(launches, 1), "before": before[0]}
+            rows.append(Row(f"{of} that tell the dependence", f"{reported:.1%}"))
+        point = {"cpu_share": share, "launches": round(launches, 1), "before": before[0]}
         series.append({"family": machine.family, "name": machine.name, **point})
     settings.tell("sessions of a baseline")
     for machine in DIFFERING:
@@ -106,7 +106,7 @@ def check(settings: Settings) -> Found:
 
 def bounded(machine: Machine, share: float) -> tuple[str, bool]:
     """The bound of a machine's share, empty for one that is only told, and whether the share keeps it."""
-    if machine in (*TOLD, *DIFFERING):
+    if machine in (*REPORTED, *DIFFERING):
         return "", True
     if machine.family == BANDED:
         return f"at least {LEAST:.0%}", share >= LEAST
@@ -128,8 +128,8 @@ def including_sessions(machine: Machine, sessions: int, seed: int) -> list[Row]:
     for kept in KEPT:
         held = 0
         for place, (_, truth) in list(enumerate(drawn))[max(KEPT) :]:
-            change = change_of_level(found[place], [found[place - kept : place]])
-            held += holds(as_wide_as(found[place], change), truth)
+            change = estimate_change_of_level(found[place], [found[place - kept : place]])
+            held += holds(widen_like(found[place], change), truth)
         share, of = held / sessions, f"{machine.family}, {machine.name}, a baseline of {kept}: of {sessions:,} sessions"
         bound = "" if machine.family == DEPENDENT else f"at least {LEAST_DEPENDENT:.0%}"
         kept_bound = not bound or share >= LEAST_DEPENDENT
@@ -179,7 +179,7 @@ def in_rounds(kind: str, rounds: int, sessions: int, seed: int) -> Row:
     for _ in range(sessions):
         levels = [LEVEL * math.exp(of_round(random)) for _ in range(rounds)]
         values = [[level * (1 + random.gauss(0, NOISE)) for _ in range(LAUNCHES_A_ROUND)] for level in levels]
-        hits += holds(over_rounds(values), truth)
+        hits += holds(estimate_over_rounds(values), truth)
         before += holds(interpolated([value for launches in values for value in launches]), truth)
     share, bound = hits / sessions, "" if kind == RARE else f"at least {LEAST_DEPENDENT:.0%}"
     of = f"{kind}, {rounds} of {LAUNCHES_A_ROUND} launches: of {sessions:,} sessions"
@@ -222,13 +222,13 @@ def covered_before(machine: Machine, sessions: int, seed: int) -> tuple[float, f
 def covered(machine: Machine, sessions: int, seed: int) -> tuple[float, float, float]:
     """Part of the sessions whose interval holds the truth, their launches, part that tells dependence."""
     random, lengths = Random(f"{seed} {machine.name}"), Lengths()
-    hits = launches = told = 0
+    hits = launches = reported = 0
     for _ in range(sessions):
         values, truth = machine.session(random, lengths)
         hits += holds(over_launches(values), truth)
-        told += (found := find_dependence(values)) is not None and found.likely
+        reported += (found := find_dependence(values)) is not None and found.likely
         launches += len(values)
-    return hits / sessions, launches / sessions, told / sessions
+    return hits / sessions, launches / sessions, reported / sessions
 
 
 def draw(name: str, figure: Figure, data: Mapping[str, Any]) -> None:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Disturbance: a launch beside another's process is recognised, and how much of the spread each witness explains."""
+"""Disturbance: a launch beside another's process is recognised, and how much of the spread each independent check
+explains.
+"""
 
 from __future__ import annotations
 
@@ -26,15 +28,15 @@ if TYPE_CHECKING:
 TITLE = "A launch that others disturb is recognised"
 CLAIM = "At least 95 % of launches beside a spinning process are recognised as disturbed, without a look at their rate."
 METHOD = """
-Sessions of one real case take turns: alone, and beside one process that spins on any CPU. Each witness of a launch is
+Sessions of one real case take turns: alone, and beside one process that spins on any CPU. Each indicator of a launch is
 compared with the logarithm of its rate: CPU time of others, the run delay of the endpoints, and the gaps of their
 loops. R² is the part of the rates' variance that a
 straight line explains, for all launches and for those alone, whatever the host did then. All launches are drawn.
 """
 SECONDS = 110.0
-FIGURES = {"witnesses": "The rate of each launch against each of its witnesses."}
+FIGURES = {"indicators": "The rate of each launch against each of its indicators."}
 
-SESSIONS, LAUNCHES, LEAST_TOLD = 16, 6, 0.95
+SESSIONS, LAUNCHES, LEAST_REPORTED = 16, 6, 0.95
 CASE = Case("veth", api="udp-mmsg")
 LENGTHS = Lengths(warmup_s=0.1, duration_s=0.5, window_s=0.05, drain_s=0.2, max_duration_s=3600)
 _SPIN = "while True: pass"
@@ -67,12 +69,12 @@ def check(settings: Settings) -> Found:
 
 
 def point(launch: Launch, *, beside: bool) -> dict[str, Any]:
-    """What is kept of a launch: its rate, what its witnesses say, whether it was told as disturbed."""
+    """What is kept of a launch: its rate, what its indicators say, whether it was told as disturbed."""
     seen = launch.interference
     gaps = [endpoint.gap_s for endpoint in launch.endpoints if endpoint.gap_s is not None]
     return {
         "beside": beside,
-        "told": launch.disturbed is not None,
+        "reported": launch.disturbed is not None,
         "kpps": round(launch.throughput_pps / 1e3, 1),
         "taken": None if seen is None else seen.taken,
         "waited": None if seen is None else seen.waited,
@@ -80,18 +82,18 @@ def point(launch: Launch, *, beside: bool) -> dict[str, Any]:
     }
 
 
-WITNESSES = {
+INDICATORS = {
     "taken": "CPU time of others, CPUs",
     "waited": "run delay, share of the time",
     "gaps": "gaps of a loop, share of the time",
 }
 
 
-def explained(points: Sequence[Mapping[str, Any]], witness: str) -> float | None:
-    """R² of the logarithm of the rate on a witness; None where that cannot be told."""
-    known = [point for point in points if point[witness] is not None and point["kpps"] > 0]
+def explained(points: Sequence[Mapping[str, Any]], independent_check: str) -> float | None:
+    """R² of the logarithm of the rate on an independent check; None where that cannot be determined."""
+    known = [point for point in points if point[independent_check] is not None and point["kpps"] > 0]
     try:
-        return correlation([point[witness] for point in known], [log(point["kpps"]) for point in known]) ** 2
+        return correlation([point[independent_check] for point in known], [log(point["kpps"]) for point in known]) ** 2
     except StatisticsError:  # fewer than two launches, or a constant
         return None
 
@@ -99,24 +101,24 @@ def explained(points: Sequence[Mapping[str, Any]], witness: str) -> float | None
 def assemble(points: Sequence[dict[str, Any]]) -> Found:
     """The figures of all launches."""
     beside, alone = ([point for point in points if point["beside"] is side] for side in (True, False))
-    told = sum(point["told"] for point in beside)
-    part = told / len(beside) if beside else 0.0
+    reported = sum(point["reported"] for point in beside)
+    part = reported / len(beside) if beside else 0.0
     rows = [
         Row(
             f"launches of {len(beside)} beside a spinning process that are told",
-            told,
-            f"at least {LEAST_TOLD * 100:.0f} %",
-            part >= LEAST_TOLD,
+            reported,
+            f"at least {LEAST_REPORTED * 100:.0f} %",
+            part >= LEAST_REPORTED,
         ),
-        Row(f"launches of {len(alone)} alone that are told", sum(point["told"] for point in alone)),
+        Row(f"launches of {len(alone)} alone that are told", sum(point["reported"] for point in alone)),
     ]
     for which, group in (("beside it", beside), ("alone", alone)):
         taken = [point["taken"] for point in group if point["taken"] is not None]
         value = f"{median(taken):.2f}" if taken else "not known"
         rows.append(Row(f"CPU time of others, launches {which}, median, CPUs", value))
-    for witness, name in WITNESSES.items():
+    for independent_check, name in INDICATORS.items():
         for which, explaining in (("all launches", points), ("launches alone", alone)):
-            share = explained(explaining, witness)
+            share = explained(explaining, independent_check)
             what = f"R² of the rate on {name.partition(',')[0]}, {which}"
             rows.append(Row(what, "not known" if share is None else f"{share:.2f}"))
     return Found(tuple(rows), {"case": CASE.id, "points": list(points)})
@@ -124,10 +126,14 @@ def assemble(points: Sequence[dict[str, Any]]) -> Found:
 
 def draw(name: str, figure: Figure, data: Mapping[str, Any]) -> None:
     del name  # there is only one
-    grid = figure.subplots(1, len(WITNESSES), sharey=True)
-    for axes, (witness, label) in zip(grid, WITNESSES.items(), strict=True):
+    grid = figure.subplots(1, len(INDICATORS), sharey=True)
+    for axes, (independent_check, label) in zip(grid, INDICATORS.items(), strict=True):
         for beside, colour in ((False, drawing.COLOURS[0]), (True, drawing.COLOURS[1])):
-            points = [point for point in data["points"] if point["beside"] is beside and point[witness] is not None]
-            axes.plot([point[witness] for point in points], [point["kpps"] for point in points], ".", color=colour)
+            points = [
+                point for point in data["points"] if point["beside"] is beside and point[independent_check] is not None
+            ]
+            axes.plot(
+                [point[independent_check] for point in points], [point["kpps"] for point in points], ".", color=colour
+            )
         axes.set(xlabel=label, yscale="log")
     grid[0].set(ylabel=f"kpps of {data['case']}; dark: alone")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The gate's two methods: whom they accuse without a change, and what they find in how much time."""
+"""The gate's two methods: whom they flag without a change, and what they find in how much time."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from validation.model import Found, Row, Settings
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TITLE = "The gate accuses nobody without cause"
+TITLE = "The gate flags nothing without cause"
 CASES = 5
-#: Minutes of a session, and by how much a case is slower of which the power is told.
+#: Minutes of a session, and by how much a case is slower of which the power is reported.
 MINUTES, LOSSES = (5, 10, 20), (0.03, 0.05, 0.1, 0.2)
 #: Sessions of a baseline.
 KEPT = (5, 10, 20)
@@ -56,7 +56,7 @@ Not bound is what no session can tell from a change: a host that loses for good 
 """
 SECONDS = 900.0
 FIGURES = {
-    "alarms": "Sessions without a change that accuse anything, the worst of all lengths.",
+    "alarms": "Sessions without a change that flag anything, the worst of all lengths.",
     "power": "Slower cases that are found in ten minutes. Dotted: before.",
 }
 
@@ -88,12 +88,12 @@ UNBOUND = (
     Host("the host loses 5 %, blind control", own=0.01, step=-0.05, blind=True),
     Host("sessions 5 %, own, heavy tails, steady control", own=0.05, own_tails=True, steady=True),
 )
-#: Those whose power is told.
-_TOLD = (
+#: Those whose power is reported.
+_REPORTED = (
     *("launches 2 %", "launches 8 %", "launches 30 %", "sessions 1 %", "sessions 5 %, shared", "sessions 5 %, own"),
     *("launches 8 %, two states", "launches 8 %, heavy tails", "sessions 1 %, own, heavy tails"),
 )
-TOLD = tuple(host for host in HOSTS if host.name in _TOLD)
+REPORTED = tuple(host for host in HOSTS if host.name in _REPORTED)
 
 
 def check(settings: Settings) -> Found:
@@ -110,14 +110,14 @@ def check(settings: Settings) -> Found:
                 settings.tell(f"{host.name}, by {method}: {each}")
                 found[host.name][method] = each
     rows = [*alarm_rows(found, sessions)]
-    for host in TOLD:
+    for host in REPORTED:
         rows += power_rows(host.name, {method: each["power"] for method, each in found[host.name].items()})
     series = [
         {"name": name, **{method: max(each["alarms"]) for method, each in methods.items()}}
         for name, methods in found.items()
     ]
     curves = [
-        {"name": host.name, **{method: each["power"] for method, each in found[host.name].items()}} for host in TOLD
+        {"name": host.name, **{method: each["power"] for method, each in found[host.name].items()}} for host in REPORTED
     ]
     return Found(tuple(rows), {"hosts": series, "power": curves, "most": SESSION_ERROR, "losses": list(LOSSES)})
 
@@ -130,7 +130,7 @@ def alarm_rows(found: Mapping[str, Mapping[str, Any]], sessions: int) -> Iterato
         for method, each in methods.items():
             worst = max(each["alarms"])
             bound = "" if name in unbound else f"{SESSION_ERROR:.0%}, by chance at most {most:.1%}"
-            what = f"{name}, by {method}: of {sessions:,} sessions those that accuse anything"
+            what = f"{name}, by {method}: of {sessions:,} sessions those that flag anything"
             yield Row(what, f"{worst:.2%}", bound, not bound or worst <= most)
     passed = [each["pairs"]["passed"] for each in found.values() if "pairs" in each]
     middle = sum(passed) / len(passed)
@@ -142,11 +142,11 @@ def power_rows(name: str, methods: Mapping[str, Mapping[str, Sequence[float]]]) 
     """A row a method: what was found of 3, 5, 10 and 20 %, in 5, 10 and 20 minutes, and in ten before."""
     losses, rows = ", ".join(f"{loss * 100:g}" for loss in LOSSES), []
     for method, power in methods.items():
-        told = "; ".join(per_cent(power[str(minutes)]) for minutes in MINUTES)
+        reported = "; ".join(per_cent(power[str(minutes)]) for minutes in MINUTES)
         earlier = BEFORE.get(name, {}).get(method)
         before = f" (before, 10 minutes: {per_cent(earlier)})" if earlier else ""
         what = f"{name}: found by {method} of {losses} % slower, in 5; 10; 20 minutes"
-        rows.append(Row(what, f"{told} %{before}"))
+        rows.append(Row(what, f"{reported} %{before}"))
     return rows
 
 
@@ -155,14 +155,14 @@ def per_cent(shares: Sequence[float]) -> str:
 
 
 def shares_by_pairs(host: Host, sessions: int, power: int, random: Random) -> dict[str, Any]:
-    """The shares of sessions that accuse, of candidates that pass at the allowance, and of slower ones, by length."""
+    """The shares of sessions that flag, of candidates that pass at the allowance, and of slower ones, by length."""
     seconds = MINUTES[-1] * 60.0
-    accused = [0] * len(MINUTES)
+    flagged = [0] * len(MINUTES)
     for _ in range(sessions):
         states = States(random, seconds) if host.states else None
         cases = [by_pairs(host, random, 0.0, states, case * seconds / CASES) for case in range(CASES)]
         for place in range(len(MINUTES)):
-            accused[place] += any(case[place] == "worse" for case in cases)
+            flagged[place] += any(case[place] == "worse" for case in cases)
     found = {
         loss: [
             by_pairs(host, random, loss, States(random, seconds) if host.states else None, 0.0) for _ in range(power)
@@ -170,7 +170,7 @@ def shares_by_pairs(host: Host, sessions: int, power: int, random: Random) -> di
         for loss in LOSSES
     }
     return {
-        "alarms": [number / sessions for number in accused],
+        "alarms": [number / sessions for number in flagged],
         "passed": sum(each[-1] == "same" for each in found[ALLOWANCE.share]) / power,
         "power": {
             str(minutes): [sum(each[place] == "worse" for each in found[loss]) / power for loss in LOSSES]
@@ -180,17 +180,17 @@ def shares_by_pairs(host: Host, sessions: int, power: int, random: Random) -> di
 
 
 def shares_over_sessions(host: Host, sessions: int, power: int, random: Random) -> dict[str, Any]:
-    """The shares of sessions that accuse, by the sessions before, and of slower cases, by length."""
+    """The shares of sessions that flag, by the sessions before, and of slower cases, by length."""
     worse = [over_sessions(host, random, KEPT, MINUTES[1], CASES) for _ in range(sessions)]
     alarms = [sum(any(case[place][0] for case in each) for each in worse) / sessions for place in range(len(KEPT))]
     found = {minutes: [over_sessions(host, random, KEPT[1:2], minutes, 1) for _ in range(power)] for minutes in MINUTES}
-    told = {str(minutes): [each[0][0] for each in found[minutes]] for minutes in MINUTES}
-    told |= {f"10, {kept} sessions": [each[0][place] for each in worse] for place, kept in enumerate(KEPT)}
+    reported = {str(minutes): [each[0][0] for each in found[minutes]] for minutes in MINUTES}
+    reported |= {f"10, {kept} sessions": [each[0][place] for each in worse] for place, kept in enumerate(KEPT)}
     return {
         "alarms": alarms,
         "power": {
             key: [sum(case[place] for case in cases) / len(cases) for place in range(1, len(LOSSES) + 1)]
-            for key, cases in told.items()
+            for key, cases in reported.items()
         },
     }
 
@@ -238,7 +238,7 @@ Values = dict[int, tuple[float, float, int]]
 
 
 def over_sessions(host: Host, random: Random, kept: Sequence[int], minutes: int, cases: int) -> list[list[list[bool]]]:
-    """Whether each case is accused, by the number of sessions before, without a change and at each loss."""
+    """Whether each case is flagged, by the number of sessions before, without a change and at each loss."""
     launches = round(minutes * 60 / CASES / PAIR_S)
     first, again = round(0.8 * launches), max(launches // 5, 5)
     before = [measured_session(host, random, levels(host, random, cases), first) for _ in range(max(kept))]
@@ -319,10 +319,10 @@ def draw(name: str, figure: Figure, data: Mapping[str, Any]) -> None:
     axes = figure.subplots()
     places = range(len(data["hosts"]))
     for key, mark in (("pairs", "o"), ("sessions", "x")):
-        told = [place for place, host in enumerate(data["hosts"]) if key in host]
-        axes.plot([data["hosts"][place][key] * 100 for place in told], told, mark, label=f"by {key}")
+        reported = [place for place, host in enumerate(data["hosts"]) if key in host]
+        axes.plot([data["hosts"][place][key] * 100 for place in reported], reported, mark, label=f"by {key}")
     axes.axvline(data["most"] * 100, **drawing.LIMIT)
-    axes.set(xlabel="sessions that accuse, %")
+    axes.set(xlabel="sessions that flag, %")
     axes.set_yticks(places, [host["name"] for host in data["hosts"]], fontsize=7)
     axes.invert_yaxis()
     axes.legend()
@@ -340,6 +340,6 @@ def draw_power(figure: Figure, data: Mapping[str, Any]) -> None:
             if before := BEFORE.get(curve["name"], {}).get(method):
                 axes.plot(losses, [share * 100 for share in before], "x:", **look)
         axes.set(xlabel="slower by, %", title=f"by {method}")
-    panels[0].set(ylabel="cases accused, %")
+    panels[0].set(ylabel="cases flagged, %")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=7)
     figure.set_size_inches(8, 4.6)

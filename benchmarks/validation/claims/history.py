@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""History: a change of the level is told from a mood of the host that outlasts some runs."""
+"""History: a change of the level is distinguished from a noise of the host that outlasts some runs."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 SHORT, LONG = 50, 200
 SERIES, LONG_SERIES, POWER_SERIES = 2000, 300, 200
-#: Losses of which the power is told, how many results there are after them, and how near a change has to lie.
+#: Losses of which the power is reported, how many results there are after them, and how near a change has to lie.
 DROPS, AFTER, NEAR = (0.05, 0.1), (4, 25), 2
-TITLE = "A history tells a change from a mood of the host"
+TITLE = "A history separates a change from host noise"
 CLAIM = (
     f"Of series of {SHORT} and {LONG} results without a change at most {FALSE_ALARMS:.0%} have a change point: where"
     " results are independent, have heavy tails or one of two bands, and where neighbours correlate by 0.3, 0.6 or 0.9."
@@ -53,7 +53,7 @@ MACHINES = (
     *(dependent(correlation, deviation) for correlation in (0.3, 0.6, 0.9) for deviation in (2, 5)),
 )
 LONG_MACHINES = (normal(5), HALVES, *(dependent(correlation, 5) for correlation in (0.3, 0.6, 0.9)))
-TOLD = tuple(sticky(correlation, 6, 0.5) for correlation in (0.3, 0.6, 0.9))
+REPORTED = tuple(sticky(correlation, 6, 0.5) for correlation in (0.3, 0.6, 0.9))
 POWERFUL = (*(normal(deviation) for deviation in (1, 2)), *(dependent(rho, 1) for rho in (0.6, 0.9)), dependent(0.6, 2))
 
 
@@ -73,7 +73,7 @@ class Task:
         first = self.length - self.after
         return [value * (1 - self.drop) if place >= first else value for place, value in enumerate(values)]
 
-    def tells(self, values: Sequence[float]) -> bool:
+    def reports(self, values: Sequence[float]) -> bool:
         """Whether a change is found: any, or the one that is there."""
         found = [level.first for level in levels(values)[1:]]
         return any(abs(first - self.length + self.after) <= NEAR for first in found) if self.after else bool(found)
@@ -83,7 +83,7 @@ def tasks(settings: Settings) -> list[Task]:
     """Everything that is simulated: series without a change, then those with one."""
     short, long, power = settings.count(SERIES, 20), settings.count(LONG_SERIES, 3), settings.count(POWER_SERIES, 4)
     return [
-        *(Task(machine, SHORT, short) for machine in (*MACHINES, *TOLD)),
+        *(Task(machine, SHORT, short) for machine in (*MACHINES, *REPORTED)),
         *(Task(machine, LONG, long) for machine in LONG_MACHINES),
         *(Task(m, SHORT, power, drop, after) for m in POWERFUL for drop in DROPS for after in AFTER),
     ]
@@ -95,7 +95,7 @@ def check(settings: Settings) -> Found:
     data: dict[str, Any] = {"machines": [], "power": []}
     with ProcessPoolExecutor() as pool:
         # A machine is made of functions, which no process can be sent: each finds its task by the place.
-        shares = pool.map(told, [settings] * len(simulated), range(len(simulated)))
+        shares = pool.map(reported, [settings] * len(simulated), range(len(simulated)))
         for task, (now, before) in zip(simulated, shares, strict=True):
             settings.tell(f"{task.machine.name}, {task.length}, {task.drop:.0%}: {now:.1%} (before: {before:.1%})")
             value = f"{now:.1%} (results taken as independent: {before:.1%})"
@@ -108,22 +108,22 @@ def check(settings: Settings) -> Found:
                     {"name": name, "drop": task.drop, "after": task.after, "now": now, "before": before}
                 )
                 continue
-            bound = "" if task.machine in TOLD else f"at most {FALSE_ALARMS:.0%}"
+            bound = "" if task.machine in REPORTED else f"at most {FALSE_ALARMS:.0%}"
             what = f"{name}: of {task.series:,} series those with a change point"
             rows.append(Row(what, value, bound, not bound or now <= FALSE_ALARMS))
             data["machines"].append({"name": name, "now": now, "before": before})
     return Found(tuple(rows), data)
 
 
-def told(settings: Settings, place: int) -> tuple[float, float]:
+def reported(settings: Settings, place: int) -> tuple[float, float]:
     """Shares of a task's series with a change: by the rule, and where it takes results as independent."""
     task, random = tasks(settings)[place], Random(f"{settings.seed} history {place}")
     now = before = 0
     for _ in range(task.series):
         values = task.drawn(random)
-        now += task.tells(values)
+        now += task.reports(values)
         with patch.object(change_points, "CORRELATIONS", (0.0,)):
-            before += task.tells(values)
+            before += task.reports(values)
     return now / task.series, before / task.series
 
 

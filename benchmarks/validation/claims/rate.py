@@ -38,7 +38,7 @@ port (`--io null`), for 5 s, to show the pacing alone.
 
 Two distributions come with it. *Lateness* is how much later than due a frame left. *Spacing error* is by how much the
 time between two frames differed from the schedule. The sender measures both, of every frame, warm-up included.
-At 1 k and 100 k frames per second tcpdump, at the interface of a sender on a raw socket, is an independent witness of
+At 1 k and 100 k frames per second tcpdump, at the interface of a sender on a raw socket, is an independent check of
 the spacing. Its clock is the kernel's, read after the system call has come that far. It cannot keep up with 1 M.
 """
 SECONDS = 75.0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Real switches that are really slower: what both methods of the gate find, and whom they accuse."""
+"""Real switches that are really slower: what both methods of the gate find, and whom they flag."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 TITLE = "The gate finds real switches that are slower"
 CLAIM = (
-    "Of at least 60 sessions without a change none accuses anything. By pairs, nine of ten sessions find a loss of"
+    "Of at least 60 sessions without a change none flags anything. By pairs, nine of ten sessions find a loss of"
     " 10 %, and seven of ten a loss of 5 %, on a quiet host and beside a compiler."
 )
 METHOD = """
@@ -38,7 +38,7 @@ FIGURES = {"losses": "The loss that each session told, with its interval, by the
 LEAST_UNCHANGED, FIRM, SLIGHT = 60, 0.9, 0.7
 #: The losses that count as 10 % and as 5 %.
 BANDS = {"10 %": (0.08, 0.14, FIRM), "5 %": (0.04, 0.07, SLIGHT)}
-ACCUSED, TRUTH = "REGRESSED", "truth"
+FLAGGED, TRUTH = "REGRESSED", "truth"
 
 
 def check(settings: Settings) -> Found:
@@ -67,8 +67,8 @@ def assemble(known: Sequence[Record]) -> Found:
             if each.method != TRUTH and (each.step == 0 or (each.switch, each.step) in true)
         ]
     unchanged = [each for each, _ in judged if each.step == 0]
-    false = sum(each.decision == ACCUSED for each in unchanged)
-    rows.append(Row(f"of {len(unchanged)} sessions without a change, those that accuse it", false, "0", false == 0))
+    false = sum(each.decision == FLAGGED for each in unchanged)
+    rows.append(Row(f"of {len(unchanged)} sessions without a change, those that flag it", false, "0", false == 0))
     for method in ("pairs", "sessions"):
         for load in LOADS:
             of_method = [pair for pair in judged if (pair[0].method, pair[0].load) == (method, load)]
@@ -106,7 +106,7 @@ def found_rows(method: str, load: str, judged: Sequence[tuple[Session, float]]) 
     for name, (least, most, wanted) in BANDS.items():
         decisions = [each.decision for each, loss in judged if each.step and least <= loss <= most]
         if decisions:
-            share = decisions.count(ACCUSED) / len(decisions)
+            share = decisions.count(FLAGGED) / len(decisions)
             bound = f"at least {wanted:.0%}" if method == "pairs" else ""
             what = f"by {method}, {where}: of {len(decisions)} sessions with a loss of {name}, those that find it"
             rows.append(Row(what, f"{share:.0%}", bound, not bound or share >= wanted))

@@ -34,7 +34,7 @@ METHOD = """
 Both modes run one after the other over the same rig: first six launches of 60 s, whose interval of the median is their
 range, then the adaptive mode with that half-width as its precision, for at most a fifth of the time that the six took.
 A case that does not get there counts as one that takes longer. Whether its interval holds the level of the six is told
-without a bound: seconds do not know the mood of other minutes.
+without a bound: seconds do not know the noise of other minutes.
 
 (Six short launches cannot replace the long ones. By their variance between and within launches, with independent
 seconds, six minutes of the link without a switch would have given its rate to ±0.4 %; they gave it to ±1.5 %. Seconds

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """``filtered-bridge``: a Linux bridge whose frames pass rules of nftables. A plugin of pytest.
 
-Its variant ``rulesN`` has N rules, of which none matches. Without a variant it has as many as ``$FILTERED_RULES`` says:
+Its mode ``rulesN`` has N rules, of which none matches. Without a mode it has as many as ``$FILTERED_RULES`` says:
 another configuration under the same name.
 """
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sessions over switches that are really slower: whom both methods of the gate find, miss and accuse.
+"""Sessions over switches that are really slower: whom both methods of the gate find, miss and flag.
 
 A session is pytest of its own over one case. The changes are what a release may bring: further actions in the flows of
 Open vSwitch, testpmd that looks up memory for each frame (``noisy``), rules of nftables on a bridge, a debug build of
 basicfwd, another build of the workload at both ends. Each comes in steps, and the step 0 changes nothing.
 
-* ``--method pairs``: the changed one beside the installed one (``--icbench-variant``).
+* ``--method pairs``: the changed one beside the installed one (``--icbench-candidate``).
 * ``--method sessions``: five sessions without a change make a baseline, and later ones are held against it, where the
   changed one has taken the place of the old one.
 * ``--method truth``: as ``pairs``, for five minutes: how much slower a step is here, by rate and by cycles a frame.
@@ -75,7 +75,7 @@ SWITCHES = {
 
 @dataclass(frozen=True)
 class Change:
-    """A change as pytest is told.
+    """A change as pytest is reported.
 
     Attributes:
         what: behind ``SWITCH:slow=``.
@@ -111,7 +111,7 @@ def change(switch: str, step: int, work: Path, *, place: str = "now") -> Change:
             _basicfwd(file, CHECKS[step])
             return Change(str(file), (f"--icbench-binary=basicfwd={file}",))
         case "bridge":
-            return Change(f"variant:rules{NFT_RULES[step]}", environment={RULES: str(NFT_RULES[step])})
+            return Change(f"mode:rules{NFT_RULES[step]}", environment={RULES: str(NFT_RULES[step])})
         case _:
             shutil.copy2(_workload(work, step), file)
             return Change(str(file), environment={"ICBENCH_WORKLOAD": str(file)})
@@ -254,8 +254,8 @@ def run(argv: Sequence[str], work: Path, environment: Mapping[str, str] | None =
     variables = {**os.environ, "PYTHONPATH": path, **(environment or {})}
     ended = subprocess.run(argv, cwd=work, capture_output=True, text=True, check=False, env=variables)
     (work / "last.log").write_text(ended.stdout + ended.stderr)
-    told = re.search(r"^reports: (\S+)", ended.stdout, re.MULTILINE)
-    return [] if told is None else [stored.measurement for stored in read_run(Path(told[1])).results]
+    reported = re.search(r"^reports: (\S+)", ended.stdout, re.MULTILINE)
+    return [] if reported is None else [stored.measurement for stored in read_run(Path(reported[1])).results]
 
 
 def by_pairs(switch: str, step: int, work: Path, seconds: int) -> list[Measurement]:
@@ -263,7 +263,7 @@ def by_pairs(switch: str, step: int, work: Path, seconds: int) -> list[Measureme
     changed = change(switch, step, work)
     old = change(switch, 0, work, place="old")
     return run(
-        command(switch, work, [f"--icbench-variant={SWITCHES[switch]}:slow={changed.what}", *old.inplace], seconds),
+        command(switch, work, [f"--icbench-candidate={SWITCHES[switch]}:slow={changed.what}", *old.inplace], seconds),
         work,
         old.environment,
     )
@@ -328,8 +328,8 @@ def rounded(estimate: Estimate | None) -> list[float | None] | None:
 
 
 def commit() -> str:
-    told = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], cwd=ROOT, capture_output=True, text=True)
-    return told.stdout.strip()
+    reported = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], cwd=ROOT, capture_output=True, text=True)
+    return reported.stdout.strip()
 
 
 def chosen(known: Sequence[str]) -> Any:

@@ -16,7 +16,7 @@ pr)
     git worktree add --detach base "$2"
     (cd base && sh -ec "$BUILD")
     sh -ec "$BUILD"
-    set -- --icbench-binary "$SWITCH=$PWD/base/$PROGRAM" --icbench-variant "$SWITCH:pr=$PWD/$PROGRAM"
+    set -- --icbench-binary "$SWITCH=$PWD/base/$PROGRAM" --icbench-candidate "$SWITCH:pr=$PWD/$PROGRAM"
     ;;
 nightly)
     sh -ec "$BUILD"

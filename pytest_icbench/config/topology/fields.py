@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from pytest_icbench.config.topology.model import LEADERS, MAX_PAIRS, Application, Host
+from pytest_icbench.model.attach_target import AttachTarget
 from pytest_icbench.model.endpoint import Address
-from pytest_icbench.model.existing import Existing
 
 #: A node's name holds 32 characters; session and rig take 16 of them.
 NAME_MAX = 16
@@ -80,14 +80,14 @@ class Table:
     interface: str | None = None
 
     @property
-    def existing(self) -> Existing | None:
+    def attached(self) -> AttachTarget | None:
         """What the container is attached to, None if it is made."""
         if self.container is None:
             return None
         pci = self.pci and self.pci.lower()
         full = f"0000:{pci}" if pci and pci.count(":") == 1 else pci
         ip = self.ip if self.socket is None and pci is None else None
-        return Existing(self.container, self.interface, ip, self.socket, full)
+        return AttachTarget(self.container, self.interface, ip, self.socket, full)
 
     def address(self, usual: Address) -> Address:
         """Returns the address of the container; parts that the file leaves out are those of ``usual``."""
@@ -107,13 +107,13 @@ class File:
 
 def problems(table: Table) -> Iterator[tuple[str, str]]:
     """Yields the key and half a sentence for each value that is wrong by itself."""
-    if table.existing is not None:
-        yield from _problems_of_existing(table, table.existing)
+    if table.attached is not None:
+        yield from _problems_of_attached(table, table.attached)
     elif table.interface is not None:
         yield "interface", 'it is for a container that runs already: add container = "docker:NAME", or leave it out'
     for key, (form, description) in _FORMS.items():
         value = getattr(table, key)
-        is_checked = value is not None and not (key == "socket" and table.existing is not None)
+        is_checked = value is not None and not (key == "socket" and table.attached is not None)
         if is_checked and not form.fullmatch(value):
             yield key, f"'{value}' is not {description}"
     yield from _problems_of_applications(table)
@@ -142,9 +142,9 @@ def _problems_of_address(table: Table) -> Iterator[tuple[str, str]]:
         yield "mac", f"{table.mac} is no address of a single station: take one that begins with 02"
 
 
-def _problems_of_existing(table: Table, existing: Existing) -> Iterator[tuple[str, str]]:
+def _problems_of_attached(table: Table, attached: AttachTarget) -> Iterator[tuple[str, str]]:
     """Yields what is wrong with a container that runs already: it has its addresses, and one way for frames."""
-    if problem := existing.problem():
+    if problem := attached.problem():
         yield "container", problem
     if table.host == "remote":
         yield "host", f"{table.name} runs already, and only this host's containers can be attached to"

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from pytest_icbench.model.attach_target import ATTACH, AttachTarget
 from pytest_icbench.model.case import Case, Dimension
 from pytest_icbench.model.endpoint import Address
 from pytest_icbench.model.endpoint_spec import EndpointSpec
-from pytest_icbench.model.existing import ATTACH, Existing
 from pytest_icbench.model.path import FramePath
 
 Host = Literal["local", "remote"]
@@ -43,7 +43,7 @@ class Container:
         socket: file name of its vhost-user or memif socket; None: the name that the switch gives.
         vf, pci: its virtual function by network interface or by PCI address; None: any free one.
         device: the VFIO device node that it is expected to have, None: any.
-        existing: what it is attached to, None: it is made for a case. ``address`` is then the interface's own, which
+        attached: what it is attached to, None: it is made for a case. ``address`` is then the interface's own, which
             the host knows, unless frames go through a socket or a PCI function.
     """
 
@@ -57,7 +57,7 @@ class Container:
     vf: str | None = None
     pci: str | None = None
     device: str | None = None
-    existing: Existing | None = None
+    attached: AttachTarget | None = None
 
     @property
     def leads(self) -> bool:
@@ -67,8 +67,8 @@ class Container:
     @property
     def endpoint_spec(self) -> EndpointSpec:
         """The specification of the endpoint for a rig."""
-        if self.existing is not None:
-            return EndpointSpec(self.address, self.name, self.cpus, existing=self.existing)
+        if self.attached is not None:
+            return EndpointSpec(self.address, self.name, self.cpus, attached=self.attached)
         return EndpointSpec(self.address, self.name, self.cpus, self.socket, self.pci or self.vf, self.device)
 
 
@@ -121,7 +121,7 @@ class Topology:
     @property
     def attaches(self) -> bool:
         """Whether its containers run already: all of them do, or none."""
-        return self.containers[0].existing is not None
+        return self.containers[0].attached is not None
 
     def unsupported_reason(self, case: Case) -> str | None:
         """Returns why a case cannot run on the topology, with the remedy; None if it can."""
@@ -196,18 +196,18 @@ def default(pairs: int, *, remote: bool = False, cpus: Sequence[int] = ()) -> To
 
 def to_table(container: Container) -> dict[str, Any]:
     """Returns the keys and values of a container's table in the file, without those that are not given."""
-    existing = container.existing
+    attached = container.attached
     # Then the addresses are the interface's.
-    has_addresses = existing is not None and existing.socket is None and existing.pci is None
+    has_addresses = attached is not None and attached.socket is None and attached.pci is None
     table: dict[str, Any] = {
         "name": container.name,
-        "container": existing and existing.container,
-        "interface": existing and existing.interface,
+        "container": attached and attached.container,
+        "interface": attached and attached.interface,
         "host": container.host,
         "application": list(container.applications),
         "peer": container.peer,
         "cpus": list(container.cpus) or None,
-        "ip": existing.ip if existing is not None and has_addresses else container.address.ip,
+        "ip": attached.ip if attached is not None and has_addresses else container.address.ip,
         "netmask": None if has_addresses else container.address.prefix,
         "mac": None if has_addresses else container.address.mac,
         "socket": container.socket,

@@ -94,7 +94,7 @@ def _containers(tables: Sequence[Table]) -> dict[int, Container]:
             vf=table.vf,
             pci=f"0000:{pci}" if pci and pci.count(":") == 1 else pci,
             device=table.device,
-            existing=table.existing,
+            attached=table.attached,
         )
     return containers
 
@@ -168,9 +168,9 @@ def _check_number(given: str | None, pairs: int, name: str) -> None:
 def _check_all_exist(containers: Mapping[int, Container]) -> None:
     """Checks that all containers run already, or none."""
     in_file = sorted(containers.items())
-    there = [container.name for _, container in in_file if container.existing is not None]
+    there = [container.name for _, container in in_file if container.attached is not None]
     for index, container in in_file:
-        if there and container.existing is None:
+        if there and container.attached is None:
             sentence = f"{container.name} has no container that runs already, and {there[0]} has"
             raise _Mistake(index, "", f"{sentence}: give each one by container, or none")
 
@@ -188,7 +188,7 @@ def _check_unique(containers: Mapping[int, Container]) -> None:
 
 def _claims(container: Container) -> Iterator[tuple[str, str, str, str]]:
     """Yields key, noun, the scope in which the value is unique, and the value."""
-    if (place := container.existing) is not None:
+    if (place := container.attached) is not None:
         port = place.interface or place.socket or place.pci
         yield "container", "place", "", f"{place.container} {port}" if port else place.container
         return
@@ -201,7 +201,7 @@ def _claims(container: Container) -> Iterator[tuple[str, str, str, str]]:
 
 def _check_networks(containers: Mapping[int, Container]) -> None:
     in_order = []
-    if any(container.existing is not None for container in containers.values()):
+    if any(container.attached is not None for container in containers.values()):
         return  # their networks are there, and routers between them may be
     for index, container in containers.items():
         address = container.address

@@ -156,7 +156,7 @@ class ForwarderFunction(ProcessFunction):
             taken=inner.rx,
             given=outer.tx,
             taken_back=outer.rx,
-            denied=0,
+            acl_drops=0,
             busy_cycles=counters.busy_cycles,
             idle_cycles=counters.idle_cycles,
             busy_polls=counters.polls - counters.empty_polls,

@@ -137,7 +137,7 @@ class GatewayFunction(ParsedFunction[tuple[str, str]]):
         """Returns the router's counters with Suricata's drops and the overrun of its queue."""
         shown = self._live().settled(lambda: self._queued()[0])
         counters = self._router.counters()
-        return replace(counters, denied=(counters.denied or 0) + shown["blocked"], overrun=self._queued()[1])
+        return replace(counters, acl_drops=(counters.acl_drops or 0) + shown["blocked"], overrun=self._queued()[1])
 
     def _queued(self) -> tuple[int, int]:
         """Returns the packets that reached Suricata's queue and those dropped because it was full."""

@@ -11,7 +11,7 @@ from typing import ClassVar, Generic, Self, TypeVar
 from pytest_icbench.driver.function.proof import FREE_FRAMES, FREE_PORT, TTL, frame, route_frame
 from pytest_icbench.driver.function.protocol import Ends, Function, Probe
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.model.denial import Denial, denied_before
+from pytest_icbench.model.acl_drop import AclDrop, acl_drop_before
 from pytest_icbench.model.endpoint import Address
 from pytest_icbench.wording import THOUSANDS
 
@@ -105,8 +105,8 @@ class Parts:
         return self.nat or self.firewall
 
     def denies(self, place: int) -> bool:
-        """Whether the port at a place of the access list is denied. Denied ports are spread evenly."""
-        return denied_before(place + 1, self.deny_percent) > denied_before(place, self.deny_percent)
+        """Whether the port at a place of the access list is denied. ACL-dropped ports are spread evenly."""
+        return acl_drop_before(place + 1, self.deny_percent) > acl_drop_before(place, self.deny_percent)
 
     @property
     def police_burst(self) -> int:
@@ -114,13 +114,13 @@ class Parts:
         return max(_BURST_LEAST, round(self.police_pps * _BURST_SHARE))
 
     @property
-    def denial(self) -> Denial | None:
+    def acl_drop(self) -> AclDrop | None:
         """The share of flows that it denies; None if it is not given or if other frames are dropped too."""
         if self.deny_percent == 100 or self.police_pps or self.shape_bits or (self.firewall and self.listed):
             return None
         if self.firewall:
-            return Denial(self.deny_percent, 100, UNSOLICITED_PORT, ("ba",))
-        return Denial(self.deny_percent, self.listed, FIRST_PORT)
+            return AclDrop(self.deny_percent, 100, UNSOLICITED_PORT, ("ba",))
+        return AclDrop(self.deny_percent, self.listed, FIRST_PORT)
 
 
 def _parse_numbers(words: Sequence[str]) -> dict[str, int] | None:
@@ -187,8 +187,8 @@ class PartsFunction(ParsedFunction[Parts]):
     """A driver whose functions are ``Parts``."""
 
     @classmethod
-    def denial(cls, function: str) -> Denial | None:
-        return cls.parse_own(function).denial
+    def acl_drop(cls, function: str) -> AclDrop | None:
+        return cls.parse_own(function).acl_drop
 
     @classmethod
     def most_flows(cls, function: str) -> int | None:
@@ -247,10 +247,10 @@ class RouterFunction(PartsFunction):
         listed = sorted({*range(min(parts.listed, _LISTED_FRAMES)), *([parts.listed - 1] if parts.listed else [])})
         ports = [(FREE_PORT + number, False) for number in range(FREE_FRAMES)]
         ports += [(FIRST_PORT + place, parts.denies(place)) for place in listed]
-        for port, denied in ports:
+        for port, acl_drops in ports:
             sent = frame(ends.leader, seen_by_leader, port)
             out = route_frame(sent, ends.outer.mac, ends.follower.mac, source_ip=pool, hops=ends.hops)
-            forth.append(Probe(True, sent, None if denied else out, "has to be denied" if denied else to_b))
+            forth.append(Probe(True, sent, None if acl_drops else out, "has to be denied" if acl_drops else to_b))
         for number in range(FREE_FRAMES if parts.firewall else 0):
             sent = frame(ends.follower, seen_by_follower, UNSOLICITED_PORT + number)
             back.append(Probe(False, sent, None, "has to be denied: it is unsolicited"))

@@ -400,7 +400,7 @@ class IpPipelineFunction(RouterFunction, DpdkFunction):
             taken=taken[0],
             given=routed[0],
             taken_back=taken[1],
-            denied=sum(taken) - sum(routed),
+            acl_drops=sum(taken) - sum(routed),
             hop=spec.hop,
         )
 

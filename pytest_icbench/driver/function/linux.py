@@ -93,12 +93,12 @@ def ruleset(parts: Parts, pool: Address, inner: str, outer: str) -> str:
         lines += ["  chain forward {", "    type filter hook forward priority 0; policy accept;"]
         lines += [*(f"    {rule}" for rule in rules), "  }"]
     if parts.firewall:
-        # A receiver's announcement does not count as a denied frame.
+        # A receiver's announcement does not count as an ACL-dropped frame.
         apart = f'    iifname "{outer}" ct state new,invalid udp dport {OWN_PORT} drop'
         lines += [
             "  chain entering {",
             "    type filter hook prerouting priority 0; policy accept;",
-            *([] if parts.denial is None else [apart]),
+            *([] if parts.acl_drop is None else [apart]),
             f'    iifname "{outer}" ct state new,invalid counter name denied drop',
             "  }",
         ]
@@ -242,17 +242,17 @@ class LinuxFunction(RouterFunction):
             shown: dict[str, Any] = json.loads(self._tool(["nft", "-j", "list", "counters"]))
             for counter in (item["counter"] for item in shown["nftables"] if "counter" in item):
                 by_table.setdefault(counter["table"], {})[counter["name"]] = counter["packets"]
-        denied = sum(by_table.get("icbench", {}).values())
+        acl_drops = sum(by_table.get("icbench", {}).values())
         control = by_table.get("icbench_accounts", {})
         if self._parts.shape_bits:
             match = _DROPPED.search(self._tool(["tc", "-s", "qdisc", "show", "dev", outer, "root"]))
-            denied += int(match[1]) if match else 0
+            acl_drops += int(match[1]) if match else 0
         return FunctionCounters(
             spec.pair,
             taken=links.read_statistics(inner, self._netns)["rx_packets"],
             given=links.read_statistics(outer, self._netns)["tx_packets"],
             taken_back=links.read_statistics(outer, self._netns)["rx_packets"],
-            denied=denied,
+            acl_drops=acl_drops,
             hop=spec.hop,
             control_taken=control.get("taken"),
             control_given=control.get("given"),

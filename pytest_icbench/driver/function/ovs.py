@@ -25,8 +25,9 @@ from pytest_icbench.model.switch_traits import Kind
 #: A policer's burst, as a share of a second's frames.
 _BURST_SHARE = 0.005
 _TOLERANCE = 0.02
-#: Cookies of a pair's flows: frames from side a, denied frames, frames without room in the table, frames from side b.
-_TAKEN, _DENIED, _FULL, _TAKEN_BACK = 1, 2, 3, 4
+#: Cookies of a pair's flows: frames from side a, acl_drops frames, frames without room in the table, frames from side
+#: b.
+_TAKEN, _ACL_DROPS, _FULL, _TAKEN_BACK = 1, 2, 3, 4
 _SESSIONS = re.compile(r"count=(\d+)")
 _BAND_PACKETS = re.compile(r"packet_count:(\d+)")
 
@@ -115,7 +116,7 @@ class OvsFunction(PartsFunction):
     def _flows(spec: FunctionSpec) -> list[str]:
         """Returns the flows of a pair: table 0 tracks connections, table 1 decides."""
         inside, outside = spec.indexes[0] + 1, spec.indexes[-1] + 1
-        taken, denied = (f"cookie={_cookie(spec.pair, kind)}" for kind in (_TAKEN, _DENIED))
+        taken, acl_drops = (f"cookie={_cookie(spec.pair, kind)}" for kind in (_TAKEN, _ACL_DROPS))
         parts = OvsFunction.parse_own(spec.function)
         if parts.police_pps:
             return [f"{taken},priority=20,in_port={inside},actions=meter:{spec.pair},output:{outside}"]
@@ -132,7 +133,7 @@ class OvsFunction(PartsFunction):
                 f"cookie={_cookie(spec.pair, _FULL)},table=2,priority=10,in_port={inside},ip,actions=drop",
             ]
         back, apart = "", []
-        if parts.denial is not None:  # a receiver's announcement does not count as a denied frame
+        if parts.acl_drop is not None:  # a receiver's announcement does not count as an ACL-dropped frame
             back = f"cookie={_cookie(spec.pair, _TAKEN_BACK)},"
             apart = [f"table=1,priority=15,in_port={outside},udp,tp_dst={OWN_PORT},actions=drop"]
         return [
@@ -141,8 +142,8 @@ class OvsFunction(PartsFunction):
             f"table=1,priority=20,in_port={inside},ip,ct_state=+trk+new,actions={commit}",
             f"table=1,priority=20,in_port={inside},ip,ct_state=+trk+est,actions=output:{outside}",
             f"table=1,priority=20,in_port={outside},ip,ct_state=+trk+est,actions=output:{inside}",
-            f"{denied},table=1,priority=10,in_port={outside},ip,actions=drop",
-            f"{denied},table=1,priority=10,in_port={inside},ip,actions=drop",
+            f"{acl_drops},table=1,priority=10,in_port={outside},ip,actions=drop",
+            f"{acl_drops},table=1,priority=10,in_port={inside},ip,actions=drop",
             *limited,
             *apart,
         ]
@@ -159,19 +160,19 @@ class OvsFunction(PartsFunction):
     def counters(self) -> FunctionCounters:
         """Returns the packets of its flows and its meter."""
         switch, spec = self._switch, self.started_spec()
-        taken, denied = (switch.packets_by_cookie(_cookie(spec.pair, kind)) for kind in (_TAKEN, _DENIED))
+        taken, acl_drops = (switch.packets_by_cookie(_cookie(spec.pair, kind)) for kind in (_TAKEN, _ACL_DROPS))
         parts = self.parse_own(spec.function)
-        back = None if parts.denial is None else switch.packets_by_cookie(_cookie(spec.pair, _TAKEN_BACK))
+        back = None if parts.acl_drop is None else switch.packets_by_cookie(_cookie(spec.pair, _TAKEN_BACK))
         if parts.police_pps:
             match = _BAND_PACKETS.search(switch.ofctl("meter-stats", f"meter={spec.pair}"))
-            denied = int(match[1]) if match else 0
+            acl_drops = int(match[1]) if match else 0
         if not parts.sessions:
-            return FunctionCounters(spec.pair, taken=taken, denied=denied, taken_back=back)
+            return FunctionCounters(spec.pair, taken=taken, acl_drops=acl_drops, taken_back=back)
         entries = _SESSIONS.search(switch.daemons.appctl("dpctl/ct-get-limits", f"zone={spec.pair}"))
         full = switch.packets_by_cookie(_cookie(spec.pair, _FULL))
         sessions = int(entries[1]) if entries else None
         return FunctionCounters(
-            spec.pair, taken=taken, denied=denied, sessions=sessions, table_full=full, taken_back=back
+            spec.pair, taken=taken, acl_drops=acl_drops, sessions=sessions, table_full=full, taken_back=back
         )
 
     def forget(self) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.model.denial import Denial
+from pytest_icbench.model.acl_drop import AclDrop
 from pytest_icbench.model.endpoint import Address, Endpoint, Veth
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
 from pytest_icbench.model.switch_traits import Kind
@@ -268,7 +268,7 @@ class Function(Protocol):
         return None
 
     @classmethod
-    def denial(cls, function: str) -> Denial | None:  # noqa: ARG003
+    def acl_drop(cls, function: str) -> AclDrop | None:  # noqa: ARG003
         """Returns the share of flows that it drops also in measured launches; None if there is none. Pure."""
         return None
 

@@ -27,7 +27,7 @@ from pytest_icbench.driver.switch.common.userspace_ports import VHOST_USER, VHOS
 from pytest_icbench.driver.workload.eal import eal_arguments
 from pytest_icbench.host.net import ethtool, links
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.model.denial import Denial
+from pytest_icbench.model.acl_drop import AclDrop
 from pytest_icbench.model.endpoint import Veth
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
 from pytest_icbench.model.switch_traits import Kind
@@ -89,7 +89,7 @@ class KernelCapture(Capture):
             taken=inner["rx_packets"],
             given=outer["tx_packets"],
             taken_back=outer["rx_packets"],
-            denied=shown["blocked"],
+            acl_drops=shown["blocked"],
             hop=spec.hop,
             overrun=shown["dropped"],
         )
@@ -129,7 +129,7 @@ class DpdkCapture(Capture):
             taken=inner["ipackets"],
             given=outer["opackets"],
             taken_back=outer["ipackets"],
-            denied=blocked,
+            acl_drops=blocked,
             hop=spec.hop,
             overrun=0,
         )
@@ -215,8 +215,10 @@ class SuricataFunction(PartsFunction, ProcessFunction):
         if match is None:
             return None
         parts = Parts(rules=int(match["rules"] or 1), deny_percent=int(match["deny"] or 100))
-        denied = sum(map(parts.denies, range(min(parts.rules, _LISTED_FRAMES))))  # a proof needs a denied frame
-        return parts if denied and parts.rules <= _MOST_RULES and parts.deny_percent <= 100 else None
+        acl_drops = sum(
+            map(parts.denies, range(min(parts.rules, _LISTED_FRAMES)))
+        )  # a proof needs an ACL-dropped frame
+        return parts if acl_drops and parts.rules <= _MOST_RULES and parts.deny_percent <= 100 else None
 
     @classmethod
     def proof(cls, function: str, ends: Ends) -> Sequence[Sequence[Probe]]:
@@ -228,15 +230,15 @@ class SuricataFunction(PartsFunction, ProcessFunction):
             source, target = ends.direction(forth)
             for place in listed:
                 sent = frame(source, target, FIRST_PORT + place, text=rule_text(place))
-                denied = parts.denies(place)
-                says = f"has to {'be denied' if denied else 'pass unchanged'}: rule {place + 1} is for it"
-                probes.append(Probe(forth, sent, None if denied else sent, says))
+                acl_drops = parts.denies(place)
+                says = f"has to {'be denied' if acl_drops else 'pass unchanged'}: rule {place + 1} is for it"
+                probes.append(Probe(forth, sent, None if acl_drops else sent, says))
         return stages
 
     @classmethod
-    def denial(cls, function: str) -> Denial | None:
+    def acl_drop(cls, function: str) -> AclDrop | None:
         parts = cls.parse_own(function)
-        return None if parts.deny_percent == 100 else Denial(parts.deny_percent, parts.rules, TEXT)
+        return None if parts.deny_percent == 100 else AclDrop(parts.deny_percent, parts.rules, TEXT)
 
     @classmethod
     def directories(cls, session: HostSession) -> Sequence[Path]:

@@ -97,7 +97,7 @@ class TestpmdFunction(DpdkFunction):
         inner, outer = port_statistics(self._runtime, 2)
         taken, back = inner["ipackets"], outer["ipackets"]
         return FunctionCounters(
-            spec.pair, taken=taken, given=outer["opackets"], taken_back=back, denied=0, hop=spec.hop
+            spec.pair, taken=taken, given=outer["opackets"], taken_back=back, acl_drops=0, hop=spec.hop
         )
 
 

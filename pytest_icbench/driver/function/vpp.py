@@ -244,13 +244,13 @@ class VppFunction(RouterFunction, ProcessFunction):
         parts = self.parse_own(spec.function)
         inner, outer = self._indexes
         with client.statistics() as stats:
-            denied = 0
+            acl_drops = 0
             if self._denying is not None:
                 number, places = self._denying
                 matches = stats[f"/acl/{number}/matches"]
-                denied += sum(matches[:, place].sum_packets() for place in places)
+                acl_drops += sum(matches[:, place].sum_packets() for place in places)
             if parts.police_pps:
-                denied += sum(stats[f"/net/policer/{color}"][:, 0].sum_packets() for color in ("exceed", "violate"))
+                acl_drops += sum(stats[f"/net/policer/{color}"][:, 0].sum_packets() for color in ("exceed", "violate"))
             sessions: dict[str, Any] = {}
             if parts.nat:
                 full = sum(int(stats[name].sum()) for name in stats.ls(_FULL))
@@ -260,7 +260,7 @@ class VppFunction(RouterFunction, ProcessFunction):
                 taken=stats["/if/rx"][:, inner].sum_packets(),
                 given=stats["/if/tx"][:, outer].sum_packets(),
                 taken_back=stats["/if/rx"][:, outer].sum_packets(),
-                denied=denied,
+                acl_drops=acl_drops,
                 hop=spec.hop,
                 **sessions,
             )

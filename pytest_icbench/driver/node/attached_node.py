@@ -20,7 +20,7 @@ from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.journal import process_start_time
 from pytest_icbench.host.namespaces import enter_netns
 from pytest_icbench.host.process import run
-from pytest_icbench.model.existing import Existing
+from pytest_icbench.model.attach_target import AttachTarget
 
 #: The time in seconds that an inquiry may take.
 _TIMEOUT_S = 10.0
@@ -55,15 +55,15 @@ class Target:
         return self.pid is not None and process_start_time(self.pid) != self.start_time
 
 
-def find_target(existing: Existing) -> Target:
+def find_target(attached: AttachTarget) -> Target:
     """Finds the target of an endpoint. Raises ProvisionError if it does not exist or does not run."""
-    name = existing.container
-    if existing.kind == "netns":
-        path = Path(existing.target)
+    name = attached.container
+    if attached.kind == "netns":
+        path = Path(attached.target)
         if not path.exists():
             raise ProvisionError(f"{name}: there is no such file: `ip netns list` has the names below /run/netns")
         return _target(name, str(path), None)
-    pid = int(existing.target) if existing.kind == "pid" else _FIND[existing.kind](existing.target)
+    pid = int(attached.target) if attached.kind == "pid" else _FIND[attached.kind](attached.target)
     if process_start_time(pid) is None:
         raise ProvisionError(f"{name}: there is no process {pid}: it has ended, or is in another PID namespace")
     return _target(name, f"/proc/{pid}/ns/net", pid)
@@ -128,19 +128,19 @@ _FIND: dict[str, Callable[[str], int]] = {"docker": _docker, "podman": _podman, 
 
 
 class AttachedNode(NetnsNode):
-    """A node in the existing namespace that its spec names (``existing``), see ``node.protocol.Node``."""
+    """A node in the existing namespace that its spec names (``attached``), see ``node.protocol.Node``."""
 
     kind: ClassVar[str] = "attached"
 
     def start(self) -> NodeFacts:
         """Starts a holder in the namespace. Raises ProvisionError if it does not exist."""
-        if self.spec.existing is None:
+        if self.spec.attached is None:
             raise ProvisionError(f"node {self.spec.name} has nothing to attach to: name it in a topology")
         return super().start()
 
     def _open(self) -> str:
-        assert self.spec.existing is not None
-        return find_target(self.spec.existing).netns
+        assert self.spec.attached is not None
+        return find_target(self.spec.attached).netns
 
     def _close(self, netns: str) -> None:
         """Leaves the namespace as it is."""

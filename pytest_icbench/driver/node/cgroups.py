@@ -31,7 +31,7 @@ from pytest_icbench.host.cgroup_layout import Hierarchy, Layout
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.root import Root, format_cpu_list
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.model.contract import CpuContract
+from pytest_icbench.model.cpu_allocation import CpuAllocation
 
 _POLL_S = 0.002
 #: Period of a quota in µs: a capped function pauses for milliseconds only. It is longer where the least quota needs it.
@@ -57,7 +57,7 @@ class SessionGroup:
         self.layout = Layout.read(session.root)
         self.name = f"icb{session.id}"
         self._leads = False
-        self._contracts: set[str] = set()
+        self._cpu_allocations: set[str] = set()
         self._placed: dict[str, str] = {}
         if self.layout.unified:
             # liblxc enables all controllers from the top down to the container's parent.
@@ -109,13 +109,13 @@ class SessionGroup:
             self._move(self.root.path(hierarchy.path(self.member(node))), pid)
 
     def share_cpu(self, pid: int, node: str) -> None:
-        """Moves a process into the ``cpu`` group of all nodes of the session without a contract.
+        """Moves a process into the ``cpu`` group of all nodes of the session without an allocation.
 
         Raises ProvisionError.
         """
         hierarchy = self.layout.holding("cpu")
         if hierarchy is not None and not hierarchy.unified:
-            self._move(self._make(hierarchy, self.member(node) if node in self._contracts else self.name), pid)
+            self._move(self._make(hierarchy, self.member(node) if node in self._cpu_allocations else self.name), pid)
 
     def lead(self, hierarchy: Hierarchy) -> None:
         """Gives the group the largest weight; in v1 the switch joins it. Raises as ``weigh`` does."""
@@ -139,7 +139,7 @@ class SessionGroup:
         """Returns the ``cpu`` group of v1 for a switch; None for the group of the parent process. Raises OSError.
 
         Args:
-            apart: whether nodes have contracts. The switch then gets a group with the weight of all of them.
+            apart: whether nodes have allocations. The switch then gets a group with the weight of all of them.
         """
         hierarchy = self.layout.holding("cpu")
         if hierarchy is None or hierarchy.unified or not self._leads:
@@ -150,21 +150,21 @@ class SessionGroup:
         (path / "cpu.shares").write_text(str(100 * _SHARES), encoding="ascii")
         return hierarchy, self.member(switch)
 
-    def contract(self, node: str, contract: CpuContract) -> None:
+    def allocate_cpu(self, node: str, cpu_allocation: CpuAllocation) -> None:
         """Gives a node its own ``cpu`` group with a weight and a quota. Raises ProvisionError.
 
-        In v2 the nodes without a contract then have their own groups, too.
+        In v2 the nodes without an allocation then have their own groups, too.
         """
         hierarchy = self.layout.holding("cpu")
         if hierarchy is None:
-            raise ProvisionError("the kernel has no cgroup controller cpu, which shares and caps need: mount it")
-        self._contracts.add(node)
+            raise ProvisionError("the kernel has no cgroup controller cpu, which CPU shares and quotas need: mount it")
+        self._cpu_allocations.add(node)
         try:
             path = self._make(hierarchy, self.member(node))
             if hierarchy.unified:
                 for parent in (self.root.path(hierarchy.top), path.parent):
                     (parent / "cgroup.subtree_control").write_text("+cpu", encoding="ascii")
-            for name, text in _cpu_files(contract, unified=hierarchy.unified):
+            for name, text in _cpu_files(cpu_allocation, unified=hierarchy.unified):
                 (path / name).write_text(text, encoding="ascii")
         except OSError as error:
             raise ProvisionError(f"node {node} cannot have its part of a CPU by cgroup: {error.strerror}") from None
@@ -182,10 +182,10 @@ class SessionGroup:
         """Disables the ``cpu`` controller of v2 below the session's group, so that all nodes share that group.
 
         This replaces ``share_cpu`` of v1: a process cannot leave its container's group, but the scheduler ignores a
-        group without the controller. liblxc enables it again with each container. A node with a contract needs it.
+        group without the controller. liblxc enables it again with each container. A node with an allocation needs it.
         """
         hierarchy = self.layout.holding("cpu")
-        if hierarchy is not None and hierarchy.unified and not self._contracts:
+        if hierarchy is not None and hierarchy.unified and not self._cpu_allocations:
             control = self.root.path(hierarchy.path(self.name)) / "cgroup.subtree_control"
             with suppress(OSError):  # a weaker yield does not justify a failure
                 if "cpu" in control.read_text(encoding="ascii").split():
@@ -224,8 +224,8 @@ class SessionGroup:
         self.forget(*nodes)
 
     def forget(self, *nodes: str) -> None:
-        """Ends the contracts of nodes that have ended."""
-        self._contracts.difference_update(nodes)
+        """Ends the allocations of nodes that have ended."""
+        self._cpu_allocations.difference_update(nodes)
         for node in nodes:
             self._placed.pop(node, None)
 
@@ -239,13 +239,17 @@ class SessionGroup:
             )
 
 
-def _cpu_files(contract: CpuContract, *, unified: bool) -> Iterator[tuple[str, str]]:
+def _cpu_files(cpu_allocation: CpuAllocation, *, unified: bool) -> Iterator[tuple[str, str]]:
     """Yields the files of a ``cpu`` group with their contents. Weights are proportional to shares."""
-    if contract.share is not None:
-        yield ("cpu.weight", str(contract.share)) if unified else ("cpu.shares", str(contract.share * _SHARES))
-    if contract.cap is not None:
-        period = max(_PERIOD_US, -(-100 * _LEAST_QUOTA_US // contract.cap))
-        quota = contract.cap * period // 100
+    if cpu_allocation.cpu_share is not None:
+        yield (
+            ("cpu.weight", str(cpu_allocation.cpu_share))
+            if unified
+            else ("cpu.shares", str(cpu_allocation.cpu_share * _SHARES))
+        )
+    if cpu_allocation.cpu_quota is not None:
+        period = max(_PERIOD_US, -(-100 * _LEAST_QUOTA_US // cpu_allocation.cpu_quota))
+        quota = cpu_allocation.cpu_quota * period // 100
         if unified:
             yield "cpu.max", f"{quota} {period}"
         else:

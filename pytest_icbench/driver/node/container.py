@@ -273,7 +273,7 @@ class ContainerNode:
         try:
             self._init, prepared_ns = self.create(access, [str(program), "pause"])
             if spec.cpu is not None:
-                self.group.contract(spec.name, spec.cpu)
+                self.group.allocate_cpu(spec.name, spec.cpu)
             self.group.unify_cpu()
             self.group.share_cpu(self._init, spec.name)
             self.group.check_cpus(spec.name, spec.cpus, self.layout)

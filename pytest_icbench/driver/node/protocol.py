@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Protocol
 from pytest_icbench.host.findings import Finding
 from pytest_icbench.host.process import Process
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.model.contract import CpuContract
-from pytest_icbench.model.existing import Existing
+from pytest_icbench.model.attach_target import AttachTarget
+from pytest_icbench.model.cpu_allocation import CpuAllocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class NodeSpec:
         hugepages: whether its processes map huge pages.
         capabilities: root's capabilities in addition to those that every node keeps (``sys_admin``).
         cpu: its share or quota of a CPU; None: its processes are in the control group of all other nodes.
-        existing: the target to which it is attached; None: it is created.
+        attached: the target to which it is attached; None: it is created.
         hostname: its host name, if its kind has one; None: ``name``.
         image: root directory of its programs and libraries, for a kind that ``takes_image``; None: this host's.
     """
@@ -41,8 +41,8 @@ class NodeSpec:
     hugepages: bool = False
     capabilities: Sequence[str] = ()
     hostname: str | None = None
-    cpu: CpuContract | None = None
-    existing: Existing | None = None
+    cpu: CpuAllocation | None = None
+    attached: AttachTarget | None = None
     image: Path | None = None
 
 

@@ -18,8 +18,8 @@ from pytest_icbench.host.net import attached_links
 from pytest_icbench.host.net.attached_links import Interface, Way, find_way, interfaces
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.attach_target import ATTACH, AttachTarget
 from pytest_icbench.model.endpoint import Address, Endpoint, Memif, Pci, Veth, VhostUser
-from pytest_icbench.model.existing import ATTACH, Existing
 from pytest_icbench.model.path import FramePath
 
 #: Port kinds: the natural one, those of sockets, and that of a PCI function.
@@ -40,7 +40,7 @@ class ResolvedEndpoint:
         way: the route to its peer; None without an interface.
     """
 
-    existing: Existing
+    attached: AttachTarget
     target: Target
     address: Address
     interface: Interface | None = None
@@ -49,7 +49,7 @@ class ResolvedEndpoint:
 
 
 def resolve_endpoints(
-    ends: Sequence[tuple[Existing, Address]], *, port: str, raw: bool, mtu: int, root: Root
+    ends: Sequence[tuple[AttachTarget, Address]], *, port: str, raw: bool, mtu: int, root: Root
 ) -> list[ResolvedEndpoint]:
     """Resolves endpoints of running containers to interface and address; changes nothing.
 
@@ -61,7 +61,7 @@ def resolve_endpoints(
 
     Raises ProvisionError with the reason if an endpoint is not usable.
     """
-    places = [_resolve(existing, address, port, mtu, root) for existing, address in ends]
+    places = [_resolve(attached, address, port, mtu, root) for attached, address in ends]
     if port != INTERFACE:
         return places
     _check_namespaces(places)
@@ -69,26 +69,26 @@ def resolve_endpoints(
     return [_add_way(place, places[path.peer(index)], raw) for index, place in enumerate(places)]
 
 
-def _resolve(existing: Existing, address: Address, port: str, mtu: int, root: Root) -> ResolvedEndpoint:
-    name = existing.container
-    given = "socket" if existing.socket is not None else "pci" if existing.pci is not None else "interface"
+def _resolve(attached: AttachTarget, address: Address, port: str, mtu: int, root: Root) -> ResolvedEndpoint:
+    name = attached.container
+    given = "socket" if attached.socket is not None else "pci" if attached.pci is not None else "interface"
     wanted = "interface" if port == INTERFACE else "pci" if port == VFIO else "socket"
-    if given != wanted and (given != "interface" or existing.interface is not None):
+    if given != wanted and (given != "interface" or attached.interface is not None):
         ports = {"interface": INTERFACE, "pci": VFIO, "socket": "vhost-user, vhost-user-packed or memif"}[given]
         raise ProvisionError(f"{name}: the topology gives it {given}, not {wanted}: take --icbench-port {ports}")
     if given != wanted:
         raise ProvisionError(f"{name}: port {port} needs {wanted} in the topology: add it")
-    target = find_target(existing)
-    if existing.socket is not None:
-        return ResolvedEndpoint(existing, target, address, socket=_find_socket(target, existing.socket))
-    if existing.pci is not None:
-        _check_function(name, existing.pci, root)
-        return ResolvedEndpoint(existing, target, address)
-    interface = _find_interface(existing, target)
-    addresses = [item for item in interface.addresses if existing.ip in (None, item[0])]
+    target = find_target(attached)
+    if attached.socket is not None:
+        return ResolvedEndpoint(attached, target, address, socket=_find_socket(target, attached.socket))
+    if attached.pci is not None:
+        _check_function(name, attached.pci, root)
+        return ResolvedEndpoint(attached, target, address)
+    interface = _find_interface(attached, target)
+    addresses = [item for item in interface.addresses if attached.ip in (None, item[0])]
     if not addresses:
         has = ", ".join(ip for ip, _ in interface.addresses)
-        sentence = f"does not have {existing.ip}, but {has}" if has else "has no IPv4 address"
+        sentence = f"does not have {attached.ip}, but {has}" if has else "has no IPv4 address"
         raise ProvisionError(f"{name}: its interface {interface.name} {sentence}: choose another")
     if interface.mtu < mtu:
         raise ProvisionError(
@@ -96,31 +96,31 @@ def _resolve(existing: Existing, address: Address, port: str, mtu: int, root: Ro
             f" --icbench-packet-size up to {interface.mtu + 18}"
         )
     ip, prefix = addresses[0]
-    return ResolvedEndpoint(existing, target, Address(ip, interface.mac, prefix), interface)
+    return ResolvedEndpoint(attached, target, Address(ip, interface.mac, prefix), interface)
 
 
-def _find_interface(existing: Existing, target: Target) -> Interface:
+def _find_interface(attached: AttachTarget, target: Target) -> Interface:
     """Returns the named interface, or the only one that is up and has an address."""
-    name, known = existing.container, interfaces(target.netns)
+    name, known = attached.container, interfaces(target.netns)
     names = ", ".join(interface.name for interface in known) or "none but loopback"
-    if existing.interface is None:
+    if attached.interface is None:
         fit = [interface for interface in known if interface.up and interface.addresses]
-        if existing.ip is not None:
-            fit = [interface for interface in fit if existing.ip in (ip for ip, _ in interface.addresses)]
+        if attached.ip is not None:
+            fit = [interface for interface in fit if attached.ip in (ip for ip, _ in interface.addresses)]
         if len(fit) != 1:
             which = "several interfaces are" if fit else "no interface is"
-            address = existing.ip or "an IPv4 address"
+            address = attached.ip or "an IPv4 address"
             raise ProvisionError(f"{name}: {which} up with {address} (it has {names}): name one by interface")
         return fit[0]
     for interface in known:
-        if interface.name == existing.interface:
+        if interface.name == attached.interface:
             if not interface.up:
                 raise ProvisionError(
                     f"{name}: its interface {interface.name} is down or has no carrier: `ip link set"
                     f" {interface.name} up` there, and at its other end"
                 )
             return interface
-    raise ProvisionError(f"{name}: there is no interface {existing.interface}; it has {names}")
+    raise ProvisionError(f"{name}: there is no interface {attached.interface}; it has {names}")
 
 
 def _find_socket(target: Target, path: str) -> Path:
@@ -158,7 +158,7 @@ def _check_namespaces(places: Sequence[ResolvedEndpoint]) -> None:
     for a, b in FramePath.over(places).by_pair(places):
         if a.target.inode == b.target.inode:
             raise ProvisionError(
-                f"{a.existing.container} and {b.existing.container} are in the same network namespace, as containers of"
+                f"{a.attached.container} and {b.attached.container} are in the same network namespace, as containers of"
                 " one pod are: frames between them would not leave it, so take another one"
             )
 
@@ -166,7 +166,7 @@ def _check_namespaces(places: Sequence[ResolvedEndpoint]) -> None:
 def _add_way(place: ResolvedEndpoint, peer: ResolvedEndpoint, raw: bool) -> ResolvedEndpoint:
     """Returns an endpoint with the route to its peer. Raises ProvisionError without a usable route."""
     assert place.interface is not None
-    name, there = place.existing.container, peer.existing.container
+    name, there = place.attached.container, peer.attached.container
     route = find_way(place.target.netns, peer.address.ip)
     if route is None:
         raise ProvisionError(
@@ -182,7 +182,7 @@ def _add_way(place: ResolvedEndpoint, peer: ResolvedEndpoint, raw: bool) -> Reso
             f"{name}: its way to {there} ({peer.address.ip}) is through the router {route.gateway}, where raw frames do"
             " not go: take --icbench-api udp or udp-mmsg"
         )
-    return ResolvedEndpoint(place.existing, place.target, place.address, place.interface, way=route)
+    return ResolvedEndpoint(place.attached, place.target, place.address, place.interface, way=route)
 
 
 class AttachedPath(kernel.KernelSwitch):
@@ -211,7 +211,7 @@ class AttachedPath(kernel.KernelSwitch):
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
         """Returns the existing endpoints. Raises ProvisionError if one does not exist or is not usable."""
         self.session, self.cpus = session, spec.endpoint_cpus
-        ends = [(attachment.existing, attachment.address) for attachment in attachments if attachment.existing]
+        ends = [(attachment.attached, attachment.address) for attachment in attachments if attachment.attached]
         if len(ends) < len(attachments):
             raise ProvisionError(f"{ATTACH} has an endpoint without a running container")
         self._places = resolve_endpoints(ends, port=spec.port, raw=False, mtu=spec.mtu, root=session.root)
@@ -237,8 +237,8 @@ class AttachedPath(kernel.KernelSwitch):
         if place.interface is not None:
             return Veth(place.address, place.interface.name, None, spec.mtu)
         if place.socket is None:
-            assert place.existing.pci is not None
-            return Pci(place.address, place.existing.pci)
+            assert place.attached.pci is not None
+            return Pci(place.address, place.attached.pci)
         if spec.port == MEMIF:
             return Memif(place.address, str(place.socket), role="client")
         return VhostUser(place.address, str(place.socket), packed=spec.port == VHOST_USER_PACKED)
@@ -246,7 +246,7 @@ class AttachedPath(kernel.KernelSwitch):
     def facts(self) -> SwitchFacts:
         """Returns the kernel's release, and the interface of each endpoint."""
         interfaces = {
-            place.existing.container: place.interface.name for place in self._places if place.interface is not None
+            place.attached.container: place.interface.name for place in self._places if place.interface is not None
         }
         return SwitchFacts(version=kernel.kernel_release(), config=interfaces)
 
@@ -254,7 +254,7 @@ class AttachedPath(kernel.KernelSwitch):
         """Raises ProvisionError if a container has ended."""
         for place in self._places:
             if place.target.has_ended:
-                raise ProvisionError(f"{place.existing.container} has ended during the run: start it, and run again")
+                raise ProvisionError(f"{place.attached.container} has ended during the run: start it, and run again")
 
     def stop(self) -> None:
         """Removes the neighbours that the kernel has learned. Nothing else was changed."""

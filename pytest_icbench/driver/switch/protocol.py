@@ -15,8 +15,8 @@ from typing import Any, Protocol
 from pytest_icbench.driver.node.protocol import NodeFacts
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.session import HostSession
+from pytest_icbench.model.attach_target import AttachTarget
 from pytest_icbench.model.endpoint import Address, Endpoint
-from pytest_icbench.model.existing import Existing
 from pytest_icbench.model.path import Side
 from pytest_icbench.model.switch_facts import Batches as Batches
 from pytest_icbench.model.switch_facts import Busy as Busy
@@ -44,7 +44,7 @@ class Attachment:
         socket: file name of the port's socket; None: the switch chooses.
         interface: name of the port's interface in the node, if it has one.
         between: whether it is a port of a network function, whose processes outlive those of the endpoints.
-        existing: the target to which its node is attached; None: the node was created.
+        attached: the target to which its node is attached; None: the node was created.
         segment: number of a set of ports that reach each other; None: all ports are one set.
     """
 
@@ -59,7 +59,7 @@ class Attachment:
     interface: str = NODE_INTERFACE
     between: bool = False
     segment: int | None = None
-    existing: Existing | None = None
+    attached: AttachTarget | None = None
 
 
 @dataclass(frozen=True, slots=True)

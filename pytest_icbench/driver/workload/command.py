@@ -65,7 +65,8 @@ class WorkloadCommand:
         trace: ``--trace``, frames per second in each second; empty for a load that stays.
         catch_up: the largest burst with which a late sender catches up; 0 without a limit.
         awaits: whether the server of the endpoint's socket starts at the same time.
-        denied, peer_denied: ``--denied`` of the frames that it sends, and of those that it counts; None: none are.
+        acl_drops, peer_acl_drops: ``--acl-drops`` of the frames that it sends, and of those that it counts; None: none
+            are.
     """
 
     application: Application
@@ -87,13 +88,13 @@ class WorkloadCommand:
     yield_every: int = 0
     catch_up: int = 0
     blocking: bool = False
-    touch: bool = False
+    check_payload: bool = False
     silent: bool = False
     train: str | None = None
     trace: tuple[int, ...] = ()
     awaits: bool = False
-    denied: str | None = None
-    peer_denied: str | None = None
+    acl_drops: str | None = None
+    peer_acl_drops: str | None = None
 
     @property
     def uses_dpdk(self) -> bool:
@@ -108,7 +109,9 @@ class WorkloadCommand:
         argv += [*self.traffic.options, "-b", str(self.burst), "-r", str(self.rate_pps)]
         argv += ["--stream-id", str(self.stream), "--ring", str(self.ring)]
         argv += [word for option, value in self._values() if value is not None for word in (option, value)]
-        argv += [flag for flag, chosen in (("-B", self.blocking), ("-c", self.touch), ("-s", self.silent)) if chosen]
+        argv += [
+            flag for flag, chosen in (("-B", self.blocking), ("-c", self.check_payload), ("-s", self.silent)) if chosen
+        ]
         if self.awaits and isinstance(self.endpoint, VhostUser | Memif):
             argv += ["--await", self.endpoint.socket]
         if self.uses_dpdk:
@@ -126,8 +129,8 @@ class WorkloadCommand:
             ("--window", f"{self.window_s:g}"),
             ("--drain", f"{self.drain_s:g}"),
             ("--yield", str(self.yield_every) if self.yield_every else None),
-            ("--denied", self.denied),
-            ("--peer-denied", self.peer_denied),
+            ("--acl-drops", self.acl_drops),
+            ("--peer-acl-drops", self.peer_acl_drops),
             ("--train", self.train),
             ("--trace", ",".join(map(str, self.trace)) or None),
             ("--catch-up", str(self.catch_up) if self.catch_up else None),

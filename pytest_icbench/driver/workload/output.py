@@ -75,7 +75,7 @@ class SentCounts(_Sent):
     yields: Count
     bursts: Count = 0
     full_turns: Count = 0
-    denied: Count = 0
+    acl_drops: Count = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,12 +137,12 @@ class WindowLine:
 class SentTotals(_Sent):
     """The totals of a sender over a whole launch with its warm-up.
 
-    ``sequences`` frames were sent, numbered from 0. ``denied`` of them are of denied flows.
+    ``sequences`` frames were sent, numbered from 0. ``acl_drops`` of them are of ACL-dropped flows.
     """
 
     sequences: Count
     sent_by_queue: tuple[Count, ...] = ()
-    denied: Count = 0
+    acl_drops: Count = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +154,8 @@ class ReceivedTotals(_Received):
         joined: those of the ``corrupted`` that were several datagrams in one.
         lossy_flows: number of flows that lost frames; None for a single flow.
         worst_flows: the flows that lost most, each with its lost frames; empty for a single flow.
-        peer_denied: frames up to ``highest_sequence`` that are of denied flows. No other counter includes them.
-        denied_passed: those of them that arrived.
+        peer_acl_drops: frames up to ``highest_sequence`` that are of ACL-dropped flows. No other counter includes them.
+        acl_drops_passed: those of them that arrived.
     """
 
     highest_sequence: Annotated[int, msgspec.Meta(ge=-1, le=2**48)] | None
@@ -167,8 +167,8 @@ class ReceivedTotals(_Received):
     lossy_flows: Count | None = None
     worst_flows: tuple[tuple[Count, Count], ...] = ()
     received_by_queue: tuple[Count, ...] = ()
-    peer_denied: Count = 0
-    denied_passed: Count = 0
+    peer_acl_drops: Count = 0
+    acl_drops_passed: Count = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,11 +48,11 @@ def parse_answer(answer: str, pairs: Sequence[CpuPair]) -> tuple[CpuState, str |
 
     Raises DamagedData if it is no answer to the question.
     """
-    told = decode(_Answer, from_json(answer, "its answer"), "its answer").pairs
-    if len(told) != len(pairs):
-        raise DamagedData(f"its answer: expected {len(pairs)} pairs, found {len(told)}")
+    reported = decode(_Answer, from_json(answer, "its answer"), "its answer").pairs
+    if len(reported) != len(pairs):
+        raise DamagedData(f"its answer: expected {len(pairs)} pairs, found {len(reported)}")
     work: dict[int, list[float]] = {}
-    for cpus, pair in zip(pairs, told, strict=True):
+    for cpus, pair in zip(pairs, reported, strict=True):
         if pair is None:
             named = " and ".join(map(str, cpus))
             return CpuState(), f"CPUs {named} cannot be measured: one is offline or not allowed, or others keep it"
@@ -60,7 +60,7 @@ def parse_answer(answer: str, pairs: Sequence[CpuPair]) -> tuple[CpuState, str |
             raise DamagedData("its answer: a time is not positive")
         for cpu, time_ns in zip(cpus, pair.work_ns, strict=True):
             work.setdefault(cpu, []).append(time_ns)
-    distance_ns = geometric_mean([pair.ns for pair in told if pair is not None])
+    distance_ns = geometric_mean([pair.ns for pair in reported if pair is not None])
     return CpuState(distance_ns, geometric_mean([min(times) for times in work.values()])), None
 
 

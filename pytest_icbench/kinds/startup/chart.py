@@ -30,7 +30,7 @@ def startup_charts(results: Sequence[Result], order: Sequence[str]) -> list[Figu
         results: results of all dimensions.
         order: all series of the page.
     """
-    born = in_order((result for result in results if result.startup.births is not None), order)
+    started = in_order((result for result in results if result.startup.startups is not None), order)
     figures = []
     for number, (title, rows_of, columns, text) in enumerate(
         (
@@ -39,16 +39,16 @@ def startup_charts(results: Sequence[Result], order: Sequence[str]) -> list[Figu
             ("Share of new clients answered within a time", _trips, _TRIPS, _text_of_trips),
         )
     ):
-        if rows := tuple(row for result in born for row in rows_of(result)):
+        if rows := tuple(row for result in started for row in rows_of(result)):
             spec = _spec(rows, order, columns)
-            figures.append(Figure(f"births-{number}", "births", title, text(rows, columns), spec, columns, rows))
+            figures.append(Figure(f"start-ups-{number}", "startups", title, text(rows, columns), spec, columns, rows))
     return figures
 
 
 def _trips(result: Result) -> list[tuple[Any, ...]]:
     """Returns the distribution of first round trips; a client without an answer is in no row, but counts."""
-    assert result.startup.births is not None
-    trips = result.startup.births.first_trip_ns
+    assert result.startup.startups is not None
+    trips = result.startup.startups.first_trip_ns
     known = sorted(trip for trip in trips if trip)
     width = -(-len(known) // MOST_POINTS) or 1
     places = sorted({*range(width - 1, len(known), width), *([len(known) - 1] if known else [])})
@@ -67,8 +67,8 @@ def _text_of_trips(rows: Sequence[tuple[Any, ...]], _columns: Sequence[Column]) 
 
 
 def _times(result: Result) -> list[tuple[Any, ...]]:
-    assert result.startup.births is not None
-    times = result.startup.births.total_ns
+    assert result.startup.startups is not None
+    times = result.startup.startups.total_ns
     width = -(-len(times) // MOST_POINTS) or 1
     rows = []
     for begin in range(0, len(times), width):
@@ -79,7 +79,7 @@ def _times(result: Result) -> list[tuple[Any, ...]]:
 
 
 def _memory(result: Result) -> list[tuple[Any, ...]]:
-    assert result.startup.births is not None
+    assert result.startup.startups is not None
     return [
         (
             result.case,
@@ -88,7 +88,7 @@ def _memory(result: Result) -> list[tuple[Any, ...]]:
             _rounded(look.memory_bytes),
             float(f"{look.cpu_share * 100:.3g}"),
         )
-        for look in result.startup.births.idle
+        for look in result.startup.startups.idle
     ]
 
 

@@ -23,65 +23,65 @@ def just_in_time(result: Result) -> bool:
 
 def each(result: Result) -> str:
     """Returns the median time to create a container in ms."""
-    return _ms(number(result, result.startup.birth_ns))
+    return _ms(number(result, result.startup.startup_ns))
 
 
 def sentence(result: Result) -> str:
     """Returns the figures as a sentence; empty for other results, and for a case without any container."""
-    births = result.startup.births
-    if births is None or not births.total_ns:
+    startups = result.startup.startups
+    if startups is None or not startups.total_ns:
         return ""
-    count = len(births.total_ns)
-    parts = [f"{short(median(births.total_ns) / 1e6)} ms to create each of {count:,}"]
+    count = len(startups.total_ns)
+    parts = [f"{short(median(startups.total_ns) / 1e6)} ms to create each of {count:,}"]
     parts += [f"the last tenth {growth(result)} times the first"] if growth(result) else []
     trips = [first_trip(result, 0.5), first_trip(result, 0.9)]
     parts += [f"first round trip of a client {trips[0]} ms, 90th percentile {trips[1]}"] if all(trips) else []
-    if births.retired:
+    if startups.retired:
         took, silent = (
-            median([getattr(retirement, name) for retirement in births.retired]) for name in ("took_ns", "silent_ns")
+            median([getattr(retirement, name) for retirement in startups.retired]) for name in ("took_ns", "silent_ns")
         )
         parts.append(
-            f"{len(births.retired):,} removed while others came, {short(took / 1e6)} ms each, gone"
+            f"{len(startups.retired):,} removed while others came, {short(took / 1e6)} ms each, gone"
             f" {silent / 1e9:.2f} s after the last frame of their client"
         )
     parts += [f"{memory(result)} MB each while idle"] if memory(result) else []
-    missing = "" if count == births.asked else f"; {births.asked:,} were asked for"
+    missing = "" if count == startups.asked else f"; {startups.asked:,} were asked for"
     return f"{', '.join(parts)}{missing}."
 
 
 def growth(result: Result) -> str:
     """Returns the median time of the last tenth over that of the first."""
-    ratio = number(result, result.startup.birth_growth)
+    ratio = number(result, result.startup.startup_growth)
     return "" if ratio is None else f"{ratio:.2f}"
 
 
 def phase(result: Result, place: int) -> str:
     """Returns the median time of a phase in ms; empty for one that the kind does not have."""
-    times = () if result.startup.births is None else list(result.startup.births.phases.values())[place]
+    times = () if result.startup.startups is None else list(result.startup.startups.phases.values())[place]
     return _ms(median(times)) if result.is_number and any(times) else ""
 
 
 def first_trip(result: Result, share: float) -> str:
     """Returns a quantile of the clients' first round trips in ms; empty where it is not known."""
-    known = result.startup.births is not None and result.is_number
-    return _ms(result.startup.births.first_trip_quantile_ns(share)) if known and result.startup.births else ""
+    known = result.startup.startups is not None and result.is_number
+    return _ms(result.startup.startups.first_trip_quantile_ns(share)) if known and result.startup.startups else ""
 
 
 def removal(result: Result) -> str:
     """Returns the median time to remove a container in ms."""
-    times = () if result.startup.births is None else result.startup.births.removed_ns
+    times = () if result.startup.startups is None else result.startup.startups.removed_ns
     return _ms(median(times)) if result.is_number and times else ""
 
 
 def memory(result: Result) -> str:
     """Returns the memory of an idle container in MB."""
-    octets = number(result, result.startup.birth_memory_bytes)
+    octets = number(result, result.startup.startup_memory_bytes)
     return "" if octets is None else f"{octets / 1e6:.2f}"
 
 
 def cpu(result: Result) -> str:
     """Returns the CPU time of an idle container in percent of a CPU."""
-    share = number(result, result.startup.birth_cpu_share)
+    share = number(result, result.startup.startup_cpu_share)
     return "" if share is None else f"{share * 100:.3f}"
 
 
@@ -92,14 +92,16 @@ def value(result: Result) -> str:
 
 #: The titles of the tables, which say what their columns mean, by the kind of table.
 TITLES = {
-    "birth": "birth: time to create a container in ms, median; growth: last tenth over first",
-    "just in time": "birth, just in time: ms to create a container, median; first, p90: first round trips of clients",
+    "startup": "start-up: time to create a container in ms, median; growth: last tenth over first",
+    "just in time": (
+        "start-up, just in time: ms to create a container, median; first, p90: first round trips of clients"
+    ),
 }
 
 
 def table_of(result: Result) -> str:
     """Returns the key of a result's table in ``TITLES``."""
-    return "just in time" if just_in_time(result) else "birth"
+    return "just in time" if just_in_time(result) else "startup"
 
 
 COLUMNS = (

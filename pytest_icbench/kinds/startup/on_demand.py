@@ -25,11 +25,11 @@ from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.namespaces import enter_netns
 from pytest_icbench.host.net import links
 from pytest_icbench.host.net.sockets import echo_request, parse_echo_reply
-from pytest_icbench.model.birth import Retirement
+from pytest_icbench.model.startup import Retirement
 
 _TUN = "/dev/net/tun"
 _TUNSETIFF, _IFF_TUN, _IFF_NO_PI = 0x400454CA, 0x1, 0x1000
-_DEVICE = "unborn"
+_DEVICE = "start-failed"
 _SO_TIMESTAMPNS = 35
 _BUFFER_BYTES = 4 << 20
 _SO_RCVBUFFORCE = 33
@@ -162,9 +162,9 @@ class Gate:
     def take_answers(self) -> None:
         """Notes the answers that have come, by the kernel's clock at their arrival."""
         while select.select([self._receiver], [], [], 0)[0]:
-            frame, told, _, _ = self._receiver.recvmsg(2048, 256)
+            frame, reported, _, _ = self._receiver.recvmsg(2048, 256)
             request = parse_echo_reply(frame) or b""
-            stamps = [struct.unpack("qq", data[:16]) for level, kind, data in told if kind == _SO_TIMESTAMPNS]
+            stamps = [struct.unpack("qq", data[:16]) for level, kind, data in reported if kind == _SO_TIMESTAMPNS]
             if request[:2] == _CLIENT.to_bytes(2, "big") and stamps:
                 number = int.from_bytes(request[2:], "big")
                 self._clients.answered_ns.setdefault(number, stamps[0][0] * 10**9 + stamps[0][1])

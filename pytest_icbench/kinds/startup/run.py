@@ -32,13 +32,13 @@ from pytest_icbench.kinds.startup.on_demand import Clients, Gate, serve
 from pytest_icbench.kinds.startup.summary import Course, summarize_startup
 from pytest_icbench.measure.estimate import IDLE_S, IDLE_SAMPLES
 from pytest_icbench.measure.progress import OnProgress, Progress
-from pytest_icbench.measure.summary.summarize import Surroundings
-from pytest_icbench.model.birth import FORK, Births, Crowd, Idle, Retirement
+from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Address
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.settings import Settings
+from pytest_icbench.model.startup import FORK, Crowd, Idle, Retirement, Startups
 
 #: The share of the memory below which no further container is created.
 LEAST_MEMORY = 0.05
@@ -50,8 +50,8 @@ _LONGEST_FAILURE = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Birth:
-    """The times of one container in ns, by phase; see ``model.birth.Births``."""
+class Startup:
+    """The times of one container in ns, by phase; see ``model.startup.Startups``."""
 
     prepared_ns: int
     process_ns: int
@@ -70,7 +70,7 @@ class Maker(Protocol):
     #: Path of the network namespace from which the containers are reached; None where there is none.
     outside: str | None
 
-    def create(self, number: int, *, ask: bool = True) -> Birth:
+    def create(self, number: int, *, ask: bool = True) -> Startup:
         """Creates the container of a number, counted from 1. Raises ProvisionError; what is there is then kept.
 
         Args:
@@ -97,7 +97,7 @@ class NodeMaker:
         self.outside: str | None = links.create_netns(session, "outside")
         self._echo = Echo(self.outside)
 
-    def create(self, number: int, *, ask: bool = True) -> Birth:
+    def create(self, number: int, *, ask: bool = True) -> Startup:
         """See ``Maker``."""
         here, there = addresses(number)
         begun = time.perf_counter_ns()
@@ -113,7 +113,7 @@ class NodeMaker:
             self._echo.ask(there.ip)
         answered = time.perf_counter_ns()
         prepared = begun if facts.prepared_ns is None else facts.prepared_ns
-        return Birth(prepared - begun, started - prepared, linked - started, answered - linked if ask else 0)
+        return Startup(prepared - begun, started - prepared, linked - started, answered - linked if ask else 0)
 
     def pids(self) -> set[int]:
         """See ``Maker``. A container's monitor is one of them."""
@@ -157,14 +157,14 @@ class ProcessMaker:
         self._processes: dict[int, Process] = {}
         self.outside: str | None = None
 
-    def create(self, number: int, *, ask: bool = True) -> Birth:  # noqa: ARG002 - as ``Maker``
+    def create(self, number: int, *, ask: bool = True) -> Startup:  # noqa: ARG002 - as ``Maker``
         """See ``Maker``."""
         command = [str(workload_path()), "pause"]
         begun = time.perf_counter_ns()
-        process = self._session.spawner.start(command, log=self._session.dir / "births.log", cpus=self._cpus)
+        process = self._session.spawner.start(command, log=self._session.dir / "start-ups.log", cpus=self._cpus)
         ended = time.perf_counter_ns()
         self._processes[number] = process
-        return Birth(0, ended - begun)
+        return Startup(0, ended - begun)
 
     def pids(self) -> set[int]:
         """See ``Maker``."""
@@ -203,7 +203,7 @@ class Place(Protocol):
 
 
 def measure_startup(
-    rig: Place, settings: Settings, around: Surroundings, on_progress: OnProgress | None = None
+    rig: Place, settings: Settings, around: Environment, on_progress: OnProgress | None = None
 ) -> Measurement:
     """Creates the containers of a case, looks at them idle, and removes them.
 
@@ -224,13 +224,13 @@ def measure_startup(
             on_progress(Progress(case.id, "case", 1, 1, None, elapsed_s, left_s, detail=text))
 
     with open_files(_FILES + _FILES_EACH * crowd.count):
-        births, failure = bear(
+        startups, failure = bear(
             crowd, lambda: maker_of(rig.session, crowd.kind, rig.placement.endpoints), rig.session, show
         )
     return summarize_startup(
         case,
         settings,
-        births,
+        startups,
         replace(around, treatment={**around.treatment, **_of_kind(crowd.kind), "node": crowd.kind}),
         Course(started_at, time.monotonic() - began, failure),
     )
@@ -248,7 +248,7 @@ def maker_of(session: HostSession, kind: str, cpus: Sequence[int]) -> Maker:
 
 def bear(
     crowd: Crowd, make: Callable[[], Maker], session: HostSession, show: Callable[[int], None]
-) -> tuple[Births, str | None]:
+) -> tuple[Startups, str | None]:
     """Creates a crowd and removes it. Returns its times, and why it is not whole; None if it is.
 
     Args:
@@ -258,7 +258,7 @@ def bear(
     Raises ProvisionError if not all could be removed.
     """
     looks = {-(-crowd.count * tenth // IDLE_SAMPLES) for tenth in range(1, IDLE_SAMPLES + 1)}
-    born: list[Birth] = []
+    started: list[Startup] = []
     idle: list[Idle] = []
     removed: list[int] = []
     retired: tuple[Retirement, ...] = ()
@@ -271,7 +271,7 @@ def bear(
     def create(number: int) -> None:
         nonlocal shown
         _check_memory(session)
-        born.append(maker.create(number, ask=crowd.every_ms is None))
+        started.append(maker.create(number, ask=crowd.every_ms is None))
         if number in looks and crowd.every_ms is None:
             idle.append(_look(maker, number, before, session))
         if time.monotonic() - shown > _SHOW_EVERY_S:
@@ -294,20 +294,20 @@ def bear(
     finally:
         with shield_signals():
             removed.extend(maker.remove())
-    births = Births(
+    startups = Startups(
         kind=crowd.kind,
         asked=crowd.count,
-        total_ns=tuple(birth.total_ns for birth in born),
-        prepared_ns=tuple(birth.prepared_ns for birth in born),
-        process_ns=tuple(birth.process_ns for birth in born),
-        network_ns=tuple(birth.network_ns for birth in born),
-        answered_ns=tuple(birth.answered_ns for birth in born),
+        total_ns=tuple(startup.total_ns for startup in started),
+        prepared_ns=tuple(startup.prepared_ns for startup in started),
+        process_ns=tuple(startup.process_ns for startup in started),
+        network_ns=tuple(startup.network_ns for startup in started),
+        answered_ns=tuple(startup.answered_ns for startup in started),
         removed_ns=tuple(removed),
-        first_trip_ns=clients.first_trips(len(born)) if clients.addresses else (),
+        first_trip_ns=clients.first_trips(len(started)) if clients.addresses else (),
         idle=tuple(idle),
         retired=retired,
     )
-    return births, failure
+    return startups, failure
 
 
 def _look(maker: Maker, containers: int, before: int, session: HostSession) -> Idle:

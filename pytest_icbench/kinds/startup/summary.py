@@ -7,20 +7,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pytest_icbench.measure.launch.validity import RULES
-from pytest_icbench.measure.summary.summarize import Surroundings
-from pytest_icbench.model.birth import Births
+from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import DamagedData
 from pytest_icbench.model.figures import Startup
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
+from pytest_icbench.model.startup import Startups
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.quantiles import Estimate, median
 
 #: The metric of the times.
 CREATION = "creation"
 #: The reason of INVALID where not all containers came up.
-UNBORN = "unborn"
+START_FAILED = "start-failed"
 #: The fewest containers of which a tenth has a median.
 FEWEST_FOR_GROWTH = 20
 
@@ -49,37 +49,37 @@ class Course:
 def summarize_startup(
     case: Case,
     settings: Settings,
-    births: Births,
-    around: Surroundings,
+    startups: Startups,
+    around: Environment,
     course: Course,
 ) -> Measurement:
     """Returns the measurement of the containers; INVALID if one did not come up, with those before it."""
     failure = course.failure
-    times, last = births.total_ns, births.idle[-1] if births.idle else None
-    half_ns = births.first_trip_quantile_ns(0.5)
+    times, last = startups.total_ns, startups.idle[-1] if startups.idle else None
+    half_ns = startups.first_trip_quantile_ns(0.5)
     evidence = None
     if failure is not None:
-        evidence = f"container {len(times) + 1:,} of {births.asked:,} did not come up: {failure}"
+        evidence = f"container {len(times) + 1:,} of {startups.asked:,} did not come up: {failure}"
     return Measurement(
         case=case.id,
         dimension=case.dimension,
         metric=CREATION,
         switch=case.switch,
         port=case.port,
-        variant=case.variant_label,
+        mode=case.mode_label,
         placement=around.placement,
         verdict=None if failure is None else Verdict.INVALID,
-        reason=None if failure is None else UNBORN,
+        reason=None if failure is None else START_FAILED,
         evidence=evidence,
         bottleneck="unknown",
         generator_bound=False,
         figures=Startup(
-            birth_ns=Estimate(median(times)) if times else None,
-            birth_growth=growth(times),
-            birth_memory_bytes=None if last is None else last.memory_bytes / last.containers,
-            birth_cpu_share=None if last is None else last.cpu_share / last.containers,
-            birth_first_p50_ns=None if half_ns is None else Estimate(half_ns),
-            births=births,
+            startup_ns=Estimate(median(times)) if times else None,
+            startup_growth=growth(times),
+            startup_memory_bytes=None if last is None else last.memory_bytes / last.containers,
+            startup_cpu_share=None if last is None else last.cpu_share / last.containers,
+            startup_first_p50_ns=None if half_ns is None else Estimate(half_ns),
+            startups=startups,
         ),
         launches=1,
         rules=RULES,
@@ -94,15 +94,15 @@ def summarize_startup(
     )
 
 
-def recompute_startup(whole: Measurement, case: Case, settings: Settings, around: Surroundings) -> Measurement:
+def recompute_startup(whole: Measurement, case: Case, settings: Settings, around: Environment) -> Measurement:
     """Returns a recorded measurement computed from the time of each container. Raises DamagedData without them."""
-    births = whole.startup.births
-    if births is None:
+    startups = whole.startup.startups
+    if startups is None:
         raise DamagedData(f"{whole.case}: the result has no containers")
     measurement = summarize_startup(
         case,
         settings,
-        births,
+        startups,
         around,
         Course(whole.started_at, whole.duration_s, "" if whole.verdict == Verdict.INVALID else None),
     )

@@ -155,14 +155,14 @@ class _Run:
             seconds = time.monotonic() - run_began
             self.steal.sample(time.monotonic_ns())
             done, work = self.rig.usage(self.servers), self.rig.busy()
-            told = self._told() if application.serves_once else self._served()
+            reported = self._reported() if application.serves_once else self._served()
         finally:
             self.rig.end(self.servers)
         self.rig.check()
         runs = []
         for place, (leader, follower) in enumerate(map(path.ends, path.numbers)):
             figures = self._parsed(texts[leader], operations)
-            own = _difference(told[follower], counted[follower])
+            own = _difference(reported[follower], counted[follower])
             run = ApplicationRun(
                 pair=path.pair(leader),
                 unit=application.unit,
@@ -208,13 +208,13 @@ class _Run:
         path = self.case.path
         return {follower: self.application.count_served(self._ask(path.peer(follower))) for follower in path.followers}
 
-    def _told(self) -> dict[int, float | None]:
+    def _reported(self) -> dict[int, float | None]:
         """Returns each server's count from its last words; it ends with its client."""
         deadline = time.monotonic() + LAST_WORDS_S
         while len(self.exited) < len(self.output) and time.monotonic() < deadline:
             self._hear_servers(_TICK_S)
-        server, told = self.application.server, self.application.read_server_count
-        return {index: self._read(server, told, "\n".join(lines)) for index, lines in self.output.items()}
+        server, reported = self.application.server, self.application.read_server_count
+        return {index: self._read(server, reported, "\n".join(lines)) for index, lines in self.output.items()}
 
     def _read(self, program: Program, reader: Callable[[str], T], output: str) -> T:
         """Returns what the application reads in a program's output. Raises ProofFailed with the program's version."""

@@ -75,21 +75,21 @@ def commands(rig: MeasuredRig, case: Case, settings: Settings, launch: int = 0) 
             yield_every=placement.yield_every if sends else min(placement.yield_every, 1),
             catch_up=settings.catch_up,
             blocking=case.blocking,
-            touch=case.touch,
+            check_payload=case.check_payload,
             train=settings.train if sends else None,
-            denied=_denied(rig, case, index) if sends else None,
-            peer_denied=_denied(rig, case, path.peer(index)) if case.directions > 1 or not sends else None,
+            acl_drops=_acl_drops(rig, case, index) if sends else None,
+            peer_acl_drops=_acl_drops(rig, case, path.peer(index)) if case.directions > 1 or not sends else None,
             awaits=_connects(endpoints[index], endpoints[path.peer(index)]),
         )
     return by_index
 
 
-def _denied(rig: MeasuredRig, case: Case, index: int) -> str | None:
+def _acl_drops(rig: MeasuredRig, case: Case, index: int) -> str | None:
     """Returns which of an endpoint's frames the function in its path denies, as the workload's option has it."""
-    denial = rig.terms[case.path.pair(index) - 1].denial if case.denies_flows and rig.terms else None
-    if denial is None:
+    acl_drop = rig.terms[case.path.pair(index) - 1].acl_drop if case.denies_flows and rig.terms else None
+    if acl_drop is None:
         return None
-    return denial.of(case.path.direction(index), flows=case.traffic.flows is not None, both=case.directions > 1)
+    return acl_drop.of(case.path.direction(index), flows=case.traffic.flows is not None, both=case.directions > 1)
 
 
 def _connects(endpoint: Endpoint, peer: Endpoint) -> bool:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Decides whether a launch was disturbed, from what others took and never from what was measured. Pure.
+"""Decides whether a launch was disturbed, from what other processes took and never from what was measured. Pure.
 
-Three witnesses: CPU time that others took on the measured CPUs, the scheduler's run delay of the polling threads, and
-gaps in the endpoints' loops.
+Three independent checks: CPU time that other processes took on the measured CPUs, the scheduler's run delay of the
+polling threads, and gaps in the endpoints' loops.
 """
 
 from __future__ import annotations

@@ -50,20 +50,20 @@ def accounts(
     for pair, (sent, received) in ends.items():
         ports = [sent]  # what left each hop, after what it took in
         full: int | None = None
-        denied: list[int] = []
+        acl_drops: list[int] = []
         for item in sorted((item for item in after if item.pair == pair), key=lambda item: item.hop):
             earlier = old.get((pair, item.hop))
             if earlier is None or (first := earlier.data) is None or (last := item.data) is None:
                 return None, None
             ports += [last[0] - first[0], last[1] - first[1]]
-            denied.append((item.denied or 0) - (earlier.denied or 0) if denies else 0)
+            acl_drops.append((item.acl_drops or 0) - (earlier.acl_drops or 0) if denies else 0)
             if item.table_full is not None:
                 full = (full or 0) + _data_without_room(earlier, item)
         ports.append(received)
         names = ["the sender", *(f"function {hop}'s {way}" for hop in range(1, len(ports) // 2) for way in _WAYS)]
         steps = pairwise(zip([*names, "the receiver"], ports, strict=True))
         for place, ((name, came), (next_name, left)) in enumerate(steps):
-            dropped = denied[place // 2] if place % 2 else 0
+            dropped = acl_drops[place // 2] if place % 2 else 0
             if left > came - dropped:
                 said = f", {dropped:,} of them denied" if dropped else ""
                 return None, f"pair {pair}: {name} counted {came:,} frames{said}, and {next_name} {left:,}"
@@ -74,10 +74,10 @@ def accounts(
                 pair,
                 sent,
                 received,
-                tuple(a - b - dropped for (a, b), dropped in zip(pairwise(given), [*denied, 0], strict=True)),
+                tuple(a - b - dropped for (a, b), dropped in zip(pairwise(given), [*acl_drops, 0], strict=True)),
                 tuple(a - b for a, b in zip(given, taken, strict=False)),
                 full,
-                sum(denied) if denies else None,
+                sum(acl_drops) if denies else None,
             )
         )
         if full is not None and full > accounts[-1].lost:
@@ -98,7 +98,7 @@ def of_launch(
     Returns:
         None for the accounts also where functions deny frames of both sides, whose counters they do not keep apart.
     """
-    denies = any(sender.command.denied or receiver.command.denied for sender, receiver in couples)
+    denies = any(sender.command.acl_drops or receiver.command.acl_drops for sender, receiver in couples)
     if not readings or (denies and case.directions > 1):
         return None, None
     ends: dict[int, tuple[int, int]] = {}

@@ -19,7 +19,7 @@ from typing import Literal, NoReturn
 from pytest_icbench.driver.workload.command import NO_INVARIANT_CLOCK, exit_meaning
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import Invalid, WorkloadError
-from pytest_icbench.measure.launch import denials, hops, ports, round_trips, validity
+from pytest_icbench.measure.launch import acl_drops, hops, ports, round_trips, validity
 from pytest_icbench.measure.launch import windows as assemble
 from pytest_icbench.measure.launch.commands import commands, launch_plan
 from pytest_icbench.measure.launch.cpu_states import beside_cpu_states
@@ -454,7 +454,7 @@ class Run:
         if invalid is not None and invalid[0] in ("no-forwarding", "stalled") and self.hops:
             lost = sum(pair.lost for pair in pairs)
             invalid = None if hops.full_tables_explain(self.hops[0], self.hops[-1], lost) else invalid
-        if (fault := denials.fault(self.case, self.rig.terms, couples, self.hops)) is not None:
+        if (fault := acl_drops.fault(self.case, self.rig.terms, couples, self.hops)) is not None:
             invalid = "function", fault
         if invalid is None and contradiction is not None:
             invalid = "accounts", contradiction

@@ -52,7 +52,7 @@ def preflight(
     rate_pps = max(LEAST_PPS, min(RATE_PPS, int(MOST_CYCLES / cost))) if cost else RATE_PPS
     traffic = replace(case.traffic, flows=None) if differ_by_port(case.traffic.flows) else case.traffic
     same = case.functions[0] if case.mixed else case.function  # so that all pairs are asked
-    probe = replace(case, function=same, dimension="latency", blocking=False, touch=True).sending(
+    probe = replace(case, function=same, dimension="latency", blocking=False, check_payload=True).sending(
         traffic=traffic, burst=1, rate=Rate(rate_pps)
     )
     short = replace(

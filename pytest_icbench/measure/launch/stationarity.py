@@ -9,7 +9,7 @@ from dataclasses import replace
 from pytest_icbench.measure.launch.processes import LaunchOutput
 from pytest_icbench.model.launch import Window
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.stats.warmup import FEWEST_WINDOWS, Settled, settle, truncation
+from pytest_icbench.stats.warmup import FEWEST_WINDOWS, SteadyPart, settle, truncation
 
 
 class Settling:
@@ -20,7 +20,7 @@ class Settling:
         self._measured = max(round(settings.duration_s / settings.window_s), 1)
         self._most = max(round((settings.sending_s - settings.duration_s) / settings.window_s), 0)
         self._seen = 0
-        self.settled: Settled | None = None
+        self.settled: SteadyPart | None = None
 
     @property
     def stationary(self) -> bool | None:
@@ -50,7 +50,7 @@ class Settling:
             for window in windows:
                 rates[window.number - 1] += window.received
             self._look(rates)
-        settled = self.settled or Settled(max(last - self._measured, 0), last, stationary=False)
+        settled = self.settled or SteadyPart(max(last - self._measured, 0), last, stationary=False)
         self.settled = settled
         return [replace(window, kept=settled.discard < window.number <= settled.last) for window in windows]
 
@@ -93,7 +93,7 @@ class SettlingTimes(Settling):
     def _judge(self, begin: int, last: int) -> None:
         steady = self._steady(begin, last)
         self._decided = steady is not None
-        self.settled = Settled(begin - 1, last, stationary=steady is True)
+        self.settled = SteadyPart(begin - 1, last, stationary=steady is True)
 
     def _steady(self, begin: int, last: int) -> bool | None:
         """Whether the medians of these windows are alike; None if too few windows have enough answers for a median."""

@@ -42,10 +42,10 @@ LATE_SHARE, LATE_LEAST_S = 0.01, 0.02
 def lost_by_sequence(sent: SentTotals, received: ReceivedTotals) -> int:
     """Returns the lost frames of a whole launch by the receiver's sequence numbers: gaps and the missing tail.
 
-    Frames of denied flows are in no gap; those in the tail are not lost.
+    Frames of ACL-dropped flows are in no gap; those in the tail are not lost.
     """
     highest = -1 if received.highest_sequence is None else received.highest_sequence
-    return received.gaps + (sent.sequences - 1 - highest) - (sent.denied - received.peer_denied)
+    return received.gaps + (sent.sequences - 1 - highest) - (sent.acl_drops - received.peer_acl_drops)
 
 
 def _named(windows: Sequence[Window]) -> dict[tuple[int, Direction | None], str]:
@@ -55,7 +55,7 @@ def _named(windows: Sequence[Window]) -> dict[tuple[int, Direction | None], str]
 
 
 def accounts(leader: ProcessOutput, follower: ProcessOutput) -> str | None:
-    """Checks that ``scheduled = sent + refused`` and ``sent = received + lost + denied`` over the whole launch."""
+    """Checks that ``scheduled = sent + refused`` and ``sent = received + lost + acl_drops`` over the whole launch."""
     receiver = leader if leader.command.application == "client" else follower
     if leader.summary is None or leader.summary.sent is None:
         return f"{leader.name} gave no totals"
@@ -67,10 +67,10 @@ def accounts(leader: ProcessOutput, follower: ProcessOutput) -> str | None:
     if sent.sequences != sent.sent:
         return f"{leader.name} sent {sent.sent} frames with {sent.sequences} sequence numbers"
     lost = lost_by_sequence(sent, received)
-    if lost < 0 or received.received + lost + sent.denied != sent.sent:
+    if lost < 0 or received.received + lost + sent.acl_drops != sent.sent:
         return (
             f"{leader.name} sent {sent.sent} frames, but {receiver.name} received {received.received} "
-            f"and missed {lost} ({received.gaps} gaps)" + (f", {sent.denied} denied" if sent.denied else "")
+            f"and missed {lost} ({received.gaps} gaps)" + (f", {sent.acl_drops} denied" if sent.acl_drops else "")
         )
     return None
 
@@ -80,9 +80,9 @@ def window_accounts(windows: Sequence[Window]) -> str | None:
     names = _named(windows)
     for window in windows:
         where = f"window {window.number} of {names[window.account]}"
-        if window.received > window.sent - window.denied:
-            denied = f", {window.denied} of them to be denied" if window.denied else ""
-            return f"{where} received {window.received} frames of {window.sent} sent{denied}"
+        if window.received > window.sent - window.acl_drops:
+            acl_drops = f", {window.acl_drops} of them to be denied" if window.acl_drops else ""
+            return f"{where} received {window.received} frames of {window.sent} sent{acl_drops}"
         if window.sent + window.refused != window.scheduled:
             return f"{where} scheduled {window.scheduled}, sent {window.sent} and was refused {window.refused} frames"
     return None

@@ -20,7 +20,7 @@ from pytest_icbench.model.settings import Settings
 #: The counters of a window of which a pair has the sum; cycles are known of some paths only.
 _COUNTED = (
     *("scheduled", "sent", "refused", "not_offered", "tx_full", "received", "lost", "duplicated", "reordered"),
-    *("polls", "empty_polls", "bursts", "full_turns", "received_bytes", "denied"),
+    *("polls", "empty_polls", "bursts", "full_turns", "received_bytes", "acl_drops"),
 )
 _CYCLES = tuple(product(("sender", "receiver"), ("busy", "idle")))
 _NOTHING = ReceivedCounts(
@@ -92,7 +92,7 @@ def _window(
         kept=settings.keeps(line.window),
         bursts=sent.bursts,
         full_turns=sent.full_turns,
-        denied=sent.denied,
+        acl_drops=sent.acl_drops,
         rtt_samples=line.rtt.count if line.rtt else 0,
         rtt_min_ns=line.rtt.min_ns if line.rtt else None,
         rtt_p50_ns=line.rtt.p50_ns if line.rtt else None,

@@ -23,9 +23,9 @@ from pytest_icbench.measure.part import Part
 from pytest_icbench.measure.progress import OnProgress, Phase, Progress
 from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.measure.stopping import MOST_FOR_A_STATE, fewest_launches, why_stop
-from pytest_icbench.measure.summary.gathered import Gathered, main_figure
+from pytest_icbench.measure.summary.gathered import LaunchLog, main_figure
 from pytest_icbench.measure.summary.states import fullest, in_state, split_by_state
-from pytest_icbench.measure.summary.summarize import Surroundings
+from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
@@ -89,7 +89,7 @@ class Strategy:
         self.on_progress = on_progress
         self.executable = executable
         self.began = time.monotonic()
-        self.gathered = Gathered(started_at=time.time())
+        self.gathered = LaunchLog(started_at=time.time())
         self.clock_ahead_s = time.time() - self.began
         self.running: MeasuredRig | None = rig
         self.used: set[int] = set()
@@ -191,11 +191,11 @@ class Strategy:
         except ProvisionError as error:
             raise _end_of(self.rig, error) from None
 
-    def of_one_state(self) -> Gathered:
+    def of_one_state(self) -> LaunchLog:
         """Returns what was gathered with the launches of one state of the host alone."""
         return split_by_state(self.gathered)
 
-    def finish(self, measurement: Measurement, _around: Surroundings) -> Measurement:
+    def finish(self, measurement: Measurement, _around: Environment) -> Measurement:
         """Returns the measurement with what the strategy as a whole adds to the figures of its launches."""
         return measurement
 
@@ -276,7 +276,7 @@ class Strategy:
             step(self.reference_rig)
         except (Invalid, ProvisionError, WorkloadError) as error:
             link = f"reference link {self.reference.switch}"
-            of = link if self.case.neighbour is None else f"{self.reference.switch} without its neighbour"
+            of = link if self.case.noisy_neighbour is None else f"{self.reference.switch} without its noisy neighbour"
             self.gathered.reference_evidence = f"{of}: {error}"
 
     def _reference_launch(self, rig: MeasuredRig) -> None:
@@ -314,7 +314,7 @@ class Strategy:
 
     def _make_ready(self, rig: MeasuredRig, case: Case) -> None:
         """Builds the rig anew if every launch has a fresh one. Raises Invalid if frames do not pass it."""
-        if self.settings.fresh and id(rig) in self.used:
+        if self.settings.rebuild and id(rig) in self.used:
             rig.close()
             rig.build()
             self.seen.discard(id(rig))

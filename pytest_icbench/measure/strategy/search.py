@@ -10,9 +10,9 @@ from pytest_icbench.measure.mlrsearch import SPAN, Bounds, OutOfTime, Tried, fin
 from pytest_icbench.measure.progress import Phase
 from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.measure.strategy.repeat import TYPICAL_OVERHEAD_S, Strategy
-from pytest_icbench.measure.summary.gathered import Gathered
+from pytest_icbench.measure.summary.gathered import LaunchLog
 from pytest_icbench.measure.summary.search import SearchOutcome, with_search
-from pytest_icbench.measure.summary.summarize import Surroundings
+from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
@@ -213,10 +213,10 @@ class SearchStrategy(Strategy):
         known = [ran.launch.distance_ns for ran in self.ran if ran.trial.of == "case"]
         self._await_state(next((distance_ns for distance_ns in known if distance_ns is not None), None))
 
-    def of_one_state(self) -> Gathered:
+    def of_one_state(self) -> LaunchLog:
         return self.gathered  # trials answer each other, so none is taken out
 
-    def finish(self, measurement: Measurement, _around: Surroundings) -> Measurement:
+    def finish(self, measurement: Measurement, _around: Environment) -> Measurement:
         outcome = SearchOutcome(
             goal=self.goal,
             bounds=self.bounds,

@@ -22,8 +22,8 @@ from pytest_icbench.measure.estimate import RIG_OVERHEAD_S, launch_estimate_s
 from pytest_icbench.measure.progress import OnProgress, Phase
 from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.measure.strategy.repeat import Strategy
-from pytest_icbench.measure.summary.gathered import Gathered, main_figure
-from pytest_icbench.measure.summary.summarize import Surroundings, summarize
+from pytest_icbench.measure.summary.gathered import LaunchLog, main_figure
+from pytest_icbench.measure.summary.summarize import Environment, summarize
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.figures import BY_KIND
@@ -177,14 +177,14 @@ class PairStrategy(Strategy):
         if not self.case.one_way:
             return False
         return any(
-            summarize(self.case, self.settings, Gathered(launches=list(launches)), self._around(rig)).lower_bound
+            summarize(self.case, self.settings, LaunchLog(launches=list(launches)), self._around(rig)).lower_bound
             for launches, rig in ((self.gathered.launches, self.rig), (self.gathered.reference, self.base))
         )
 
     @staticmethod
-    def _around(rig: MeasuredRig) -> Surroundings:
+    def _around(rig: MeasuredRig) -> Environment:
         cpus = rig.placement.endpoints
-        return Surroundings(rig.placement.policy, tuple(rig.endpoints), shared=len(set(cpus)) < len(cpus))
+        return Environment(rig.placement.policy, tuple(rig.endpoints), shared=len(set(cpus)) < len(cpus))
 
     def _decision(self, figure: str, figures: int) -> Decision:
         """Returns the decision on a figure. Raises Invalid if no pair of launches has two values."""

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pytest_icbench.measure.progress import Phase
 from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.measure.strategy.repeat import Strategy
-from pytest_icbench.measure.summary.summarize import Surroundings
+from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.measure.summary.sweep import with_sweep
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
@@ -76,5 +76,5 @@ class SweepStrategy(Strategy):
         self.gathered.launches = [replace(la, index=first + la.index) for la in self.gathered.launches]
         self.gathered.rejected = swept + [replace(la, index=first + la.index) for la in self.gathered.rejected]
 
-    def finish(self, measurement: Measurement, around: Surroundings) -> Measurement:
+    def finish(self, measurement: Measurement, around: Environment) -> Measurement:
         return with_sweep(self.case, measurement, self.swept, self.best, self.gathered.launches, around)

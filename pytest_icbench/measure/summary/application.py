@@ -59,13 +59,13 @@ def application_bottleneck(launches: Sequence[Launch]) -> Bottleneck | None:
         return None
     steal = median([launch.steal_share for launch in launches])
     shares = {side: _busy(runs, side) for side in ("client", "server")}
-    told = ", ".join(f"the {side} had {share:.0%} of a CPU" for side, share in shares.items() if share is not None)
+    reported = ", ".join(f"the {side} had {share:.0%} of a CPU" for side, share in shares.items() if share is not None)
     if steal >= STEAL_SHARE:
         return Bottleneck("host", f"the hypervisor took {steal:.1%} of the endpoints' CPUs")
     busy = [side for side, share in shares.items() if share is not None and share >= BUSY_SHARE]
     if busy:
-        return Bottleneck("endpoint", told)
-    return Bottleneck("unknown", f"{told}: neither was busy all the time" if told else "")
+        return Bottleneck("endpoint", reported)
+    return Bottleneck("unknown", f"{reported}: neither was busy all the time" if reported else "")
 
 
 def _busy(runs: Sequence[ApplicationLaunch], side: str) -> float | None:

@@ -19,7 +19,7 @@ from pytest_icbench.model.launch import DirectionResult, Launch, PairCounts, Pai
 from pytest_icbench.model.path import Direction
 from pytest_icbench.model.traffic import l1_gbps, l2_gbps
 from pytest_icbench.stats.quantiles import Estimate, Histogram, median, merge
-from pytest_icbench.stats.student import over_merged, over_units
+from pytest_icbench.stats.student import estimate_over_merged, estimate_over_units
 
 OfFrames = TypeVar("OfFrames", bound=FrameFigures)
 
@@ -34,8 +34,8 @@ def frame_figures(case: Case, launches: Sequence[Launch]) -> FrameFigures:
     pps = over(launches, [launch.throughput_pps for launch in launches]) if launches else None
     effort = _Effort(launches)
     pairs = _per_pair(launches)
-    scheduled, sent, received, lost, denied = (
-        _total(launches, name) for name in ("scheduled", "sent", "received", "lost", "denied")
+    scheduled, sent, received, lost, acl_drops = (
+        _total(launches, name) for name in ("scheduled", "sent", "received", "lost", "acl_drops")
     )
     frames = FrameFigures(
         fairness=_fairness([pair.throughput_pps for pair in pairs]),
@@ -50,9 +50,9 @@ def frame_figures(case: Case, launches: Sequence[Launch]) -> FrameFigures:
         late=_total(launches, "late"),
         foreign=_total(launches, "foreign"),
         corrupted=_total(launches, "corrupted"),
-        denied=denied,
+        acl_drops=acl_drops,
         frame_loss_ratio=lost / sent if sent else None,
-        trial_loss_ratio=(scheduled - received - denied) / scheduled if scheduled else None,
+        trial_loss_ratio=(scheduled - received - acl_drops) / scheduled if scheduled else None,
         cycles_per_packet=effort.median([launch.cycles_per_packet for launch in launches]),
         sender_cycles_per_packet=effort.cycles("sender", "sent"),
         receiver_cycles_per_packet=effort.cycles("receiver", "received"),
@@ -173,7 +173,9 @@ def _account(launches: Sequence[Sequence[PairCounts]]) -> dict[str, Any]:
         return [sum(getattr(counts, name) for counts in launch) for launch in launches]
 
     rates = {name: median(totals(name)) for name in ("throughput_pps", "offered_pps")}
-    return rates | {name: sum(totals(name)) for name in ("scheduled", "sent", "refused", "received", "lost", "denied")}
+    return rates | {
+        name: sum(totals(name)) for name in ("scheduled", "sent", "refused", "received", "lost", "acl_drops")
+    }
 
 
 def _fairness(rates: Sequence[float]) -> float | None:
@@ -273,14 +275,14 @@ class _Together:
         without = [figure(rest) for rest in self.without]
         known = [float(rest) for rest in without if rest is not None]
         samples = float(self.whole.minimum or 0), float(self.whole.maximum or 0)
-        return kept(over_merged(float(value), known if len(known) == len(without) else (), samples))
+        return kept(estimate_over_merged(float(value), known if len(known) == len(without) else (), samples))
 
     def _over_rounds(self, value: float, of_rounds: Sequence[float | None]) -> Estimate:
         """Returns the figure with the interval that the rounds' own figures have, around it."""
         known = [float(figure) for figure in of_rounds if figure]
         if len(known) < len(of_rounds) or value <= 0:
             return Estimate(value)
-        over = over_units(known)
+        over = estimate_over_units(known)
         if over.low is None or over.high is None:
             return Estimate(value)
         return Estimate(value, value * over.low / over.value, value * over.high / over.value, over.coverage)

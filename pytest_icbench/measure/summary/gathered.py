@@ -11,7 +11,7 @@ from pytest_icbench.model.launch import Launch
 
 
 @dataclass(slots=True)
-class Gathered:
+class LaunchLog:
     """The launches of one case in the order in which they ran.
 
     Attributes:

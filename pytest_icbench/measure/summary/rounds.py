@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from pytest_icbench.model.launch import Launch
-from pytest_icbench.stats.intervals import over_launches, over_rounds
+from pytest_icbench.stats.intervals import estimate_over_rounds, over_launches
 from pytest_icbench.stats.quantiles import Estimate
 
 T = TypeVar("T")
@@ -24,4 +24,4 @@ def by_round(launches: Sequence[Launch], values: Sequence[T]) -> list[list[T]]:
 def over(launches: Sequence[Launch], values: Sequence[float]) -> Estimate:
     """Returns the estimate of a figure that each launch has. Raises ValueError for no values."""
     rounds = by_round(launches, values)
-    return over_launches(values) if len(rounds) < 2 else over_rounds(rounds)
+    return over_launches(values) if len(rounds) < 2 else estimate_over_rounds(rounds)

@@ -16,7 +16,7 @@ from pytest_icbench.measure.summary.bottleneck import (
     find_bottleneck,
 )
 from pytest_icbench.measure.summary.figures import with_rate
-from pytest_icbench.measure.summary.summarize import Surroundings, line_pps
+from pytest_icbench.measure.summary.summarize import Environment, line_pps
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Veth
 from pytest_icbench.model.launch import Launch
@@ -71,7 +71,7 @@ class _Finding:
     generator: bool = False
 
 
-def with_search(case: Case, measurement: Measurement, outcome: SearchOutcome, around: Surroundings) -> Measurement:
+def with_search(case: Case, measurement: Measurement, outcome: SearchOutcome, around: Environment) -> Measurement:
     """Returns the measurement of the trials at the lower bound with the result of the whole search."""
     pairs, bounds = case.senders, outcome.bounds
     invalid = measurement.verdict == Verdict.INVALID
@@ -184,7 +184,7 @@ def _mostly_generator_bound(outcome: SearchOutcome, load_pps: float | None, pair
     return 2 * sum(trial.generator_bound for trial in bad) > len(bad)
 
 
-def _limit(case: Case, outcome: SearchOutcome, bounds: Bounds, finding: _Finding, around: Surroundings) -> Bottleneck:
+def _limit(case: Case, outcome: SearchOutcome, bounds: Bounds, finding: _Finding, around: Environment) -> Bottleneck:
     """Returns the bottleneck, which shows at the upper bound, where the goal is missed."""
     if finding.generator:
         return Bottleneck("endpoint", finding.evidence or "", True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
 
-from pytest_icbench.measure.summary.gathered import Gathered, main_figure
+from pytest_icbench.measure.summary.gathered import LaunchLog, main_figure
 from pytest_icbench.measure.summary.rounds import over
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.figures import kept
@@ -69,7 +69,7 @@ def in_state(launches: Sequence[Launch], state: State | None) -> list[Launch]:
     return [launch for launch in launches if state is None or state.holds(launch)]
 
 
-def split_by_state(gathered: Gathered) -> Gathered:
+def split_by_state(gathered: LaunchLog) -> LaunchLog:
     """Returns what was gathered with the launches of one state alone; the rest goes to ``others``.
 
     A launch of the case and its neighbour of the reference link are compared with each other, so they stay together.
@@ -98,7 +98,7 @@ def split_by_state(gathered: Gathered) -> Gathered:
     )
 
 
-def state_fields(case: Case, gathered: Gathered) -> dict[str, Any]:
+def state_fields(case: Case, gathered: LaunchLog) -> dict[str, Any]:
     """Returns the fields of a measurement about states of the host."""
     distances = [launch.distance_ns for launch in gathered.launches if launch.distance_ns is not None]
     every = [*gathered.launches, *(launch for launch in gathered.others if launch.repeated == "case")]

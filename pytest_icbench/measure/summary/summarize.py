@@ -17,7 +17,7 @@ from pytest_icbench.measure.summary.application import (
 )
 from pytest_icbench.measure.summary.bottleneck import LoadIndicators, find_bottleneck
 from pytest_icbench.measure.summary.figures import as_kind, frame_figures, latency_figures
-from pytest_icbench.measure.summary.gathered import Gathered, main_figure
+from pytest_icbench.measure.summary.gathered import LaunchLog, main_figure
 from pytest_icbench.measure.summary.rounds import by_round, over
 from pytest_icbench.measure.summary.states import state_fields
 from pytest_icbench.model.case import Case
@@ -37,8 +37,8 @@ CLOCK_STEP_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """The circumstances of the figures, as in Measurement.
+class Environment:
+    """The environment of the figures, as in Measurement.
 
     Attributes:
         shared: whether endpoints share CPUs and yield.
@@ -56,7 +56,7 @@ class Surroundings:
     software: OldVersion | None = None
 
 
-def line_pps(case: Case, around: Surroundings) -> float | None:
+def line_pps(case: Case, around: Environment) -> float | None:
     """Returns the frames per second that the link between two hosts carries, over both ways where both ends send.
 
     It is None on one host, or if the speed is unknown.
@@ -67,7 +67,7 @@ def line_pps(case: Case, around: Surroundings) -> float | None:
     return case.traffic.line_pps(float(mbps)) * case.directions
 
 
-def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surroundings) -> Measurement:
+def summarize(case: Case, settings: Settings, gathered: LaunchLog, around: Environment) -> Measurement:
     """Returns the measurement of the launches; INVALID with its reason if they are no numbers."""
     launches = gathered.launches
     known = [(launch, figure) for launch in launches if (figure := main_figure(case, launch)) == figure]
@@ -90,7 +90,7 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
         metric=application_metric(around.open_loop) if case.kind in METRICS_OF_CLIENTS else case.rate.metric,
         switch=case.switch,
         port=case.port,
-        variant=case.variant_label,
+        mode=case.mode_label,
         placement=around.placement,
         verdict=Verdict.INVALID if invalid else None,
         reason=invalid[0] if invalid else None,
@@ -132,25 +132,25 @@ def summarize(case: Case, settings: Settings, gathered: Gathered, around: Surrou
     )
 
 
-def figures_of(case: Case, gathered: Gathered) -> AnyFigures:
+def figures_of(case: Case, gathered: LaunchLog) -> AnyFigures:
     """Returns the figures of the launches, by the case's kind."""
     return SUMMARIES[case.kind](case, gathered)
 
 
-def _throughput(case: Case, gathered: Gathered) -> Throughput:
+def _throughput(case: Case, gathered: LaunchLog) -> Throughput:
     return as_kind(Throughput, frame_figures(case, gathered.launches))
 
 
-def _search(case: Case, gathered: Gathered) -> Search:
+def _search(case: Case, gathered: LaunchLog) -> Search:
     return as_kind(Search, frame_figures(case, gathered.launches))
 
 
-def _latency(case: Case, gathered: Gathered) -> Latency:
+def _latency(case: Case, gathered: LaunchLog) -> Latency:
     return latency_figures(frame_figures(case, gathered.launches), gathered.launches, gathered.reference)
 
 
 #: The figures of launches by the case's kind. Kinds without launches have a summary of their own.
-SUMMARIES: Mapping[str, Callable[[Case, Gathered], AnyFigures]] = {
+SUMMARIES: Mapping[str, Callable[[Case, LaunchLog], AnyFigures]] = {
     "throughput": _throughput,
     "search": _search,
     "latency": _latency,
@@ -179,7 +179,7 @@ def generator_bound(case: Case, launches: Sequence[Launch]) -> tuple[str, str] |
     return "generator-bound", f"the client offered {offered:,.0f} of {ask}"
 
 
-def ratio_to_reference(case: Case, gathered: Gathered) -> Estimate | None:
+def ratio_to_reference(case: Case, gathered: LaunchLog) -> Estimate | None:
     """Returns throughput over throughput at maximum load, or reference p50 over p50; None at fixed rates."""
     pairs = list(zip(gathered.launches, gathered.reference, strict=False))
     higher = not case.round_trips
@@ -197,10 +197,10 @@ def _disturbance(launches: Sequence[Launch], repeated: Sequence[Launch]) -> dict
     """Returns how many launches of the figures were disturbed, by what most, and how many were repeated for it."""
     known = [launch.interference for launch in (*launches, *repeated) if launch.interference is not None]
     disturbed = [launch for launch in launches if launch.disturbed is not None]
-    told = max(disturbed or repeated, key=_strength, default=None)
+    reported = max(disturbed or repeated, key=_strength, default=None)
     return {
         "disturbed_launches": len(disturbed) if known or disturbed else None,
-        "disturbance": None if told is None else told.disturbed,
+        "disturbance": None if reported is None else reported.disturbed,
         "disturbed_repeated": len(repeated),
     }
 

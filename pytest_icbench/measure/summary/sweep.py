@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from pytest_icbench.measure.reference import REFERENCES
 from pytest_icbench.measure.summary.bottleneck import NEGLIGIBLE_LOSS, Bottleneck, LoadIndicators, find_bottleneck
-from pytest_icbench.measure.summary.summarize import Surroundings, line_pps
+from pytest_icbench.measure.summary.summarize import Environment, line_pps
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Veth
 from pytest_icbench.model.launch import Launch
@@ -27,7 +27,7 @@ def with_sweep(
     swept: Swept,
     best: Rate | None,
     launches: Sequence[Launch],
-    around: Surroundings,
+    around: Environment,
 ) -> Measurement:
     """Returns the measurement with the sweep's points and its bottleneck.
 
@@ -63,7 +63,7 @@ def _point(rate: Rate, launch: Launch, pairs: int) -> SweepPoint:
     )
 
 
-def _limit(case: Case, swept: Swept, best: Rate, launches: Sequence[Launch], around: Surroundings) -> Bottleneck:
+def _limit(case: Case, swept: Swept, best: Rate, launches: Sequence[Launch], around: Environment) -> Bottleneck:
     """Returns the bottleneck, which shows at the loads from the best one up."""
     above = [launch for rate, launch in swept if (rate.pps or 0) >= (best.pps or 0)]
     above += launches

@@ -18,7 +18,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from math import sqrt
 
-from pytest_icbench.stats.dependence import FEWEST_TELLING
+from pytest_icbench.stats.dependence import FEWEST_DECIDING
 from pytest_icbench.stats.quantiles import median
 
 #: The ratio of half-width to precision that is assumed before anything was measured.
@@ -76,7 +76,7 @@ def _gain(entry: Entry, width: float, more: int) -> float:
     scale, launches = width * sqrt(entry.launches), entry.launches + more
     now = scale / sqrt(launches)
     # Fewer launches claim no precision, however narrow their interval is.
-    wanted = now > entry.precision or launches <= FEWEST_TELLING
+    wanted = now > entry.precision or launches <= FEWEST_DECIDING
     return (now - scale / sqrt(launches + 1)) / entry.launch_s if wanted else 0.0
 
 

@@ -82,12 +82,14 @@ def _without_search_s(
         return estimate_s(settings, reference=False, build=build, rate=Rate(loads=()), launches=launches)
     if request.measure == "search" and not rate.is_search:
         rate = Rate(loss_ratio=0.0)
-    neighbour, in_turn = has_neighbour(testbed, benchmark), benchmark.case.remote
+    noisy_neighbour, in_turn = has_noisy_neighbour(testbed, benchmark), benchmark.case.remote
     rounds = testbed.options.rounds if benchmark.takes_part else 1
     if rounds > 1:
         launches = rounds * math.ceil((launches or fewest_launches(settings)) / rounds)
-    seconds = estimate_s(settings, reference=neighbour, build=build, rate=rate, in_turn=in_turn, launches=launches)
-    return seconds + (rounds - 1) * RIG_OVERHEAD_S * (2 if neighbour else 1) * build
+    seconds = estimate_s(
+        settings, reference=noisy_neighbour, build=build, rate=rate, in_turn=in_turn, launches=launches
+    )
+    return seconds + (rounds - 1) * RIG_OVERHEAD_S * (2 if noisy_neighbour else 1) * build
 
 
 def _looked_for(benchmark: Benchmark) -> Case | None:
@@ -104,11 +106,13 @@ def _looked_for(benchmark: Benchmark) -> Case | None:
     )
 
 
-def has_neighbour(testbed: Testbed, benchmark: Benchmark) -> bool:
-    """Whether each launch has a second one: of a candidate's base, of the reference link, or without a neighbour."""
+def has_noisy_neighbour(testbed: Testbed, benchmark: Benchmark) -> bool:
+    """Whether each launch has a second one: of a candidate's base, of the reference link, or without a noisy
+    neighbour.
+    """
     if benchmark.case.candidate is not None:
         return True
-    wanted = benchmark.settings.reference or benchmark.case.neighbour is not None
+    wanted = benchmark.settings.reference or benchmark.case.noisy_neighbour is not None
     return wanted and testbed.reference(benchmark.case) is not None
 
 
@@ -121,7 +125,7 @@ def retest_settings(settings: Settings, seconds: float, rate: Rate) -> Settings:
     """
     if rate.is_search:
         return replace(settings, search_time_s=min(settings.search_limit_s, seconds))
-    fresh = replace(settings, fresh=True)
+    fresh = replace(settings, rebuild=True)
     return replace(fresh, max_duration_s=min(max(fresh.max_duration_s, 2 * retest_least_s(fresh, rate)), seconds))
 
 
@@ -129,7 +133,7 @@ def retest_least_s(settings: Settings, rate: Rate) -> float:
     """Returns the seconds of a retest with the fewest launches, or with another search."""
     if rate.is_search:
         return estimate_s(settings, reference=settings.reference, rate=rate)
-    fresh = replace(settings, fresh=True)
+    fresh = replace(settings, rebuild=True)
     return (fresh.min_launches + 1) * launch_estimate_s(fresh, reference=fresh.reference)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import Invalid, ProvisionError, Unsupported, UsageError
-from pytest_icbench.gate.against import Comparer
+from pytest_icbench.gate.baseline_comparison import Comparer
 from pytest_icbench.measure.estimate import launch_estimate_s
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.case_id import rig_group
@@ -20,9 +20,9 @@ from pytest_icbench.model.settings import Settings
 from pytest_icbench.plugin.fitness import check_baseline, check_history
 from pytest_icbench.plugin.items import Benchmark, benchmarks
 from pytest_icbench.plugin.schedule.budget import Budget, Entry
-from pytest_icbench.plugin.schedule.forecast import estimates, has_neighbour, quickest_retest_s
+from pytest_icbench.plugin.schedule.forecast import estimates, has_noisy_neighbour, quickest_retest_s
 from pytest_icbench.store.baselines import load as load_baseline
-from pytest_icbench.testbed.neighbour_load import check_installed
+from pytest_icbench.testbed.noisy_neighbour_load import check_installed
 from pytest_icbench.testbed.testbed import Testbed
 from pytest_icbench.wording import clock, counted, printable, wrapped
 
@@ -54,7 +54,7 @@ def plan_budget(
     entries = []
     for benchmark, least_s in zip(planned, estimates(testbed, planned, soak_s, budgeted=True), strict=True):
         settings, case = benchmark.settings, benchmark.case
-        reference = least_s > 0 and has_neighbour(testbed, benchmark)
+        reference = least_s > 0 and has_noisy_neighbour(testbed, benchmark)
         entries.append(
             Entry(
                 least_s=least_s,
@@ -135,7 +135,7 @@ def plan(
     lines = plan_lines(planned, testbed.policy, total_s, hosts, by_case=by_case)
     if options.compare is not None:
         baseline = load_baseline(options.baselines, options.compare)
-        sentences += check_baseline(testbed, cases, Comparer(baseline, options.incomparable))
+        sentences += check_baseline(testbed, cases, Comparer(baseline, options.must_match))
     return lines + [line for sentence in sentences for line in wrapped(printable(sentence))]
 
 
@@ -245,7 +245,7 @@ def _time(entries: Sequence[Planned]) -> str:
 
 
 def _switch(entry: Planned) -> str:
-    """Returns the switch of a case, with its port, variant and cores, as far as the id shows it."""
+    """Returns the switch of a case, with its port, mode and cores, as far as the id shows it."""
     group = rig_group(entry.nodeid)
     return str(group[0]) if group is not None else entry.nodeid.partition("[")[2].removesuffix("]")
 

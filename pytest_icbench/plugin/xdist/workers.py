@@ -132,7 +132,7 @@ class Workers:
 
     def __init__(self, directory: Path, argv: Sequence[str], options: Options) -> None:
         self._hosts: dict[str, set[str]] = {}
-        self._merge = RunMerger(directory, argv, options.history, options.incomparable)
+        self._merge = RunMerger(directory, argv, options.history, options.must_match)
 
     def refuse_second(self, node: Any) -> None:
         """Registers a worker that has collected benchmarks. Raises UsageError if its host has two of them."""

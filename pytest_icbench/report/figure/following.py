@@ -12,7 +12,7 @@ from pytest_icbench.display import theme
 from pytest_icbench.display.axes import grouped, in_order, path_of, traffic
 from pytest_icbench.display.chart import CASE, Column, Figure, tooltips
 from pytest_icbench.model.result import Result
-from pytest_icbench.model.trace import Followed
+from pytest_icbench.model.trace import LoadChange
 from pytest_icbench.report import following
 
 _COLUMNS = (
@@ -71,7 +71,7 @@ def _rows(result: Result) -> tuple[tuple[Any, ...], ...]:
     return tuple(rows)
 
 
-def _frozen_from(result: Result, change: Followed) -> float:
+def _frozen_from(result: Result, change: LoadChange) -> float:
     """Returns the second from which the function of a pair is frozen again; inf if it is not."""
     trace = result.point.rate.trace
     if trace is None or not trace.freezes:

@@ -167,7 +167,7 @@ def _switch(result: Result, *, limit: bool) -> _Part:
         ", ".join(filter(None, (f"version {version}" if version else "", f"DPDK {dpdk}" if cpus and dpdk else ""))),
         "" if cycles is None else f"{cycles:,.0f} cycles a frame",
     )
-    name = result.switch + (f":{result.point.variant_label}" if result.point.variant_label else "")
+    name = result.switch + (f":{result.point.mode_label}" if result.point.mode_label else "")
     share = sum(busy) / len(busy) if busy and result.is_number else None
     return _Part("box", name, tuple(filter(None, details)), share, limit)
 
@@ -178,11 +178,11 @@ def _function(result: Result) -> list[_Part]:
     if name is None:
         return []
     facts = _mapping(result.treatment.get("function"))
-    denied = [work.denied for work in works if work.denied is not None]
+    acl_drops = [work.acl_drops for work in works if work.acl_drops is not None]
     memory = [work.memory_bytes for work in works if work.memory_bytes is not None]
     cycles = [work.cycles_per_frame for work in works if work.cycles_per_frame is not None]
     busy = [work.busy_share for work in works if work.busy_share is not None]
-    counted = [f"denied {_count(sum(denied))}"] if denied else []
+    counted = [f"denied {_count(sum(acl_drops))}"] if acl_drops else []
     full = sum(work.table_full or 0 for work in works)
     counted += [f"table full for {_count(full)}"] if full else []
     counted += [f"{max(memory) / 2**20:.1f} MiB"] if memory else []
@@ -219,7 +219,7 @@ def _arrows(result: Result) -> tuple[str, str]:
     lost = f"lost {_count(result.frames.lost)}"
     if result.frames.sent:
         lost += f" ({result.frames.lost / result.frames.sent:.2%})" if result.frames.lost else ""
-    lost += f", denied {_count(result.frames.denied)}" if result.frames.denied else ""
+    lost += f", acl_drops {_count(result.frames.acl_drops)}" if result.frames.acl_drops else ""
     if pps is None:
         return refused, lost
     sent = pps * result.frames.sent / result.frames.received if result.frames.received else pps

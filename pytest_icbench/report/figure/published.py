@@ -109,8 +109,8 @@ def statements(results: Iterable[Result]) -> list[tuple[str, str, str]]:
             for result in all_results
             if all((_axis(result, name) or False) in values for name, values in axes.items())
         ]
-        kinds = {(result.switch, str(_axis(result, "birth")).partition(":")[0]) for result in matching}
-        compares = "switch" in entry["at"] or entry["at"].get("dimension") == ["birth"]
+        kinds = {(result.switch, str(_axis(result, "startup")).partition(":")[0]) for result in matching}
+        compares = "switch" in entry["at"] or entry["at"].get("dimension") == ["startup"]
         if len(kinds) >= (2 if compares else 1):
             matches.append((entry["row"], entry["text"], _data()["sources"][entry["row"][0]]))
     return matches

@@ -18,8 +18,8 @@ from pytest_icbench.display.chart import Figure
 from pytest_icbench.kinds.registry import KINDS, Charts
 from pytest_icbench.model.figures import Latency, Search, Throughput
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.apart import told_apart
 from pytest_icbench.report.changes import comparisons
+from pytest_icbench.report.disambiguate import disambiguated
 from pytest_icbench.report.figure import (
     cdf,
     chains,
@@ -36,7 +36,7 @@ from pytest_icbench.report.figure import (
 )
 from pytest_icbench.report.figure.following import following_figures
 from pytest_icbench.report.figure.forest import forest_figures
-from pytest_icbench.report.figure.neighbours import neighbour_figures
+from pytest_icbench.report.figure.noisy_neighbours import noisy_neighbour_figures
 from pytest_icbench.report.figure.path import path_chart
 from pytest_icbench.report.figure.series import curve_of
 
@@ -58,8 +58,8 @@ class Content:
 
     @classmethod
     def of(cls, results: Sequence[Result], history: Sequence[Figure] = ()) -> Content:
-        """Returns the content of a page, with the results told apart that would coincide."""
-        return cls(told_apart(hosts_apart(results)), history)
+        """Returns the content of a page, with the results distinguished that would coincide."""
+        return cls(disambiguated(hosts_apart(results)), history)
 
     @cached_property
     def order(self) -> list[str]:
@@ -164,7 +164,7 @@ SECTIONS = (
             *latency.by_percentile(page.results, page.order, page.curves),
         ),
     ),
-    Section("neighbours", "Neighbours", lambda page: neighbour_figures(page.results, page.order)),
+    Section("noisy_neighbours", "Noisy neighbours", lambda page: noisy_neighbour_figures(page.results, page.order)),
     Section("followed", "Loads that change", lambda page: following_figures(page.results, page.order)),
     *(_of_kind(kind.charts) for kind in KINDS if kind.charts is not None),
     Section("losses", "Losses of long runs", lambda page: losses.loss_figures(page.results, page.order)),

@@ -35,16 +35,16 @@ _NOTE = (
 
 
 def share_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
-    """Returns charts of E5: the error of the goodput against shares, and against caps, for each traffic.
+    """Returns charts of E5: the error of the goodput against shares, and against CPU quotas, for each traffic.
 
     Args:
         results: results of throughput.
         order: all series of the page.
     """
     figures = []
-    promised = [result for result in results if result.is_number and result.point.contracts]
+    promised = [result for result in results if result.is_number and result.point.cpu_allocations]
     for place, (key, group) in enumerate(grouped(promised, traffic).items()):
-        for name, other in (("share", "cap"), ("cap", "share")):
+        for name, other in (("cpu_share", "cpu_quota"), ("cpu_quota", "cpu_share")):
             kept = [result for result in group if getattr(result.point, other) is None]
             if rows := tuple(sorted(_rows(kept, name), key=lambda line: (line[1], line[2]))):
                 figures.append(_figure(f"shares-{place}-{name}", name, key.say(), rows, order))
@@ -61,7 +61,7 @@ def totals_by_number(results: Sequence[Result], order: Sequence[str]) -> list[Fi
         order: all series of the page.
     """
     figures = []
-    equal = [result for result in results if len(set(result.point.contracts)) == 1]
+    equal = [result for result in results if len(set(result.point.cpu_allocations)) == 1]
     for place, (key, group) in enumerate(grouped(equal, _together).items()):
         lines = (row(result, result.point.pairs, result.frames.throughput_pps, 1e-6) for result in group)
         kept = zip(group, lines, strict=True)
@@ -88,8 +88,10 @@ def _together(result: Result) -> Traffic:
 def _with_equal_parts(result: Result) -> str:
     """Returns the path's name without the per cents of the parts, which follow from their number."""
     point = result.point
-    kinds = " and ".join(f"{name}s" for name in ("share", "cap") if getattr(point, name) is not None)
-    return f"{path_of(replace(result, axes={**result.axes, 'share': None, 'cap': None}))}, equal {kinds}"
+    kinds = " and ".join(
+        f"{name.removeprefix('cpu_')}s" for name in ("cpu_share", "cpu_quota") if getattr(point, name) is not None
+    )
+    return f"{path_of(replace(result, axes={**result.axes, 'cpu_share': None, 'cpu_quota': None}))}, equal {kinds}"
 
 
 def _rows(group: Sequence[Result], name: str) -> list[tuple[Any, ...]]:
@@ -107,7 +109,7 @@ def _rows(group: Sequence[Result], name: str) -> list[tuple[Any, ...]]:
 
 
 def _figure(id_: str, name: str, load: str, rows: tuple[tuple[Any, ...], ...], order: Sequence[str]) -> Figure:
-    part = Column(name, f"{name} of the CPU, %")
+    part = Column(name, f"{name.removeprefix('cpu_')} of the CPU, %")
     columns = interval_columns(part, _ERROR)
     names = with_own(order, rows)
     worst = max(rows, key=lambda row: abs(row[3]))
@@ -115,7 +117,7 @@ def _figure(id_: str, name: str, load: str, rows: tuple[tuple[Any, ...], ...], o
     return Figure(
         id=id_,
         kind="shares",
-        title=f"Error of the goodput against the {name}: {load}",
+        title=f"Error of the goodput against the {name.removeprefix('cpu_')}: {load}",
         text=f"{text} {_NOTE}",
         spec=_spec(part, columns, rows, names),
         columns=columns,

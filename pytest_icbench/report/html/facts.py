@@ -8,7 +8,7 @@ from typing import Any
 
 from pytest_icbench.kinds.application.columns import cost
 from pytest_icbench.model.result import Result
-from pytest_icbench.report import chains, following, longruns, neighbours, remarks, states
+from pytest_icbench.report import chains, following, longruns, noisy_neighbours, remarks, states
 from pytest_icbench.report.between_sessions import sessions_of
 from pytest_icbench.report.columns import of_plain
 from pytest_icbench.report.overview import figure_text
@@ -36,7 +36,7 @@ def facts_of(result: Result, repeat: str | None = None) -> list[tuple[str, str]]
         ("lost by hop", chains.losses(result)),
         ("chain", chains.crowding(result)),
         ("functions on one CPU", chains.side_by_side(result)),
-        ("neighbour", neighbours.effect(result)),
+        ("noisy_neighbour", noisy_neighbours.effect(result)),
         ("changes of the load", following.sentence(result)),
         ("response times", _times(result, responses, None, None)),
         ("CPU time", _cpu_time(result)),
@@ -101,7 +101,7 @@ def _frames(result: Result) -> str:
         "refused": result.frames.refused,
         "received": result.frames.received,
         "lost": result.frames.lost,
-        **({"denied": result.frames.denied} if result.frames.denied else {}),
+        **({"acl_drops": result.frames.acl_drops} if result.frames.acl_drops else {}),
         "duplicated": result.frames.duplicated,
         "reordered": result.frames.reordered,
     }

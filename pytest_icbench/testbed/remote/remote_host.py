@@ -19,7 +19,7 @@ from pytest_icbench.driver.workload.version import workload_version
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, UsageError
 from pytest_icbench.host.findings import Finding, disturbance, lack, success
 from pytest_icbench.host.session import SessionOptions
-from pytest_icbench.measure.summary.summarize import Surroundings
+from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model.calls import Call
 from pytest_icbench.model.codec import encode
 from pytest_icbench.model.placement import Placement, Policy
@@ -183,7 +183,7 @@ class RemoteHost:
             self._facts["treatment"] = self.calls.treatment()
         return self._facts["treatment"]
 
-    def around(self, around: Surroundings, rig: Rig, name: str | None) -> Surroundings:
+    def around(self, around: Environment, rig: Rig, name: str | None) -> Environment:
         """Returns the surroundings of a case's figures with the second host's facts added as ``remote``.
 
         Args:

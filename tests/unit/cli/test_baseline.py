@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.cli.main import main
-from pytest_icbench.gate.against import Comparer
+from pytest_icbench.gate.baseline_comparison import Comparer
 from pytest_icbench.gate.entry import MOST_SESSIONS
 from pytest_icbench.gate.margins import Margins
 from pytest_icbench.gate.waivers import Waiver
@@ -86,7 +86,7 @@ def test_accept_refuses_what_is_no_number_and_what_is_not_there(capsys: pytest.C
     assert code == 1
     assert "throughput ovs-64B-b32-1vs1-Rmax: not accepted: died" in out
     assert len(baselines.load(Path("baselines"), "main").entries) == 1
-    for argv, told in (
+    for argv, reported in (
         (("main", "vpp-*"), "has no case 'vpp-*'"),
         (("main",), "name the cases"),
         (("main", "*", "--all"), "name the cases"),
@@ -94,7 +94,7 @@ def test_accept_refuses_what_is_no_number_and_what_is_not_there(capsys: pytest.C
         (("main", "*", "--run", "nowhere"), "nowhere cannot be read"),
     ):
         code, _, err = call(capsys, "accept", *argv)
-        assert (code, told in err) == (2, True), err
+        assert (code, reported in err) == (2, True), err
 
 
 def test_a_results_file_that_is_cut_off_is_named(capsys: pytest.CaptureFixture[str]) -> None:
@@ -121,7 +121,7 @@ def test_waive(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("argv", "told"),
+    ("argv", "reported"),
     [
         (("x",), "needs --reason TEXT and --until DATE"),
         (("x", "--reason", " ", "--until", "2999-01-01"), "needs --reason"),
@@ -131,9 +131,9 @@ def test_waive(capsys: pytest.CaptureFixture[str]) -> None:
         (("--remove",), "name the case"),
     ],
 )
-def test_mistakes_of_waive(capsys: pytest.CaptureFixture[str], argv: tuple[str, ...], told: str) -> None:
+def test_mistakes_of_waive(capsys: pytest.CaptureFixture[str], argv: tuple[str, ...], reported: str) -> None:
     code, _, err = call(capsys, "waive", *argv)
-    assert (code, told in err) == (2, True), err
+    assert (code, reported in err) == (2, True), err
     assert not Path("baselines").exists()
 
 
@@ -149,11 +149,11 @@ def test_compare_runs_and_baselines(capsys: pytest.CaptureFixture[str]) -> None:
     )
     call(capsys, "accept", "main", "--all", "--run", old)
     keep_sessions(Path("baselines"))
-    for before in (old, old / "results.jsonl"):  # a run is one session: it accuses nobody
+    for before in (old, old / "results.jsonl"):  # a run is one session: it flags nobody
         code, out, _ = call(capsys, "compare", before, new)
         assert (code, "2 INCONCLUSIVE, 1 NO_BASELINE" in out) == (0, True)
-        told = " ".join(out.split())
-        assert "rate: too few sessions" in told
+        reported = " ".join(out.split())
+        assert "rate: too few sessions" in reported
         assert "veth-64B-b32-1vs1-Rmax" in call(capsys, "compare", new, before)[1]
     for kept in ("main", "baselines/main"):
         code, out, _ = call(capsys, "compare", kept, new)
@@ -229,7 +229,7 @@ def test_saving_adds_a_session_and_accepting_begins_a_level() -> None:
     assert (finding.units, finding.verdict) == (1, "PASS")
     assert finding.ratio == pytest.approx(1)
     assert finding.ratio_low is not None
-    # Saved twice it is one session, and of other circumstances none is kept.
+    # Saved twice it is one session, and of other conditions none is kept.
     baselines.save(directory, "main", [now])
     baselines.save(directory, "main", [now])
     assert len(baselines.load(directory, "main").entries[0].sessions) == 5
@@ -272,7 +272,7 @@ def test_baseline_lists_drops_and_thins(capsys: pytest.CaptureFixture[str]) -> N
 
 
 @pytest.mark.parametrize(
-    ("argv", "told"),
+    ("argv", "reported"),
     [
         (("--keep", "1"), "name the baseline"),
         (("mian",), "did you mean main?"),
@@ -287,9 +287,9 @@ def test_baseline_lists_drops_and_thins(capsys: pytest.CaptureFixture[str]) -> N
         (("main", "*", "--drop", "--session", "1999"), "no session begins with '1999'"),
     ],
 )
-def test_mistakes_of_baseline(capsys: pytest.CaptureFixture[str], argv: tuple[str, ...], told: str) -> None:
+def test_mistakes_of_baseline(capsys: pytest.CaptureFixture[str], argv: tuple[str, ...], reported: str) -> None:
     baselines.save(Path("baselines"), "main", [entry()])
     before = {path: path.read_bytes() for path in Path("baselines").rglob("*.json")}
     code, _, err = call(capsys, "baseline", *argv)
-    assert (code, told in err) == (2, True), err
+    assert (code, reported in err) == (2, True), err
     assert {path: path.read_bytes() for path in Path("baselines").rglob("*.json")} == before

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""icbench bisect names the first version that is slower; what is not told is named, and mistakes are one sentence."""
+"""icbench bisect names the first version that is slower; what is not reported is named, and mistakes are one
+sentence.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ def test_the_first_slower_version_is_found_in_few_steps(versions: int, data: st.
 
 
 @given(st.integers(1, 30), st.data())
-def test_what_cannot_be_told_is_named_and_never_hides_the_change(versions: int, data: st.DataObject) -> None:
+def test_what_cannot_be_reported_is_named_and_never_hides_the_change(versions: int, data: st.DataObject) -> None:
     first = data.draw(st.integers(0, versions - 1))
     silent = data.draw(st.sets(st.integers(0, max(versions - 2, 0))))
     found = first_worse(versions, lambda index: None if index in silent else index >= first)
@@ -107,7 +109,7 @@ def test_revisions_are_built_and_one_that_cannot_be_is_left_out(
 
 
 @pytest.mark.parametrize(
-    ("argv", "told"),
+    ("argv", "reported"),
     [
         (("ovs", "nowhere", "nowhere"), "'nowhere' is no program: name an executable file"),
         (("ovs", "a", "b", "--build", "nowhere"), "--build: 'nowhere' is no program"),
@@ -118,14 +120,14 @@ def test_revisions_are_built_and_one_that_cannot_be_is_left_out(
 )
 def test_mistakes(
     argv: tuple[str, ...],
-    told: str,
+    reported: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["bisect", *argv]) == 2
-    assert told in capsys.readouterr().err
+    assert reported in capsys.readouterr().err
 
 
 def test_pytest_that_compares_nothing_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

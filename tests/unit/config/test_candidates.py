@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What ``--icbench-variant`` takes, and what stands behind a case's name then."""
+"""What ``--icbench-candidate`` takes, and what stands behind a case's name then."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pytest_icbench.config.candidates import check, parse
 from pytest_icbench.config.cases import check_configs, expand, parse_marker
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.switches import SwitchConfig
-from pytest_icbench.config.unused_options import check_variants
+from pytest_icbench.config.unused_options import check_candidates
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.candidate import Candidate, candidate_key
@@ -35,14 +35,14 @@ def files(tmp_path: Path) -> Path:
 
 
 def one(text: str, directory: Path) -> Candidate:
-    (found,) = parse(text, "--icbench-variant", directory)
+    (found,) = parse(text, "--icbench-candidate", directory)
     return found
 
 
 def test_three_kinds_of_candidate(files: Path) -> None:
     assert one("ovs:new=new ovs", files) == Candidate("ovs", "new", "binary", str(files / "new ovs"))
     assert one("ovs:rxq.2=config:ovs.toml", files) == Candidate("ovs", "rxq.2", "config", str(files / "ovs.toml"))
-    assert one("forward:slow=variant:cost100", files) == Candidate("forward", "slow", "variant", "cost100")
+    assert one("forward:slow=mode:cost100", files) == Candidate("forward", "slow", "mode", "cost100")
 
 
 def test_whatever_differs_can_be_a_candidate(files: Path) -> None:
@@ -57,7 +57,7 @@ def test_whatever_differs_can_be_a_candidate(files: Path) -> None:
     assert (function.target, function.name, function.component) == ("function:suricata", "new", "suricata")
     options = one("host:poll=sysctl:net.core.busy_poll=50, net.core.busy_read=50", files)
     assert dict(options.options) == {"net.core.busy_poll": "50", "net.core.busy_read": "50"}
-    check([options], SWITCHES, "--icbench-variant")
+    check([options], SWITCHES, "--icbench-candidate")
 
 
 @pytest.mark.parametrize(
@@ -83,12 +83,12 @@ def test_whatever_differs_can_be_a_candidate(files: Path) -> None:
     ],
 )
 def test_a_mistake_in_what_differs_is_one_sentence(files: Path, text: str, sentence: str) -> None:
-    with pytest.raises(UsageError, match=f"^--icbench-variant: {sentence}"):
-        parse(text, "--icbench-variant", files)
+    with pytest.raises(UsageError, match=f"^--icbench-candidate: {sentence}"):
+        parse(text, "--icbench-candidate", files)
 
 
 def test_several_are_lines(files: Path) -> None:
-    found = parse("ovs:a=new ovs\n\n  workload:b=new ovs \n", "icbench_variant", files)
+    found = parse("ovs:a=new ovs\n\n  workload:b=new ovs \n", "icbench_candidate", files)
     assert [each.key for each in found] == ["ovs:a", "workload:b"]
 
 
@@ -98,20 +98,20 @@ def test_several_are_lines(files: Path) -> None:
         ("ovs=x", "'ovs=x' is not TARGET:NAME=WHAT, such as ovs:new=PATH"),
         ("ovs:new", "'ovs:new' is not TARGET:NAME=WHAT"),
         (":new=x", "':new=x' is not TARGET:NAME=WHAT"),
-        ("ovs:a b=plain", "'a b' is no name for a variant; use letters, digits and _ [+] [.] -"),
-        ("ovs:ä=plain", "'ä' is no name for a variant"),
-        ("ovs:=plain", "'' is no name for a variant"),
-        ("ovs:default=plain", "'default' is what ovs is without a variant; give yours another name"),
+        ("ovs:a b=plain", "'a b' is no name for a candidate; use letters, digits and _ [+] [.] -"),
+        ("ovs:ä=plain", "'ä' is no name for a candidate"),
+        ("ovs:=plain", "'' is no name for a candidate"),
+        ("ovs:default=plain", "'default' is what ovs is without a mode; give yours another name"),
         ("ovs:new=none", "ovs:new: there is no file .*none"),
         ("ovs:new=config:none", "ovs:new: there is no file .*none"),
         ("ovs:new=plain", "ovs:new: .*plain is not executable"),
-        ("ovs:new=new ovs\novs:new=new ovs", "there are two variants ovs:new; give one another name"),
+        ("ovs:new=new ovs\novs:new=new ovs", "there are two candidates ovs:new; give one another name"),
         ("ovs:new=new ovs\nworkload:new=new ovs", "ovs:new and workload:new would have the same ids; rename one"),
     ],
 )
 def test_a_mistake_is_one_sentence(files: Path, text: str, sentence: str) -> None:
-    with pytest.raises(UsageError, match=f"^--icbench-variant: {sentence}"):
-        parse(text, "--icbench-variant", files)
+    with pytest.raises(UsageError, match=f"^--icbench-candidate: {sentence}"):
+        parse(text, "--icbench-candidate", files)
 
 
 @pytest.mark.parametrize(
@@ -120,12 +120,12 @@ def test_a_mistake_is_one_sentence(files: Path, text: str, sentence: str) -> Non
         (Candidate("osv", "new", "binary", "x"), "there is no switch 'osv'; did you mean ovs?"),
         (
             Candidate("vpp", "xconnect", "binary", "x"),
-            "vpp has a variant 'xconnect' of its own; give yours another name",
+            "vpp has a mode 'xconnect' of its own; give yours another name",
         ),
-        (Candidate("vpp", "new", "variant", "wire"), "vpp:new: vpp has no variant 'wire'; its variants: xconnect"),
-        (Candidate("veth", "new", "binary", "x"), "veth:new: veth has no binary of its own; give config: or variant:"),
-        (Candidate("ovs", "n", "api", "udp"), "ovs:n: of ovs give its path, config:, variant: or lib:"),
-        (Candidate("veth", "n", "lib", "x"), "veth:n: veth has no binary of its own; give config: or variant:"),
+        (Candidate("vpp", "new", "mode", "wire"), "vpp:new: vpp has no mode 'wire'; its modes: xconnect"),
+        (Candidate("veth", "new", "binary", "x"), "veth:new: veth has no binary of its own; give config: or mode:"),
+        (Candidate("ovs", "n", "api", "udp"), "ovs:n: of ovs give its path, config:, mode: or lib:"),
+        (Candidate("veth", "n", "lib", "x"), "veth:n: veth has no binary of its own; give config: or mode:"),
         (Candidate("host", "n", "binary", "x"), "host:n: of host give sysctl:"),
         (
             Candidate("function:suricata", "n", "node", "x"),
@@ -133,20 +133,20 @@ def test_a_mistake_is_one_sentence(files: Path, text: str, sentence: str) -> Non
         ),
         (
             Candidate("workload", "xconnect", "binary", "x"),
-            "vpp has a variant 'xconnect' of its own; give yours another name",
+            "vpp has a mode 'xconnect' of its own; give yours another name",
         ),
         (Candidate("workload", "w", "config", "x"), "workload:w: of workload give its path, api:, node: or image:"),
     ],
 )
 def test_what_the_switches_refuse(candidate: Candidate, sentence: str) -> None:
     with pytest.raises(UsageError) as caught:
-        check([candidate], SWITCHES, "--icbench-variant")
-    assert str(caught.value) == f"--icbench-variant: {sentence}"
+        check([candidate], SWITCHES, "--icbench-candidate")
+    assert str(caught.value) == f"--icbench-candidate: {sentence}"
 
 
 def test_a_configuration_is_checked_before_anything_is_run(files: Path) -> None:
     (files / "ovs.toml").write_text("flow = 3\n")
-    options = Options(variant=(one("ovs:x=config:ovs.toml", files),))
+    options = Options(candidate=(one("ovs:x=config:ovs.toml", files),))
     with pytest.raises(UsageError, match=r"ovs\.toml: ovs has no key 'flow'"):
         check_configs(options, SWITCHES)
 
@@ -158,7 +158,8 @@ def cases(options: Options, **marker: object) -> list[str]:
 
 def test_a_candidate_takes_the_place_of_its_base() -> None:
     options = Options(
-        variant=(Candidate("ovs", "new", "binary", "x"), Candidate("ovs", "cfg", "config", "y")), switch=("ovs", "vpp")
+        candidate=(Candidate("ovs", "new", "binary", "x"), Candidate("ovs", "cfg", "config", "y")),
+        switch=("ovs", "vpp"),
     )
     assert cases(options, switch=["ovs", "vpp"]) == [
         "ovs:new-64B-b32-1vs1-Rmax",
@@ -167,9 +168,9 @@ def test_a_candidate_takes_the_place_of_its_base() -> None:
     ]
 
 
-def test_both_kinds_of_variant_stand_in_the_id() -> None:
-    options = Options(variant=(Candidate("workload", "w", "binary", "x"),))
-    assert cases(options, switch=["vpp"], variant=["default", "xconnect"]) == [
+def test_both_kinds_of_mode_stand_in_the_id() -> None:
+    options = Options(candidate=(Candidate("workload", "w", "binary", "x"),))
+    assert cases(options, switch=["vpp"], mode=["default", "xconnect"]) == [
         "vpp:w-64B-b32-1vs1-Rmax",
         "vpp:xconnect:w-64B-b32-1vs1-Rmax",
     ]
@@ -178,7 +179,7 @@ def test_both_kinds_of_variant_stand_in_the_id() -> None:
 def test_a_candidate_takes_the_place_of_the_cases_that_have_what_it_replaces() -> None:
     function, api = Candidate("function:linux", "f", "config", "x"), Candidate("workload", "raw", "api", "raw")
     asked = {"switch": ["linux-bridge"], "functions": ["none", "nat"]}
-    assert cases(Options(variant=(function,)), **asked) == [
+    assert cases(Options(candidate=(function,)), **asked) == [
         "linux-bridge-64B-b32-1vs1-Rmax",
         "linux-bridge:f-via:nat-64B-b32-1vs1-Rmax",
     ]
@@ -187,15 +188,15 @@ def test_a_candidate_takes_the_place_of_the_cases_that_have_what_it_replaces() -
 
 
 def test_a_candidate_that_no_case_has_is_refused() -> None:
-    function = Options(variant=(Candidate("function:linux", "f", "config", "x"),))
+    function = Options(candidate=(Candidate("function:linux", "f", "config", "x"),))
     with pytest.raises(UsageError, match="no selected case has a network function: give --icbench-function, or leave"):
-        check_variants(function, [Case("ovs")])
-    check_variants(function, [Case("ovs"), Case("ovs", function="nat")])
-    api = Options(variant=(Candidate("workload", "raw", "api", "raw"),))
+        check_candidates(function, [Case("ovs")])
+    check_candidates(function, [Case("ovs"), Case("ovs", function="nat")])
+    api = Options(candidate=(Candidate("workload", "raw", "api", "raw"),))
     with pytest.raises(
         UsageError, match="no selected case sends frames of the workload: select one that does, or leave"
     ):
-        check_variants(api, [Case("ovs", Application("redis"))])
+        check_candidates(api, [Case("ovs", Application("redis"))])
 
 
 def test_a_base_is_the_case_without_its_candidate() -> None:
@@ -209,7 +210,7 @@ def test_a_base_is_the_case_without_its_candidate() -> None:
 
 def test_a_candidate_has_what_its_base_has_but_for_what_is_named(files: Path) -> None:
     options = Options(
-        variant=(one("ovs:bin=new ovs", files), one("ovs:cfg=config:ovs.toml", files)),
+        candidate=(one("ovs:bin=new ovs", files), one("ovs:cfg=config:ovs.toml", files)),
         binaries={"ovs": Path("/old")},
         switch_config={"ovs": TomlFile(files / "base.toml", "", {"other_config": {"a": 1}})},
     )
@@ -220,32 +221,32 @@ def test_a_candidate_has_what_its_base_has_but_for_what_is_named(files: Path) ->
         "ovs:bin": {"other_config": {"a": "1"}},
         "ovs:cfg": {"other_config": {"pmd-rxq-assign": "cycles"}},
     }
-    told = candidates.treatment(Case("ovs", candidate="bin"))
-    assert told is not None
-    assert (told["kind"], told["value"], len(told["sha256"])) == ("binary", "new ovs", 64)
+    reported = candidates.treatment(Case("ovs", candidate="bin"))
+    assert reported is not None
+    assert (reported["kind"], reported["value"], len(reported["sha256"])) == ("binary", "new ovs", 64)
     assert candidates.treatment(Case("ovs")) is None
 
 
 def test_another_of_the_switchs_own_modes(files: Path) -> None:
-    options = Options(variant=(Candidate("forward", "slow", "variant", "cost200"),))
+    options = Options(candidate=(Candidate("forward", "slow", "mode", "cost200"),))
     candidates = Candidates(SWITCHES, options)
     case = Case("forward", mode="cost100", candidate="slow")
     assert candidates.resolve(case).mode == "cost200"
     assert candidates.resolve(case.base) == case.base
-    assert candidates.treatment(case) == {"target": "forward", "kind": "variant", "value": "cost200"}
+    assert candidates.treatment(case) == {"target": "forward", "kind": "mode", "value": "cost200"}
 
 
 def test_a_workload_that_is_none_is_refused(files: Path) -> None:
     candidate = Candidate("workload", "w", "binary", sys.executable)
-    with pytest.raises(UsageError, match=r"^--icbench-variant: workload:w: .* --version says 'Python"):
-        Candidates(SWITCHES, Options(variant=(candidate,)))
+    with pytest.raises(UsageError, match=r"^--icbench-candidate: workload:w: .* --version says 'Python"):
+        Candidates(SWITCHES, Options(candidate=(candidate,)))
 
 
 def test_a_workload_is_the_candidates_alone(files: Path) -> None:
     program = files / "icbench-workload"
     program.write_text("#!/bin/sh\necho icbench-workload 9.9, without DPDK\n")
     program.chmod(0o755)
-    candidates = Candidates(SWITCHES, Options(variant=(Candidate("workload", "w", "binary", str(program)),)))
+    candidates = Candidates(SWITCHES, Options(candidate=(Candidate("workload", "w", "binary", str(program)),)))
     case = Case("veth", candidate="w")
     assert candidates.workload(case) == program
     assert candidates.workload(case.base) is None
@@ -263,8 +264,8 @@ def test_what_a_rig_is_built_with(files: Path) -> None:
         "function:ovs:flows=config:flows.toml",
     ]
     (files / "flows.toml").write_text('flows = ["a"]\n')
-    options = Options(variant=parse("\n".join(lines), "--icbench-variant", files))
-    flows = SwitchConfig(options.variant[-1].config, {"flows": ["a"]})  # type: ignore[arg-type]
+    options = Options(candidate=parse("\n".join(lines), "--icbench-candidate", files))
+    flows = SwitchConfig(options.candidate[-1].config, {"flows": ["a"]})  # type: ignore[arg-type]
     candidates = Candidates(SWITCHES, options, {**check_configs(options, SWITCHES), "function:ovs:flows": flows})
 
     def replaced(name: str) -> Replaced:
@@ -302,5 +303,5 @@ def test_what_a_rig_is_built_with(files: Path) -> None:
 def test_what_this_host_cannot_replace_is_one_sentence(files: Path, line: str, node: str, sentence: str) -> None:
     (files / "image" / "usr").mkdir(parents=True)
     with pytest.raises(UsageError) as caught:
-        Candidates(SWITCHES, Options(variant=(one(line, files),), node=node))
-    assert str(caught.value) == f"--icbench-variant: {sentence}"
+        Candidates(SWITCHES, Options(candidate=(one(line, files),), node=node))
+    assert str(caught.value) == f"--icbench-candidate: {sentence}"

@@ -104,32 +104,32 @@ def test_an_empty_marker_is_every_switch_with_its_natural_choices() -> None:
 
 
 def test_a_switch_takes_the_modes_it_has() -> None:
-    assert ids(variant="wire", api="udp dpdk") == ["bridge-udp-64B-b32-1vs1-Rmax", "poll:wire-64B-b32-1vs1-Rmax"]
-    assert ids(switch="poll", variant=["cross", "default"]) == [
+    assert ids(mode="wire", api="udp dpdk") == ["bridge-udp-64B-b32-1vs1-Rmax", "poll:wire-64B-b32-1vs1-Rmax"]
+    assert ids(switch="poll", mode=["cross", "default"]) == [
         "poll:cross-64B-b32-1vs1-Rmax",
         "poll-64B-b32-1vs1-Rmax",
     ]
-    with pytest.raises(UsageError, match=r"variant: none of its switches has the variant 'wyre'"):
-        ids(variant="wyre")
+    with pytest.raises(UsageError, match=r"mode: none of its switches has the mode 'wyre'"):
+        ids(mode="wyre")
     with pytest.raises(UsageError, match="'wire'"):
-        ids(switch="bridge", variant="wire")
+        ids(switch="bridge", mode="wire")
 
 
-def test_a_switch_is_named_with_its_variant() -> None:
+def test_a_switch_is_named_with_its_mode() -> None:
     wire, cross, natural = (f"poll{mode}-64B-b32-1vs1-Rmax" for mode in (":wire", ":cross", ""))
     truth = "truth:drop2-64B-b32-1vs1-Rmax"
     assert ids(switch="poll:wire") == [wire]
-    assert ids(switch=["poll:wire", "poll"], variant="cross") == [wire, cross]
+    assert ids(switch=["poll:wire", "poll"], mode="cross") == [wire, cross]
     assert ids(switch=["dpdk", "poll:wire", "truth:drop2"]) == [natural, wire, truth]
-    # On the command line it replaces the marker's variants.
+    # On the command line it replaces the marker's modes.
     for options in (Options(switch=("poll:wire",)), Options(switch=("poll:wire", "bridge"))):
-        assert ids(options, switch="poll") == ids(options, switch="poll", variant=["cross", "default"]) == [wire]
+        assert ids(options, switch="poll") == ids(options, switch="poll", mode=["cross", "default"]) == [wire]
     assert ids(Options(switch=("poll", "poll:wire")), switch="poll:cross") == [cross, wire]
-    assert ids(Options(switch=("poll:default",)), switch="poll", variant="cross") == [natural]
+    assert ids(Options(switch=("poll:default",)), switch="poll", mode="cross") == [natural]
     assert ids(Options(switch=("truth:drop2",)), switch="dpdk") == [truth]
-    with pytest.raises(UsageError, match="switch: poll has no variant 'wyre'; its variants: wire cross"):
+    with pytest.raises(UsageError, match="switch: poll has no mode 'wyre'; its modes: wire cross"):
         ids(switch="poll:wyre")
-    with pytest.raises(UsageError, match="--icbench-switch: truth has no variant 'wire'; its variants: dropN"):
+    with pytest.raises(UsageError, match="--icbench-switch: truth has no mode 'wire'; its modes: dropN"):
         check_names(Options(switch=("truth:wire",)), SWITCHES)
     with pytest.raises(UsageError, match=r"switch: there is no switch 'pol:wire'; did you mean poll\?"):
         ids(switch="pol:wire")
@@ -139,7 +139,7 @@ def test_a_switch_that_is_by_name_only_is_in_no_group() -> None:
     for group in ("all", "dpdk"):
         assert not [case for case in ids(switch=group) if case.startswith("truth")]
         assert not [case for case in ids(Options(switch=(group,)), switch=group) if case.startswith("truth")]
-    assert ids(switch=["truth"], variant="drop2") == ["truth:drop2-64B-b32-1vs1-Rmax"]
+    assert ids(switch=["truth"], mode="drop2") == ["truth:drop2-64B-b32-1vs1-Rmax"]
     assert ids(switch=["dpdk", "truth"]) == ["poll-64B-b32-1vs1-Rmax", "truth-64B-b32-1vs1-Rmax"]
     # The user's name for it opens the groups of its family to it.
     assert ids(Options(switch=("truth",)), switch="dpdk") == ["truth-64B-b32-1vs1-Rmax"]
@@ -147,7 +147,7 @@ def test_a_switch_that_is_by_name_only_is_in_no_group() -> None:
     assert ids(Options(switch=("dpdk",)), switch="truth") == []
 
 
-def test_a_frame_that_the_api_cannot_carry_is_told() -> None:
+def test_a_frame_that_the_api_cannot_carry_is_reported() -> None:
     longest, longer = (Case("truth", Frames(Traffic(size)), api="xdp") for size in (3844, 3845))
     assert unsupported_reason(longest, VethLink, 256) is None
     assert unsupported_reason(replace(longer, api="raw"), VethLink, 256) is None
@@ -155,14 +155,14 @@ def test_a_frame_that_the_api_cannot_carry_is_told() -> None:
     assert reason == "3845 bytes are more than api xdp carries; take packet sizes up to 3844"
 
 
-def test_a_mode_that_nobody_has_is_told_with_what_there_is() -> None:
-    with pytest.raises(UsageError, match=r"has the variant 'drop0'; truth has dropN$"):
-        ids(switch=["poll", "truth"], variant="drop0")
+def test_a_mode_that_nobody_has_is_reported_with_what_there_is() -> None:
+    with pytest.raises(UsageError, match=r"has the mode 'drop0'; truth has dropN$"):
+        ids(switch=["poll", "truth"], mode="drop0")
     reason = unsupported_reason(Case("truth", mode="drop0"), SWITCHES["truth"], 256)
-    assert reason == "truth has no variant 'drop0'; its variants: dropN"
+    assert reason == "truth has no mode 'drop0'; its modes: dropN"
     assert (
         unsupported_reason(Case("bridge", mode="x"), SWITCHES["bridge"], 256)
-        == "bridge has no variant 'x'; its variants: none"
+        == "bridge has no mode 'x'; its modes: none"
     )
     assert unsupported_reason(Case("truth", mode="drop2"), SWITCHES["truth"], 256) is None
 
@@ -200,7 +200,7 @@ def test_a_switch_without_choice_of_cores_ignores_them() -> None:
 
 
 def test_blocking_is_for_sockets() -> None:
-    assert ids(blocking=True, touch=[False, True], api=["udp", "dpdk"]) == [
+    assert ids(blocking=True, check_payload=[False, True], api=["udp", "dpdk"]) == [
         "bridge-udp-blocking-64B-b32-1vs1-Rmax",
         "bridge-udp-blocking-touch-64B-b32-1vs1-Rmax",
         "poll-64B-b32-1vs1-Rmax",
@@ -266,7 +266,7 @@ def test_a_port_kind_and_an_api_that_do_not_go_together() -> None:
 
 def test_options_replace_axes() -> None:
     options = Options(
-        packet_size=(Traffic(128),), burst=(4,), rate=(Rate(1000),), pairs=(2,), api=("raw",), touch=(True,)
+        packet_size=(Traffic(128),), burst=(4,), rate=(Rate(1000),), pairs=(2,), api=("raw",), check_payload=(True,)
     )
     assert ids(options, packet_size=[64, 512], rate="max") == ["bridge-raw-touch-128B-b4-2vs2-R1k"]
 

@@ -75,7 +75,7 @@ def test_axes_are_read() -> None:
     assert found.api == ("udp", "raw-mmsg")
     assert found.port == ("memif",)
     assert found.blocking == (True,)
-    assert found.touch is None
+    assert found.check_payload is None
 
 
 def test_settings_are_read() -> None:
@@ -109,7 +109,7 @@ def test_choices_are_read() -> None:
         1_048_576,
         1024,
     )
-    assert (found.frequency, found.strict, found.fresh, found.plan) == ("keep", True, True, False)
+    assert (found.frequency, found.strict, found.rebuild, found.plan) == ("keep", True, True, False)
 
 
 def test_paths_of_the_ini_file_begin_at_the_root_and_those_of_the_command_line_here(tmp_path: Path) -> None:
@@ -328,5 +328,5 @@ def test_the_marker_has_the_defaults_of_a_request() -> None:
     written_axes, axes = written.replaced_by(Options()), silent.replaced_by(Options())
     assert written_axes.frames() == axes.frames()
     assert written_axes == replace(axes, packet_size=written_axes.packet_size)
-    without_option = {"variant", "remote", "dimension", "measure", "soak_duration", "comparisons"}
+    without_option = {"mode", "remote", "dimension", "measure", "soak_duration", "comparisons"}
     assert {*marked, *option_table.SETTINGS, *without_option} == {*ARGUMENTS}

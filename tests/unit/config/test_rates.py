@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Rates in bits per second, and how wrong rates are told."""
+"""Rates in bits per second, and how wrong rates are reported."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def test_values_are_of_their_kind() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "told"),
+    ("data", "reported"),
     [
         ({"b": 1}, "x.toml: s has no key 'b'"),
         ({"a": 1}, "x.toml: a is not a text"),
@@ -61,10 +61,10 @@ def test_values_are_of_their_kind() -> None:
         ({"map": {"a": [1]}}, "x.toml: map is not a table of texts and numbers"),
     ],
 )
-def test_anything_else_is_one_sentence(data: dict[str, Any], told: str) -> None:
+def test_anything_else_is_one_sentence(data: dict[str, Any], reported: str) -> None:
     with pytest.raises(UsageError) as caught:
         check_config(config(**data), "s", KEYS)
-    assert str(caught.value).startswith(told)
+    assert str(caught.value).startswith(reported)
     assert "\n" not in str(caught.value)
 
 

@@ -8,10 +8,10 @@ import pytest
 from pytest_icbench.config.topology.model import default, to_toml
 from pytest_icbench.config.topology.reading import loads
 from pytest_icbench.errors import UsageError
+from pytest_icbench.model.attach_target import AttachTarget
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import decode, encode
 from pytest_icbench.model.endpoint_spec import EndpointSpec
-from pytest_icbench.model.existing import Existing
 
 GOOD = """\
 [[container]]
@@ -32,11 +32,11 @@ ip = "10.244.0.7"
 
 def test_containers_that_run_already() -> None:
     found = loads(GOOD, "pods.toml")
-    assert [container.existing for container in found.containers] == [
-        Existing("docker:web1", "eth0"),
-        Existing("netns:/run/netns/x", None, "10.244.0.7"),
+    assert [container.attached for container in found.containers] == [
+        AttachTarget("docker:web1", "eth0"),
+        AttachTarget("netns:/run/netns/x", None, "10.244.0.7"),
     ]
-    assert (found.containers[1].existing or Existing("")).target == "/run/netns/x"
+    assert (found.containers[1].attached or AttachTarget("")).target == "/run/netns/x"
     assert found.attaches
     assert loads(to_toml(found), "pods.toml") == found
     specs = found.endpoint_specs(1)
@@ -59,9 +59,9 @@ def test_a_result_keeps_no_address_that_is_not_the_interface_s() -> None:
 def test_sockets_and_functions_have_the_topology_s_addresses() -> None:
     text = GOOD.replace('interface = "eth0"', 'socket = "/run/vhu1"\nmac = "02:00:00:00:09:09"')
     found = loads(text.replace('ip = "10.244.0.7"', 'pci = "04:02.1"'), "pods.toml")
-    assert [container.existing for container in found.containers] == [
-        Existing("docker:web1", socket="/run/vhu1"),
-        Existing("netns:/run/netns/x", pci="0000:04:02.1"),
+    assert [container.attached for container in found.containers] == [
+        AttachTarget("docker:web1", socket="/run/vhu1"),
+        AttachTarget("netns:/run/netns/x", pci="0000:04:02.1"),
     ]
     assert found.containers[0].address.mac == "02:00:00:00:09:09"
     assert loads(to_toml(found), "pods.toml") == found
@@ -144,4 +144,4 @@ def test_containers_that_run_already_go_with_their_own_path_only() -> None:
 def test_the_reference_link_is_made() -> None:
     topology = loads(GOOD, "pods.toml")
     assert topology.endpoint_specs_of(Case("veth")) is None
-    assert [spec.existing is not None for spec in topology.endpoint_specs_of(Case("attach")) or ()] == [True, True]
+    assert [spec.attached is not None for spec in topology.endpoint_specs_of(Case("attach")) or ()] == [True, True]

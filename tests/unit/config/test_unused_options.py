@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Options of functions and neighbours that change nothing for the selected cases."""
+"""Options of functions and noisy neighbours that change nothing for the selected cases."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Application, Startup
 from pytest_icbench.plugin.third_party import find_components, find_unused_options
 
-BIRTH = Case("veth", Startup("netns:10"), dimension="birth")
+STARTUP = Case("veth", Startup("netns:10"), dimension="startup")
 REDIS = Case("veth", Application("redis"), dimension="application")
 PLAIN, WIRE = Case("veth"), Case("veth", function="wire")
 
@@ -22,15 +22,15 @@ PLAIN, WIRE = Case("veth"), Case("veth", function="wire")
 @pytest.mark.parametrize(
     ("given", "silent", "heard"),
     [
-        ({"neighbour": ("stream",)}, (BIRTH, REDIS), PLAIN),
-        ({"function": ("wire",)}, (BIRTH, REDIS), PLAIN),
+        ({"noisy_neighbour": ("stream",)}, (STARTUP, REDIS), PLAIN),
+        ({"function": ("wire",)}, (STARTUP, REDIS), PLAIN),
         ({"chain": (5,)}, (PLAIN, REDIS), WIRE),
-        ({"share": ("50:50",)}, (PLAIN, BIRTH), WIRE),
-        ({"cap": ("50:50",)}, (PLAIN, BIRTH), WIRE),
+        ({"cpu_share": ("50:50",)}, (PLAIN, STARTUP), WIRE),
+        ({"cpu_quota": ("50:50",)}, (PLAIN, STARTUP), WIRE),
         ({"function_count": (2,)}, (PLAIN, REDIS), WIRE),
     ],
 )
-def test_it_is_told_unless_one_case_has_a_use_for_it(
+def test_it_is_reported_unless_one_case_has_a_use_for_it(
     given: dict[str, Any], silent: tuple[Case, ...], heard: Case
 ) -> None:
     name = next(iter(given)).replace("_", "-")

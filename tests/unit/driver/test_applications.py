@@ -30,7 +30,7 @@ WRK = (
 )
 
 
-def test_redis_benchmark_tells_a_rate_and_response_times() -> None:
+def test_redis_benchmark_reports_a_rate_and_response_times() -> None:
     figures = application("redis").parse(output("redis-benchmark-7.0.15.txt"), 5000)
     assert figures.operations == 5000
     assert figures.operations_per_second == pytest.approx(23809.53)
@@ -47,7 +47,7 @@ def test_memcaslap_counts_operations_and_values_that_differ() -> None:
     assert application("memcached").parse(text.replace("verify_failed: 0", "verify_failed: 3"), 0).errors == 3
 
 
-def test_ab_tells_requests_a_second_and_refuses_a_body_of_another_length() -> None:
+def test_ab_reports_requests_a_second_and_refuses_a_body_of_another_length() -> None:
     text = output("ab-2.3.txt")
     figures = application("tls").parse(text, 500)
     assert figures.operations == 500
@@ -64,7 +64,7 @@ def test_wrk_reports_exact_numbers_by_its_own_hook() -> None:
     assert (figures.p99_ns, figures.p99_9_ns) == (4_050_000, 5_000_000)
 
 
-def test_iperf3_tells_megabits_received_at_both_ends() -> None:
+def test_iperf3_reports_megabits_received_at_both_ends() -> None:
     stream, server = application("iperf3"), output("iperf3-3.12-server.json")
     figures = stream.parse(output("iperf3-3.12.json"), 0)
     assert figures.payload_bytes == 152043520
@@ -76,7 +76,7 @@ def test_iperf3_tells_megabits_received_at_both_ends() -> None:
     assert datagrams.read_server_count(output("iperf3-3.12-udp-server.json")) == pytest.approx(1597400 * 8 / 1e6)
 
 
-def test_sockperf_tells_round_trips_and_its_faults() -> None:
+def test_sockperf_reports_round_trips_and_its_faults() -> None:
     text = output("sockperf-3.7.txt")
     figures = application("sockperf").parse(text, 0)
     assert figures.operations > 1000
@@ -88,7 +88,7 @@ def test_sockperf_tells_round_trips_and_its_faults() -> None:
     assert application("sockperf").parse(text.replace("dropped messages = 0", "dropped messages = 4"), 0).errors == 4
 
 
-def test_netperf_tells_what_both_ends_counted() -> None:
+def test_netperf_reports_what_both_ends_counted() -> None:
     for label, name, answers in (
         ("netperf", "netperf-2.7.1.txt", 33887),
         ("netperf:udp_rr", "netperf-2.7.1-udp_rr.txt", 34873),
@@ -110,7 +110,7 @@ def test_netperf_tells_what_both_ends_counted() -> None:
         assert fewer == 100
 
 
-def test_netperf_waits_for_a_lost_datagram_which_is_told() -> None:
+def test_netperf_waits_for_a_lost_datagram_which_is_reported() -> None:
     for name, answers in (("netperf-2.7.1-request-lost.txt", 14956), ("netperf-2.7.1-answer-lost.txt", 20260)):
         figures = application("netperf:udp_rr").parse(output(name), 0)
         assert (figures.operations, figures.errors) == (answers, 1)
@@ -148,7 +148,7 @@ def test_netperf_s_output_in_part_or_of_another_version_is_refused(
         application("netperf").parse(output(f"netperf-2.7.1-{name}.txt").replace(*change), 0)
 
 
-def test_an_error_of_netperf_is_told() -> None:
+def test_an_error_of_netperf_is_reported() -> None:
     text = "establish control: are you sure there is a netserver listening on 198.18.1.2 at port 12865?\n"
     for name in ("netperf", "netperf_stream"):
         with pytest.raises(
@@ -170,7 +170,7 @@ def test_netperf_takes_a_number_of_connections_and_a_time_for_requests() -> None
     }
 
 
-def test_netpipe_tells_half_a_round_trip_of_the_best_of_its_trials() -> None:
+def test_netpipe_reports_half_a_round_trip_of_the_best_of_its_trials() -> None:
     text = output("nptcp-3.7.2.txt")
     figures = application("netpipe:1000B").parse(text, 0)
     assert (figures.operations, figures.errors) == (3 * 300, None)
@@ -292,9 +292,9 @@ def test_servers_listen_on_the_address_of_their_node_alone() -> None:
     # NPtcp takes no address. Its node is the rig's own: an application is not attached to containers that run.
     for name in applications().keys() - {"netpipe"}:
         start = application(name).serve("198.18.1.2")
-        told = " ".join([*start.argv, *start.files.values()])
-        assert "198.18.1.2" in told
-        assert "0.0.0.0" not in told
+        reported = " ".join([*start.argv, *start.files.values()])
+        assert "198.18.1.2" in reported
+        assert "0.0.0.0" not in reported
 
 
 def test_loads_have_one_name_each() -> None:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Applications at a fixed rate: what the workload is told, what its summary says, and servers that fail, for real."""
+"""Applications at a fixed rate: what the workload is reported, what its summary says, and servers that fail, for
+real.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,7 @@ def test_another_summary_is_refused(changes: dict[str, Any]) -> None:
         parse_request_summary(summary(**changes))
 
 
-def test_the_client_is_told_the_load() -> None:
+def test_the_client_is_reported_the_load() -> None:
     start = application("http_open:c4:128B:r5000").drive(ADDRESS, seconds=0.5, operations=0)
     assert start.argv[:3] == (LOCAL_WORKLOAD, "ask", ADDRESS)
     options = dict(zip(start.argv[3::2], start.argv[4::2], strict=True))
@@ -104,8 +106,8 @@ def echo(protocol: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
         finally:
             server.send_signal(signal.SIGCONT)
             server.terminate()
-            told, _ = server.communicate(timeout=10)
-        assert json.loads(told)["reason"] == "signal"
+            reported, _ = server.communicate(timeout=10)
+        assert json.loads(reported)["reason"] == "signal"
 
 
 def ask(
@@ -131,11 +133,11 @@ def test_every_request_has_its_answer_and_both_ends_count_them(protocol: str) ->
         with socket.socket(socket.AF_INET, kind) as stats:
             stats.connect((ADDRESS, port))
             stats.send(b"stats\n")
-            told = stats.recv(100)
+            reported = stats.recv(100)
     assert 400 <= counts.scheduled <= 401
     assert counts.answered == counts.sent == counts.scheduled
     assert (counts.wrong, counts.late, counts.unanswered) == (0, 0, 0)
-    assert told == f"answered {counts.answered}\n".encode()
+    assert reported == f"answered {counts.answered}\n".encode()
 
 
 def test_a_stall_costs_every_request_that_was_due_and_a_closed_loop_one() -> None:
@@ -188,7 +190,7 @@ def test_a_value_that_differs_is_a_wrong_answer() -> None:
         assert counts.wrong > 0
 
 
-def test_a_server_of_another_protocol_and_one_that_hangs_up_are_told() -> None:
+def test_a_server_of_another_protocol_and_one_that_hangs_up_are_reported() -> None:
     with speaker(b"220 mail ESMTP\r\n") as port:
         done = ask(port, "http", "-r", "100")
         assert done.returncode == 4

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from pytest_icbench.errors import Regression
-from pytest_icbench.gate.against import Comparer
-from pytest_icbench.gate.entry import Baseline, Entry, entry_of
+from pytest_icbench.gate.baseline_comparison import Comparer
+from pytest_icbench.gate.entry import Baseline, Entry, make_entry
 from pytest_icbench.gate.judge import Judgement, Policy, enforce, judge
 from pytest_icbench.gate.thresholds import parse
 from pytest_icbench.gate.waivers import Waiver
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.circumstances import DEFAULT
+from pytest_icbench.model.comparability import DEFAULT
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.measurement import Measurement
@@ -67,7 +67,7 @@ def times(p50: float) -> tuple[Launch, ...]:
 
 
 def latency_entry(p50: float, **changed: Any) -> Entry:
-    found = entry_of(latency(p50, **changed))
+    found = make_entry(latency(p50, **changed))
     assert found is not None
     return found
 
@@ -180,7 +180,7 @@ CYCLES = tuple(200 + value for value in (-2, 0, 1, 2, -1, 3, -3, 0))
     ],
 )
 def test_cycles_decide_if_the_rate_is_a_lower_bound(factor: float, toml: str, verdict: str) -> None:
-    before = entry_of(with_cycles(LAUNCHES, CYCLES, lower_bound=True))
+    before = make_entry(with_cycles(LAUNCHES, CYCLES, lower_bound=True))
     assert before is not None
     now = with_cycles(LAUNCHES, [factor * value for value in CYCLES], lower_bound=True)
     judgement = judged(now, before, toml=toml)
@@ -193,11 +193,11 @@ def test_cycles_decide_if_the_rate_is_a_lower_bound(factor: float, toml: str, ve
 
 def test_cycles_do_not_decide_if_an_entry_lacks_them_or_the_rate_decides() -> None:
     slower = [1.5 * value for value in CYCLES]
-    before = entry_of(with_cycles(LAUNCHES, CYCLES, lower_bound=True))
+    before = make_entry(with_cycles(LAUNCHES, CYCLES, lower_bound=True))
     assert before is not None
     assert judged(measured(lower_bound=True), before).verdict == "INCONCLUSIVE"
     assert judged(with_cycles(LAUNCHES, slower, lower_bound=True), entry(lower_bound=True)).verdict == "INCONCLUSIVE"
-    firm = entry_of(with_cycles(LAUNCHES, CYCLES))
+    firm = make_entry(with_cycles(LAUNCHES, CYCLES))
     assert firm is not None
     assert judged(with_cycles(LAUNCHES, slower), firm).verdict == "PASS"
     fell = judged(with_cycles(scaled(0.5), CYCLES, lower_bound=True), before)
@@ -205,7 +205,7 @@ def test_cycles_do_not_decide_if_an_entry_lacks_them_or_the_rate_decides() -> No
 
 
 def test_at_a_fixed_rate_cycles_and_the_rate_decide() -> None:
-    before = entry_of(with_cycles(LAUNCHES, CYCLES, metric="fixed"))
+    before = make_entry(with_cycles(LAUNCHES, CYCLES, metric="fixed"))
     assert before is not None
     slower = judged(with_cycles(LAUNCHES, [1.2 * value for value in CYCLES], metric="fixed"), before)
     # Every link carries a given rate, so that no reference link tells the host from the software.

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pytest_icbench.gate.entry import Baseline, Entry
-from pytest_icbench.gate.foresight import PlannedCase, foresee, of_history
+from pytest_icbench.gate.precheck import PlannedCase, foresee, of_history
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.power import is_weak, power
 from tests.baselines import HOST, entry, measured, with_sessions

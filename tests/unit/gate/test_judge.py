@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_icbench.errors import Invalid, Regression, UsageError
-from pytest_icbench.gate.against import BaselineComparison
+from pytest_icbench.gate.baseline_comparison import BaselineComparison
 from pytest_icbench.gate.judge import Policy, enforce, judge
 from pytest_icbench.gate.limits import BOOKKEEPING, LIMITABLE, Limit
 from pytest_icbench.gate.thresholds import load, parse
@@ -105,7 +105,7 @@ def test_a_result_without_a_value_is_inconclusive() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "changed", "told"),
+    ("name", "changed", "reported"),
     [
         ("rtt_p99_9_ns", {}, "a launch takes 10000 round trips and had 1000: --icbench-duration 5"),
         ("pdv_p99_9_ns", {"pdv_p99_9_ns": 9.0}, "a launch takes 10000 round trips and had 1000: --icbench-duration 5"),
@@ -115,12 +115,12 @@ def test_a_result_without_a_value_is_inconclusive() -> None:
     ],
 )
 def test_a_percentile_with_too_few_samples_says_how_many_it_takes(
-    name: str, changed: dict[str, Any], told: str
+    name: str, changed: dict[str, Any], reported: str
 ) -> None:
     facts = {"rtt_samples": 6000, "duration_s": 4.8, "settings": {"duration_s": 0.5}} | changed
     judgement = judge(measurement(Case("ovs", dimension="latency"), **facts), [limit("max", 1e5, name)])
     assert judgement.verdict == "INCONCLUSIVE"
-    assert told in judgement.reason
+    assert reported in judgement.reason
     (finding,) = judgement.findings
     if "rtt_lost" not in changed:
         # Ten times as long, or twice: launches of 0.8 s.
@@ -172,7 +172,7 @@ def test_a_regression_has_the_verdict_and_its_details() -> None:
         api="raw-mmsg",
         switch_cores=12,
         blocking=True,
-        touch=True,
+        check_payload=True,
         pairs=16,
     )
     with pytest.raises(Regression) as caught:
@@ -324,7 +324,10 @@ def test_loss_at_a_rate_that_was_not_offered_is_inconclusive() -> None:
     assert judge(measurement(generator_bound=True, lost=0), [limit("max", 0, "lost")]).verdict == "PASS"
 
 
-DISTURBED: dict[str, Any] = {"disturbed_launches": 2, "disturbance": "others took 0.52 of 2 CPUs (stress-ng-cpu 0.48)"}
+DISTURBED: dict[str, Any] = {
+    "disturbed_launches": 2,
+    "disturbance": ("other processes took 0.52 of 2 CPUs (stress-ng-cpu 0.48)"),
+}
 
 
 @pytest.mark.parametrize(("launches", "verdict"), [(0, "REGRESSED"), (1, "REGRESSED"), (2, "INCONCLUSIVE")])
@@ -336,10 +339,10 @@ def test_too_many_disturbed_launches_are_inconclusive(launches: int, verdict: st
 
 
 def test_a_verdict_says_by_what_its_launches_were_disturbed() -> None:
-    told = "disturbed: 1 of 6 launches, others took 0.52 of 2 CPUs (stress-ng-cpu 0.48)"
+    reported = "disturbed: 1 of 6 launches, other processes took 0.52 of 2 CPUs (stress-ng-cpu 0.48)"
     judgement = judge(measurement(**{**DISTURBED, "disturbed_launches": 1}), [limit("min", 5.2e6)])
     assert judgement.verdict == "REGRESSED"
-    assert told in judgement.details
+    assert reported in judgement.details
     assert "disturbed" not in judge(measurement(), [limit("min", 5.2e6)]).reason
 
 
@@ -347,15 +350,15 @@ def test_repeated_launches_are_reported() -> None:
     found = measurement(disturbed_launches=0, disturbed_repeated=1, disturbance=DISTURBED["disturbance"])
     judgement = judge(found, [limit("min", 4e6)])
     assert judgement.verdict == "PASS"
-    told = "1 disturbed launch repeated: others took 0.52 of 2 CPUs (stress-ng-cpu 0.48)"
-    assert told in judgement.details
+    reported = "1 disturbed launch repeated: other processes took 0.52 of 2 CPUs (stress-ng-cpu 0.48)"
+    assert reported in judgement.details
 
 
 def test_a_busy_start_is_reported_with_a_comparison() -> None:
-    fitness = {"fit": False, "sentence": "others took 1.20 of 2 CPUs (make 1.18)"}
+    fitness = {"fit": False, "sentence": "other processes took 1.20 of 2 CPUs (make 1.18)"}
     found = measurement(conditions={"fitness": fitness})
     compared = judge(found, [limit("min", 4e6)], against=BaselineComparison("main", missing="no such case"))
-    assert "when the run began others took 1.20 of 2 CPUs (make 1.18)" in compared.details
+    assert "when the run began other processes took 1.20 of 2 CPUs (make 1.18)" in compared.details
     assert "when the run began" not in judge(found, [limit("min", 4e6)]).message()
     fit = measurement(conditions={"fitness": {**fitness, "fit": True}})
     assert "when the run" not in judge(fit, against=BaselineComparison("main", missing="no such case")).message()

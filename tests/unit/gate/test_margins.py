@@ -42,9 +42,9 @@ def test_a_named_figure_has_its_own_allowance() -> None:
 
 
 def test_cycles_may_rise_by_as_much_as_a_rate_may_fall() -> None:
-    cycles = parse('["*"]\nallowance = 0.2', "t").margins("x").of_cycles()
+    cycles = parse('["*"]\nallowance = 0.2', "t").margins("x").for_cycles()
     assert cycles.allowance.share == pytest.approx(0.25)
-    named = parse('["*"]\nallowance_cycles_per_packet = 0.1', "t").margins("x").of_cycles()
+    named = parse('["*"]\nallowance_cycles_per_packet = 0.1', "t").margins("x").for_cycles()
     assert named.allowance.share == 0.1
 
 
@@ -55,7 +55,7 @@ def test_without_a_file_the_default_allowance_holds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "reported"),
     [
         ("allowance = -0.1", "allowance: -0.1 is negative; give a share such as 0.05"),
         ("allowance = 5", "allowance: 5 is no share below 1; give 0.05 for 5 %"),
@@ -67,11 +67,11 @@ def test_without_a_file_the_default_allowance_holds() -> None:
         ("min_allowance = 0.1", "there is no such limit"),
     ],
 )
-def test_mistakes_are_named(line: str, told: str) -> None:
+def test_mistakes_are_named(line: str, reported: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse(f'["*"]\n{line}\n', "t.toml")
     assert str(caught.value).startswith('t.toml: ["*"] ')
-    assert told in str(caught.value)
+    assert reported in str(caught.value)
 
 
 def test_a_rise_can_be_more_than_double() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.gate.against import Comparer
-from pytest_icbench.gate.entry import Baseline, Entry, entry_of
+from pytest_icbench.gate.baseline_comparison import Comparer
+from pytest_icbench.gate.entry import Baseline, Entry, make_entry
 from pytest_icbench.gate.judge import Judgement, Policy, judge
 from pytest_icbench.gate.margins import Margins
 from pytest_icbench.model.case import Case
@@ -39,7 +39,7 @@ def searched(pps: float, **changed: Any) -> Measurement:
 @pytest.mark.parametrize("now", SEARCHES)
 @pytest.mark.parametrize("before", SEARCHES)
 def test_the_bounds_of_a_search_decide_nothing_about_another_one(now: float, before: float) -> None:
-    old = entry_of(searched(before))
+    old = make_entry(searched(before))
     assert old is not None
     judgement = judged(searched(now), old)
     assert judgement.verdict == "INCONCLUSIVE"
@@ -48,7 +48,7 @@ def test_the_bounds_of_a_search_decide_nothing_about_another_one(now: float, bef
 
 def searches(*pps: float, **changed: Any) -> Entry:
     """A baseline with a session for each search; the reference link sustained 2 Mpps beside each."""
-    kept = [entry_of(searched(rate, **{"search": calibrated(), **changed})) for rate in pps]
+    kept = [make_entry(searched(rate, **{"search": calibrated(), **changed})) for rate in pps]
     first, *rest = [replace(one, measured=f"2026-01-0{day}T00:00:00Z") for day, one in enumerate(kept, 1) if one]
     for one in rest:
         first = one.after(first)
@@ -84,10 +84,10 @@ def test_a_search_within_the_spread_passes() -> None:
 
 def test_a_search_that_was_calibrated_on_the_case_has_no_control() -> None:
     for search in (calibrated(on="case"), calibrated(greatest_pps=None)):
-        kept = entry_of(searched(5e6, search=search))
+        kept = make_entry(searched(5e6, search=search))
         assert kept is not None
         assert kept.control is None
-    kept = entry_of(searched(5e6, search=calibrated()))
+    kept = make_entry(searched(5e6, search=calibrated()))
     assert kept is not None
     assert kept.values.against == {"throughput_pps": pytest.approx(2.5)}
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.gate.against import Comparer
-from pytest_icbench.gate.entry import Baseline, Entry, SessionValues, entry_of
-from pytest_icbench.gate.foresight import power_before, saved, sentences
+from pytest_icbench.gate.baseline_comparison import Comparer
+from pytest_icbench.gate.entry import Baseline, Entry, SessionValues, make_entry
 from pytest_icbench.gate.margins import Margins
+from pytest_icbench.gate.precheck import compute_power_before, saved, sentences
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.stats.decision import ENOUGH_SESSIONS, FEWEST_SESSIONS, SESSION_ERROR
 from pytest_icbench.store.baselines import format_baseline, parse_baseline
@@ -47,7 +47,7 @@ def test_a_fall_in_the_value_and_its_ratio_regresses() -> None:
     finding = found(linked(0.9), with_sessions(linked()))
     assert decision(finding) == ("REGRESSED", None)
     assert finding.ratio == pytest.approx(0.9)
-    assert finding.against_control == pytest.approx(0.9)
+    assert finding.relative_to_control == pytest.approx(0.9)
     assert (finding.unit, finding.units) == ("session", 6)
     assert finding.value is not None
     assert finding.baseline_value == pytest.approx(finding.value / 0.9)
@@ -140,10 +140,10 @@ def test_more_cases_share_the_error_of_a_session() -> None:
 
 def test_cycles_relative_to_the_reference_link_are_a_product() -> None:
     cycles = (200.0,) * len(LAUNCHES)
-    before = entry_of(with_cycles(LAUNCHES, cycles, lower_bound=True))
+    before = make_entry(with_cycles(LAUNCHES, cycles, lower_bound=True))
     slow = [250.0] * len(LAUNCHES)
-    host = entry_of(with_cycles(LAUNCHES, slow, lower_bound=True, per_reference_launch=control(factor=0.8)))
-    switch = entry_of(with_cycles(LAUNCHES, slow, lower_bound=True))
+    host = make_entry(with_cycles(LAUNCHES, slow, lower_bound=True, per_reference_launch=control(factor=0.8)))
+    switch = make_entry(with_cycles(LAUNCHES, slow, lower_bound=True))
     assert before is not None
     assert host is not None
     assert switch is not None
@@ -177,17 +177,19 @@ def test_false_alarms_of_unchanged_sessions_are_rare() -> None:
 def test_the_power_of_a_session_follows_from_the_baseline_alone() -> None:
     (allowed,) = Margins().of("throughput")
     before = with_sessions(linked(), [factor**4 for factor in ALIKE])
-    power = power_before(before, allowed, 5)
+    power = compute_power_before(before, allowed, 5)
     assert not power.weak
     assert power.finds == found(linked(), before, cases=5).finds
     assert found(linked(1 - (power.finds or 0.0) - 0.001), before, cases=5).verdict == "REGRESSED"
-    assert power_before(linked(), allowed, 1).weak
-    assert power_before(with_sessions(linked(), SPREAD_OUT), allowed, 1).weak
+    assert compute_power_before(linked(), allowed, 1).weak
+    assert compute_power_before(with_sessions(linked(), SPREAD_OUT), allowed, 1).weak
 
 
 def test_power_and_weakness_of_all_cases_are_a_sentence_each() -> None:
     (allowed,) = Margins().of("throughput")
-    steady, apart = (power_before(with_sessions(linked(), spread), allowed, 2) for spread in (ALIKE, SPREAD_OUT))
+    steady, apart = (
+        compute_power_before(with_sessions(linked(), spread), allowed, 2) for spread in (ALIKE, SPREAD_OUT)
+    )
     (only,) = sentences([("a", steady)])
     assert only.startswith("this session would have found nine times of ten: a loss of 3.")
     both, weak = sentences([("a", steady), ("b", apart)], before=True)

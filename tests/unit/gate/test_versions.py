@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.gate.against import against_base
+from pytest_icbench.gate.baseline_comparison import compare_with_base
 from pytest_icbench.gate.judge import judge
 from pytest_icbench.gate.margins import Margins
 from pytest_icbench.model.case import Case
@@ -19,7 +19,7 @@ CASE = Case("ovs", candidate="new")
 
 def found(decision: str, ratio: float, **facts: Any) -> tuple[Finding, str]:
     now, base = gives(decision, ratio, **facts)(CASE)
-    against = against_base(now, base, Margins())
+    against = compare_with_base(now, base, Margins())
     assert against is not None
     return against.findings[0], judge(now, against=against).reason
 

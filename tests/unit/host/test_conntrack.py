@@ -38,7 +38,7 @@ def test_a_size_that_starves_the_host_itself_or_its_memory_is_refused(tmp_path: 
     assert found == "it may take 488 MiB, and the host has 100"
 
 
-def test_a_size_that_somebody_changed_is_told(tmp_path: Path) -> None:
+def test_a_size_that_somebody_changed_is_reported(tmp_path: Path) -> None:
     root = host(tmp_path)
     conntrack.check_size(root, 262144)
     with pytest.raises(ProvisionError, match=re.escape("nf_conntrack_max is 262144, not the 1000 that it was set to")):

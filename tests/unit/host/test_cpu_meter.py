@@ -125,8 +125,8 @@ def test_a_question_is_a_line() -> None:
 
 @given(st.lists(st.tuples(_TIMES, _TIMES, _TIMES), min_size=1, max_size=4))
 def test_a_state_lies_between_its_pairs(times: list[tuple[float, float, float]]) -> None:
-    told = [{"ns": ns, "work_ns": [first, second]} for ns, first, second in times]
-    state, fault = parse_answer(json.dumps({"pairs": told}), [(0, number + 1) for number in range(len(told))])
+    reported = [{"ns": ns, "work_ns": [first, second]} for ns, first, second in times]
+    state, fault = parse_answer(json.dumps({"pairs": reported}), [(0, number + 1) for number in range(len(reported))])
     assert fault is None
     assert state.distance_ns is not None
     assert state.work_ns is not None
@@ -136,8 +136,8 @@ def test_a_state_lies_between_its_pairs(times: list[tuple[float, float, float]])
 
 
 def test_a_cpu_in_several_pairs_counts_once_at_its_best() -> None:
-    told = '{"pairs":[{"ns":50,"work_ns":[1000,4000]},{"ns":50,"work_ns":[2000,4000]}]}'
-    assert parse_answer(told, [(0, 1), (0, 2)])[0].work_ns == pytest.approx((1000 * 4000 * 4000) ** (1 / 3))
+    reported = '{"pairs":[{"ns":50,"work_ns":[1000,4000]},{"ns":50,"work_ns":[2000,4000]}]}'
+    assert parse_answer(reported, [(0, 1), (0, 2)])[0].work_ns == pytest.approx((1000 * 4000 * 4000) ** (1 / 3))
 
 
 @pytest.mark.parametrize("pair", ['{"ns":0,"work_ns":[1,1]}', '{"ns":1,"work_ns":[1]}', '{"ns":"x"}', "[]"])

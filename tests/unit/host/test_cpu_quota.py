@@ -43,7 +43,7 @@ V2_QUOTA = {
     [(V1_QUOTA, "/ci/job", 0.15, (10, 4)), (V2_QUOTA, "/ci", 1.5, (20, 5))],
     ids=["v1", "v2"],
 )
-def test_a_quota_is_found_above_a_process_but_no_contract(
+def test_a_quota_is_found_above_a_process_but_no_cpu_allocation(
     tmp_path: Path, files: Mapping[str, str], group: str, cpus: float, periods: tuple[int, int]
 ) -> None:
     root = host(tmp_path, files)

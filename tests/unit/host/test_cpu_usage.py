@@ -138,7 +138,7 @@ def test_takers_are_ranked_and_none_is_the_rigs() -> None:
     assert [(taker.name, taker.share) for taker in found] == [("make", 0.7), ("new", 0.5)]
 
 
-class Told(CpuWatch):
+class Reported(CpuWatch):
     """A watch with two prepared readings."""
 
     def __init__(self, first: dict[str, Any], last: dict[str, Any], **arguments: Any) -> None:
@@ -157,21 +157,21 @@ def thread(run_ms: int, waited_ms: int | None, cpu: int) -> ThreadTime:
 def test_others_took_what_is_left_of_the_work() -> None:
     # Two CPUs for a second: 0.3 idle, 0.1 stolen, 1.2 of the rig's.
     end = {"at_ns": 10**9, "cpus": CpuTime(3 * 10**8, 10**8), "threads": {7: {7: thread(1200, 0, 0)}}}
-    found = Told({"threads": {7: {7: thread(0, 0, 0)}}}, end, endpoints={0: 7}).read()
+    found = Reported({"threads": {7: {7: thread(0, 0, 0)}}}, end, endpoints={0: 7}).read()
     assert (found.taken, found.stolen, found.waited, found.missing) == (0.4, 0.1, 0.0, ())
 
 
 def test_an_endpoint_that_has_ended_is_still_the_rigs() -> None:
     begin = {"threads": {7: {7: thread(100, 0, 0)}}, "ended_ns": 5 * 10**8}
     end = {"at_ns": 10**9, "cpus": CpuTime(10**9, 0), "ended_ns": 5 * 10**8 + 10**8 + 10**9}
-    assert Told(begin, end, endpoints={0: 7}).read().taken == 0.0
+    assert Reported(begin, end, endpoints={0: 7}).read().taken == 0.0
 
 
 def test_threads_of_the_rig_on_one_cpu_wait_for_each_other_by_design() -> None:
     own = {7: {7: thread(0, 0, 0)}, 8: {8: thread(0, 0, 0)}, 9: {9: thread(0, 0, 1), 10: thread(0, 0, 1)}}
     ran = {7: {7: thread(500, 480, 0)}, 8: {8: thread(480, 500, 0)}, 9: {9: thread(700, 250, 1), 10: thread(50, 0, 1)}}
     arguments: dict[str, Any] = {"endpoints": {0: 7, 1: 8}, "workers": {1}}
-    found = Told({"threads": own}, {"at_ns": 10**9, "threads": ran}, **arguments).read()
+    found = Reported({"threads": own}, {"at_ns": 10**9, "threads": ran}, **arguments).read()
     assert (found.waited, found.waited_by) == (0.2, "switch")
 
 
@@ -180,29 +180,31 @@ def test_an_endpoint_that_has_ended_had_the_cpu_that_another_waited_for() -> Non
     ran = {8: {8: thread(600, 380, 0)}, 9: {9: thread(700, 290, 1)}}
     first: dict[str, Any] = {"threads": own, "ended_ns": 10**9}
     last = {"at_ns": 10**9, "threads": ran, "ended_ns": 10**9 + 380 * 10**6}
-    found = Told(first, last, endpoints={0: 7, 1: 8}).read()
+    found = Reported(first, last, endpoints={0: 7, 1: 8}).read()
     assert (found.waited, found.waited_by) == (0.01, "endpoint 1")
-    found = Told(first, last, endpoints={0: 7, 1: 8}, workers={1}).read()
+    found = Reported(first, last, endpoints={0: 7, 1: 8}, workers={1}).read()
     assert (found.waited, found.waited_by) == (0.29, "switch")  # on another CPU than the one that has ended
 
 
 def test_a_kernel_without_run_delay_says_what_is_not_claimed() -> None:
     own = {7: {7: thread(0, None, 0)}}
-    found = Told({"threads": own}, {"at_ns": 10**9, "threads": {7: {7: thread(900, None, 0)}}}, endpoints={0: 7}).read()
+    found = Reported(
+        {"threads": own}, {"at_ns": 10**9, "threads": {7: {7: thread(900, None, 0)}}}, endpoints={0: 7}
+    ).read()
     assert (found.waited, found.missing) == (None, (NO_RUN_DELAY,))
     assert found.taken is not None
 
 
 def test_a_host_without_cpu_times_says_what_is_not_claimed() -> None:
-    found = Told({"cpus": None}, {"at_ns": 10**9, "cpus": None}).read()
+    found = Reported({"cpus": None}, {"at_ns": 10**9, "cpus": None}).read()
     assert (found.taken, found.stolen, found.missing) == (None, None, (NO_CPU_TIME,))
     assert found.words == ""
 
 
 def test_times_that_run_backwards_take_nothing() -> None:
-    found = Told({"cpus": CpuTime(10**9, 10**9)}, {"at_ns": 10**9, "cpus": CpuTime(0, 0)}, cpus={0}).read()
+    found = Reported({"cpus": CpuTime(10**9, 10**9)}, {"at_ns": 10**9, "cpus": CpuTime(0, 0)}, cpus={0}).read()
     assert (found.taken, found.stolen) == (1.0, 0.0)
-    stood = Told({}, {"at_ns": 0}).read()
+    stood = Reported({}, {"at_ns": 0}).read()
     assert (stood.taken, stood.seconds) == (None, 0.0)
 
 

@@ -175,7 +175,7 @@ def test_what_sessions_write_is_undone(tmp_path: Path, kind: str, data: dict[str
 @pytest.mark.parametrize(
     ("kind", "key", "value"), WRONG, ids=[f"{number}-{entry[0]}-{entry[1]}" for number, entry in enumerate(WRONG)]
 )
-def test_what_no_session_writes_is_told_and_left_alone(tmp_path: Path, kind: str, key: str, value: Any) -> None:
+def test_what_no_session_writes_is_reported_and_left_alone(tmp_path: Path, kind: str, key: str, value: Any) -> None:
     data = next(right for name, right in RIGHT if name == kind) | {key: value}
     called, (failure,) = undo(tmp_path, kind, data)
     assert called == []
@@ -186,7 +186,7 @@ def test_what_no_session_writes_is_told_and_left_alone(tmp_path: Path, kind: str
 def test_no_entry_holds_a_command_line(tmp_path: Path) -> None:
     (tmp_path / SESSION).mkdir()
     journal = Journal(tmp_path / SESSION / "journal", UNDO_KINDS)
-    journal.record("command", argv=["touch", str(tmp_path / "done")])
+    journal.record("command", argv=["check_payload", str(tmp_path / "done")])
     (failure,) = journal.undo_all()
     assert "its kind is unknown" in failure
     assert not (tmp_path / "done").exists()

@@ -72,7 +72,7 @@ def test_a_hypervisor_is_named(tree: Tree, name: str, expected: str | None) -> N
     assert host_facts.hypervisor(tree(name)) == expected
 
 
-def test_a_hypervisor_that_tells_its_name(tree: Tree) -> None:
+def test_a_hypervisor_that_reports_its_name(tree: Tree) -> None:
     root = tree("virtual")
     (root.base / "sys/class/dmi/id").mkdir(parents=True)
     root.write("/sys/class/dmi/id/sys_vendor", "QEMU")

@@ -102,7 +102,7 @@ def test_it_goes_on_after_an_error_and_keeps_what_failed(tmp_path: Path, undone:
     ],
     ids=["kind", "data"],
 )
-def test_what_a_newer_version_changed_is_told_and_kept_and_the_rest_is_undone(
+def test_what_a_newer_version_changed_is_reported_and_kept_and_the_rest_is_undone(
     tmp_path: Path, undone: list[str], kind: str, data: dict[str, object], why: str
 ) -> None:
     log = Journal(tmp_path / "journal", KINDS)
@@ -161,7 +161,7 @@ ODD_LINES = {
 
 
 @pytest.mark.parametrize("line", ODD_LINES, ids=range(len(ODD_LINES)))
-def test_an_odd_line_is_told_and_all_else_is_undone(tmp_path: Path, undone: list[str], line: str) -> None:
+def test_an_odd_line_is_reported_and_all_else_is_undone(tmp_path: Path, undone: list[str], line: str) -> None:
     def typed(name: str) -> None:
         _calls.append(name)
 
@@ -198,7 +198,7 @@ def test_whatever_an_undo_function_raises_the_others_are_called(tmp_path: Path, 
     ["", '{"schema":1,"ow', '{"owner":null}\n', '{"owner":[]}\n', '{"owner":{"pid":1}}\n'],
     ids=["empty", "torn", "null", "list", "keys"],
 )
-def test_without_a_known_owner_the_lock_tells_that_a_session_is_dead(
+def test_without_a_known_owner_the_lock_reports_that_a_session_is_dead(
     tmp_path: Path, undone: list[str], owner: str
 ) -> None:
     (tmp_path / "aaaaaa").mkdir(mode=0o700)

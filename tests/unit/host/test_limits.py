@@ -49,14 +49,14 @@ def test_files_are_allowed_where_that_is_possible(
 
 def test_too_few_files_are_one_sentence(limited: Callable[[Limits, bool], list[Limits]]) -> None:
     limited((28, 28), False)
-    with pytest.raises(ProvisionError) as told:
+    with pytest.raises(ProvisionError) as reported:
         allow_files(64)
-    assert str(told.value) == (
+    assert str(reported.value) == (
         "this process may open 28 files, and the run takes up to 1,280: raise the limit (ulimit -Hn 1280)"
     )
 
 
-def test_a_program_without_memory_is_told_its_limit(limited: Callable[[Limits, bool], list[Limits]]) -> None:
+def test_a_program_without_memory_is_reported_its_limit(limited: Callable[[Limits, bool], list[Limits]]) -> None:
     limited((2 * 2**30, 2 * 2**30), False)
     assert "limited to 2.0 GiB" in refused_memory("Cannot init EAL: Cannot allocate memory")
     assert refused_memory("Cannot init EAL: no such device") == ""
@@ -65,5 +65,5 @@ def test_a_program_without_memory_is_told_its_limit(limited: Callable[[Limits, b
 
 
 def test_no_program_is_to_be_installed_for_want_of_files() -> None:
-    told = process.refused_process(OSError(errno.EMFILE, "Too many open files"))
-    assert told == "no further file may be opened: raise the limit (ulimit -n), or fs.file-max"
+    reported = process.refused_process(OSError(errno.EMFILE, "Too many open files"))
+    assert reported == "no further file may be opened: raise the limit (ulimit -n), or fs.file-max"

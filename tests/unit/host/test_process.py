@@ -113,7 +113,7 @@ def test_a_stopped_process_can_be_stopped(spawner: Spawner, log: Path) -> None:
     assert process.stop() == -signal.SIGTERM
 
 
-def test_a_process_tells_that_it_is_stopped(spawner: Spawner, log: Path) -> None:
+def test_a_process_reports_that_it_is_stopped(spawner: Spawner, log: Path) -> None:
     process = spawner.start(["sleep", "60"], log=log)
     for number, stopped in ((signal.SIGSTOP, True), (signal.SIGCONT, False), (signal.SIGSTOP, True)):
         process.signal(number)

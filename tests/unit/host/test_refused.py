@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""An entry that this version refuses is told once to sessions, each time to ``icbench recover``, and stops nobody."""
+"""An entry that this version refuses is reported once to sessions, each time to ``icbench recover``, and stops
+nobody.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ def prepared(run_dir: Path) -> list[str]:
     return []
 
 
-def test_it_is_told_once_and_all_else_is_undone(tmp_path: Path) -> None:
+def test_it_is_reported_once_and_all_else_is_undone(tmp_path: Path) -> None:
     undone = prepared(tmp_path)
 
     def note(name: str) -> None:

@@ -14,7 +14,7 @@ from pytest_icbench.host.resource.resctrl import CacheParts, explain_missing_res
 from pytest_icbench.host.root import Root
 from tests.unit.recorded import expand
 
-PARTS = {"path": (1, 0, 1), "neighbour": (3,)}
+PARTS = {"path": (1, 0, 1), "noisy_neighbour": (3,)}
 
 
 class Session:
@@ -60,12 +60,12 @@ def test_parts_of_intels_cache_are_made_seen_and_removed(tmp_path: Path) -> None
     assert read(root, "icbabc123-neighbour/cpus_list") == "3"
     assert session.noted["icbabc123-path"] == {"name": "icbabc123-path", "base": str(tmp_path)}
     assert parts.occupancy() is None
-    for part, octets in (("path", (3, 4)), ("neighbour", (0, 5))):
+    for part, octets in (("path", (3, 4)), ("noisy_neighbour", (0, 5))):
         for cache, value in enumerate(octets):
             file = tmp_path / f"sys/fs/resctrl/icbabc123-{part}/mon_data/mon_L3_0{cache}/llc_occupancy"
             file.parent.mkdir(parents=True)
             file.write_text(f"{value}\n")
-    assert parts.occupancy() == {"path": 7.0, "neighbour": 5.0}
+    assert parts.occupancy() == {"path": 7.0, "noisy_neighbour": 5.0}
     file.write_text("Unavailable\n")
     assert parts.occupancy() is None
     parts.remove()
@@ -80,7 +80,7 @@ def test_parts_of_amds_four_caches_leave_others_alone(tmp_path: Path) -> None:
     parts.remove()
     assert read(root, "batch/cpus_list") == "6"
     with pytest.raises(ProvisionError, match="the resctrl group batch has CPU 6 already: remove /sys/fs/resctrl/batch"):
-        CacheParts(Session(root), {"path": (1,), "neighbour": (6,)}, (8, 8))
+        CacheParts(Session(root), {"path": (1,), "noisy_neighbour": (6,)}, (8, 8))
     assert sorted(root.list("/sys/fs/resctrl")) == ["batch", "cpus_list", "info", "schemata"]
 
 
@@ -89,13 +89,15 @@ def test_what_the_kernel_refuses_leaves_nothing(tmp_path: Path, monkeypatch: pyt
     (tmp_path / "sys/fs/resctrl/info/last_cmd_status").write_text("Mask out of range\n")
 
     def write(self: Root, name: str, text: str) -> None:
-        if "neighbour" in name:
+        if "noisy_neighbour" in name:
             raise OSError(22, "Invalid argument")
         self.path(name).write_text(text)
 
     monkeypatch.setattr(Root, "write", write)
     session = Session(root)
-    with pytest.raises(ProvisionError, match="the ways 800 of the L3 cache cannot be given to neighbour: Mask out"):
+    with pytest.raises(
+        ProvisionError, match=("the ways 800 of the L3 cache cannot be given to noisy neighbour: Mask out")
+    ):
         CacheParts(session, PARTS, (11, 1))
     assert (root.list("/sys/fs/resctrl"), session.noted) == (["cpus_list", "info", "mon_data", "schemata"], {})
 
@@ -111,7 +113,9 @@ def test_what_the_kernel_refuses_leaves_nothing(tmp_path: Path, monkeypatch: pyt
         ("resctrl/amd", (4, 4, 4, 4), "cat:4-4-4-4 takes 4 groups of resctrl, and 2 are free"),
     ],
 )
-def test_ways_that_a_cpu_does_not_have_are_told(tree: str, ways: tuple[int, ...], words: str, tmp_path: Path) -> None:
+def test_ways_that_a_cpu_does_not_have_are_reported(
+    tree: str, ways: tuple[int, ...], words: str, tmp_path: Path
+) -> None:
     assert words in (explain_refused_ways(expand(tree, tmp_path), ways) or "")
 
 

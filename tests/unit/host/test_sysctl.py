@@ -63,8 +63,8 @@ def test_a_value_that_the_kernel_refuses_leaves_nothing_behind(
 
     monkeypatch.setattr(Root, "write", write)
     options = KernelOptions(session, {"net.core.busy_poll": "50", "net.ipv4.tcp_rmem": "lots"})
-    told = "cannot be lots: Invalid argument" if error else "is 7 after lots was written"
-    with pytest.raises(ProvisionError, match=f"^kernel option net.ipv4.tcp_rmem {told}"):
+    reported = "cannot be lots: Invalid argument" if error else "is 7 after lots was written"
+    with pytest.raises(ProvisionError, match=f"^kernel option net.ipv4.tcp_rmem {reported}"):
         options.set()
     assert session.root.read(POLL) == "0"
     assert session.journal.pending() == []

@@ -15,7 +15,7 @@ from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.net.sockets import parse_echo_reply
 from pytest_icbench.kinds.startup import on_demand
 from pytest_icbench.kinds.startup.on_demand import Clients, Gate, packet, serve
-from pytest_icbench.model.birth import Retirement
+from pytest_icbench.model.startup import Retirement
 
 
 def clients(count: int = 3) -> Clients:
@@ -43,7 +43,7 @@ def test_a_frame_has_its_clients_addresses_and_number() -> None:
     assert len(frame) == 28
 
 
-def test_an_answer_tells_whose_it_is_and_a_request_is_none() -> None:
+def test_an_answer_reports_whose_it_is_and_a_request_is_none() -> None:
     request = packet("198.18.0.5", "198.18.0.6", 300)
     assert parse_echo_reply(request) is None
     assert parse_echo_reply(request[:20] + b"\0" + request[21:]) == bytes([0x01, 0xCB, 0x01, 0x2C])

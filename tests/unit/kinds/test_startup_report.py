@@ -10,12 +10,12 @@ from pytest_icbench.display.table import In
 from pytest_icbench.display.theme import series_scales
 from pytest_icbench.kinds.startup.chart import MOST_POINTS, startup_charts
 from pytest_icbench.kinds.startup.summary import Course, summarize_startup
-from pytest_icbench.measure.summary.summarize import Surroundings
-from pytest_icbench.model.birth import Births, Idle, Retirement
+from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Startup
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.settings import Settings
+from pytest_icbench.model.startup import Idle, Retirement, Startups
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.report import openmetrics
 from pytest_icbench.report.answer import answer
@@ -29,7 +29,7 @@ from pytest_icbench.report.terminal import WIDTH, table
 
 def result(kind: str, count: int, each_ms: float, failure: str | None = None) -> Result:
     each = round(each_ms * 1e6)
-    births = Births(
+    startups = Startups(
         kind,
         count,
         total_ns=(each,) * count,
@@ -40,15 +40,15 @@ def result(kind: str, count: int, each_ms: float, failure: str | None = None) ->
         removed_ns=(2_000_000,) * count,
         idle=(Idle(count // 2, count * 150_000, 0.0), Idle(count, count * 300_000, 0.01)),
     )
-    case = Case("veth", Startup(f"{kind}:{count}"), dimension="birth")
-    around = Surroundings(placement="cooperative", endpoints=())
-    return Result.of(summarize_startup(case, Settings(), births, around, Course(0.0, 1.0, failure)))
+    case = Case("veth", Startup(f"{kind}:{count}"), dimension="startup")
+    around = Environment(placement="cooperative", endpoints=())
+    return Result.of(summarize_startup(case, Settings(), startups, around, Course(0.0, 1.0, failure)))
 
 
 def test_the_table_has_phases_growth_and_memory_in_its_width() -> None:
     lines = table([result("netns", 1000, 8.0), result("lxc", 300, 20.0)])
     text = "\n".join(lines)
-    assert lines[0].startswith("birth: time to create a container in ms, median; growth: last tenth over first")
+    assert lines[0].startswith("start-up: time to create a container in ms, median; growth: last tenth over first")
     head, row = lines[1].split(), lines[2].split()
     assert head == ["case", "each", "prepare", "process", "network", "growth", "remove", "idle", "MB", "verdict"]
     assert row == ["netns:1000", "8", "2", "2", "4", "1.00", "2", "0.30", "-"]
@@ -78,7 +78,7 @@ def test_the_chart_keeps_what_was_there_before_a_failure() -> None:
     assert failed.verdict == Verdict.INVALID
     times, _ = startup_charts([failed], all_series([failed]))
     assert times.rows[-1][2] == 73
-    assert "unborn" in "\n".join(table([failed]))
+    assert "start-failed" in "\n".join(table([failed]))
 
 
 def test_the_page_asks_for_containers_and_answers_for_each_kind() -> None:
@@ -97,9 +97,9 @@ def test_each_kind_has_a_colour_of_its_own() -> None:
 
 def test_first_round_trips_are_drawn_as_a_distribution() -> None:
     plain = result("netns", 100, 8.0)
-    assert plain.startup.births is not None
-    births = replace(plain.startup.births, first_trip_ns=(*(number * 1_000_000 for number in range(1, 100)), 0))
-    arriving = replace(plain, axes={**plain.axes, "birth": "netns:100:25ms"}).with_figures(births=births)
+    assert plain.startup.startups is not None
+    startups = replace(plain.startup.startups, first_trip_ns=(*(number * 1_000_000 for number in range(1, 100)), 0))
+    arriving = replace(plain, axes={**plain.axes, "startup": "netns:100:25ms"}).with_figures(startups=startups)
     assert path_of(arriving) == "netns every 25 ms"
     *_, trips = startup_charts([arriving], all_series([arriving]))
     assert trips.rows[49][2:] == (50.0, 50.0)
@@ -116,23 +116,34 @@ def test_every_row_has_its_name_beside_containers_that_clients_call_for() -> Non
     called = []
     for kind, trip_ms in (("netns", 897), ("lxc", 2820)):
         plain = result(kind, 200, 34.4)
-        assert plain.startup.births is not None
-        births = replace(plain.startup.births, first_trip_ns=(trip_ms * 1_000_000,) * 200)
-        called.append(replace(plain, axes={**plain.axes, "birth": f"{kind}:200:100ms"}).with_figures(births=births))
+        assert plain.startup.startups is not None
+        startups = replace(plain.startup.startups, first_trip_ns=(trip_ms * 1_000_000,) * 200)
+        called.append(
+            replace(plain, axes={**plain.axes, "startup": f"{kind}:200:100ms"}).with_figures(startups=startups)
+        )
     created = result("fork", 1000, 2.544), result("netns", 1000, 16.84)
     lines = table([called[0], *created, called[1]])
     names = [line.split()[0] for line in lines if line[:1].islower()]
-    assert names == ["birth,", "case", "netns:200:100ms", "lxc:200:100ms", "birth:", "case", "fork:1000", "netns:1000"]
+    assert names == [
+        "start-up,",
+        "case",
+        "netns:200:100ms",
+        "lxc:200:100ms",
+        "start-up:",
+        "case",
+        "fork:1000",
+        "netns:1000",
+    ]
     assert max(map(len, lines)) <= WIDTH
 
 
-def test_containers_of_silent_clients_are_told_with_the_time_of_their_removal() -> None:
+def test_containers_of_silent_clients_are_reported_with_the_time_of_their_removal() -> None:
     plain = result("netns", 100, 8.0)
-    assert plain.startup.births is not None
+    assert plain.startup.startups is not None
     retired = (Retirement(4_000_000, 2_010_000_000), Retirement(6_000_000, 2_050_000_000))
     (said,) = [
         sentence.text
-        for sentence in answer([plain.with_figures(births=replace(plain.startup.births, retired=retired))])
+        for sentence in answer([plain.with_figures(startups=replace(plain.startup.startups, retired=retired))])
         if "to create each" in sentence.text
     ]
     assert "2 removed while others came, 5 ms each, gone 2.03 s after the last frame of their client" in said
@@ -140,17 +151,19 @@ def test_containers_of_silent_clients_are_told_with_the_time_of_their_removal() 
 
 def test_a_case_without_a_value_says_no_round_trip_of_its_clients() -> None:
     failed = result("netns", 100, 8.0, failure="no memory")
-    assert failed.startup.births is not None
-    arriving = failed.with_figures(births=replace(failed.startup.births, first_trip_ns=(1_000_000,) * 90 + (0,) * 10))
+    assert failed.startup.startups is not None
+    arriving = failed.with_figures(
+        startups=replace(failed.startup.startups, first_trip_ns=(1_000_000,) * 90 + (0,) * 10)
+    )
     (said,) = [sentence.text for sentence in answer([arriving]) if "to create each" in sentence.text]
     assert "first round trip" not in said
 
 
 def test_a_client_without_an_answer_is_slower_than_all_others() -> None:
-    births = Births("netns", 4, first_trip_ns=(0, 3, 2, 1))
-    assert births.first_trip_quantile_ns(0.5) == 2.5
-    assert births.first_trip_quantile_ns(0.9) is None
-    assert Births("netns", 4).first_trip_quantile_ns(0.5) is None
+    startups = Startups("netns", 4, first_trip_ns=(0, 3, 2, 1))
+    assert startups.first_trip_quantile_ns(0.5) == 2.5
+    assert startups.first_trip_quantile_ns(0.9) is None
+    assert Startups("netns", 4).first_trip_quantile_ns(0.5) is None
 
 
 def test_kinds_are_no_switches_and_are_not_ranked() -> None:
@@ -167,5 +180,5 @@ def test_statements_stand_beside_two_kinds_and_not_beside_two_numbers_of_one() -
 
 def test_metrics_have_the_time_in_seconds() -> None:
     text = openmetrics.text([replace(result("netns", 100, 8.0), verdict=None)])
-    assert 'icbench_birth_seconds{case="veth-birth:netns:100-1vs1-Rmax"' in text
+    assert 'icbench_startup_seconds{case="veth-birth:netns:100-1vs1-Rmax"' in text
     assert "} 0.008" in text

@@ -18,9 +18,9 @@ from pytest_icbench.host.process import refused_process
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.kinds.startup import run
-from pytest_icbench.kinds.startup.run import Birth, addresses, bear, one_line, open_files
+from pytest_icbench.kinds.startup.run import Startup, addresses, bear, one_line, open_files
 from pytest_icbench.measure.estimate import IDLE_SAMPLES
-from pytest_icbench.model.birth import MOST_CONTAINERS, Crowd
+from pytest_icbench.model.startup import MOST_CONTAINERS, Crowd
 
 
 class Scripted:
@@ -32,12 +32,12 @@ class Scripted:
         self.removed: list[int] = []
         self.outside: str | None = None
 
-    def create(self, number: int, *, ask: bool = True) -> Birth:
+    def create(self, number: int, *, ask: bool = True) -> Startup:
         assert ask
         if number == self.failing and self.error is not None:
             raise self.error
         self.alive.append(number)
-        return Birth(1, number, 3, 4)
+        return Startup(1, number, 3, 4)
 
     def pids(self) -> set[int]:
         return {os.getpid()}
@@ -66,15 +66,15 @@ def ignored(_created: int) -> None:
 
 
 def test_times_are_in_the_order_of_creation_and_looks_at_each_tenth(session: HostSession) -> None:
-    told: list[int] = []
-    found, failure = bear(Crowd("netns", 40), Scripted, session, told.append)
+    reported: list[int] = []
+    found, failure = bear(Crowd("netns", 40), Scripted, session, reported.append)
     assert failure is None
     assert found.process_ns == tuple(range(1, 41))
     assert found.total_ns == tuple(number + 8 for number in range(1, 41))
     assert [look.containers for look in found.idle] == list(range(4, 41, 4))
     assert len(found.idle) == IDLE_SAMPLES
     assert found.removed_ns == (5,) * 40
-    assert told[0] == 1
+    assert reported[0] == 1
 
 
 def test_one_that_fails_ends_the_list_and_all_others_go(session: HostSession) -> None:
@@ -105,7 +105,7 @@ def test_no_container_is_begun_when_memory_runs_out(session: HostSession, tmp_pa
     assert found.total_ns == ()
 
 
-def test_a_limit_on_processes_is_told_with_its_remedy() -> None:
+def test_a_limit_on_processes_is_reported_with_its_remedy() -> None:
     assert "pids.max" in refused_process(OSError(errno.EAGAIN, "Resource temporarily unavailable"))
     assert "memory" in refused_process(OSError(errno.ENOMEM, "Cannot allocate memory"))
 

@@ -7,29 +7,29 @@ import pytest
 
 from pytest_icbench.gate.limits import LIMITABLE
 from pytest_icbench.kinds.startup.summary import Course, growth, summarize_startup
-from pytest_icbench.measure.summary.summarize import Surroundings
-from pytest_icbench.model.birth import Births, Idle
+from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Startup
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
+from pytest_icbench.model.startup import Idle, Startups
 from pytest_icbench.model.verdict import Verdict
 
 
 def measured(times: tuple[int, ...], *, asked: int, failure: str | None = None) -> Measurement:
     idle = (Idle(len(times), len(times) * 300_000, len(times) * 0.001),) if times else ()
-    births = Births("netns", asked, times, process_ns=times, idle=idle)
-    around = Surroundings(placement="cooperative", endpoints=())
-    case = Case("veth", Startup(f"netns:{asked}"), dimension="birth")
-    return summarize_startup(case, Settings(), births, around, Course(1.0, 2.0, failure))
+    startups = Startups("netns", asked, times, process_ns=times, idle=idle)
+    around = Environment(placement="cooperative", endpoints=())
+    case = Case("veth", Startup(f"netns:{asked}"), dimension="startup")
+    return summarize_startup(case, Settings(), startups, around, Course(1.0, 2.0, failure))
 
 
 def test_figures_are_of_one_container() -> None:
     result = measured((7_000_000,) * 20, asked=20)
-    assert result.startup.birth_ns == pytest.approx(7e6)
-    assert result.startup.birth_growth == 1.0
-    assert result.startup.birth_memory_bytes == pytest.approx(300_000)
-    assert result.startup.birth_cpu_share == pytest.approx(0.001)
+    assert result.startup.startup_ns == pytest.approx(7e6)
+    assert result.startup.startup_growth == 1.0
+    assert result.startup.startup_memory_bytes == pytest.approx(300_000)
+    assert result.startup.startup_cpu_share == pytest.approx(0.001)
     assert result.verdict is None
 
 
@@ -41,15 +41,15 @@ def test_growth_is_the_last_tenth_over_the_first() -> None:
 
 def test_what_was_there_before_a_failure_is_kept() -> None:
     result = measured((5,) * 730, asked=1000, failure="no further process is allowed")
-    assert (result.verdict, result.reason) == (Verdict.INVALID, "unborn")
+    assert (result.verdict, result.reason) == (Verdict.INVALID, "start-failed")
     assert result.evidence == "container 731 of 1,000 did not come up: no further process is allowed"
-    assert result.startup.births is not None
-    assert len(result.startup.births.total_ns) == 730
+    assert result.startup.startups is not None
+    assert len(result.startup.startups.total_ns) == 730
 
 
 def test_none_at_all_is_a_result_too() -> None:
     result = measured((), asked=5, failure="no memory")
-    assert result.startup.birth_ns is None
+    assert result.startup.startup_ns is None
     assert result.evidence == "container 1 of 5 did not come up: no memory"
 
 
@@ -59,5 +59,5 @@ def test_a_line_of_the_results_has_everything() -> None:
 
 
 def test_limits_can_name_the_figures() -> None:
-    names = ("birth_ns", "birth_growth", "birth_memory_bytes", "birth_cpu_share")
-    assert {LIMITABLE[name] for name in names} == {("birth",)}
+    names = ("startup_ns", "startup_growth", "startup_memory_bytes", "startup_cpu_share")
+    assert {LIMITABLE[name] for name in names} == {("startup",)}

@@ -13,8 +13,8 @@ from pytest_icbench.driver.application.registry import application
 from pytest_icbench.errors import WorkloadError
 from pytest_icbench.measure.launch import application as launch_module
 from pytest_icbench.measure.launch.application import run_application, why_wrong
-from pytest_icbench.measure.summary.gathered import Gathered
-from pytest_icbench.measure.summary.summarize import Surroundings, summarize
+from pytest_icbench.measure.summary.gathered import LaunchLog
+from pytest_icbench.measure.summary.summarize import Environment, summarize
 from pytest_icbench.model.application import ApplicationLoad, ApplicationRun, ClientFigures
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
@@ -99,7 +99,7 @@ def launched(rig: Rig, **changes: Any) -> Launch:
     return run_application(chosen, rig, replace(CASE, **changes), SETTINGS)
 
 
-def test_a_first_run_tells_how_many_requests_fill_the_time() -> None:
+def test_a_first_run_reports_how_many_requests_fill_the_time() -> None:
     rig = Rig(rps=12_345.0)
     launch = launched(rig)
     server, first, measured = (plan.processes[0] for plan in rig.plans.values())
@@ -139,7 +139,7 @@ def test_the_count_that_a_client_has_from_its_server_is_the_server_s() -> None:
     assert launch.evidence == "redis-server of pair 1 counted 9,000 requests, its client redis-benchmark 10,000"
 
 
-def test_a_server_of_another_protocol_is_told_and_nothing_stays() -> None:
+def test_a_server_of_another_protocol_is_reported_and_nothing_stays() -> None:
     rig = Rig()
     rig.answer = "220 mail ESMTP\r\n"
     with pytest.raises(WorkloadError, match="it is not redis-server"):
@@ -147,7 +147,7 @@ def test_a_server_of_another_protocol_is_told_and_nothing_stays() -> None:
     assert rig.ended == ["l0"]
 
 
-def test_a_server_that_leaves_is_told_before_its_client() -> None:
+def test_a_server_that_leaves_is_reported_before_its_client() -> None:
     rig = Rig()
     rig.server_exit = -9
     rig.client_exit = 1
@@ -156,7 +156,7 @@ def test_a_server_that_leaves_is_told_before_its_client() -> None:
     assert set(rig.ended) == set(rig.plans)
 
 
-def test_a_client_that_fails_is_told_with_its_log() -> None:
+def test_a_client_that_fails_is_reported_with_its_log() -> None:
     rig = Rig()
     rig.client_exit = 1
     with pytest.raises(WorkloadError, match=r"redis-benchmark 7\.0\.15 of pair 1 ended with exit code 1") as error:
@@ -186,7 +186,7 @@ def test_a_client_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def measured(*launches: Launch) -> Measurement:
-    return summarize(CASE, SETTINGS, Gathered(launches=list(launches)), Surroundings("dedicated", ()))
+    return summarize(CASE, SETTINGS, LaunchLog(launches=list(launches)), Environment("dedicated", ()))
 
 
 def test_the_measurement_has_operations_times_and_costs() -> None:

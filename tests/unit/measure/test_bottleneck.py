@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pytest_icbench.host.root import Root
 from pytest_icbench.measure.summary.bottleneck import LoadIndicators, find_bottleneck, role_busy_share
-from pytest_icbench.measure.summary.summarize import Surroundings, line_pps
+from pytest_icbench.measure.summary.summarize import Environment, line_pps
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch, PairCounts
 from pytest_icbench.model.uplink import parse
@@ -101,7 +101,7 @@ def pair(**changes: int) -> PairCounts:
     return PairCounts(pair=1, throughput_pps=0.0, offered_pps=0.0, **counts)
 
 
-def test_witnesses_are_totals_over_launches() -> None:
+def test_independent_checks_are_totals_over_launches() -> None:
     def launch(**changes: Any) -> Launch:
         plain = {"index": 0, "started_at": 0.0, "duration_s": 1.0, "overhead_s": 0.0, "throughput_pps": 0.0}
         return Launch(**{**plain, "offered_pps": 0.0, "steal_share": 0.0, "generator_bound": False, **changes})
@@ -163,7 +163,7 @@ def test_older_results_have_refused_calls_alone() -> None:
 @pytest.mark.parametrize(("mbps", "what"), [(10_000, "link"), (25_000, "endpoint"), (None, "endpoint")])
 def test_a_saturated_cable_between_two_hosts_is_the_link(mbps: int | None, what: str) -> None:
     """14.88 Mpps of 64 bytes are all that 10 Gbit/s carry, preambles and gaps counted."""
-    around = Surroundings("dedicated", (), treatment={"uplink_mbps": mbps})
+    around = Environment("dedicated", (), treatment={"uplink_mbps": mbps})
     counts = pair(scheduled=150, sent=150, received=149, lost=1, polls=100, empty_polls=0)
     launches = [Launch(0, 0.0, 1.0, 0.0, 14.8e6, 15e6, 0.0, False, (counts,))] * 6
     for remote, expected in ((True, what), (False, "endpoint")):

@@ -65,9 +65,9 @@ def test_a_token_bucket_of_its_size_is_right_whatever_the_host_does(
     ],
 )
 def test_another_burst_is_found(bucket: int, words: str) -> None:
-    told = wrong_burst([POLICER], trains(POLICER, bucket, 400, 1e6))
-    assert told is not None
-    assert told.startswith(words)
+    reported = wrong_burst([POLICER], trains(POLICER, bucket, 400, 1e6))
+    assert reported is not None
+    assert reported.startswith(words)
     assert wrong_burst([replace(POLICER, burst=None)], trains(POLICER, bucket, 400, 1e6)) is None
 
 

@@ -59,16 +59,16 @@ def test_both_figures_have_to_be_narrow() -> None:
 
 
 @pytest.mark.parametrize("sizes", [[0.01] * 9, [0.003 * place for place in range(1, 10)], [0.001] * 6 + [0.1] * 3])
-def test_series_that_end_by_their_sizes_accuse_as_rarely_as_promised(sizes: list[float]) -> None:
-    """Every exchange of labels ends at the same pair, and is accused as rarely as the level says."""
-    ends, accused = set(), 0
+def test_series_that_end_by_their_sizes_flag_as_rarely_as_promised(sizes: list[float]) -> None:
+    """Every exchange of labels ends at the same pair, and is flagged as rarely as the level says."""
+    ends, flagged = set(), 0
     for signs in itertools.product((1, -1), repeat=len(sizes)):
         ratios = [math.exp(sign * size) for sign, size in zip(signs, sizes, strict=True)]
         pairs = next((end for end in range(7, 9) if why(ratios[:end])), 9)
         ends.add(pairs)
-        accused += decide_pairs(ratios[:pairs], ANY, 1).outcome == "worse"
+        flagged += decide_pairs(ratios[:pairs], ANY, 1).outcome == "worse"
     assert len(ends) == 1
-    assert accused / 2 ** len(sizes) <= SESSION_ERROR
+    assert flagged / 2 ** len(sizes) <= SESSION_ERROR
 
 
 def test_cycles_may_rise_by_as_much_as_a_rate_may_fall() -> None:

@@ -45,24 +45,24 @@ def test_a_launch_is_disturbed_by_what_others_took(changes: dict[str, float], di
     assert (why_disturbed(replace(QUIET, **changes)) is not None) is disturbed  # type: ignore[arg-type]
 
 
-def test_it_is_told_by_whom() -> None:
-    assert why_disturbed(BUSY) == "others took 0.52 of 2 CPUs (stress-ng-cpu 0.48)"
+def test_it_is_reported_by_whom() -> None:
+    assert why_disturbed(BUSY) == "other processes took 0.52 of 2 CPUs (stress-ng-cpu 0.48)"
     waiting = replace(BUSY, waited=0.2, stolen=0.1)
     assert why_disturbed(waiting) == (
-        "others took 0.52 of 2 CPUs (stress-ng-cpu 0.48), endpoint 0 waited 20.0% of the time for its CPU,"
+        "other processes took 0.52 of 2 CPUs (stress-ng-cpu 0.48), endpoint 0 waited 20.0% of the time for its CPU,"
         " the hypervisor took 0.10"
     )
     assert why_disturbed(None) is None
 
 
-def test_a_quota_is_told_instead_of_what_others_took() -> None:
+def test_a_quota_is_reported_instead_of_what_others_took() -> None:
     found = replace(BUSY, waited=0.2, throttled=(Throttled("/ci/job", 1.5, 37, 50),))
-    told = "group /ci/job was throttled in 37 of 50 periods (quota 1.5 CPUs)"
-    assert why_disturbed(found) == f"{told}, endpoint 0 waited 20.0% of the time for its CPU"
-    assert why_disturbed(replace(QUIET, throttled=found.throttled)) == told
+    reported = "group /ci/job was throttled in 37 of 50 periods (quota 1.5 CPUs)"
+    assert why_disturbed(found) == f"{reported}, endpoint 0 waited 20.0% of the time for its CPU"
+    assert why_disturbed(replace(QUIET, throttled=found.throttled)) == reported
     both = joined(found, replace(QUIET, throttled=(Throttled("/", 1.0, 1, 2),)))
     assert both is not None
-    assert both.words.startswith(f"{told}, group / was throttled in 1 of 2 periods (quota 1 CPU), ")
+    assert both.words.startswith(f"{reported}, group / was throttled in 1 of 2 periods (quota 1 CPU), ")
 
 
 @given(st.floats(0, 4), st.floats(0.001, 10), st.integers(1, 8))
@@ -131,10 +131,10 @@ def test_without_a_watch_nothing_is_claimed() -> None:
     assert (found.disturbed_launches, found.disturbance, found.disturbed_repeated) == (None, None, 0)
 
 
-def test_what_other_witnesses_say_counts_without_a_watch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_other_independent_checks_say_counts_without_a_watch(monkeypatch: pytest.MonkeyPatch) -> None:
     disturbed(monkeypatch, *range(6))
     found = find(Model(3e6), None, Rate(), repeats=6, max_duration_s=1)
-    assert (found.launches, found.disturbed_launches, found.disturbance) == (6, 6, "others took a CPU")
+    assert (found.launches, found.disturbed_launches, found.disturbance) == (6, 6, "other processes took a CPU")
     assert too_disturbed(found)
 
 
@@ -182,8 +182,8 @@ def test_gaps_of_a_loop_disturb_unless_endpoints_share_a_cpu() -> None:
 @pytest.mark.parametrize(
     ("silent", "others", "ended"),
     [
-        (2, "others took 1.43 of 2 CPUs", (None, 2)),
-        (3, "others took 1.43 of 2 CPUs", ("INVALID", 2)),
+        (2, "other processes took 1.43 of 2 CPUs", (None, 2)),
+        (3, "other processes took 1.43 of 2 CPUs", ("INVALID", 2)),
         (1, None, ("INVALID", 0)),
     ],
 )
@@ -201,8 +201,8 @@ def test_a_silence_while_others_have_the_cpus_is_tried_again(
     monkeypatch.setattr(repeat, "run_launch", run_launch)
     found = run(ScriptedRig())
     assert (found.verdict, found.repeated) == ended
-    told = [*found.faults, *([f"stalled: {found.evidence}"] if found.verdict else [])]
-    assert set(told) == {"stalled: pair 1: nothing arrived" + (f"; {others}" if others else "")}
+    reported = [*found.faults, *([f"stalled: {found.evidence}"] if found.verdict else [])]
+    assert set(reported) == {"stalled: pair 1: nothing arrived" + (f"; {others}" if others else "")}
 
 
 def disturbed(monkeypatch: pytest.MonkeyPatch, *numbers: int) -> None:
@@ -212,7 +212,7 @@ def disturbed(monkeypatch: pytest.MonkeyPatch, *numbers: int) -> None:
 
     def run_launch(*args: Any, **named: Any) -> Launch:
         launch: Launch = plain(*args, **named)
-        return replace(launch, disturbed="others took a CPU") if next(ran) in numbers else launch
+        return replace(launch, disturbed="other processes took a CPU") if next(ran) in numbers else launch
 
     monkeypatch.setattr(repeat, "run_launch", run_launch)
 

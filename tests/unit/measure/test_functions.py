@@ -74,7 +74,7 @@ def test_a_path_without_a_function_is_not_asked() -> None:
     assert (found.verdict, found.functions, rig.log.count("prove")) == (None, None, 0)
 
 
-def test_a_cost_that_is_not_paid_is_told() -> None:
+def test_a_cost_that_is_not_paid_is_reported() -> None:
     terms = [FunctionTerms("cost3000", least_cycles=3000)]
     assert measured(FunctionRig(terms=terms)).evidence == (
         "function cost3000 of pair 1: a frame cost it 2,000 cycles, and has to cost 3,000"

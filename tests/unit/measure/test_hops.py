@@ -45,7 +45,7 @@ def test_counters_that_contradict_each_other_are_named() -> None:
     assert fault == "pair 1: the sender counted 8 frames, and function 1's input 9"
 
 
-def test_what_a_full_table_cost_is_told_without_control_frames() -> None:
+def test_what_a_full_table_cost_is_reported_without_control_frames() -> None:
     before = [FunctionCounters(1, 5, 5, control_taken=1, control_given=1, table_full=2)]
     after = [FunctionCounters(1, 109, 94, control_taken=5, control_given=3, table_full=16)]
     accounts, fault = hops.accounts(before, after, {1: (100, 87)})

@@ -357,7 +357,7 @@ def test_round_trips_at_a_rate_that_was_not_offered_are_no_numbers() -> None:
     assert run(ScriptedRig(), case=RTT).verdict is None
 
 
-def test_progress_tells_the_rate_and_the_time_left() -> None:
+def test_progress_reports_the_rate_and_the_time_left() -> None:
     heard: list[Progress] = []
     measure(ScriptedRig(preflighted=False), None, MAX, FAST, heard.append, executable=EXECUTABLE)
     assert heard[0].phase == "preflight"

@@ -13,7 +13,7 @@ from pytest_icbench.config.function_axes import parse_functions
 from pytest_icbench.config.options import Options
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import UsageError
-from pytest_icbench.measure.contracts import by_contract
+from pytest_icbench.measure.cpu_allocations import by_cpu_allocation
 from pytest_icbench.measure.functions import too_cheap
 from pytest_icbench.measure.launch.commands import commands
 from pytest_icbench.measure.launch.launch import run_launch
@@ -23,7 +23,7 @@ from pytest_icbench.model.function_facts import FunctionCounters, FunctionTerms,
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.report.chains import side_by_side
 from tests.measurements import result
-from tests.unit.measure.test_contracts import launch
+from tests.unit.measure.test_cpu_allocations import launch
 from tests.unit.scripted_rig import EXECUTABLE, FAST, ScriptedRig
 
 MIXED = Case("veth", function="wire:2xcost1000", pairs=3)
@@ -44,9 +44,9 @@ def test_different_functions_are_a_pair_each_on_one_cpu() -> None:
 
 
 def test_each_has_its_share() -> None:
-    (case,) = cases(functions="wire:cost1000", share="70:30")
-    assert (case.pairs, [contract.share for contract in case.contracts]) == (2, [70, 30])
-    assert reference_case(case, None, family="kernel") == Case("veth", function="wire", share="100")
+    (case,) = cases(functions="wire:cost1000", cpu_share="70:30")
+    assert (case.pairs, [cpu_allocation.cpu_share for cpu_allocation in case.cpu_allocations]) == (2, [70, 30])
+    assert reference_case(case, None, family="kernel") == Case("veth", function="wire", cpu_share="100")
 
 
 @pytest.mark.parametrize("text", ["wire:", "wire:none", "wire:0xcost1", "2xwire", "wire:1000xwire", "wire:2x"])
@@ -59,7 +59,7 @@ def test_what_is_no_row_of_functions_is_refused(text: str) -> None:
     ("marker", "words"),
     [
         ({"functions": "wire:swap", "chain": 2}, "'wire:swap' is for functions side by side: leave out chain"),
-        ({"functions": "wire:2xswap", "share": 70}, "share 70:30 is for 2 functions, and 'wire:2xswap' are 3"),
+        ({"functions": "wire:2xswap", "cpu_share": 70}, "share 70:30 is for 2 functions, and 'wire:2xswap' are 3"),
         ({"functions": "wire:254xswap"}, "'wire:254xswap' are 255 functions: take 2 to 254 side by side"),
     ],
 )
@@ -85,19 +85,19 @@ def test_beside_pings_the_other_pairs_send_at_the_same_rate() -> None:
 
 def test_who_got_the_cpu_is_said_of_each_function() -> None:
     works = [FunctionWork(pair, cpu_ns=cpu_ns) for pair, cpu_ns in ((1, 100), (2, 300), (3, 600))]
-    found = by_contract(works, MIXED, [launch(70.0, 20.0, 10.0)], [launch(50.0)])
+    found = by_cpu_allocation(works, MIXED, [launch(70.0, 20.0, 10.0)], [launch(50.0)])
     assert found is not None
-    assert [work.cpu_share for work in found] == [0.1, 0.3, 0.6]
+    assert [work.cpu_used_share for work in found] == [0.1, 0.3, 0.6]
     assert [work.goodput_pps for work in found] == [70.0, 20.0, 10.0]
     assert [work.goodput_error for work in found] == [None] * 3  # nobody promised them anything
-    pings = by_contract(works, replace(MIXED, dimension="latency"), [launch(70.0)], [])
+    pings = by_cpu_allocation(works, replace(MIXED, dimension="latency"), [launch(70.0)], [])
     assert pings is not None
-    assert [(work.cpu_share, work.goodput_pps) for work in pings] == [(0.1, None), (0.3, None), (0.6, None)]
+    assert [(work.cpu_used_share, work.goodput_pps) for work in pings] == [(0.1, None), (0.3, None), (0.6, None)]
 
 
 def test_the_figure_alone_is_for_functions_of_its_kind() -> None:
-    case = replace(MIXED, function="wire:cost1000", share="50:50", pairs=2)
-    found = by_contract([FunctionWork(1), FunctionWork(2)], case, [launch(40.0, 20.0)], [launch(100.0)])
+    case = replace(MIXED, function="wire:cost1000", cpu_share="50:50", pairs=2)
+    found = by_cpu_allocation([FunctionWork(1), FunctionWork(2)], case, [launch(40.0, 20.0)], [launch(100.0)])
     assert found is not None
     assert [work.goodput_error for work in found] == [pytest.approx(-0.2), None]
 
@@ -118,9 +118,9 @@ def test_each_function_has_its_own_least_cost_and_batches_are_frames_a_poll() ->
 
 def test_reports_say_who_got_the_cpu_and_how_long_a_ping_took() -> None:
     works = (
-        FunctionWork(1, cpu_share=0.1, goodput_pps=2e6),
-        FunctionWork(2, cpu_share=0.5),
-        FunctionWork(3, cpu_share=0.4),
+        FunctionWork(1, cpu_used_share=0.1, goodput_pps=2e6),
+        FunctionWork(2, cpu_used_share=0.5),
+        FunctionWork(3, cpu_used_share=0.4),
     )
     said = side_by_side(result(MIXED, functions=works))
     assert said == "on one CPU: wire 2,000,000 frames/s, 10% of the CPU time; 2 x cost1000, 90% of the CPU time"

@@ -142,24 +142,24 @@ def test_when_time_runs_out_what_was_proven_is_kept() -> None:
 class Moody(Wall):
     """Loses most of every frame for some trials, as often as it is told to."""
 
-    def __init__(self, capacity_pps: float, *moods: range) -> None:
+    def __init__(self, capacity_pps: float, *regimes: range) -> None:
         super().__init__(capacity_pps)
-        self.moods = moods
+        self.regimes = regimes
 
     def __call__(self, duration_s: float, load_pps: float) -> Tried:
-        moody = any(len(self.asked) in mood for mood in self.moods)
+        moody = any(len(self.asked) in regime for regime in self.regimes)
         tried = super().__call__(duration_s, load_pps)
         # A trial of a second takes 1.8 s, as starting it counts.
         return Tried(tried.offered, tried.received // (4 if moody else 1), duration_s + 0.8)
 
 
 @pytest.mark.parametrize(
-    ("preset", "mood"), [("csit", range(12, 36)), ("csit", range(8, 24)), ("tst009", range(6, 14))]
+    ("preset", "regime"), [("csit", range(12, 36)), ("csit", range(8, 24)), ("tst009", range(6, 14))]
 )
-def test_a_disturbance_that_outlasts_a_load_does_not_condemn_it(preset: str, mood: range) -> None:
+def test_a_disturbance_that_outlasts_a_load_does_not_condemn_it(preset: str, regime: range) -> None:
     goal = goal_of(NDR, preset)
-    assert (mlrsearch._search(goal, 1e4, 1e7, Moody(3e6, mood)).lower_pps or 0) < 0.99 * 3e6
-    found = find_bounds(goal, 1e4, 1e7, Moody(3e6, mood))
+    assert (mlrsearch._search(goal, 1e4, 1e7, Moody(3e6, regime)).lower_pps or 0) < 0.99 * 3e6
+    found = find_bounds(goal, 1e4, 1e7, Moody(3e6, regime))
     assert found.reached
     assert found.lower_pps == pytest.approx(3e6, rel=0.006)
 

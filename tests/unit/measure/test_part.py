@@ -11,21 +11,21 @@ import pytest
 from pytest_icbench.kinds.recompute import recomputed
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.part import Part, parts
-from pytest_icbench.measure.summary.gathered import Gathered
+from pytest_icbench.measure.summary.gathered import LaunchLog
 from pytest_icbench.measure.summary.rounds import by_round
-from pytest_icbench.measure.summary.summarize import Surroundings
+from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
 from tests.unit.scripted_rig import EXECUTABLE, FAST, MAX, RTT, ScriptedRig
 
 #: What recomputing needs to know of the endpoints.
-AROUND = Surroundings(
+AROUND = Environment(
     "dedicated", ScriptedRig().endpoints, treatment={"endpoints": ["veth", "veth"], "cpus": {"endpoints": [0, 1]}}
 )
 
 
 def test_fixed_launches_are_spread_evenly() -> None:
-    spread = list(parts(Settings(repeats=8), 3, Gathered(), 60))
+    spread = list(parts(Settings(repeats=8), 3, LaunchLog(), 60))
     assert [(part.number, part.launches, part.seconds) for part in spread] == [
         (0, 3, math.inf),
         (1, 3, math.inf),
@@ -34,13 +34,13 @@ def test_fixed_launches_are_spread_evenly() -> None:
 
 
 def test_adaptive_rounds_share_the_launches_of_a_precision_and_the_time() -> None:
-    spread = list(parts(Settings(), 4, Gathered(), 60))
+    spread = list(parts(Settings(), 4, LaunchLog(), 60))
     assert [(part.launches, part.seconds) for part in spread] == [(6, 15.0)] * 4
 
 
 @pytest.mark.parametrize("case", [MAX, RTT])
 def test_rounds_add_to_each_other_and_are_the_units_of_the_interval(case: object) -> None:
-    gathered = Gathered(started_at=1.0)
+    gathered = LaunchLog(started_at=1.0)
     windows = itertools.count()
     found: list[Measurement] = []
     for part in parts(FAST, 3, gathered, 60):
@@ -69,7 +69,7 @@ def test_rounds_add_to_each_other_and_are_the_units_of_the_interval(case: object
 
 
 def test_a_round_ends_with_its_time() -> None:
-    gathered = Gathered(started_at=1.0)
+    gathered = LaunchLog(started_at=1.0)
     settings = Settings(**{**FAST.to_dict(), "repeats": None})
     measurement = measure(
         ScriptedRig(), None, MAX, settings, executable=EXECUTABLE, part=Part(0, 10_000, 0.3, gathered)

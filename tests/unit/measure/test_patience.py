@@ -55,7 +55,7 @@ class LateRig(ScriptedRig):
         return None
 
     @property
-    def told(self) -> bool:
+    def reported(self) -> bool:
         return "rig told stop" in self.log
 
 
@@ -72,26 +72,26 @@ def test_a_launch_that_ends_early_gives_its_processes_what_a_hanging_switch_took
     rig.answers_s = iter([0.0, 5.0])
 
     def ends(index: int) -> bool:
-        polls.append(rig.told)
+        polls.append(rig.reported)
         return sum(polls) > 4  # neither end has at the first look after it was told
 
     rig.ends = ends
     assert one(rig, settings=WAITING).invalid is None
-    assert rig.told
+    assert rig.reported
 
 
 def test_a_receiver_has_its_time_after_a_sender_that_ended_late(monkeypatch: pytest.MonkeyPatch) -> None:
     rig = late(monkeypatch)
-    rig.ends = lambda index: rig.told if index else rig.ahead_s > launch.END_MARGIN_S - 0.3
+    rig.ends = lambda index: rig.reported if index else rig.ahead_s > launch.END_MARGIN_S - 0.3
     assert one(rig, settings=FAST).invalid is None
 
 
-def test_a_receiver_that_does_not_end_although_it_was_told_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_receiver_that_does_not_end_although_it_was_reported_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     rig = late(monkeypatch)
     rig.ends = lambda index: index == 0
     with pytest.raises(WorkloadError, match=r"recv of pair 1: still running 3\.\d s after the measured time; it hangs"):
         one(rig, settings=FAST)
-    assert rig.told
+    assert rig.reported
 
 
 @pytest.mark.parametrize(
@@ -100,13 +100,16 @@ def test_a_receiver_that_does_not_end_although_it_was_told_hangs(monkeypatch: py
         (
             0.97,
             0,
-            "it did not get its CPU, so nothing is claimed: others took 1.00 of 2 CPUs (stress 0.97), endpoint 0",
+            (
+                "it did not get its CPU, so nothing is claimed: other processes took 1.00 of 2 CPUs (stress 0.97),"
+                " endpoint 0"
+            ),
         ),
         (0.97, 1, "it hangs"),
         (0.1, 0, "it hangs"),
     ],
 )
-def test_a_process_that_never_gets_its_cpu_is_told_from_one_that_hangs(
+def test_a_process_that_never_gets_its_cpu_is_reported_from_one_that_hangs(
     monkeypatch: pytest.MonkeyPatch, waited: float, by: int, why: str
 ) -> None:
     rig = late(monkeypatch)

@@ -96,6 +96,6 @@ def test_one_preflight_serves_until_the_rig_is_built_anew() -> None:
     assert run(rig).verdict is None
     assert rig.log.count("rig launch") == 1 + 3 + 3
     rig = ScriptedRig(preflighted=False)
-    assert run(rig, fresh=True).verdict is None
+    assert run(rig, rebuild=True).verdict is None
     assert rig.log.count("rig build") == 2
     assert rig.log.count("rig launch") == 6

@@ -17,7 +17,7 @@ from pytest_icbench.model.launch import PairCounts
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.stats.dependence import FEWEST_TELLING
+from pytest_icbench.stats.dependence import FEWEST_DECIDING
 from pytest_icbench.stats.quantiles import Estimate
 from tests.unit.search_model import NDR, PDR, Model, clock, find
 
@@ -215,10 +215,10 @@ def test_a_lower_bound_alone_is_at_least(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "proven: above 2.9 Mpps; shorter trials put it above 2.9 Mpps and below 3.2 Mpps" in said
 
 
-def test_the_progress_tells_trial_and_bounds() -> None:
-    told: list[Progress] = []
-    measure(Model(3e6), Model(15e6), Case("testpmd", Frames(rate=PDR)), Settings(), told.append)  # type: ignore[arg-type]
-    details = [str(progress.detail) for progress in told]
+def test_the_progress_reports_trial_and_bounds() -> None:
+    reported: list[Progress] = []
+    measure(Model(3e6), Model(15e6), Case("testpmd", Frames(rate=PDR)), Settings(), reported.append)  # type: ignore[arg-type]
+    details = [str(progress.detail) for progress in reported]
     assert details[0] == "calibration"
     assert any(detail.startswith("trial 1 at 1") and detail.endswith("Mpps, bounds ..") for detail in details)
     assert any(" at 3.0" in detail and "bounds 3.0" in detail for detail in details)
@@ -275,7 +275,7 @@ def test_the_time_of_a_case_is_for_the_launches_at_the_best_load() -> None:
     loads = tuple(range(1_000_000, 21_000_000, 1_000_000))
     found = find(Model(3e6), rate=Rate(loads=loads), max_duration_s=60.0)
     assert (len(found.rates.sweep), found.ended_by) == (20, "precision")
-    assert found.launches > FEWEST_TELLING
+    assert found.launches > FEWEST_DECIDING
 
 
 def test_a_launch_that_is_no_number_ends_a_sweep() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.measure.comparing import Allowances
-from pytest_icbench.measure.summary.summarize import Surroundings
+from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.measure.versions import measure_versions
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
@@ -74,7 +74,7 @@ def test_a_base_that_dies_is_named(rigs: tuple[Model, Model]) -> None:
 
 
 def test_each_side_has_its_own_workload(rigs: tuple[Model, Model]) -> None:
-    around = Surroundings("dedicated", ())
+    around = Environment("dedicated", ())
     rigs[1].pause()
     measure_versions(
         rigs,  # type: ignore[arg-type]

@@ -35,7 +35,7 @@ def test_a_change_is_decided_by_one_look(rigs: tuple[Model, Model], pps: float, 
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_rigs_that_differ_accuse_nobody(rigs: tuple[Model, Model], seed: int) -> None:
+def test_rigs_that_differ_flag_nobody(rigs: tuple[Model, Model], seed: int) -> None:
     """One rig in two lies 6 % lower."""
     for number, rig in enumerate(rigs):
         random = Random(f"{seed} {number}")
@@ -99,7 +99,7 @@ def test_a_switch_with_idle_share_decides_nothing(rigs: tuple[Model, Model]) -> 
 
 
 @pytest.mark.parametrize("other", [None, 200.0])
-def test_a_path_that_falls_with_idle_share_is_accused(rigs: tuple[Model, Model], other: float | None) -> None:
+def test_a_path_that_falls_with_idle_share_is_flagged(rigs: tuple[Model, Model], other: float | None) -> None:
     rigs[0].pps, rigs[0].idle, rigs[0].cycles, rigs[1].cycles = 4.5e6, True, 200, other
     found = decided(compare(rigs)[0])
     assert (found.decision, found.figure) == ("REGRESSED", "throughput_pps")

@@ -130,7 +130,7 @@ def test_what_was_said_is_on_the_disk_before_the_end(tmp_path: Path, monkeypatch
     stream.close()
 
 
-def test_half_told_windows_do_not_pile_up(tmp_path: Path) -> None:
+def test_half_reported_windows_do_not_pile_up(tmp_path: Path) -> None:
     stream = WindowStream(tmp_path / "x")
     stream.take([said("sender", number) for number in range(1, 1000)])
     stream.take([said("receiver", 999)])

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from pytest_icbench.kinds.recompute import recomputed
 from pytest_icbench.measure import stopping
-from pytest_icbench.measure.summary.gathered import Gathered
+from pytest_icbench.measure.summary.gathered import LaunchLog
 from pytest_icbench.measure.summary.states import fullest, in_state, split_by_state, state_fields, states_of
-from pytest_icbench.measure.summary.summarize import Surroundings, summarize
+from pytest_icbench.measure.summary.summarize import Environment, summarize
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.cpu_state import CpuState
 from pytest_icbench.model.launch import Launch
@@ -26,7 +26,7 @@ from tests.unit.scripted_rig import ScriptedRig, run
 
 NEAR, FAR = 60.0, 330.0
 CASE = Case("ovs")
-AROUND = Surroundings("dedicated", ())
+AROUND = Environment("dedicated", ())
 
 
 def at(index: int, pps: float, *distances: float) -> Launch:
@@ -39,7 +39,7 @@ def of(*distances: float) -> list[Launch]:
 
 
 def test_the_figures_are_of_the_state_of_most_launches() -> None:
-    gathered = split_by_state(Gathered(launches=of(NEAR, FAR, NEAR, FAR, NEAR)))
+    gathered = split_by_state(LaunchLog(launches=of(NEAR, FAR, NEAR, FAR, NEAR)))
     assert [launch.throughput_pps for launch in gathered.launches] == [2e6] * 3
     assert [(launch.index, launch.repeated) for launch in gathered.others] == [(1, "case"), (3, "case")]
     found = summarize(CASE, Settings(repeats=5), gathered, AROUND)
@@ -49,44 +49,44 @@ def test_the_figures_are_of_the_state_of_most_launches() -> None:
 
 
 def test_of_equals_the_nearest_state_is_taken() -> None:
-    launches = split_by_state(Gathered(launches=of(FAR, NEAR))).launches
+    launches = split_by_state(LaunchLog(launches=of(FAR, NEAR))).launches
     assert [launch.distance_ns for launch in launches] == [NEAR]
 
 
 def test_one_state_costs_nothing_and_leaves_everything() -> None:
-    gathered = Gathered(launches=of(NEAR, NEAR * 1.1))
+    gathered = LaunchLog(launches=of(NEAR, NEAR * 1.1))
     assert split_by_state(gathered) is gathered
     fields = state_fields(CASE, gathered)
     assert ([level.launches for level in fields["levels"]], fields["changed_launches"]) == ([2], 0)
 
 
 def test_launches_without_a_distance_are_of_every_state() -> None:
-    gathered = Gathered(launches=[at(0, 1e6), at(1, 1e6)])
+    gathered = LaunchLog(launches=[at(0, 1e6), at(1, 1e6)])
     assert split_by_state(gathered) is gathered
     assert summarize(CASE, Settings(repeats=2), gathered, AROUND).distance_ns is None
 
 
 def test_a_launch_in_which_the_state_changed_belongs_to_none() -> None:
-    gathered = split_by_state(Gathered(launches=[*of(NEAR, NEAR), at(2, 1.5e6, NEAR, FAR)]))
+    gathered = split_by_state(LaunchLog(launches=[*of(NEAR, NEAR), at(2, 1.5e6, NEAR, FAR)]))
     assert [launch.index for launch in gathered.others] == [2]
     fields = state_fields(CASE, gathered)
     assert ([level.launches for level in fields["levels"]], fields["changed_launches"]) == ([2], 1)
 
 
 def test_a_host_that_changes_in_every_launch_keeps_its_launches() -> None:
-    gathered = Gathered(launches=[at(index, 1e6, NEAR, FAR) for index in range(3)])
+    gathered = LaunchLog(launches=[at(index, 1e6, NEAR, FAR) for index in range(3)])
     assert split_by_state(gathered) is gathered
     assert state_fields(CASE, gathered)["changed_launches"] == 3
 
 
 def test_neighbours_of_the_reference_stay_together() -> None:
-    gathered = split_by_state(Gathered(launches=of(NEAR, NEAR, NEAR), reference=of(NEAR, FAR, NEAR)))
+    gathered = split_by_state(LaunchLog(launches=of(NEAR, NEAR, NEAR), reference=of(NEAR, FAR, NEAR)))
     assert [launch.index for launch in gathered.launches] == [launch.index for launch in gathered.reference] == [0, 2]
     assert [(launch.index, launch.repeated) for launch in gathered.others] == [(1, "case"), (1, "reference")]
 
 
 def test_a_launch_without_a_neighbour_in_its_state_stays_alone() -> None:
-    gathered = split_by_state(Gathered(launches=of(NEAR), reference=of(FAR)))
+    gathered = split_by_state(LaunchLog(launches=of(NEAR), reference=of(FAR)))
     assert ([launch.index for launch in gathered.launches], gathered.reference) == ([0], [])
     assert [launch.repeated for launch in gathered.others] == ["reference"]
     found = summarize(CASE, Settings(repeats=1), gathered, AROUND)
@@ -98,7 +98,7 @@ distances = st.lists(st.floats(20, 2000), min_size=1, max_size=20)
 
 @given(st.lists(st.floats(20, 2000), min_size=1, max_size=4), st.lists(st.floats(20, 2000), max_size=5))
 def test_a_case_always_keeps_a_launch(drawn: list[float], beside: list[float]) -> None:
-    gathered = split_by_state(Gathered(launches=of(*drawn), reference=of(*beside)))
+    gathered = split_by_state(LaunchLog(launches=of(*drawn), reference=of(*beside)))
     assert gathered.launches
     kept = [*gathered.launches, *gathered.reference, *gathered.others]
     assert len(kept) == len(drawn) + len(beside)
@@ -107,7 +107,7 @@ def test_a_case_always_keeps_a_launch(drawn: list[float], beside: list[float]) -
 @given(distances)
 def test_no_launch_is_lost_and_those_that_stay_are_of_one_state(drawn: list[float]) -> None:
     launches = of(*drawn)
-    gathered = split_by_state(Gathered(launches=launches))
+    gathered = split_by_state(LaunchLog(launches=launches))
     assert sorted(launch.index for launch in (*gathered.launches, *gathered.others)) == list(range(len(drawn)))
     kept = sorted(launch.distance_ns or 0.0 for launch in gathered.launches)
     assert kept

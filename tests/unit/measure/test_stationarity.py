@@ -47,7 +47,7 @@ def test_a_steady_launch_keeps_its_first_windows_and_says_that_it_was_stationary
     assert found.duration_s == pytest.approx(0.2)
 
 
-def test_a_slow_start_is_discarded_and_told() -> None:
+def test_a_slow_start_is_discarded_and_reported() -> None:
     found = one(ScriptedRig(edit=slow_until(2, 0.5)), settings=WAITING)
     assert (found.stationary, found.discarded_s) == (True, pytest.approx(0.04))
     assert [window.kept for window in found.windows] == [False] * 2 + [True] * 10
@@ -106,7 +106,7 @@ def outputs(*received: list[int]) -> LaunchOutput:
     return launch_output
 
 
-def test_a_window_is_complete_when_both_ends_have_told_it() -> None:
+def test_a_window_is_complete_when_both_ends_have_reported_it() -> None:
     assert received_by_window(outputs([1, 1, 1])) == [FRAMES] * 3
     assert received_by_window(outputs([1, 1])) == [FRAMES] * 2
     # Nothing came in window 2, or its frames would have been told before the sender ended window 3.

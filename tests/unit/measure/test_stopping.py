@@ -14,7 +14,7 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.measure.stopping import narrow, telling_precision, why_stop
 from pytest_icbench.model.settings import PROTOCOLS, Settings
 from pytest_icbench.stats.decision import Allowance
-from pytest_icbench.stats.dependence import FEWEST_TELLING
+from pytest_icbench.stats.dependence import FEWEST_DECIDING
 from pytest_icbench.stats.intervals import over_launches
 
 SESSIONS = 800
@@ -82,8 +82,8 @@ def test_stopping_keeps_90_percent_coverage_where_launches_depend_on_each_other(
     assert coverage(autocorrelated(correlation), 100.0) >= 0.9 - NOISE
 
 
-def test_no_precision_is_claimed_before_dependence_can_be_told() -> None:
-    values = [100.0] * FEWEST_TELLING
+def test_no_precision_is_claimed_before_dependence_can_be_reported() -> None:
+    values = [100.0] * FEWEST_DECIDING
     assert why_stop(values[:-1], Settings(), 1, 1) is None
     assert why_stop(values, Settings(), 1, 1) is None  # two looks in a row
     assert why_stop([*values, 100.0], Settings(), 1, 1) == "precision"

@@ -33,7 +33,7 @@ cases = st.builds(
     switch_cores=st.none() | st.integers(1, 9),
     api=st.none() | st.sampled_from(APIS),
     blocking=st.booleans(),
-    touch=st.booleans(),
+    check_payload=st.booleans(),
     remote=st.booleans(),
 )
 
@@ -48,7 +48,7 @@ cases = st.builds(
         ),
         (Case("testpmd", port="memif", switch_cores=2, pairs=4), "testpmd+memif-c2-64B-b32-4vs4-Rmax"),
         (
-            Case("veth", Frames(rate=Rate(1500)), api="udp", blocking=True, touch=True, remote=True),
+            Case("veth", Frames(rate=Rate(1500)), api="udp", blocking=True, check_payload=True, remote=True),
             "veth-udp-blocking-touch-64B-b32-1vs1-R1500-remote",
         ),
         (Case("ovs", mode="new"), "ovs:new-64B-b32-1vs1-Rmax"),
@@ -79,8 +79,8 @@ def test_files_have_the_keys_that_they_always_had() -> None:
     case = Case("vpp", Frames(traffic=Traffic(512), rate=Rate(1000)), mode="xconnect", candidate="new")
     assert list(case.to_dict().items()) == [
         ("switch", "vpp"), ("packet_size", 512), ("burst", 32), ("pairs", 1), ("rate", 1000),
-        ("dimension", "throughput"), ("port", None), ("variant", "xconnect"), ("switch_cores", None), ("api", None),
-        ("blocking", False), ("touch", False), ("remote", False), ("contender", "new"),
+        ("dimension", "throughput"), ("port", None), ("mode", "xconnect"), ("switch_cores", None), ("api", None),
+        ("blocking", False), ("check_payload", False), ("remote", False), ("candidate", "new"),
     ]  # fmt: skip
 
 
@@ -92,7 +92,7 @@ def test_a_case_survives_as_json_data(case: Case) -> None:
 @given(cases, cases)
 def test_rig_keys_can_be_sorted_and_ignore_the_traffic(one: Case, other: Case) -> None:
     assert sorted([one.rig_key, other.rig_key])
-    assert one.rig_key == replace(one, touch=True, dimension="latency").sending(burst=3, rate=Rate(7)).rig_key
+    assert one.rig_key == replace(one, check_payload=True, dimension="latency").sending(burst=3, rate=Rate(7)).rig_key
 
 
 def test_a_case_is_resolved_by_its_switch() -> None:

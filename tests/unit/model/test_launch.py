@@ -290,7 +290,7 @@ def test_a_harness_that_looks_late_hears_what_was_said_in_time(monkeypatch: pyte
     assert one(Late()).total("received") == 3 * FRAMES
 
 
-def test_a_server_is_told_to_stop_when_its_client_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_is_reported_to_stop_when_its_client_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launch, "FOLLOWER_GRACE_S", 0.01)
     monkeypatch.setattr(launch, "END_MARGIN_S", 0.1)
     rig = ScriptedRig(edit=lambda index, line: None if (index, line["type"]) == (1, "summary") else line)
@@ -301,7 +301,7 @@ def test_a_server_is_told_to_stop_when_its_client_has_ended(monkeypatch: pytest.
 
 def test_what_the_switch_counted_is_the_difference_over_a_launch_and_the_sum_over_launches() -> None:
     """A counter that it does not keep, or that began anew, is nobody's; a preflight is not counted."""
-    told = iter(
+    reported = iter(
         [
             (PortCounters(0, 100, None, 1, 10), PortCounters(1, 5, 50, 0, 0)),
             (PortCounters(0, 400, None, 1, 12), PortCounters(1, 6, 350, 0, 3)),
@@ -309,7 +309,7 @@ def test_what_the_switch_counted_is_the_difference_over_a_launch_and_the_sum_ove
             (PortCounters(0, 700, None, 1, 12), PortCounters(1, 2, 650, 0, 3)),
         ]
     )
-    found = run(ScriptedRig(preflighted=False, ports=told), repeats=2)
+    found = run(ScriptedRig(preflighted=False, ports=reported), repeats=2)
     assert [launch.switch_counters for launch in found.per_launch] == [
         (SwitchPort(0, 300, None, 0, 2), SwitchPort(1, 1, 300, 0, 3)),
         (SwitchPort(0, 300, None, 0, 0), SwitchPort(1, None, 300, 0, 0)),

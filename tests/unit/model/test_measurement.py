@@ -121,7 +121,7 @@ def test_an_estimate_is_an_object_of_a_line_and_three_keys_of_a_flat_record() ->
 def test_a_flat_record_has_the_same_keys_whatever_the_kind() -> None:
     flat, of_latency = made().flat(), made(LATENCY).flat()
     assert list(flat) == list(of_latency)
-    assert (flat["rtt_samples"], flat["birth_ns"], flat["sweep"]) == (0, None, [])
+    assert (flat["rtt_samples"], flat["startup_ns"], flat["sweep"]) == (0, None, [])
 
 
 def test_a_line_of_an_earlier_version_lacks_what_there_was_not() -> None:

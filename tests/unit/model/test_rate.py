@@ -56,12 +56,12 @@ def test_a_list_mixes_forms_and_takes_each_once() -> None:
 
 
 @pytest.mark.parametrize("text", ["pdr", "pdr:0.5", "pdr:0%", "pdr:51%", "pdr:x%", "pdr:100%", "pdr:0.000000001%"])
-def test_a_partial_drop_rate_that_is_none_is_told_its_form(text: str) -> None:
+def test_a_partial_drop_rate_that_is_none_is_reported_its_form(text: str) -> None:
     with pytest.raises(UsageError, match=f"-rate: unknown rate '{text}'; a partial-drop rate .* 0.00001 to 50"):
         parse_rates(f"max {text}", "-rate")
 
 
-def test_an_unknown_rate_is_told_all_forms() -> None:
+def test_an_unknown_rate_is_reported_all_forms() -> None:
     with pytest.raises(
         UsageError, match=r"unknown rate 'fast'; a rate is max, ndr, pdr:0\.5%, mfr, a part of a rate looked for"
     ):

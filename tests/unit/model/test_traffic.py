@@ -94,7 +94,7 @@ def test_fewer_flows_than_queues_leave_some_empty() -> None:
 
 
 @given(traffics)
-def test_an_id_tells_the_traffic(traffic: Traffic) -> None:
+def test_an_id_reports_the_traffic(traffic: Traffic) -> None:
     node_id = f"test_x.py::test_a[{Case('ovs', Frames(traffic)).id}]"
     assert is_case(node_id)
     found = CASE_ID.search(node_id)

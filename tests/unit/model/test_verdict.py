@@ -36,8 +36,8 @@ def test_no_text_of_the_package_names_a_verdict(file: Path) -> None:
     if file == PACKAGE / "model" / "verdict.py":
         return
     tree = ast.parse(file.read_text())
-    told = {id(node) for node in _docstrings(tree)}
-    texts = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in told]
+    reported = {id(node) for node in _docstrings(tree)}
+    texts = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in reported]
     assert [(node.lineno, node.value) for node in texts if _NAMES.search(str(node.value))] == []
 
 

@@ -14,7 +14,7 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.plugin import run
 from pytest_icbench.plugin.schedule.budget import Budget, Entry, share_out
-from pytest_icbench.stats.dependence import FEWEST_TELLING
+from pytest_icbench.stats.dependence import FEWEST_DECIDING
 
 PLAIN = Entry(least_s=10.0, launch_s=1.0, launches=7, precision=0.03)
 FIXED = replace(PLAIN, adaptive=False)
@@ -188,5 +188,5 @@ def test_a_search_leaves_the_host_its_part_of_the_others() -> None:
 
 def test_a_narrow_case_has_time_for_the_launches_that_claim_a_precision() -> None:
     case = Entry(least_s=7.0, launch_s=1.0, launches=7, precision=0.03)
-    missing = FEWEST_TELLING + 1 - case.launches
+    missing = FEWEST_DECIDING + 1 - case.launches
     assert share_out(2 * missing, [case, case], [0.02, 0.04]) == [missing, missing]

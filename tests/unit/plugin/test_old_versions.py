@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench.gate.entry import entry_of
+from pytest_icbench.gate.entry import make_entry
 from pytest_icbench.host.host_facts import sha256
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
@@ -109,7 +109,7 @@ def test_a_baseline_that_does_not_say_so(program: Program) -> None:
 def test_it_is_kept_with_the_baseline(program: Program) -> None:
     found = measurement(Case("ovs"), software=version(program))
     assert Measurement.from_json(found.to_json()) == found
-    entry = entry_of(found)
+    entry = make_entry(found)
     assert entry is not None
     (read_again,) = parse_baseline(format_baseline([entry]), "here")
     assert read_again.old == version(program)

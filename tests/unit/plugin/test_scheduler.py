@@ -27,7 +27,7 @@ def item(case: Case, test: str = "test_x.py::test_rate") -> str:
 
 def test_groups_follow_the_rig() -> None:
     first = Case("ovs", Frames(traffic=Traffic(64), rate=Rate(1_000_000)), port="vhost-user-packed", mode="xconnect")
-    same = Case("ovs", Frames(Traffic(512), 1), port="vhost-user-packed", mode="xconnect", touch=True)
+    same = Case("ovs", Frames(Traffic(512), 1), port="vhost-user-packed", mode="xconnect", check_payload=True)
     assert rig_group(item(first)) == rig_group(item(same, "test_y.py::test_other"))
     others = [
         Case("ovs", mode="xconnect"),
@@ -55,7 +55,7 @@ def test_groups_follow_the_rig() -> None:
                 rate=st.sampled_from([Rate(), Rate(500), *map(named_rate, ("ndr", "pdr:0.5%", "mfr"))]),
             ),
             blocking=st.booleans(),
-            touch=st.booleans(),
+            check_payload=st.booleans(),
             remote=st.booleans(),
         ),
         min_size=2,
@@ -86,7 +86,7 @@ def test_which_host_a_worker_is_on(spec: Any, key: str) -> None:
 
 
 @pytest.mark.parametrize(("dist", "hosts"), [("load", 10), ("each", 1)])
-def test_a_worker_is_told_how_many_share_the_cases(dist: str, hosts: int) -> None:
+def test_a_worker_is_reported_how_many_share_the_cases(dist: str, hosts: int) -> None:
     config = SimpleNamespace(getoption={"dist": dist}.get)
     gateway = SimpleNamespace(spec=SimpleNamespace(ssh="root@a", chdir="x"))
     said = make_worker_input(SimpleNamespace(config=config, gateway=gateway, workerinput={"workercount": 10}), "run")

@@ -75,21 +75,23 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]
 
     def running(criu: str) -> dict[str, Any]:
         monkeypatch.setattr(scenario, "CRIU", criu)
-        told: dict[str, Any] = {}
-        scenario.test_checkpoint_and_restore(tmp_path, told.__setitem__, terminal)
-        return told
+        reported: dict[str, Any] = {}
+        scenario.test_checkpoint_and_restore(tmp_path, reported.__setitem__, terminal)
+        return reported
 
     return running
 
 
-def test_the_medians_are_told(tmp_path: Path, run: Callable[[str], Any], capsys: pytest.CaptureFixture[str]) -> None:
-    told = run(stand_in(tmp_path))
+def test_the_medians_are_reported(
+    tmp_path: Path, run: Callable[[str], Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    reported = run(stand_in(tmp_path))
     said = capsys.readouterr().out
     assert "images 0.01 MB" in said
     assert said.endswith("(medians of 2)\n")
-    assert list(told) == [f"icbench.{name}" for name in ("checkpoint_s", "image_bytes", "restore_s", "answer_s")]
-    assert told["icbench.image_bytes"] == 5000
-    assert told["icbench.answer_s"] > told["icbench.restore_s"] >= 0.05
+    assert list(reported) == [f"icbench.{name}" for name in ("checkpoint_s", "image_bytes", "restore_s", "answer_s")]
+    assert reported["icbench.image_bytes"] == 5000
+    assert reported["icbench.answer_s"] > reported["icbench.restore_s"] >= 0.05
 
 
 def test_where_criu_refuses_its_own_words_are_the_reason(tmp_path: Path, run: Callable[[str], Any]) -> None:

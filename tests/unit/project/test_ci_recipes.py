@@ -38,7 +38,7 @@ def test_there_is_one_for_each() -> None:
 
 def test_options_exist() -> None:
     used = set(re.findall(r"--icbench-[a-z-]+", (CI / "gate.sh").read_text()))
-    assert {"--icbench-compare", "--icbench-save", "--icbench-variant", "--icbench-exit-codes"} <= used
+    assert {"--icbench-compare", "--icbench-save", "--icbench-candidate", "--icbench-exit-codes"} <= used
     assert used <= {row.option for row in TABLE}
 
 
@@ -109,14 +109,14 @@ def test_what_a_shell_makes_of_a_recipe(name: str, code: int, tmp_path: Path) ->
     path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
     for sets, expected in zip(SETS[name], ("pr BASE", "nightly"), strict=True):
         environment = {**os.environ, "GITHUB_OUTPUT": str(output), "PATH": path, **sets}
-        told = subprocess.run(
+        reported = subprocess.run(
             [*shell, "-c", text], cwd=tmp_path, env=environment, capture_output=True, timeout=30, check=False
         )
         if name == "github-actions.yml":  # a warning is no status of a step there
-            assert told.returncode == int(code not in (0, EXIT_UNDECIDED))
+            assert reported.returncode == int(code not in (0, EXIT_UNDECIDED))
             assert output.read_text().splitlines()[-1] == f"code={code}"
         else:
-            assert told.returncode == code
+            assert reported.returncode == code
         assert (tmp_path / "arguments").read_text().strip().replace("HEAD^1", "BASE") == expected
 
 
@@ -172,7 +172,7 @@ def test_a_pull_request_is_measured_beside_its_base_however_often_it_is_built(tm
     repository = Repository(tmp_path)
     for code in (0, EXIT_REGRESSED):
         base, candidate = repository.path / "base" / "out" / "switch", repository.path / "out" / "switch"
-        sides = ["--icbench-binary", f"ovs={base}", "--icbench-variant", f"ovs:pr={candidate}"]
+        sides = ["--icbench-binary", f"ovs={base}", "--icbench-candidate", f"ovs:pr={candidate}"]
         assert repository.gate("pr", "HEAD^1", code=code) == [*_GATE, *sides, *_REPORTS, "reports/junit.xml"]
         assert (base.read_text(), candidate.read_text()) == ("1\n", "2\n")
     assert not (tmp_path / "icbench.arguments").exists()
@@ -195,7 +195,7 @@ def test_nights_are_saved_then_compared_and_added_and_leave_their_program(tmp_pa
     assert added[:4] == ["accept", "main", "--all", "--unchanged"]
 
 
-@pytest.mark.parametrize("also", [["--icbench-variant", "ovs:pr=PROGRAM"], ["--icbench-rounds", "3"]], ids=str)
+@pytest.mark.parametrize("also", [["--icbench-candidate", "ovs:pr=PROGRAM"], ["--icbench-rounds", "3"]], ids=str)
 def test_the_gate_fits_its_own_budget(also: list[str], tmp_path: Path) -> None:
     """The cases of the script, planned on this host."""
     program = shutil.which("ovs-vswitchd-dpdk") or shutil.which("ovs-vswitchd")
@@ -203,7 +203,7 @@ def test_the_gate_fits_its_own_budget(also: list[str], tmp_path: Path) -> None:
         pytest.skip("Open vSwitch is not here")
     save(tmp_path, "main", [entry()])
     also = [word.replace("PROGRAM", program) for word in also]
-    nightly = [] if "--icbench-variant" in also else ["--icbench-compare", "main", f"--icbench-baselines={tmp_path}"]
+    nightly = [] if "--icbench-candidate" in also else ["--icbench-compare", "main", f"--icbench-baselines={tmp_path}"]
     planned = subprocess.run(
         [
             *(str(Path(sys.executable).with_name("pytest")), "scenarios/test_gate.py"),

@@ -56,7 +56,7 @@ VERDICT = """
 from dataclasses import replace
 from tests.baselines import measured
 from pytest_icbench.errors import Regression
-from pytest_icbench.gate.against import BaselineComparison
+from pytest_icbench.gate.baseline_comparison import BaselineComparison
 from pytest_icbench.gate.judge import Policy, enforce, judge
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.measurement import Measurement

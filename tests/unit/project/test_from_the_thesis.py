@@ -71,8 +71,8 @@ def test_switches_have_the_names_that_are_given() -> None:
 def test_keys_of_a_container_exist_and_are_all_named() -> None:
     named = {word for word in here("The configuration file") if re.fullmatch("[a-z]+", word)}
     # The thesis made all its containers.
-    of_existing = {"container", "interface"}
-    assert named - {"client", "clientst"} == {field.name for field in fields(Table)} - of_existing
+    of_attached = {"container", "interface"}
+    assert named - {"client", "clientst"} == {field.name for field in fields(Table)} - of_attached
 
 
 def test_options_of_the_workload_exist() -> None:

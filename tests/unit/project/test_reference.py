@@ -64,7 +64,7 @@ def test_a_record_whose_docstring_lacks_a_key_is_an_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "told"),
+    ("row", "reported"),
     [
         ('{0, "drain", "S", KIND_SECONDS, AT(drain_s), 0, 600, "waits for \'stop\', " "or --count"},', None),
         ('{0, "drain", "S", KIND_SECONDS, AT(drain_s), 0, 600, HELP},', "1 options; 0 of them could be read"),
@@ -72,16 +72,16 @@ def test_a_record_whose_docstring_lacks_a_key_is_an_error() -> None:
     ],
 )
 def test_options_of_the_workload_are_read_from_its_source(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, row: str, told: str | None
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, row: str, reported: str | None
 ) -> None:
     (tmp_path / "option").mkdir()
     end = "};\nconst size_t OPTION_ROWS = 1;\nconst struct options OPTION_DEFAULTS = {\n        .drain_s = 2,\n};\n"
     (tmp_path / "option" / "table.c").write_text(f"const struct option_row OPTION_TABLE[] = {{\n{row}\n{end}")
     monkeypatch.setattr(docs_programs, "SOURCE", tmp_path)
-    if told is None:
+    if reported is None:
         assert reference.workload_options().endswith("| `--drain S` | 2 | 0 to 600 | waits for `stop`, or `--count` |")
         return
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=reported):
         reference.workload_options()
 
 

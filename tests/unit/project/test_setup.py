@@ -44,7 +44,7 @@ def release(at: Path, text: str) -> str:
 @pytest.mark.parametrize(
     "system", ['ID=fedora\nVERSION_ID=44\nPRETTY_NAME="Fedora 44"\n', "ID=debian\nVERSION_ID=11\n", ""]
 )
-def test_another_distribution_is_told_what_is_needed(checkout: Path, system: str) -> None:
+def test_another_distribution_is_reported_what_is_needed(checkout: Path, system: str) -> None:
     done = setup(checkout, OS_RELEASE=release(checkout, system))
     assert done.returncode == 1
     needs = re.findall(r'^\t"(.+?)\|', (ROOT / "scripts" / "setup" / "packages.sh").read_text(), flags=re.M)

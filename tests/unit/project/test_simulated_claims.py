@@ -18,38 +18,38 @@ def test_only_the_last_results_of_a_series_are_slower_and_a_change_counts_where_
     after = task.drawn(Random(1))
     assert after[:40] == before[:40]
     assert after[40:] == pytest.approx([0.9 * value for value in before[40:]])
-    assert task.tells(after)
-    assert not task.tells(before)
-    assert not history.Task(steady, 50, 1, 0.1, 25).tells(after)  # the change lies elsewhere
-    assert history.Task(steady, 50, 1).tells(after)  # any is one too many
+    assert task.reports(after)
+    assert not task.reports(before)
+    assert not history.Task(steady, 50, 1, 0.1, 25).reports(after)  # the change lies elsewhere
+    assert history.Task(steady, 50, 1).reports(after)  # any is one too many
 
 
-def test_the_rule_of_before_finds_changes_in_a_mood(load: Any) -> None:
+def test_the_rule_of_before_finds_changes_in_a_regime(load: Any) -> None:
     history, model = load("validation.claims.history"), load("validation.model")
     settings = model.Settings(quick=True)
     place = next(
         place for place, task in enumerate(history.tasks(settings)) if task.machine.name == "correlation 0.9, 5 %"
     )
-    now, before = history.told(settings, place)
+    now, before = history.reported(settings, place)
     assert now < 0.2 < before
 
 
 @pytest.mark.parametrize("kept", [0.0, 0.9])
-def test_disturbances_of_a_simulated_device_last_as_long_as_it_is_told(load: Any, kept: float) -> None:
+def test_disturbances_of_a_simulated_device_last_as_long_as_it_is_reported(load: Any, kept: float) -> None:
     device = load("search_simulation").SimulatedDevice(
         1e6, jitter=0.01, stall_share=0.3, correlation=kept, random=Random(1)
     )
-    moods, interrupted = [], []
+    regimes, interrupted = [], []
     for _ in range(4000):
         device(1.0, 2e6)
-        moods.append(device._mood)
+        regimes.append(device._regime)
         interrupted.append(float(device._interrupted))
-    assert correlation(moods, moods[1:] + moods[:1]) == pytest.approx(kept, abs=0.05)
+    assert correlation(regimes, regimes[1:] + regimes[:1]) == pytest.approx(kept, abs=0.05)
     assert correlation(interrupted, interrupted[1:] + interrupted[:1]) == pytest.approx(kept, abs=0.05)
     assert sum(interrupted) / len(interrupted) == pytest.approx(0.3, abs=0.08)
 
 
-def test_a_host_of_the_gates_claim_accuses_rarely_and_finds_what_is_much_slower(load: Any) -> None:
+def test_a_host_of_the_gates_claim_flags_rarely_and_finds_what_is_much_slower(load: Any) -> None:
     gate, hosts = load("validation.claims.gate"), load("validation.hosts")
     host = hosts.Host("launches 2 %")
     pairs = gate.shares_by_pairs(host, 20, 10, Random(1))

@@ -47,7 +47,7 @@ def test_testpmd_changes_in_its_place(pool: Any, tmp_path: Path) -> None:
     assert slower[0].read_text().endswith(f" --noisy-lkup-num-{pool.NOISY[1]}\n")
 
 
-def test_rules_of_a_bridge_match_no_frame_and_are_its_variant(load: Callable[[str], Any]) -> None:
+def test_rules_of_a_bridge_match_no_frame_and_are_its_mode(load: Callable[[str], Any]) -> None:
     bridge = load("validation.pools.filtered_bridge")
     assert bridge.ruleset(3).count(" drop") == 3
     assert bridge.FilteredBridge.has_mode("rules20")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench.model.existing import ATTACH
+from pytest_icbench.model.attach_target import ATTACH
 from tests.torture import fuzz, kills, lives, page
 from tests.torture.fault_table import FAULTS, KINDS, SHORT
 from tests.torture.faults import selected
@@ -97,12 +97,12 @@ def test_only_a_session_whose_tests_both_pass_is_killed(
         (directory / "output").write_text(f"test_x.py::test_rate[x] PASSED\n{end}\n")
         return subprocess.Popen(["sh", "-c", f"exit {status}"])
 
-    told: list[str] = []
+    reported: list[str] = []
     monkeypatch.setattr(lives, "start", start)
     monkeypatch.setattr(lives, "recovery", lambda: ["true"])
-    length_s = kills.whole(Life("x in netns", "x"), tmp_path, None, told.append)
-    assert (length_s is not None, not told) == (is_whole, is_whole)
-    assert is_whole or told[0].startswith(
+    length_s = kills.whole(Life("x in netns", "x"), tmp_path, None, reported.append)
+    assert (length_s is not None, not reported) == (is_whole, is_whole)
+    assert is_whole or reported[0].startswith(
         f"x in netns is left out, since its session does not pass whole (exit status {status}"
     )
 

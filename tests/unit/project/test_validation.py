@@ -171,7 +171,7 @@ def packet(sequence: int, window: int = 1, ethertype: int = 0x0800, protocol: in
     )
 
 
-def test_a_capture_tells_data_from_end_marks_and_others(validation: Any, tmp_path: Path) -> None:
+def test_a_capture_reports_data_from_end_marks_and_others(validation: Any, tmp_path: Path) -> None:
     frames = [packet(0), packet(1), packet(9, protocol=1), packet(2, ethertype=0x0806), packet(2), bytes(60)]
     frames += [packet(4, window=0xFFFF), packet(0, window=0xFFFF)]
     file = tmp_path / "capture"
@@ -252,7 +252,7 @@ def test_accounts_are_held_over_every_switch(validation: Any, model: Any, monkey
     assert asked == [name for name in builtin_switches() if name != "attach"]  # of which nothing is on any host
 
 
-def test_searches_are_repeated_and_their_spread_is_told(
+def test_searches_are_repeated_and_their_spread_is_reported(
     validation: Any, model: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     search = validation("validation.claims.search")
@@ -272,28 +272,28 @@ def test_searches_are_repeated_and_their_spread_is_told(
 
 
 @pytest.mark.parametrize(
-    ("interval", "told"),
+    ("interval", "reported"),
     [((0.98, 1.03), "yes: from 0.980 to 1.030 of it"), ((1.01, 1.03), "no: from 1.010 to 1.030 of it")],
 )
-def test_time_tells_whether_few_seconds_hold_the_level_of_minutes(
-    validation: Any, interval: tuple[float, float], told: str
+def test_time_reports_whether_few_seconds_hold_the_level_of_minutes(
+    validation: Any, interval: tuple[float, float], reported: str
 ) -> None:
     time = validation("validation.claims.time")
     outcome = time.Outcome("throughput x", 1e6, 0.01, 370.0, 0.009, 20.0, 12, "precision", interval)
     rows = {row.what: row.value for row in time.assemble([outcome], []).rows}
-    assert rows["throughput x: its interval holds the level of the six"] == told
+    assert rows["throughput x: its interval holds the level of the six"] == reported
 
 
 @pytest.mark.parametrize("correlation", [0.6, 0.9])
 def test_coverage_has_machines_that_the_earlier_rule_fails_on(validation: Any, correlation: float) -> None:
     coverage, machines = validation("validation.claims.coverage"), validation("validation.machines")
     machine = machines.dependent(correlation, 2)
-    share, launches, told = coverage.covered(machine, 300, seed=1)
+    share, launches, reported = coverage.covered(machine, 300, seed=1)
     before, few = coverage.covered_before(machine, 300, seed=1)
     assert share >= 0.9 - 3 * (0.09 / 300) ** 0.5
     assert before < 0.9 - 3 * (0.09 / 300) ** 0.5
     assert few < 20 <= launches
-    assert told > 0.4
+    assert reported > 0.4
 
 
 def test_the_truth_of_round_trips_is_that_of_many_launches(validation: Any) -> None:
@@ -304,24 +304,24 @@ def test_the_truth_of_round_trips_is_that_of_many_launches(validation: Any) -> N
     assert mean > 0.9 - 3 * (0.09 / 200) ** 0.5 > stretched
 
 
-def test_a_witness_explains_what_it_goes_along_with(validation: Any) -> None:
+def test_a_independent_check_explains_what_it_goes_along_with(validation: Any) -> None:
     disturbance = validation("validation.claims.disturbance")
 
-    def point(taken: float, kpps: float, *, beside: bool, told: bool) -> dict[str, Any]:
+    def point(taken: float, kpps: float, *, beside: bool, reported: bool) -> dict[str, Any]:
         return {
             "beside": beside,
-            "told": told,
+            "reported": reported,
             "kpps": kpps,
             "taken": taken,
             "waited": 0.0,
             "gaps": None,
         }
 
-    alone = [point(0.0, 1000.0, beside=False, told=False)] * 6
-    beside = [point(1.0, 500.0, beside=True, told=number < 5) for number in range(6)]
+    alone = [point(0.0, 1000.0, beside=False, reported=False)] * 6
+    beside = [point(1.0, 500.0, beside=True, reported=number < 5) for number in range(6)]
     rows = {row.what: row for row in disturbance.assemble([*alone, *beside]).rows}
-    told = rows["launches of 6 beside a spinning process that are told"]
-    assert (told.value, told.held) == (5, False)
+    reported = rows["launches of 6 beside a spinning process that are told"]
+    assert (reported.value, reported.held) == (5, False)
     assert rows["launches of 6 alone that are told"].value == 0
     assert rows["R² of the rate on CPU time of others, all launches"].value == "1.00"
     assert rows["R² of the rate on CPU time of others, launches alone"].value == "not known"

@@ -13,7 +13,7 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import Traffic
-from pytest_icbench.report.apart import told_apart
+from pytest_icbench.report.disambiguate import disambiguated
 from pytest_icbench.report.figure.registry import Content, section_charts
 from tests.charts import values
 from tests.measurements import launch, result
@@ -30,12 +30,12 @@ def rate(size: int = 64, axes: dict[str, Any] | None = None, **more: Any) -> Res
 
 
 def names(results: list[Result]) -> list[str]:
-    return [path_of(item) for item in told_apart(results)]
+    return [path_of(item) for item in disambiguated(results)]
 
 
 def test_results_that_names_tell_apart_are_as_they_were() -> None:
     results = [rate(64), rate(1500)]
-    assert told_apart(results) == results
+    assert disambiguated(results) == results
 
 
 def test_an_axis_that_names_leave_out_is_named_throughout() -> None:

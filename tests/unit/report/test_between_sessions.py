@@ -81,6 +81,6 @@ def test_without_enough_sessions_an_interval_stays_as_it_is(few: Result) -> None
     assert "differ by" not in "\n".join(table([few]))
 
 
-def test_a_value_that_no_launch_tells_apart_keeps_none() -> None:
+def test_a_value_that_no_launch_reports_apart_keeps_none() -> None:
     alone = compared().with_figures(throughput_pps=Estimate(5e6))
     assert with_sessions([alone])[0].frames.throughput_pps == Estimate(5e6)

@@ -80,8 +80,8 @@ def test_functions_with_parts_of_a_cpu_say_their_error_and_that_their_yields_are
     works = [
         FunctionWork(
             pair,
-            share=share,
-            cpu_share=share / 100,
+            cpu_share=share,
+            cpu_used_share=share / 100,
             goodput_pps=share * 100.0,
             alone_pps=10_000.0,
             goodput_error=error,
@@ -91,7 +91,7 @@ def test_functions_with_parts_of_a_cpu_say_their_error_and_that_their_yields_are
         )
         for pair, share, error in ((1, 70, 0.0), (2, 30, -0.035))
     ]
-    said = side_by_side(result(Case("veth", function="cost9", share="70:30", pairs=2), functions=tuple(works)))
+    said = side_by_side(result(Case("veth", function="cost9", cpu_share="70:30", pairs=2), functions=tuple(works)))
     assert said == (
         "on one CPU: cost9 1 (share 70 %) 7,000 frames/s of 10,000 alone, error +0.0% (-2.0% to +3.0%), 70% of the CPU"
         " time, 29.2 frames at a time; cost9 2 (share 30 %) 3,000 frames/s of 10,000 alone, error -3.5% (-5.5% to"
@@ -102,10 +102,12 @@ def test_functions_with_parts_of_a_cpu_say_their_error_and_that_their_yields_are
 
 def test_many_functions_with_equal_parts_are_said_as_one() -> None:
     works = tuple(
-        FunctionWork(pair, share=2, cpu_share=1 / 36, goodput_pps=600.0, alone_pps=22_000.0, goodput_error=pair / 1000)
+        FunctionWork(
+            pair, cpu_share=2, cpu_used_share=1 / 36, goodput_pps=600.0, alone_pps=22_000.0, goodput_error=pair / 1000
+        )
         for pair in range(1, 37)
     )
-    case = Case("veth", function="cost100000", share=":".join(["2"] * 36), pairs=36)
+    case = Case("veth", function="cost100000", cpu_share=":".join(["2"] * 36), pairs=36)
     assert side_by_side(result(case, functions=works)) == (
         "on one CPU: 36 x cost100000 (share 2 %) 21,600 frames/s, 22,000 alone, errors +0.1% to +3.6%, 100% of the CPU"
         " time. Each has a CPU group of its own, in which its yields are weaker"

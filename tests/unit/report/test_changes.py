@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from pytest_icbench.cli.main import main
 from pytest_icbench.display.table import In
-from pytest_icbench.gate.against import Comparer
+from pytest_icbench.gate.baseline_comparison import Comparer
 from pytest_icbench.gate.entry import Baseline
 from pytest_icbench.gate.margins import Margins
 from pytest_icbench.gate.thresholds import Thresholds
@@ -49,7 +49,7 @@ def candidate(size: int, decision: str, ratio: float, **more: Any) -> list[Resul
     comparison = side_by_side(case, decision, ratio)
     treatment = {
         "switch": {"version": "3.3.0", "config": {"rxqs": 2}},
-        "contender": {"target": "ovs", "kind": "binary", "value": "ovs-vswitchd", "sha256": "0123456789abcdef"},
+        "candidate": {"target": "ovs", "kind": "binary", "value": "ovs-vswitchd", "sha256": "0123456789abcdef"},
     }
     base = {"switch": {"version": "3.1.0", "config": {"rxqs": 2}}}
     facts = {"verdict": decision, "decision": decision, "side_by_side": comparison, "treatment": treatment, **more}
@@ -177,9 +177,9 @@ def test_of_two_runs_the_second_is_judged_by_the_first_and_ranked_alone() -> Non
     assert headline.question(results) == "What changed in B against run A?"
     (finding,) = results[2].against
     assert finding.reason == "few"
-    told = answer(results)[0]
-    assert told.lead == "B against run A: INCONCLUSIVE."
-    assert told.text == "1 INCONCLUSIVE of 1 value."
+    reported = answer(results)[0]
+    assert reported.lead == "B against run A: INCONCLUSIVE."
+    assert reported.text == "1 INCONCLUSIVE of 1 value."
     tiles = {str(tile.name or tile.number): tile.number for tile in headline.tiles(results, [])}
     assert tiles["INCONCLUSIVE"] == "1"
     assert "no baseline" not in tiles
@@ -286,7 +286,7 @@ def test_a_caption_has_no_commas_for_values_that_are_not_known() -> None:
     assert chart.text.startswith("REGRESSED: ovs-64B-b32-1vs1-Rmax -20.0 % (-21.0 to -19.0).")
 
 
-def test_a_file_of_the_users_is_told_by_its_name_and_hash() -> None:
+def test_a_file_of_the_users_is_reported_by_its_name_and_hash() -> None:
     file = {"file": "slow.toml", "sha256": "8986d0990db0ad12ad0c", "content": {"burst": 1}}
     assert changed("x", None, file) == "x: nothing before, slow.toml (sha256 8986d0990db0) now"
     assert changed("x", {"gro": True}, {"gro": False, "tso": True}) == "x: gro True before, gro False, tso True now"

@@ -13,10 +13,10 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.function_facts import FunctionWork
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.long_run import LossEvent
-from pytest_icbench.model.neighbour import NeighbourEffect
+from pytest_icbench.model.noisy_neighbour import NoisyNeighbourEffect
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.result import Result
-from pytest_icbench.model.trace import Followed
+from pytest_icbench.model.trace import LoadChange
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.report.figure.cdf import cdf_figures
 from pytest_icbench.report.figure.registry import Content, section_charts
@@ -203,9 +203,9 @@ def test_two_hosts_have_gigabits_against_pairs_with_the_link_s_limit_if_it_is_kn
 
 def test_a_load_that_changes_has_each_change_and_when_it_arrived() -> None:
     changes = (
-        Followed(1, 2, 10_000, 30_000, 29_990.0, 29_000.4, 0.31),
-        Followed(1, 5, 30_000, 5_000, 5_000.0, 5_000.0, None),
-        Followed(2, 3, 8_000, 4_000, 4_000.0, 4_000.0, 0.1),
+        LoadChange(1, 2, 10_000, 30_000, 29_990.0, 29_000.4, 0.31),
+        LoadChange(1, 5, 30_000, 5_000, 5_000.0, 5_000.0, None),
+        LoadChange(2, 3, 8_000, 4_000, 4_000.0, 4_000.0, 0.1),
     )
     case = Case("ovs", Frames(rate=Rate.from_json("trace:steps:30k")), pairs=2)
     changing = result(case, followed=changes, settings={"duration_s": 8.0})
@@ -227,19 +227,19 @@ def test_a_load_that_changes_has_each_change_and_when_it_arrived() -> None:
 
 def test_a_function_that_is_frozen_again_passes_nothing_from_then_on() -> None:
     case = Case("veth", Frames(rate=Rate.from_json("trace:freeze:1k")), function="wire", pairs=2)
-    thawed = result(case, followed=(Followed(2, 3, 0, 1000, 1000.0, 999.0, 0.2),), settings={"duration_s": 21.0})
+    thawed = result(case, followed=(LoadChange(2, 3, 0, 1000, 1000.0, 999.0, 0.2),), settings={"duration_s": 21.0})
     (chart,) = charts([thawed], "followed")
     drawn = [(row["series"], row["begin"], row["end"], row["load"], row["received"]) for row in values(chart)]
     assert drawn == [("pair 2", 0, 3, 0, None), ("pair 2", 3, 18, 1000, 999), ("pair 2", 18, 21, 0, None)]
 
 
-def test_neighbours_have_a_row_for_each_value_with_its_interval() -> None:
-    effect = NeighbourEffect(9, 0.9917, mean_ratio=Estimate(1.2, 1.1, 1.4), p99_ratio=Estimate(2.0, 0.9, 4.0))
+def test_noisy_neighbours_have_a_row_for_each_value_with_its_interval() -> None:
+    effect = NoisyNeighbourEffect(9, 0.9917, mean_ratio=Estimate(1.2, 1.1, 1.4), p99_ratio=Estimate(2.0, 0.9, 4.0))
     beside = result(
-        Case("ovs", Frames(rate=Rate.from_json(1000)), dimension="latency", neighbour="stream"),
-        neighbour=effect,
+        Case("ovs", Frames(rate=Rate.from_json(1000)), dimension="latency", noisy_neighbour="stream"),
+        noisy_neighbour=effect,
     )
-    (chart,) = charts([beside, timed("ovs", 1000, 20e3)], "neighbours")
+    (chart,) = charts([beside, timed("ovs", 1000, 20e3)], "noisy_neighbours")
     drawn = [(row["row"], row["ratio"], row["low"], row["high"], row["shown"]) for row in values(chart)]
     assert drawn == [
         ("ovs-beside:stream, mean", 1.2, 1.1, 1.4, "1.2 times"),
@@ -309,21 +309,21 @@ def test_errors_of_goodput_stand_against_shares_and_caps_and_not_against_both_at
 
     case = Case("veth", Frames(rate=Rate(1000)), function="cost1000", pairs=2)
     results = [
-        result(replace(case, share="70:30"), functions=works("share", -0.05, 0.02)),
-        result(replace(case, function="cost9:cost7", share="70:30"), functions=works("share", 0.03, None)),
-        result(replace(case, cap="70:30"), functions=works("cap", 0.5, 0.1)),
-        result(replace(case, cap="70:30", share="70:30"), functions=works("share", 9.0, 9.0)),
+        result(replace(case, cpu_share="70:30"), functions=works("cpu_share", -0.05, 0.02)),
+        result(replace(case, function="cost9:cost7", cpu_share="70:30"), functions=works("cpu_share", 0.03, None)),
+        result(replace(case, cpu_quota="70:30"), functions=works("cpu_quota", 0.5, 0.1)),
+        result(replace(case, cpu_quota="70:30", cpu_share="70:30"), functions=works("cpu_share", 9.0, 9.0)),
     ]
     shares, caps = charts(results, "shares")
     for chart in (shares, caps):
         compiled(chart)
-    assert [(row["series"], row["share"], row["error"], row["low"]) for row in values(shares)] == [
+    assert [(row["series"], row["cpu_share"], row["error"], row["low"]) for row in values(shares)] == [
         ("veth-via:cost1000", 30, 2, 1),
         ("veth-via:cost1000", 70, -5, -6),
         ("veth-via:cost9:cost7: cost9", 70, 3, 2),
     ]
     assert shares.text.startswith("Greatest error: -5 % at 70 %, veth-via:cost1000.")
-    assert [(row["cap"], row["error"]) for row in values(caps)] == [(30, 10), (70, 50)]
+    assert [(row["cpu_quota"], row["error"]) for row in values(caps)] == [(30, 10), (70, 50)]
 
 
 def test_the_rate_of_functions_with_equal_parts_stands_against_their_number() -> None:
@@ -331,10 +331,10 @@ def test_the_rate_of_functions_with_equal_parts_stands_against_their_number() ->
 
     def equal(number: int, pps: float, rate: int) -> Result:
         share = ":".join([str(100 // number)] * number)
-        return result(replace(case, pairs=number, share=share).sending(rate=Rate(rate)), **at(pps))
+        return result(replace(case, pairs=number, cpu_share=share).sending(rate=Rate(rate)), **at(pps))
 
     results = [equal(6, 0.0215e6, 6000), equal(12, 0.0211e6, 3000), equal(36, 0.0192e6, 1000)]
-    uneven = result(replace(case, pairs=2, share="70:30").sending(rate=Rate(18_000)), **at(2e4))
+    uneven = result(replace(case, pairs=2, cpu_share="70:30").sending(rate=Rate(18_000)), **at(2e4))
     (chart,) = charts([*results, equal(12, 0.02e6, 6000), uneven], "shares")
     assert "rate 36k together" in chart.title
     assert [row[1:4] for row in chart.rows] == [

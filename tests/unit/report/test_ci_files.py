@@ -176,14 +176,14 @@ def versions() -> list[Result]:
     found = []
     for size, decision, ratio in ((64, "PASS", 1.0), (512, "REGRESSED", 0.9)):
         case = Case("ovs", Frames(Traffic(size)), candidate="new")
-        told = side_by_side(case, decision, ratio)
+        reported = side_by_side(case, decision, ratio)
         found.append(result(case.base))
-        judged: dict[str, Any] = {"verdict": decision, "decision": decision, "side_by_side": told}
+        judged: dict[str, Any] = {"verdict": decision, "decision": decision, "side_by_side": reported}
         found.append(result(case, **judged, ratio_to_base=ratio, reason="slower"))
     return found
 
 
-def test_the_decision_for_a_version_and_its_error_rate_are_told() -> None:
+def test_the_decision_for_a_version_and_its_error_rate_are_reported() -> None:
     page = markdown.summary(versions(), [], []).replace("\\", "")
     lines = page.splitlines()
     assert "**ovs:new against its base: REGRESSED (1 REGRESSED, 1 PASS)**" in lines
@@ -196,12 +196,12 @@ def test_the_decision_for_a_version_and_its_error_rate_are_told() -> None:
 def test_a_repeated_case_does_not_hide_the_decision_of_the_first() -> None:
     results = [*versions(), *(replace(one, decision="PASS") for one in versions()[2:])]
     families = {one.name: one for one in text_string_to_metric_families(openmetrics.text(results))}
-    (candidate,) = families["icbench_contender"].samples
-    assert candidate.labels == {"contender": "ovs:new", "decision": "REGRESSED"}
+    (candidate,) = families["icbench_candidate"].samples
+    assert candidate.labels == {"candidate": "ovs:new", "decision": "REGRESSED"}
     assert [sample.value for sample in families["icbench_side_by_side_error_ratio"].samples] == [0.01]
     ratios = {sample.labels["case"]: sample.value for sample in families["icbench_side_by_side_ratio"].samples}
     assert ratios == {"ovs:new-64B-b32-1vs1-Rmax": 1.0, "ovs:new-512B-b32-1vs1-Rmax": 0.9}
-    assert "icbench_contender" not in openmetrics.text([result()])
+    assert "icbench_candidate" not in openmetrics.text([result()])
 
 
 def test_thousands_of_cases_stay_readable() -> None:

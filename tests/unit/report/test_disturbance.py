@@ -16,34 +16,34 @@ from pytest_icbench.report.properties import properties
 from pytest_icbench.report.terminal import table
 from tests.measurements import result
 
-WORDS = "others took 0.52 of 2 CPUs (stress-ng-cpu 0.48)"
-TOLD = f"disturbed: 5 of 6 launches, in the worst {WORDS}, 3 disturbed launches repeated"
+WORDS = "other processes took 0.52 of 2 CPUs (stress-ng-cpu 0.48)"
+REPORTED = f"disturbed: 5 of 6 launches, in the worst {WORDS}, 3 disturbed launches repeated"
 FOUND = result(Case("ovs"), disturbed_launches=5, disturbed_repeated=3, disturbance=WORDS, verdict="PASS")
 
 
 def test_the_table_says_it_beneath() -> None:
-    assert TOLD in " ".join(line.strip() for line in table([FOUND]))
+    assert REPORTED in " ".join(line.strip() for line in table([FOUND]))
 
 
 def test_the_page_says_it_in_the_row_and_in_the_facts() -> None:
     page = Page()
     page.add("test_a", FOUND)
     assert "disturbed: 5 of 6 launches" in line(page, 0, FOUND)
-    assert ("disturbed", TOLD) in facts_of(FOUND, None)
+    assert ("disturbed", REPORTED) in facts_of(FOUND, None)
 
 
 def test_the_row_does_not_say_it_twice() -> None:
     page = Page()
-    accused = result(
-        Case("ovs"), disturbed_launches=5, disturbed_repeated=3, disturbance=WORDS, reason=TOLD, verdict="REGRESSED"
+    flagged = result(
+        Case("ovs"), disturbed_launches=5, disturbed_repeated=3, disturbance=WORDS, reason=REPORTED, verdict="REGRESSED"
     )
-    page.add("test_a", accused)
-    assert " ".join(line(page, 0, accused)).count("5 of 6 launches") == 1
+    page.add("test_a", flagged)
+    assert " ".join(line(page, 0, flagged)).count("5 of 6 launches") == 1
 
 
 def test_a_row_that_nobody_judged_says_neither_a_verdict_nor_its_lack_twice() -> None:
     page = Page()
-    reason = f"it has no limit and no baseline; {TOLD}"
+    reason = f"it has no limit and no baseline; {REPORTED}"
     found = replace(FOUND, verdict="NO_BASELINE", reason=reason)
     page.add("test_a", found)
     assert [part for part in line(page, 0, found) if "launches" in part or "baseline" in part] == [
@@ -81,9 +81,9 @@ def test_many_disturbed_cases_are_folded_in_the_summary_and_cut_in_the_table() -
     text = summary(many, [], [])
     assert text.index("<details><summary>8 disturbed</summary>") < text.index("* `ovs-64B-b1-1vs1-Rmax`: disturbed")
     assert "<details><summary>1 disturbed" not in summary([FOUND], [], [])
-    told = " ".join(text.strip() for text in table(many))
-    assert "disturbed, 8 cases: ovs-64B-b1 (5 of 6 launches, in the worst others" in told
-    assert told.endswith("; and 5 more")
+    reported = " ".join(text.strip() for text in table(many))
+    assert "disturbed, 8 cases: ovs-64B-b1 (5 of 6 launches, in the worst other" in reported
+    assert reported.endswith("; and 5 more")
 
 
 def test_the_line_of_a_case_says_it_in_short() -> None:
@@ -97,5 +97,5 @@ def test_junit_has_its_properties() -> None:
     assert named["icbench.disturbance"] == WORDS
 
 
-def test_what_is_not_known_is_not_told() -> None:
+def test_what_is_not_known_is_not_reported() -> None:
     assert "disturbed" not in " ".join(table([result(Case("ovs"))]))

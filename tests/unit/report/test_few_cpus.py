@@ -13,7 +13,7 @@ from pytest_icbench.report.few_cpus import sentences
 from tests.measurements import result
 
 CHAIN = Case("veth", function="acl10", chain=10)
-SHARES = Case("veth", function="cost1000", pairs=2, share="70:30")
+SHARES = Case("veth", function="cost1000", pairs=2, cpu_share="70:30")
 
 
 @pytest.mark.parametrize(
@@ -31,9 +31,9 @@ SHARES = Case("veth", function="cost1000", pairs=2, share="70:30")
             Case("veth", Frames(rate=Rate.from_json("trace:freeze:2k")), function="wire", pairs=4),
             "two CPUs show of loads that change how soon",
         ),
-        (Case("veth", neighbour="stream"), "two CPUs show of neighbours what memory"),
+        (Case("veth", noisy_neighbour="stream"), "two CPUs show of noisy neighbours what memory"),
         (
-            Case("veth", Startup("netns:10"), dimension="birth"),
+            Case("veth", Startup("netns:10"), dimension="startup"),
             "two CPUs show of creation of containers the time",
         ),
         (Case("veth", function="subscribers10+firewall", pairs=1), "two CPUs show of subscribers how evenly"),

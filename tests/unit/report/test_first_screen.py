@@ -131,16 +131,16 @@ def test_disturbed_cases_without_a_value_are_counted_and_say_why() -> None:
     assert "no-forwarding, pair 1: none of 300 arrived<" in summary(page)
 
 
-def test_a_fall_to_a_sixth_is_told_by_its_ends() -> None:
+def test_a_fall_to_a_sixth_is_reported_by_its_ends() -> None:
     """A drift is relative to the level halfway, so it can be beyond -100 %."""
-    (told,) = headline.warnings([result(Case("ovs"), drift=-1.46)])
-    assert told == "1 case drifted while measured: ovs-64B-b32-1vs1-Rmax from 1.7 to 0.27 times its level."
+    (reported,) = headline.warnings([result(Case("ovs"), drift=-1.46)])
+    assert reported == "1 case drifted while measured: ovs-64B-b32-1vs1-Rmax from 1.7 to 0.27 times its level."
     said = "drifted from 1.7 to 0.27 times its level, so the level of another time is not known"
     assert remarks.drift(result(Case("ovs"), drift=-1.46)) == said
     assert remarks.drifted(-2.5) == "from 2.2 to 0 times its level"
 
 
-def test_a_single_case_is_told_in_the_singular() -> None:
+def test_a_single_case_is_reported_in_the_singular() -> None:
     regressed = result(Case("ovs"), baseline="main", verdict="REGRESSED")
     leads = [sentence.lead for sentence in answer([regressed])]
     assert leads[0] == "1 of 1 case REGRESSED against main."
@@ -210,10 +210,10 @@ def test_a_gate_names_the_worst_and_what_improved() -> None:
     assert sentence.text.startswith("Worst: vpp-64B-b32-1vs1-R1M rate -30.0 % (-31.0 to -29.0); ovs-64B")
     assert "1 IMPROVED: snabb-64B-b32-1vs1-R1M rate +20.0 % (+19.0 to +21.0)." in sentence.text
     (sentence,) = answer([result(Case("ovs", Frames(rate=Rate(1_000_000))), verdict="INCONCLUSIVE", baseline="main")])
-    assert sentence.lead == "1 of 1 case cannot be told from main."
+    assert sentence.lead == "1 of 1 case cannot be distinguished from main."
 
 
-def test_a_gate_tells_the_change_that_decided_and_not_that_of_the_medians() -> None:
+def test_a_gate_reports_the_change_that_decided_and_not_that_of_the_medians() -> None:
     def regressed(switch: str, name: str, kind: Literal["drop", "rise"], ratio: float) -> Result:
         ends: dict[str, Any] = {"ratio": ratio, "ratio_low": ratio - 0.01, "ratio_high": ratio + 0.01}
         found = Finding(name, kind, 0.03, "defaults", Verdict.REGRESSED, value=1.0, baseline="main", **ends)
@@ -297,5 +297,5 @@ def test_what_is_undecided_is_named_with_its_worst_change() -> None:
         for switch, ratio in ratios.items()
     ]
     sentence = answer(results)[0]
-    assert sentence.lead == "3 of 3 cases cannot be told from main."
+    assert sentence.lead == "3 of 3 cases cannot be distinguished from main."
     assert sentence.text == "Undecided: 3, at worst vpp-64B-b32-1vs1-Rmax rate -91.0 % (-91.9 to -90.1)."

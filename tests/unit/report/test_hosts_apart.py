@@ -37,7 +37,7 @@ def hosts(*results: Result) -> list[str | None]:
     return [each.host for each in hosts_apart(results)]
 
 
-def test_one_machine_is_not_told_from_itself() -> None:
+def test_one_machine_is_not_reported_from_itself() -> None:
     assert hosts(result("ovs", "aa"), result("vpp", "aa")) == [None, None]
     assert hosts(result("ovs", None), result("vpp", None)) == [None, None]
     assert hosts(result("ovs", "aa"), result("vpp", "aa", "bb"), result("ovs", "aa", "bb")) == [None] * 3
@@ -109,13 +109,13 @@ def info(machine: str) -> str:
 
 
 @pytest.mark.parametrize("machines", [["aa", "aa"], ["aa", "bb", "aa"]])
-def test_a_run_tells_of_each_host(tmp_path: Path, machines: list[str]) -> None:
+def test_a_run_reports_of_each_host(tmp_path: Path, machines: list[str]) -> None:
     merge = RunMerger(tmp_path / "run", ["here"])
     for machine in machines:
         merge.add("t", [], {"run": info(machine), "places": []})
     found = read_info(tmp_path / "run")
     assert found is not None
     assert (found.argv, found.identity) == (("here",), {"machine": "aa"})
-    told = [(host["identity"]["machine"], host["binaries"]["vpp"]["path"]) for host in found.hosts]
-    assert told == ([] if len(set(machines)) < 2 else [("aa", "aa"), ("bb", "bb")])
+    reported = [(host["identity"]["machine"], host["binaries"]["vpp"]["path"]) for host in found.hosts]
+    assert reported == ([] if len(set(machines)) < 2 else [("aa", "aa"), ("bb", "bb")])
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["run.json"]

@@ -106,8 +106,8 @@ def test_the_first_sentence_is_on_functions_where_there_are_any() -> None:
 def test_functions_of_two_placements_are_two_sentences_each_with_its_own() -> None:
     shared = [replace(rate(Case("ovs", function=name), pps), placement="cooperative") for name, pps in NAT_AND_NONE]
     own = [replace(item, placement="dedicated") for item in shared]
-    told = [item.text for item in answer([*shared, *own]) if item.lead.startswith("Left by functions")]
-    assert [text.count("ovs-via:nat") for text in told] == [1, 1]
+    reported = [item.text for item in answer([*shared, *own]) if item.lead.startswith("Left by functions")]
+    assert [text.count("ovs-via:nat") for text in reported] == [1, 1]
 
 
 NAT_AND_NONE: tuple[tuple[str | None, float], ...] = ((None, 4e6), ("nat", 1e6))
@@ -133,7 +133,7 @@ def test_publications_have_no_mixes_flows_functions_or_applications() -> None:
         assert published.stated(replace(plain, axes={**plain.axes, **changed})) == []
 
 
-def test_rounds_are_told() -> None:
+def test_rounds_are_reported() -> None:
     launches = tuple(launch(index=number, round=number % 3) for number in range(6))
     found = result(ended_by="rounds", per_launch=launches)
     assert dict(facts_of(found))["launches"] == "6, in 3 rounds, ended by rounds"

@@ -156,11 +156,11 @@ def test_the_summary_has_the_decision_for_each_version_and_its_error_rate() -> N
     page = html.Page()
     for each in [*beside(64), *beside(512, "PASS")]:
         page.add("t", each)
-    told = summary(page)
+    reported = summary(page)
     decided = "ovs:new against its base: REGRESSED.</b> 1 REGRESSED; 1 PASS of 2 comparisons."
-    assert f"<b class=ic-REGRESSED>{decided}" in told
-    assert "False alarms of the whole session (2 comparisons): at most 1 %" in told
-    assert "ovs:new-64B-b32-1vs1-Rmax rate -10.0 % (-11.0 to -9.0)" in told
+    assert f"<b class=ic-REGRESSED>{decided}" in reported
+    assert "False alarms of the whole session (2 comparisons): at most 1 %" in reported
+    assert "ovs:new-64B-b32-1vs1-Rmax rate -10.0 % (-11.0 to -9.0)" in reported
     plain = html.Page()
     plain.add("t", result(Case("ovs")))
     assert "side by side" not in summary(plain)
@@ -361,14 +361,24 @@ def test_without_the_library_the_page_says_why_there_are_no_figures(monkeypatch:
 
 
 def test_repeating_takes_what_bears_on_the_case() -> None:
-    argv = ["scenarios", "-k", "ovs and 64B", "-x", "--icbench-ring", "512", "--icbench-touch", "--icbench-budget=20m"]
+    argv = [
+        "scenarios",
+        "-k",
+        "ovs and 64B",
+        "-x",
+        "--icbench-ring",
+        "512",
+        "--icbench-check-payload",
+        "--icbench-budget=20m",
+    ]
     # Neither a baseline nor a history is changed by repeating.
     argv += ["--icbench-save", "main", "--icbench-history=h.jsonl", "-o", "icbench_save=main", "-oicbench_history=h"]
     argv += ["--override-ini=icbench_history=h", "--icbench-compare=main"]
     argv += ["-o", "icbench_node=netns", "--icbench-vpp=/opt/my vpp", "--html=r.html", "--icbench-resume", "latest"]
     command = repeat_command("test_x.py::test_a[ovs-64B]", argv, "/a b")
     assert command == (
-        "cd '/a b' && pytest 'test_x.py::test_a[ovs-64B]' --icbench-ring 512 --icbench-touch --icbench-compare=main"
+        "cd '/a b' && pytest 'test_x.py::test_a[ovs-64B]' --icbench-ring 512 --icbench-check-payload"
+        " --icbench-compare=main"
         " -o icbench_node=netns '--icbench-vpp=/opt/my vpp'"
     )
 

@@ -52,11 +52,11 @@ def stations(found: Result) -> list[dict[str, Any]]:
     return values(chart)
 
 
-def test_denied_frames_stand_beside_lost_ones() -> None:
-    found = whole(lost=5, denied=1234)
-    assert any("received, lost 5 (0.00%), denied 1,234" in row["title"] for row in stations(found))
-    assert "lost 5, denied 1,234, duplicated" in json.dumps(facts_of(found))
-    assert "denied" not in json.dumps([stations(whole()), facts_of(whole())])
+def test_acl_drop_frames_stand_beside_lost_ones() -> None:
+    found = whole(lost=5, acl_drops=1234)
+    assert any("received, lost 5 (0.00%), acl_drops 1,234" in row["title"] for row in stations(found))
+    assert "lost 5, acl_drops 1,234, duplicated" in json.dumps(facts_of(found))
+    assert "acl_drops" not in json.dumps([stations(whole()), facts_of(whole())])
 
 
 def test_it_has_every_station_with_its_facts_and_every_arrow_with_its_frames() -> None:
@@ -97,7 +97,7 @@ def test_the_limit_is_marked(facts: dict[str, Any], marked: list[int]) -> None:
     assert [place for place, row in enumerate(stations(whole(**facts))) if row["limit"]] == marked
 
 
-def test_a_full_ring_is_told_even_if_every_frame_was_taken_in_the_end() -> None:
+def test_a_full_ring_is_reported_even_if_every_frame_was_taken_in_the_end() -> None:
     full = launch()
     full = replace(full, pairs=(replace(full.pairs[0], tx_full=1234),))
     rows = stations(whole(per_launch=(full,)))

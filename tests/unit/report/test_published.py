@@ -15,7 +15,7 @@ from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.report.figure import published
 from tests.measurements import result
 
-SHARES = Case("veth", function="cost100000", share="70:30", pairs=2, api="raw-mmsg")
+SHARES = Case("veth", function="cost100000", cpu_share="70:30", pairs=2, api="raw-mmsg")
 
 
 def rows(*cases: Case, metric: str = "fixed") -> list[str]:
@@ -24,7 +24,7 @@ def rows(*cases: Case, metric: str = "fixed") -> list[str]:
 
 def test_a_statement_about_functions_stands_beside_one_switch() -> None:
     assert rows(SHARES) == ["E5"]
-    assert rows(replace(SHARES, share="60:40")) == []
+    assert rows(replace(SHARES, cpu_share="60:40")) == []
 
 
 @pytest.mark.parametrize(
@@ -34,12 +34,12 @@ def test_a_statement_about_functions_stands_beside_one_switch() -> None:
         ({"functions": "wire:25xcost100000", "packet_size": 128, "dimension": "latency"}, "E8"),
         ({"functions": "wire:cost10000", "packet_size": 128}, "E8"),
         ({"functions": "wire:29xcost10000", "packet_size": 128}, "E8"),
-        ({"functions": "cost10000", "share": ":".join(["4"] * 24), "packet_size": 256}, "E4"),
-        ({"functions": "cost20000:cost100000", "share": 70}, "E5"),
+        ({"functions": "cost10000", "cpu_share": ":".join(["4"] * 24), "packet_size": 256}, "E4"),
+        ({"functions": "cost20000:cost100000", "cpu_share": 70}, "E5"),
         ({"functions": "wire+ring128", "function_count": 10, "packet_size": 128, "switch": "ovs"}, "E8"),
         ({"functions": "subscribers1000+firewall+acl10", "packet_size": 1518, "active": 1000}, "E13"),
         ({"functions": "nat+acl10", "function_count": 10, "packet_size": 1500, "direction": "both"}, "D5"),
-        ({"neighbour": "memory", "isolation": "cat:3-3-3-3", "dimension": "latency"}, "E10"),
+        ({"noisy_neighbour": "memory", "isolation": "cat:3-3-3-3", "dimension": "latency"}, "E10"),
     ],
 )
 def test_each_experiment_of_functions_that_share_a_machine_has_its_statement(

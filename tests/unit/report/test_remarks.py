@@ -70,7 +70,7 @@ def test_where_a_case_ran_is_on_the_page() -> None:
 
 
 @pytest.mark.parametrize(("step_s", "course"), [(-3600.0, "back by 60 min"), (2.0, "forward by 2 s")])
-def test_a_clock_that_was_set_is_told_on_terminal_and_page(step_s: float, course: str) -> None:
+def test_a_clock_that_was_set_is_reported_on_terminal_and_page(step_s: float, course: str) -> None:
     stepped = result(LATENCY, verdict="PASS", conditions={"clock_step_s": step_s})
     assert dict(facts_of(stepped))["clock"].startswith(f"the host's clock was set {course} meanwhile: ")
     assert any(f"the host's clock was set {course}" in line for line in table([stepped]))

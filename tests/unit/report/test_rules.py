@@ -23,15 +23,15 @@ def through(function: str, ns: float, **axes: object) -> Result:
     return result(case, throughput_pps=Estimate(1e9 / ns))
 
 
-def test_the_slope_over_lists_of_several_lengths_is_told() -> None:
+def test_the_slope_over_lists_of_several_lengths_is_reported() -> None:
     lists = [through(f"nat+acl{rules}+deny30", 5000 + 25 * rules) for rules in (10, 100, 1000)]
     sets = [through(f"set{elements}", 6000) for elements in (10, 1000)]
-    told = [
+    reported = [
         "veth-via:nat+aclN+deny30-raw-mmsg: each rule costs 25 ns a frame (10 to 1,000).",
         "veth-via:setN-raw-mmsg: each element of a set costs 0 ns a frame (10 to 1,000).",
     ]
-    assert sentences([*lists, through("nat", 5000), *sets]) == told
-    assert [sentence.text for sentence in answer(lists) if sentence.lead == "Rules:"] == told[:1]
+    assert sentences([*lists, through("nat", 5000), *sets]) == reported
+    assert [sentence.text for sentence in answer(lists) if sentence.lead == "Rules:"] == reported[:1]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Paths are ranked in one state of the host, and the level in each state is told."""
+"""Paths are ranked in one state of the host, and the level in each state is reported."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_paths_that_differ_by_little_are_equal() -> None:
     assert (ranking.winner, ranking.tied) == ("undecided", False)
 
 
-def test_paths_without_a_common_state_are_not_told_by_launches() -> None:
+def test_paths_without_a_common_state_are_not_reported_by_launches() -> None:
     one, other = (result(Case("ovs"), **at(ns, 5e6, launched(ns, 5e6, 5e6))) for ns in (NEAR, FAR))
     assert ratio_of(one, other) is None
 
@@ -119,8 +119,8 @@ def test_one_state_is_not_named() -> None:
 
 def test_the_level_in_each_state_is_a_note_and_a_warning() -> None:
     found = result(Case("ovs"), **at(NEAR, 9e6, level(NEAR, 9e6, 8), level(FAR, 5e6, 4)))
-    told = "9 Mpps with CPUs 60 ns apart (8 launches), 5 Mpps with CPUs 330 ns apart (4 launches)"
-    sentence = f"2 states of the host: {told}; the values are of CPUs 60 ns apart"
+    reported = "9 Mpps with CPUs 60 ns apart (8 launches), 5 Mpps with CPUs 330 ns apart (4 launches)"
+    sentence = f"2 states of the host: {reported}; the values are of CPUs 60 ns apart"
     assert any(sentence in note for note in notes([found]))
     assert any("met several states of the host" in warning for warning in warnings([found]))
     assert not any("several states" in warning for warning in warnings([result()]))
@@ -146,7 +146,7 @@ def test_round_trips_are_ranked_in_one_state_without_a_percentile_of_the_other()
     assert "99th" not in ranking.ranks[0]
 
 
-def test_a_wait_for_a_state_is_told() -> None:
+def test_a_wait_for_a_state_is_reported() -> None:
     found = result(Case("ovs"), **at(NEAR, 9e6), awaited_s=12.0)
     assert any("waited 12 s for CPUs 60 ns apart" in note for note in notes([found]))
     assert not any("waited" in note for note in notes([result(Case("ovs"), **at(NEAR, 9e6), awaited_s=0.2)]))

@@ -110,14 +110,14 @@ def test_a_lower_bound_is_marked() -> None:
     assert any(text.startswith("≥: ") for text in lines)
 
 
-def test_what_a_limit_says_is_told_below_the_table() -> None:
+def test_what_a_limit_says_is_reported_below_the_table() -> None:
     lines = table([line(verdict="INCONCLUSIVE", reason="throughput_pps 5M too near 5M, ovs-64B-b32-1vs1-Rmax")])
     assert "INCONCLUSIVE: throughput_pps 5M too near 5M, ovs-64B-b32-1vs1-Rmax" in lines
     lines = table([line(reference_evidence="reference link direct: died\n  log")])
     assert "ovs-64B-b32-1vs1-Rmax: no ratio, reference link direct: died" in lines
 
 
-def test_repeated_launches_are_told() -> None:
+def test_repeated_launches_are_reported() -> None:
     assert any("2 launches repeated" in text for text in table([line(repeated=2)]))
 
 
@@ -135,7 +135,7 @@ cases = st.builds(
     port=st.none() | st.just("vhost-user-packed"),
     api=st.none() | st.sampled_from(APIS),
     blocking=st.booleans(),
-    touch=st.booleans(),
+    check_payload=st.booleans(),
     remote=st.booleans(),
 )
 rates = st.none() | st.floats(0, 2e8)
@@ -235,7 +235,7 @@ def test_a_plan_by_test_and_switch_has_each_reason_once() -> None:
     ]
 
 
-def test_a_plan_tells_who_would_fail_from_who_would_be_skipped() -> None:
+def test_a_plan_reports_who_would_fail_from_who_would_be_skipped() -> None:
     planned = [Planned("t.py::a[vpp]", 0.0, "vpp is not installed"), Planned("t.py::a[ovs]", 0.0, "killed", None, True)]
     *lines, last = plan_lines(planned, "auto")
     assert lines == [
@@ -261,14 +261,14 @@ def test_a_plan_for_several_hosts() -> None:
 
 def test_notes_of_a_kind_are_one_note() -> None:
     drifting = [line(Case("ovs", Frames(Traffic(size))), drift=0.25) for size in range(64, 84)]
-    told = " ".join(" ".join(table([*drifting, line(Case("veth"), drift=-0.031)])).split())
-    assert told.count("drifted while measured") == 1
-    assert "drifted while measured, 21 cases: ovs-64B +25 %;" in told
-    assert told.endswith("and 13 more")
+    reported = " ".join(" ".join(table([*drifting, line(Case("veth"), drift=-0.031)])).split())
+    assert reported.count("drifted while measured") == 1
+    assert "drifted while measured, 21 cases: ovs-64B +25 %;" in reported
+    assert reported.endswith("and 13 more")
     reason = "placement is dedicated here and cooperative there"
     apart = [line(Case(switch), verdict="INCOMPARABLE", reason=f"{Case(switch).id}: {reason}") for switch in ("a", "b")]
-    told = " ".join(" ".join(table(apart)).split())
-    assert told.endswith(f"INCOMPARABLE: {reason}, 2 cases: a-64B, b-64B")
+    reported = " ".join(" ".join(table(apart)).split())
+    assert reported.endswith(f"INCOMPARABLE: {reason}, 2 cases: a-64B, b-64B")
 
 
 def test_launches_that_depend_on_each_other_are_said() -> None:
@@ -337,13 +337,13 @@ def test_trains_are_shown_with_what_rfc_9004_reports() -> None:
     lines = table([found])
     assert lines[1].split()[:4] == ["case", "Mpps", "frmol", "train"]
     assert lines[2].split()[1] == "1,500"
-    told = " ".join(text.strip() for text in lines)
-    assert "1,500 frames back to back without loss, mean of 50 (1,400 to 1,600, standard deviation 51.2)" in told
-    assert "at 12.5 Mpps: 120 µs of buffer, 100 µs corrected" in told
+    reported = " ".join(text.strip() for text in lines)
+    assert "1,500 frames back to back without loss, mean of 50 (1,400 to 1,600, standard deviation 51.2)" in reported
+    assert "at 12.5 Mpps: 120 µs of buffer, 100 µs corrected" in reported
     open_ended = replace(TRAINS, at_least=True, corrected_buffer_time_s=None)
-    told = " ".join(text.strip() for text in table([line(back_to_back=open_ended, **nothing)]))
-    assert "≥1,500" in told
-    assert "not corrected: no rate without loss was found" in told
+    reported = " ".join(text.strip() for text in table([line(back_to_back=open_ended, **nothing)]))
+    assert "≥1,500" in reported
+    assert "not corrected: no rate without loss was found" in reported
 
 
 def test_properties_have_losses_and_trains() -> None:
@@ -374,16 +374,16 @@ def test_what_was_not_offered_and_what_did_not_settle_is_said() -> None:
     shortfall = "the sender fell short of 1M frames/s in 2 of 6 launches (least 350k frames/s)"
     assert shortfall in " ".join(" ".join(lines).split())
     assert any("the rate of 2 of 6 launches did not become stationary" in text for text in lines)
-    told = " ".join(table([line(LATENCY, unsettled_launches=2)]))
-    assert "the median round trip of 2 of 6 launches did not become stationary" in told
+    reported = " ".join(table([line(LATENCY, unsettled_launches=2)]))
+    assert "the median round trip of 2 of 6 launches did not become stationary" in reported
 
 
 def test_what_was_not_offered_of_a_part_of_a_rate_that_was_looked_for() -> None:
     launches = (launch(offered_pps=350_000.0, generator_bound=True),)
     found = line(LATENCY, generator_bound=True, offered_pps=350_000.0, per_launch=launches)
     found = replace(found, axes={**found.axes, "rate": "pdr:0.5%*0.5"})
-    told = " ".join(" ".join(table([found])).split())
-    assert "the sender fell short of pdr:0.5%*0.5 in 1 of 1 launch (least 350k frames/s)" in told
+    reported = " ".join(" ".join(table([found])).split())
+    assert "the sender fell short of pdr:0.5%*0.5 in 1 of 1 launch (least 350k frames/s)" in reported
     without = table([replace(found, per_launch=())])
     assert any(text.endswith("the sender fell short of pdr:0.5%*0.5") for text in without)
 

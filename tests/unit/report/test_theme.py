@@ -48,7 +48,7 @@ def test_a_switch_looks_the_same_whatever_else_was_measured() -> None:
         assert look(switch, SWITCHES)[0] == look(switch, [switch])[0]
 
 
-def test_a_switch_keeps_its_colour_in_every_run_and_variant() -> None:
+def test_a_switch_keeps_its_colour_in_every_run_and_mode() -> None:
     order = ["ovs-c1", "ovs (B)", "ovs:new", "ovs (A)", "ovs+memif", "ovsx", "linux-bridge-udp"]
     assert {look(name, order)[0] for name in order[:5]} == {look("ovs", ["ovs"])[0]}
     assert look("linux-bridge-udp", order)[0] == look("linux-bridge", ["linux-bridge"])[0]

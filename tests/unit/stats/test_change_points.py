@@ -30,11 +30,11 @@ def test_values_without_a_ratio_keep_their_levels() -> None:
 
 @pytest.mark.parametrize("after", [4, 10])
 def test_a_step_is_found_with_few_points(after: int) -> None:
-    random, told, series = Random(2), 0, 20
+    random, reported, series = Random(2), 0, 20
     for _ in range(series):
         values = [(100 if place < 30 else 95) * random.gauss(1, 0.01) for place in range(30 + after)]
-        told += [level.first for level in levels(values)][1:] in ([29], [30], [31])
-    assert told >= 18
+        reported += [level.first for level in levels(values)][1:] in ([29], [30], [31])
+    assert reported >= 18
 
 
 def changed(correlation: float, deviation: float, count: int, series: int = 40) -> int:
@@ -58,22 +58,22 @@ def test_without_dependence_in_the_model_a_disturbance_is_a_change(monkeypatch: 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.6])
 def test_a_step_is_found_in_a_dependent_series(correlation: float) -> None:
-    random, told, series = Random(4), 0, 20
+    random, reported, series = Random(4), 0, 20
     for _ in range(series):
         values = [
             value * (0.95 if place >= 30 else 1) for place, value in enumerate(wandering(random, 50, correlation, 0.01))
         ]
-        told += [level.first for level in levels(values)][1:] in ([29], [30], [31])
-    assert told >= 18
+        reported += [level.first for level in levels(values)][1:] in ([29], [30], [31])
+    assert reported >= 18
 
 
 def test_a_short_level_is_found() -> None:
-    random, told, series = Random(5), 0, 20
+    random, reported, series = Random(5), 0, 20
     for _ in range(series):
         values = [(95 if 60 <= place < 70 else 100) * random.gauss(1, 0.01) for place in range(140)]
         starts = [level.first for level in levels(values)]
-        told += len(starts) == 3 and abs(starts[1] - 60) <= 1 and abs(starts[2] - 70) <= 1
-    assert told >= 17
+        reported += len(starts) == 3 and abs(starts[1] - 60) <= 1 and abs(starts[2] - 70) <= 1
+    assert reported >= 17
 
 
 def by_whitening(values: Sequence[float], place: int) -> float:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Both methods of the gate: how rarely they accuse what did not change, and what they find."""
+"""Both methods of the gate: how rarely they flag what did not change, and what they find."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pytest_icbench.stats.decision import (
     is_weak,
     session_finds,
 )
-from pytest_icbench.stats.sessions import spread_of
+from pytest_icbench.stats.sessions import estimate_spread
 
 RATE, TIME = Allowance("higher"), Allowance("lower")
 ANY = Allowance("higher", 1e-9)
@@ -48,12 +48,12 @@ def exchanged(sizes: list[float]) -> list[list[float]]:
 def test_exchangeable_labels_have_the_promised_rate_of_false_alarms(sizes: list[float], cases: int) -> None:
     patterns = exchanged(sizes)
     for outcome in ("worse", "better"):
-        accused = sum(decide_pairs(ratios, ANY, cases).outcome == outcome for ratios in patterns)
-        assert accused / len(patterns) <= SESSION_ERROR / cases
+        flagged = sum(decide_pairs(ratios, ANY, cases).outcome == outcome for ratios in patterns)
+        assert flagged / len(patterns) <= SESSION_ERROR / cases
 
 
 def test_the_level_is_used_up() -> None:
-    """Ratios of sizes that all differ are accused as often as the ranks allow: 19 of 2,048 patterns."""
+    """Ratios of sizes that all differ are flagged as often as the ranks allow: 19 of 2,048 patterns."""
     patterns = exchanged([0.001 * 2**place for place in range(11)])
     assert sum(decide_pairs(ratios, ANY, 1).outcome == "worse" for ratios in patterns) == 19
 
@@ -167,7 +167,7 @@ def test_a_session_that_would_miss_a_tenth_says_so() -> None:
     assert (decision.outcome, decision.reason) == ("open", "spread")
     assert decision.finds is not None
     assert decision.finds > 0.3
-    spread = spread_of(apart)
+    spread = estimate_spread(apart)
     assert spread is not None
     assert is_weak(spread, 4, RATE, 5)
     assert not is_weak(spread, 4, Allowance("higher", 0.99), 5)

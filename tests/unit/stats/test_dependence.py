@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Launches that depend on each other are told, and widen the interval by as much as they have to."""
+"""Launches that depend on each other are reported, and widen the interval by as much as they have to."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_icbench.stats.dependence import (
-    FEWEST_TELLING,
+    FEWEST_DECIDING,
     PRIOR,
     Dependence,
     find_dependence,
@@ -74,12 +74,12 @@ def test_intervals_of_independent_launches_stay_what_they_were() -> None:
 def test_dependence_is_found_and_has_few_false_alarms() -> None:
     generator = random.Random(5)
 
-    def told(correlation: float) -> float:
-        series = (correlated(generator, correlation, FEWEST_TELLING) for _ in range(400))
+    def reported(correlation: float) -> float:
+        series = (correlated(generator, correlation, FEWEST_DECIDING) for _ in range(400))
         return sum(find.likely for one in series if (find := find_dependence(one)) is not None) / 400
 
-    assert told(0.0) < 0.05
-    assert told(0.9) > 0.8
+    assert reported(0.0) < 0.05
+    assert reported(0.9) > 0.8
 
 
 def test_nothing_is_said_of_few_launches_and_of_equal_ones() -> None:

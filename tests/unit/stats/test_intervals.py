@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.stats.intervals import interpolated, over_launches, over_rounds
+from pytest_icbench.stats.intervals import estimate_over_rounds, interpolated, over_launches
 from pytest_icbench.stats.quantiles import FEWEST_LAUNCHES, Estimate
 from pytest_icbench.stats.student import student_quantile
 
@@ -105,7 +105,7 @@ def test_rounds_hold_what_their_launches_share() -> None:
             rounds.append([level * (1 + generator.gauss(0, 0.01)) for _ in range(5)])
         for in_rounds in held:
             flat = [value for launches in rounds for value in launches]
-            estimate = over_rounds(rounds) if in_rounds else interpolated(flat)
+            estimate = estimate_over_rounds(rounds) if in_rounds else interpolated(flat)
             assert estimate.low is not None
             assert estimate.high is not None
             held[in_rounds] += estimate.low <= 100 <= estimate.high
@@ -114,5 +114,5 @@ def test_rounds_hold_what_their_launches_share() -> None:
 
 
 def test_two_rounds_have_no_interval() -> None:
-    assert over_rounds([[1.0, 2.0], [1.0, 2.0]]).low is None
-    assert over_rounds([[1.0], [0.0], [2.0]]).value == 1.0  # no logarithm: launches are the units
+    assert estimate_over_rounds([[1.0, 2.0], [1.0, 2.0]]).low is None
+    assert estimate_over_rounds([[1.0], [0.0], [2.0]]).value == 1.0  # no logarithm: launches are the units

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pytest_icbench.stats.intervals import over_launches
 from pytest_icbench.stats.quantiles import Estimate
-from pytest_icbench.stats.student import UPWARD, over_merged
+from pytest_icbench.stats.student import UPWARD, estimate_over_merged
 
 positive = st.lists(st.integers(32, 128).map(lambda part: part / 64), min_size=6, max_size=30)
 
@@ -30,7 +30,7 @@ def test_the_mean_is_held_where_the_stretched_interval_of_the_median_misses_it(l
     for _ in range(sessions):
         means = mean_of_tails(generator, launches)
         total = sum(means)
-        found = over_merged(fmean(means), [(total - mean) / (launches - 1) for mean in means])
+        found = estimate_over_merged(fmean(means), [(total - mean) / (launches - 1) for mean in means])
         assert found.low is not None
         assert found.high is not None
         held += found.low <= truth <= found.high
@@ -45,15 +45,15 @@ def test_the_mean_is_held_where_the_stretched_interval_of_the_median_misses_it(l
 
 
 def test_it_takes_six_launches_and_a_positive_figure() -> None:
-    assert over_merged(5.0, [5.0] * 5) == Estimate(5.0)
-    assert over_merged(0.0, [0.0] * 6) == Estimate(0.0, 0.0, 0.0, 0.95)
-    assert over_merged(1.0, [1.0] * 5 + [0.0]) == Estimate(1.0)
-    assert over_merged(5.0, [5.0] * 6) == Estimate(5.0, 5.0, 5.0, 0.95)
+    assert estimate_over_merged(5.0, [5.0] * 5) == Estimate(5.0)
+    assert estimate_over_merged(0.0, [0.0] * 6) == Estimate(0.0, 0.0, 0.0, 0.95)
+    assert estimate_over_merged(1.0, [1.0] * 5 + [0.0]) == Estimate(1.0)
+    assert estimate_over_merged(5.0, [5.0] * 6) == Estimate(5.0, 5.0, 5.0, 0.95)
 
 
 def test_both_ends_lie_within_the_samples() -> None:
     without = [300.0] * 11 + [30.0]  # a single launch makes the figure
-    free, held = over_merged(300.0, without), over_merged(300.0, without, (20.0, 400.0))
+    free, held = estimate_over_merged(300.0, without), estimate_over_merged(300.0, without, (20.0, 400.0))
     assert free.low is not None
     assert free.high is not None
     assert free.low < 20 < 400 < free.high
@@ -62,7 +62,7 @@ def test_both_ends_lie_within_the_samples() -> None:
 
 @given(positive, st.floats(min_value=1e-3, max_value=1e6))
 def test_the_interval_holds_its_figure_in_any_unit(without: list[float], unit: float) -> None:
-    found, scaled = over_merged(1.0, without), over_merged(unit, [value * unit for value in without])
+    found, scaled = estimate_over_merged(1.0, without), estimate_over_merged(unit, [value * unit for value in without])
     assert found.low is not None
     assert found.high is not None
     assert found.low <= 1 <= found.high

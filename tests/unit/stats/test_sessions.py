@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A new session is told from earlier ones only by more than sessions differ."""
+"""A new session is distinguished from earlier ones only by more than sessions differ."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_icbench.stats.quantiles import Estimate, median
-from pytest_icbench.stats.sessions import as_wide_as, change_of_level
+from pytest_icbench.stats.sessions import estimate_change_of_level, widen_like
 from pytest_icbench.stats.student import student_quantile
 
 COMPARISONS, LAUNCHES = 1200, 7
@@ -20,7 +20,7 @@ launches = st.lists(st.floats(min_value=1, max_value=1e6), min_size=1, max_size=
 
 def change_of_session(now: list[float], earlier: list[list[float]]) -> Estimate:
     """A session counts by the median of its launches."""
-    return change_of_level(median(now), [[median(one) for one in earlier]])
+    return estimate_change_of_level(median(now), [[median(one) for one in earlier]])
 
 
 def session(generator: random.Random, between: float, correlation: float, heavy: bool) -> list[float]:
@@ -54,10 +54,10 @@ def test_an_unchanged_session_is_covered_for_any_spread(
 
 def test_a_distant_session_is_found_with_several_similar_ones() -> None:
     alike = [[100.0 + place, 101.0 + place, 99.0 + place] for place in range(5)]
-    told = change_of_session([80.0, 81.0, 82.0], alike)
-    assert told.high is not None
-    assert told.high < 1
-    assert told == pytest.approx(81 / 102, rel=0.01)
+    reported = change_of_session([80.0, 81.0, 82.0], alike)
+    assert reported.high is not None
+    assert reported.high < 1
+    assert reported == pytest.approx(81 / 102, rel=0.01)
 
 
 def test_one_session_has_no_spread_and_none_is_refused() -> None:
@@ -88,7 +88,7 @@ def test_a_value_holds_what_other_sessions_find(earlier: int, between: float, he
     for _ in range(COMPARISONS):
         now, *before = (session(generator, between, 0.3, heavy) for _ in range(earlier + 1))
         own = Estimate(median(now), sorted(now)[1], sorted(now)[-2], 0.9)
-        wide = as_wide_as(own, change_of_session(now, before))
+        wide = widen_like(own, change_of_session(now, before))
         assert wide.low is not None
         assert wide.high is not None
         assert own.low is not None
@@ -101,9 +101,9 @@ def test_a_value_holds_what_other_sessions_find(earlier: int, between: float, he
 
 def test_a_value_whose_sessions_or_launches_are_unknown_keeps_its_interval() -> None:
     own, change = Estimate(100.0, 98.0, 102.0, 0.95), Estimate(0.9, 0.8, 1.0, 0.95)
-    assert as_wide_as(own, Estimate(0.9)) == own
-    assert as_wide_as(Estimate(100.0), change) == Estimate(100.0)
-    assert as_wide_as(own, Estimate(0.9, 0.899, 0.901)) == own
-    wide = as_wide_as(own, change)
+    assert widen_like(own, Estimate(0.9)) == own
+    assert widen_like(Estimate(100.0), change) == Estimate(100.0)
+    assert widen_like(own, Estimate(0.9, 0.899, 0.901)) == own
+    wide = widen_like(own, change)
     assert (wide.low, wide.high) == pytest.approx((800 / 9, 1000 / 9))
     assert (wide.value, wide.coverage) == (100, 0.95)

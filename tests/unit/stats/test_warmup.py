@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.stats.warmup import FEWEST_WINDOWS, Settled, settle, truncation
+from pytest_icbench.stats.warmup import FEWEST_WINDOWS, SteadyPart, settle, truncation
 
 MEASURED, MOST = 10, 20
 
 
-def course(shape: Callable[[int], float], noise: float = 1.0, seed: int = 1) -> tuple[Settled, list[float]]:
+def course(shape: Callable[[int], float], noise: float = 1.0, seed: int = 1) -> tuple[SteadyPart, list[float]]:
     """A launch that goes on, window by window, until it is over."""
     generator = random.Random(seed)
     rates: list[float] = []
@@ -28,7 +28,7 @@ def course(shape: Callable[[int], float], noise: float = 1.0, seed: int = 1) -> 
 
 def test_a_steady_rate_is_measured_from_the_start() -> None:
     found = [course(lambda _: 100.0, seed=seed)[0] for seed in range(300)]
-    assert sum(each == Settled(0, MEASURED, True) for each in found) >= 0.93 * 300
+    assert sum(each == SteadyPart(0, MEASURED, True) for each in found) >= 0.93 * 300
     assert max(each.last for each in found) < MEASURED + 5
 
 
@@ -55,7 +55,7 @@ def test_a_ramp_is_cut_off(shape: Callable[[int], float]) -> None:
 
 def test_what_never_becomes_stationary_ends_and_says_so() -> None:
     found, rates = course(lambda index: 100.0 + 2 * index)
-    assert found == Settled(MOST, MOST + MEASURED, False)
+    assert found == SteadyPart(MOST, MOST + MEASURED, False)
     assert len(rates) == MOST + MEASURED
 
 
@@ -99,4 +99,4 @@ def test_the_unit_does_not_matter(rates: list[float]) -> None:
 
 def test_few_windows_are_not_judged() -> None:
     assert settle([1.0, 2.0, 3.0], 2, 5) is None
-    assert settle([5.0] * FEWEST_WINDOWS, 2, 5) == Settled(0, FEWEST_WINDOWS, True)
+    assert settle([5.0] * FEWEST_WINDOWS, 2, 5) == SteadyPart(0, FEWEST_WINDOWS, True)

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_icbench.errors import ProvisionError, UsageError
-from pytest_icbench.gate.entry import Entry, Figure, entry_of
+from pytest_icbench.gate.entry import Entry, Figure, make_entry
 from pytest_icbench.gate.margins import COMPARED
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import DamagedData
@@ -80,10 +80,10 @@ def test_no_other_text_is_half_read(text: str) -> None:
 @given(st.integers(0, len(TEXT) - 1), st.characters())
 def test_a_changed_character_is_read_or_refused_but_never_crashes(place: int, char: str) -> None:
     try:
-        told = f"x: {len(parse_baseline(TEXT[:place] + char + TEXT[place + 1 :], 'x'))} read"
+        reported = f"x: {len(parse_baseline(TEXT[:place] + char + TEXT[place + 1 :], 'x'))} read"
     except DamagedData as error:
-        told = str(error)
-    assert told.startswith("x: ")
+        reported = str(error)
+    assert reported.startswith("x: ")
 
 
 def changed(**values: object) -> str:
@@ -98,7 +98,7 @@ def changed(**values: object) -> str:
         (changed(schema=0), "schema is 0"),
         (changed(schema=True), "schema"),
         (changed(format="something"), "no baseline of pytest-icbench"),
-        (changed(circumstances={}), "circumstances .* are not in the file"),
+        (changed(comparability={}), "facts .* are not in the file"),
         (changed(cases={"x": 1}), "expected an object"),
         (TEXT.replace('"frmol"', "1"), "metric: expected a string"),
         (TEXT.replace('"launches": 8', '"launches": NaN', 1), "NaN is no JSON number"),
@@ -136,16 +136,16 @@ def test_entries_have_what_their_measurement_has() -> None:
     found = replace(measured(Case("ovs", dimension="latency")), per_launch=launches, launches=6).with_figures(
         rtt_p99_ns=Estimate(100.0)
     )
-    latency = entry_of(found)
+    latency = make_entry(found)
     assert latency is not None
     assert latency.figures["rtt_p50_ns"].launches == (100.0,) * 6
     assert latency.figures["rtt_p99_ns"].launches == ()  # 50 samples have no p99
 
 
 def test_a_baseline_does_not_hold_results_without_a_value() -> None:
-    assert entry_of(measured(verdict="INVALID", reason="died")) is None
-    assert entry_of(measured(loss_events=())) is None
-    assert entry_of(measured(throughput_pps=None)) is None
+    assert make_entry(measured(verdict="INVALID", reason="died")) is None
+    assert make_entry(measured(loss_events=())) is None
+    assert make_entry(measured(throughput_pps=None)) is None
 
 
 def test_saving_replaces_what_was_measured_and_keeps_the_rest(tmp_path: Path) -> None:

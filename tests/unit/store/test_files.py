@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.gate.entry import entry_of
+from pytest_icbench.gate.entry import make_entry
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import encode
 from pytest_icbench.model.launch import Launch, PairCounts, Window
@@ -113,7 +113,7 @@ def info_of(**identity: str) -> str:
 
 
 def baseline_of(pps: float) -> str:
-    entry = entry_of(measurement(throughput_pps=pps))
+    entry = make_entry(measurement(throughput_pps=pps))
     assert entry is not None
     return baselines.format_baseline([entry])
 

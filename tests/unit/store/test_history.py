@@ -127,7 +127,7 @@ def test_an_entry_holds_the_figures_of_its_dimension() -> None:
     assert make_entry(result.with_figures(throughput_pps=None), "run") is None
 
 
-def test_hosts_are_told_apart_by_what_must_match() -> None:
+def test_hosts_are_reported_apart_by_what_must_match() -> None:
     here = measurement(identity={"cpu_model": "a", "cores": 2})
     assert host_key(here) == host_key(replace(here, conditions={"load_1min": 3}, treatment={"kernel": "6.1"}))
     assert host_key(here) != host_key(replace(here, identity={"cpu_model": "b", "cores": 2}))
@@ -194,7 +194,7 @@ def test_less_of_a_rate_is_worse() -> None:
     assert [change.better for change in trend.changes] == [False]
 
 
-def test_less_latency_is_better_and_the_versions_are_told() -> None:
+def test_less_latency_is_better_and_the_versions_are_reported() -> None:
     values = noisy((20, 100.0), (20, 80.0))
     entries = series(values, "rtt_p50_ns", dimension="latency")
     entries = [replace(entry, version="1" if place < 20 else "2") for place, entry in enumerate(entries)]
@@ -223,11 +223,11 @@ def test_the_command_prints_trends_names_bad_lines_and_ends_with_1(
     with file.open("a") as stream:
         stream.write("nonsense\n")
     assert main.main(["history", str(file), "--json"]) == 1
-    told = capsys.readouterr()
-    data = json.loads(told.out)
+    reported = capsys.readouterr()
+    data = json.loads(reported.out)
     assert len(data["trends"][0]["points"]) == 40
     assert len(data["trends"][0]["changes"]) == 1
-    assert "line 41: damaged" in told.err
+    assert "line 41: damaged" in reported.err
 
 
 def test_the_command_refuses_a_bad_effect(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -235,7 +235,9 @@ def test_the_command_refuses_a_bad_effect(tmp_path: Path, capsys: pytest.Capture
     assert "--least-effect: 'much' is no precision" in capsys.readouterr().err
 
 
-def test_a_change_lies_between_two_runs_and_a_gap_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_change_lies_between_two_runs_and_a_gap_is_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file, day = tmp_path / "h.jsonl", 86400.0
     kept = [
         replace(
@@ -253,7 +255,7 @@ def test_a_change_lies_between_two_runs_and_a_gap_is_told(tmp_path: Path, capsys
     assert err == ""
 
 
-def test_a_clock_that_went_back_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_clock_that_went_back_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "h.jsonl"
     append(file, [replace(ENTRY, run="a", at=1e9), replace(ENTRY, run="b", at=0.9e9)])
     main.main(["history", str(file)])

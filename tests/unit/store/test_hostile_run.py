@@ -15,7 +15,7 @@ import pytest
 
 from pytest_icbench.cli.report import recompute
 from pytest_icbench.errors import UsageError
-from pytest_icbench.gate.entry import entry_of
+from pytest_icbench.gate.entry import make_entry
 from pytest_icbench.gate.waivers import Waiver
 from pytest_icbench.model.codec import from_json
 from pytest_icbench.model.measurement import Measurement
@@ -49,7 +49,7 @@ def damaged(text: str, chance: random.Random) -> bytes:
 
 def _texts() -> dict[str, str]:
     raw = (RUN / next(name for name in NAMES if name.startswith("raw/"))).read_text(encoding="utf-8")
-    entries = [entry_of(item.measurement) for item in read_run(RUN).results]
+    entries = [make_entry(item.measurement) for item in read_run(RUN).results]
     return {
         "run.json": (RUN / "run.json").read_text(encoding="utf-8"),
         "result": (RUN / "results.jsonl").read_text(encoding="utf-8").partition("\n")[0],

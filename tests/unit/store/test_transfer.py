@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.gate.entry import entry_of
+from pytest_icbench.gate.entry import make_entry
 from pytest_icbench.model.codec import encode
 from pytest_icbench.store import baselines, transfer
 from pytest_icbench.store.raw import write_raw
@@ -30,7 +30,7 @@ def sent(tmp_path: Path) -> dict[str, Any]:
     """A parcel as the worker's host makes it."""
     there = tmp_path / "there"
     (there / BASELINE).parent.mkdir(parents=True)
-    entry = entry_of(measurement())
+    entry = make_entry(measurement())
     assert entry is not None
     (there / BASELINE).write_text(baselines.format_baseline([entry]))
     write_info(there, RunInfo("r", 1.0, ("there",), "/d", "/r", identity={"machine": "aa"}))

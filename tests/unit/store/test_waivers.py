@@ -40,13 +40,13 @@ def test_no_other_text_is_read(text: str) -> None:
 
 def test_newer_and_wrong_ones_are_refused() -> None:
     data = json.loads(write([ONE]))
-    for changed, told in (
+    for changed, reported in (
         ({"schema": 2}, "schema 2, but this version reads 1"),
         ({"format": "x"}, "no waivers"),
         ({"waivers": [{"case": "x", "reason": "y"}]}, "until is missing"),
         ({"waivers": [{"case": "x", "reason": "y", "until": "soon"}]}, "'soon' is no day"),
     ):
-        with pytest.raises(DamagedData, match=told):
+        with pytest.raises(DamagedData, match=reported):
             read(json.dumps({**data, **changed}) + "\n", "w")
 
 

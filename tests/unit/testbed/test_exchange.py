@@ -38,7 +38,7 @@ class FakeRig:
         self.files, self.endpoints, self.placement = files, list(endpoints), PLACEMENT
         self.forward = forward
         self.plan = LaunchPlan()
-        self.told: list[tuple[str, int | None]] = []
+        self.reported: list[tuple[str, int | None]] = []
         self.ended = False
         self.dies: int | None = None
         self.dead_switch = False
@@ -53,7 +53,7 @@ class FakeRig:
         return "l1"
 
     def tell(self, launch_id: str, text: str, index: int | None = None) -> None:
-        self.told.append((text, index))
+        self.reported.append((text, index))
         if text != "go\n":
             return
         assert index is not None
@@ -79,7 +79,7 @@ class FakeRig:
             raise ProvisionError("the switch is dead")
 
     def set_ageing(self, seconds: float) -> None:
-        self.told.append((f"ageing {seconds}", None))
+        self.reported.append((f"ageing {seconds}", None))
 
 
 def veths() -> list[Endpoint]:
@@ -102,7 +102,7 @@ def test_frames_go_in_and_come_out(tmp_path: Path) -> None:
     assert exchange.exchange({0: []}, {1: 5}) == {0: [], 1: [], 2: [], 3: []}  # nothing comes: patience ends
     exchange.set_ageing(2)
     exchange.end()
-    assert rig.told[-2:] == [("ageing 2", None), ("stop\n", None)]
+    assert rig.reported[-2:] == [("ageing 2", None), ("stop\n", None)]
     assert rig.ended
 
 

@@ -112,7 +112,7 @@ LINUX, OVS, VPP, SURICATA = LinuxFunction, OvsFunction, VppFunction, SuricataFun
             ),
         ),
         (
-            *(ForwarderFunction, "wire", {"share": "50:50", "pairs": 2}, {"both": True}),
+            *(ForwarderFunction, "wire", {"cpu_share": "50:50", "pairs": 2}, {"both": True}),
             (
                 "functions that share a CPU are compared by the frames from side a to side b: leave"
                 " --icbench-direction out"
@@ -141,7 +141,7 @@ def test_a_misfit_is_one_sentence(
     labels = {name: traffic.pop(name, None) for name in ("flows", "header")}
     whole = replace(Traffic(), **traffic).with_labels(labels["flows"], labels["header"])
     case = Case("veth", Frames(whole, rate=rate), function=function, **{"api": "raw", **axes})
-    told = explain_misfit(component, function, case, str(case.api))
-    assert (told is None) is (sentence is None), told
-    assert sentence is None or sentence in (told or "")
-    assert "\n" not in (told or "")
+    reported = explain_misfit(component, function, case, str(case.api))
+    assert (reported is None) is (sentence is None), reported
+    assert sentence is None or sentence in (reported or "")
+    assert "\n" not in (reported or "")

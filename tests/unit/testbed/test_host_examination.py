@@ -116,11 +116,11 @@ def test_a_virtual_machine_of_two_cores(tree: Tree) -> None:
 def test_a_processor_that_promises_no_invariant_clock(tree: Tree, lacks: str) -> None:
     root = tree("virtual")
     root.write("/proc/cpuinfo", (root.read("/proc/cpuinfo") or "").replace(f" {lacks}", ""))
-    told = [finding for finding in host_examination.examine(root, sample_s=0) if finding.topic == "clock"]
-    assert [finding.text for finding in told] == [
+    reported = [finding for finding in host_examination.examine(root, sample_s=0) if finding.topic == "clock"]
+    assert [finding.text for finding in reported] == [
         "the CPU does not promise an invariant time stamp counter: times may be wrong"
     ]
-    assert "invtsc" in (told[0].remedy or "")
+    assert "invtsc" in (reported[0].remedy or "")
 
 
 def test_no_memory_for_huge_pages(tree: Tree) -> None:
@@ -209,7 +209,7 @@ def test_a_switch_that_cannot_run_has_its_remedy_and_is_missing_if_asked_for(
     assert exit_code(found) == int(bool(asked))
 
 
-def test_lxc_tells_its_version_or_why_it_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lxc_reports_its_version_or_why_it_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "lxc", SimpleNamespace(version="5.0.2"))
     assert list(LxcNode.findings()) == [Finding(Level.GOOD, "LXC", "version 5.0.2")]
     monkeypatch.setitem(sys.modules, "lxc", None)

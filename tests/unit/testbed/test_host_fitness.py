@@ -28,13 +28,14 @@ BUSY = Fitness(Interference(2, 0.5, taken=1.2, stolen=0.0, takers=(Taker("stress
 
 def test_a_quiet_host_is_fit() -> None:
     assert QUIET.fit
-    assert QUIET.line == "quiet host: others took 0.02 of 2 CPUs, 0 % was stolen, 2900 MHz"
+    assert QUIET.line == "quiet host: other processes took 0.02 of 2 CPUs, 0 % was stolen, 2900 MHz"
 
 
 def test_a_busy_host_says_by_whom_and_what_helps() -> None:
     assert not BUSY.fit
     assert BUSY.line == (
-        "busy host, comparing makes little sense now: others took 1.20 of 2 CPUs (stress-ng-cpu 0.98), 0 % was stolen,"
+        "busy host, comparing makes little sense now: other processes took 1.20 of 2 CPUs (stress-ng-cpu 0.98), 0 %"
+        " was stolen,"
         " 2900 MHz; --icbench-wait-quiet 10m waits for a quiet host"
     )
     assert "wait-quiet" not in replace(BUSY, waited_s=600.0).line
@@ -69,7 +70,9 @@ def test_a_control_link_is_not_off_where_sessions_had_it_so(ratios: tuple[float,
 
 def test_a_control_link_that_is_off_is_named() -> None:
     found = replace(QUIET, controls=(Control("veth-64B", "main", (0.6, 0.62, 0.7)),))
-    assert found.line.startswith("other host state than the baseline's, comparing makes little sense now: others took")
+    assert found.line.startswith(
+        "other host state than the baseline's, comparing makes little sense now: other processes took"
+    )
     assert found.line.endswith("control link veth-64B is at 62% of baseline main")
 
 
@@ -99,7 +102,7 @@ def test_this_host_is_examined() -> None:
     assert found.interference.taken is not None
 
 
-def test_a_host_that_tells_nothing_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_that_reports_nothing_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(perf, "unsupported_reason", lambda: "no permit")
     found = examine(session(tmp_path), {0}, 0.01)
     assert found.interference.taken is None
@@ -110,7 +113,7 @@ def test_a_host_that_tells_nothing_is_told(tmp_path: Path, monkeypatch: pytest.M
     )
 
 
-def test_a_host_that_tells_everything_lacks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_that_reports_everything_lacks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(perf, "unsupported_reason", lambda: None)
     assert examine(session(), {0}, 0.01).missing == ()
 
@@ -141,11 +144,11 @@ def test_nobody_waits_unasked() -> None:
 
 def test_the_wait_ends_once_the_host_stays_quiet() -> None:
     look, asked = looks(BUSY, QUIET, BUSY, QUIET, QUIET, QUIET, BUSY)
-    told: list[Fitness] = []
-    found = wait_quiet(session(), {0}, 60.0, lambda seen, _left: told.append(seen), look)
+    reported: list[Fitness] = []
+    found = wait_quiet(session(), {0}, 60.0, lambda seen, _left: reported.append(seen), look)
     assert found.quiet
     assert len(asked) == 6
-    assert told[0] == BUSY
+    assert reported[0] == BUSY
 
 
 def test_the_wait_ends_with_its_time(monkeypatch: pytest.MonkeyPatch) -> None:

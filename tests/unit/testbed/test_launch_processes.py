@@ -64,9 +64,9 @@ def everything(launch: RunningLaunch, timeout_s: float = 10) -> tuple[list[tuple
     exited: dict[int, int] = {}
     deadline = time.monotonic() + timeout_s
     while len(exited) < len(launch.pids()) and time.monotonic() < deadline:
-        told = launch.poll(1)
-        lines += told.lines
-        exited |= told.exited
+        reported = launch.poll(1)
+        lines += reported.lines
+        exited |= reported.exited
     return lines, exited
 
 
@@ -101,9 +101,9 @@ def test_a_quiet_poll_is_woken_by_an_end_and_by_no_line(launch: RunningLaunch) -
     talk = "for i in range(9): print('x' * 20_000); time.sleep(0.02)\n"
     begin(launch, process(0, f"{talk}sys.exit(3)"), process(1, f"{talk}time.sleep(60)"))
     began = time.monotonic()
-    told = launch.poll(30, quiet=True)
-    assert {index: len([1 for who, _ in told.lines if who == index]) for index in (0, 1)}[0] == 9
-    exited = dict(told.exited)
+    reported = launch.poll(30, quiet=True)
+    assert {index: len([1 for who, _ in reported.lines if who == index]) for index in (0, 1)}[0] == 9
+    exited = dict(reported.exited)
     while not exited and time.monotonic() - began < 20:
         exited |= launch.poll(20, quiet=True).exited
     assert exited == {0: 3}
@@ -152,7 +152,7 @@ def test_hello_is_as_good_as_a_socket(launch: RunningLaunch, tmp_path: Path) -> 
     assert everything(launch)[0] == [(0, '{"type": "hello"}')]
 
 
-def test_one_that_dies_before_it_serves_is_told_with_its_log(launch: RunningLaunch, tmp_path: Path) -> None:
+def test_one_that_dies_before_it_serves_is_reported_with_its_log(launch: RunningLaunch, tmp_path: Path) -> None:
     script = "print('no memory', file=sys.stderr); sys.exit(3)"
     processes = process(0, script, socket=str(tmp_path / "s")), process(1, "time.sleep(60)", stage=1)
     with pytest.raises(WorkloadError, match=r"(?s)of endpoint 0 ended with exit code 3 before .*\nno memory"):
@@ -209,7 +209,7 @@ def test_a_node_that_took_its_link_along_is_at_fault_and_not_the_switch(tmp_path
         check_switch(*arguments)
 
 
-def test_one_that_someone_has_stopped_is_told_before_its_log(launch: RunningLaunch) -> None:
+def test_one_that_someone_has_stopped_is_reported_before_its_log(launch: RunningLaunch) -> None:
     script = "print('waiting', file=sys.stderr, flush=True); print('here', flush=True); time.sleep(60)"
     begin(launch, process(0, script))
     assert launch.poll(30.0).lines == ((0, "here"),)
@@ -221,7 +221,7 @@ def test_one_that_someone_has_stopped_is_told_before_its_log(launch: RunningLaun
     os.kill(pid, signal.SIGCONT)
 
 
-def test_one_that_never_serves_is_told_in_time(launch: RunningLaunch, tmp_path: Path) -> None:
+def test_one_that_never_serves_is_reported_in_time(launch: RunningLaunch, tmp_path: Path) -> None:
     processes = process(0, "time.sleep(60)", socket=str(tmp_path / "s")), process(1, "", stage=1)
     with pytest.raises(WorkloadError, match=r"has not opened .*/s within 0.3 s; its log is empty"):
         begin(launch, *processes, hello_timeout_s=0.3)

@@ -78,14 +78,15 @@ def test_functions_are_summed_with_the_containers_at_their_ends() -> None:
     assert "fewer pairs or subscribers" in str(subscribers.shortage(0, 1008 + 2 * 8 - 1))
 
 
-def test_what_a_neighbour_holds_is_summed_with_the_containers() -> None:
-    beside = memory(Case("linux-bridge", neighbour="memtester:4"))
+def test_what_a_noisy_neighbour_holds_is_summed_with_the_containers() -> None:
+    beside = memory(Case("linux-bridge", noisy_neighbour="memtester:4"))
     assert beside.shortage(0, 4 * 256 + 16) is None
     assert str(beside.shortage(0, 4 * 256 + 15)) == (
-        "2 containers and neighbour memtester:4 want about 1040 MiB of memory, and the host has 1039 MiB: run fewer"
-        " pairs or subscribers, take shorter chains or a neighbour of fewer CPUs, or free memory"
+        "2 containers and noisy neighbour memtester:4 want about 1040 MiB of memory, and the host has 1039 MiB: run"
+        " fewer"
+        " pairs or subscribers, take shorter chains or a noisy neighbour of fewer CPUs, or free memory"
     )
-    assert memory(Case("linux-bridge", neighbour="cpu:4")).shortage(0, 16) is None
+    assert memory(Case("linux-bridge", noisy_neighbour="cpu:4")).shortage(0, 16) is None
 
 
 def test_huge_pages_are_those_of_the_switch_all_endpoints_and_all_functions() -> None:
@@ -165,10 +166,10 @@ def test_a_chain_that_is_too_long_is_refused_with_the_sum_and_shorter_ones_run(
 def test_ways_of_the_cache_without_resctrl_skip_their_cases_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    beside = Case("linux-bridge", dimension="latency", neighbour="stream")
+    beside = Case("linux-bridge", dimension="latency", noisy_neighbour="stream")
     cases = [replace(beside, isolation=isolation) for isolation in (None, "cat:11.1")]
     feasibility = feasible(cases, host(tmp_path, 640), monkeypatch)
-    assert len(feasibility.placement(cases[0]).neighbour) == 1
+    assert len(feasibility.placement(cases[0]).noisy_neighbour) == 1
     with pytest.raises(Unsupported) as refused:
         feasibility.placement(cases[1])
     assert str(refused.value) == (
@@ -181,13 +182,19 @@ def test_what_takes_a_cpu_of_its_own_is_named_where_there_are_too_few(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Topology, "read", lambda _: machine(cores=2))
-    one = Case("linux-bridge", neighbour="stream")
-    two, alone = replace(one, neighbour="stream:2"), replace(one, switch="ovs", switch_cores=2)
-    shares = Case("ovs", function="wire", share="50:50", pairs=2)
+    one = Case("linux-bridge", noisy_neighbour="stream")
+    two, alone = replace(one, noisy_neighbour="stream:2"), replace(one, switch="ovs", switch_cores=2)
+    shares = Case("ovs", function="wire", cpu_share="50:50", pairs=2)
     feasibility = feasible([one, two, alone, shares], host(tmp_path, 640), monkeypatch)
-    assert len(feasibility.placement(one).neighbour) == 1
+    assert len(feasibility.placement(one).noisy_neighbour) == 1
     for case, words in (
-        (two, "neighbour stream:2 takes 2 CPUs that nothing else of the case has, and this host has fewer beside the"),
+        (
+            two,
+            (
+                "noisy neighbour stream:2 takes 2 CPUs that nothing else of the case has, and this host has fewer"
+                " beside the"
+            ),
+        ),
         (alone, "cooperative placement needs 3 CPUs on one NUMA node (2 switch workers + 1"),
         (shares, "functions on one CPU count as a switch worker more: cooperative placement needs 3 CPUs"),
     ):

@@ -12,7 +12,7 @@ import pytest
 
 from pytest_icbench.host.resource.cpu import Cpu, Topology
 from pytest_icbench.host.root import Root, parse_cpu_list
-from pytest_icbench.testbed.cpu_placement import add_neighbour, plan, plan_given
+from pytest_icbench.testbed.cpu_placement import add_noisy_neighbour, plan, plan_given
 
 
 def host(
@@ -121,13 +121,13 @@ def test_nothing_to_place_needs_no_words() -> None:
     assert plan(host("0-3"), workers=0, endpoints=0, policy="dedicated").where == ""
 
 
-def test_a_neighbour_of_the_path_s_cache_and_one_apart() -> None:
+def test_a_noisy_neighbour_of_the_path_s_cache_and_one_apart() -> None:
     topology = host(CCX8, isolated="6-15")
     path = plan(topology, workers=1, endpoints=2, policy="dedicated")
-    near, far = (add_neighbour(topology, path, 2, apart=apart) for apart in (False, True))
+    near, far = (add_noisy_neighbour(topology, path, 2, apart=apart) for apart in (False, True))
     assert near is not None
     assert far is not None
-    assert (near.neighbour, far.neighbour) == ((11, 12), (0, 1))
+    assert (near.noisy_neighbour, far.noisy_neighbour) == ((11, 12), (0, 1))
     assert near.where == path.where == "one L3 (8-15)"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a case's application adds to the circumstances of its results."""
+"""What a case's application adds to the facts of its results."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import pytest
 
 from pytest_icbench.driver.application.protocol import Program
 from pytest_icbench.driver.application.redis import Redis
-from pytest_icbench.measure.summary.gathered import Gathered
-from pytest_icbench.measure.summary.summarize import Surroundings, summarize
+from pytest_icbench.measure.summary.gathered import LaunchLog
+from pytest_icbench.measure.summary.summarize import Environment, summarize
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Application
 from pytest_icbench.model.settings import Settings
@@ -21,18 +21,18 @@ def test_a_result_without_any_launch_has_the_metric_of_its_application(
 ) -> None:
     monkeypatch.setattr(probe, "program_versions", lambda _cls: {"redis-server": "7.0"})
     case = Case("veth", Application(app), dimension="application")
-    chosen, around = probe.add_application(case, Surroundings("dedicated", ()))
+    chosen, around = probe.add_application(case, Environment("dedicated", ()))
     assert chosen is not None
     assert around.treatment == {"application": {"redis-server": "7.0"}}
-    gathered = Gathered(launches=[], invalid=("process-died", "the server could not be started"))
+    gathered = LaunchLog(launches=[], invalid=("process-died", "the server could not be started"))
     assert summarize(case, Settings(), gathered, around).metric == metric
 
 
-@pytest.mark.parametrize(("command", "told"), [(("echo", "3.7.2-8"), "3.7.2-8"), (("icbench-none",), "unknown")])
-def test_a_program_that_does_not_tell_its_version_has_another_tell_it(command: tuple[str, ...], told: str) -> None:
+@pytest.mark.parametrize(("command", "reported"), [(("echo", "3.7.2-8"), "3.7.2-8"), (("icbench-none",), "unknown")])
+def test_a_program_that_does_not_tell_its_version_has_another_tell_it(command: tuple[str, ...], reported: str) -> None:
     program = Program("true", "coreutils", version_command=command)
 
     class Silent(Redis):
         server = client = program
 
-    assert probe.program_versions(Silent) == {"true": told}
+    assert probe.program_versions(Silent) == {"true": reported}

@@ -124,20 +124,20 @@ def test_endpoints_are_by_index_wherever_they_are() -> None:
     assert twin(here, connection).prepare(specification(2)).nodes == ("a", "b", "d", "c")
 
 
-def test_each_host_is_told_its_own_part() -> None:
-    told: list[RigSpec] = []
+def test_each_host_is_reported_its_own_part() -> None:
+    reported: list[RigSpec] = []
 
     def prepare(spec: RigSpec) -> RigFacts:
-        told.append(spec)
+        reported.append(spec)
         return made("a0", "a1")
 
     connection = FakeConnection(build=made_there("b0", "b1"))
     asked = specification(1, 3)
     twin(FakeRig(prepare=prepare), connection).prepare(asked)
-    told.append(decode(RigSpec, json.loads(json.dumps(connection.calls[-1][1])), "spec"))
-    assert [(spec.here, str(spec.uplink)) for spec in told] == [((0, 2), "eth1"), ((1, 3), "eth2")]
-    assert [spec.placement for spec in told] == [asked.placement, asked.placement.there]
-    assert [spec.case for spec in told] == [asked.case] * 2
+    reported.append(decode(RigSpec, json.loads(json.dumps(connection.calls[-1][1])), "spec"))
+    assert [(spec.here, str(spec.uplink)) for spec in reported] == [((0, 2), "eth1"), ((1, 3), "eth2")]
+    assert [spec.placement for spec in reported] == [asked.placement, asked.placement.there]
+    assert [spec.case for spec in reported] == [asked.case] * 2
 
 
 def test_a_half_that_fails_takes_the_other_along() -> None:
@@ -172,16 +172,16 @@ def test_processes_start_where_their_endpoint_is() -> None:
     assert sent["hello_timeout_s"] == 3
 
 
-def test_receivers_are_told_first() -> None:
+def test_receivers_are_reported_first() -> None:
     rig, here, connection = built()
     order: list[str] = []
 
     def start(where: str, moment: int) -> Callable[..., int]:
-        def told(*_: Any) -> int:
+        def reported(*_: Any) -> int:
             order.append(where)
             return moment
 
-        return told
+        return reported
 
     here.answers["start"], connection.answers["start"] = start("here", 5), start("there", 99)
     launch = rig.launch(LaunchPlan())

@@ -64,7 +64,7 @@ def test_every_end_has_its_sentence(words: str, sentence: str) -> None:
         ("", None),
     ],
 )
-def test_a_loss_is_told_without_ssh_s_own_words(words: str, meaning: str | None) -> None:
+def test_a_loss_is_reported_without_ssh_s_own_words(words: str, meaning: str | None) -> None:
     assert ssh_command.explain_loss(words) == meaning
 
 
@@ -82,9 +82,9 @@ def test_the_first_python_that_exists_runs_as_root(tmp_path: Path) -> None:
     (tmp_path / "id").chmod(0o755)
     for name in ("sh",):
         (tmp_path / name).symlink_to(str(shutil.which(name)))
-    told = repr("import sys; print(sys.executable)") + "\n"
+    reported = repr("import sys; print(sys.executable)") + "\n"
     done = subprocess.run(
-        ["sh", "-c", script()], input=told, capture_output=True, text=True, check=False, env={"PATH": str(tmp_path)}
+        ["sh", "-c", script()], input=reported, capture_output=True, text=True, check=False, env={"PATH": str(tmp_path)}
     )
     assert (done.stdout.strip(), done.stderr) == (sys.executable, "")
 
@@ -106,10 +106,10 @@ def test_by_which_connection_it_came_outlives_sudo(tmp_path: Path) -> None:
         (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
         (tmp_path / name).chmod(0o755)
     (tmp_path / "sh").symlink_to(str(shutil.which("sh")))
-    told = repr("import os; print(dict(os.environ))") + "\n"
+    reported = repr("import os; print(dict(os.environ))") + "\n"
     environment = {"PATH": str(tmp_path), "SSH_CONNECTION": "198.51.100.1 40000 198.51.100.2 22", "OTHER": "x"}
     done = subprocess.run(
-        ["sh", "-c", script()], input=told, capture_output=True, text=True, check=False, env=environment
+        ["sh", "-c", script()], input=reported, capture_output=True, text=True, check=False, env=environment
     )
     assert f"'SSH_CONNECTION': '{environment['SSH_CONNECTION']}'" in done.stdout
     assert "OTHER" not in done.stdout

@@ -257,11 +257,11 @@ def test_rigs_of_unknown_state_are_dropped_alone() -> None:
     world: list[Rig] = []
     rigs = pool(world, {"a": "leftover"}, most=9)
     in_turns(rigs, ("a", "direct"), ("b", None))
-    rigs.drop(need("a", "direct"))  # what made its state unknown is told instead
+    rigs.drop(need("a", "direct"))  # what made its state unknown is reported instead
     assert states(world) == [("a", "closed"), ("direct", "closed"), ("b", "running")]
 
 
-def test_a_fault_in_pausing_is_told_when_its_own_turn_ends() -> None:
+def test_a_fault_in_pausing_is_reported_when_its_own_turn_ends() -> None:
     world: list[Rig] = []
     rigs = pool(world, {"a": "pause"}, most=9)
     rigs.acquire(need("a"), beside=True)

@@ -193,7 +193,7 @@ def test_what_runs_is_known_also_where_nobody_named_it(tmp_path: Path, monkeypat
     workload = program(tmp_path, "icbench-workload")
     monkeypatch.setenv("ICBENCH_WORKLOAD", str(workload))
     new = Candidate("poll", "new", "binary", str(program(tmp_path, "new")))
-    found = bench(Case("poll", candidate="new"), Case("bridge"), placement="cooperative", variant=(new,))
+    found = bench(Case("poll", candidate="new"), Case("bridge"), placement="cooperative", candidate=(new,))
     for case in (Case("poll", candidate="new"), Case("bridge")):
         found.placement(case)
     assert found.programs == {

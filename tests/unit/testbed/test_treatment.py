@@ -33,7 +33,7 @@ def switch_treatment(program: Path | None) -> dict[str, Any]:
     return found
 
 
-def test_two_builds_of_one_version_are_told_apart(tmp_path: Path) -> None:
+def test_two_builds_of_one_version_are_reported_apart(tmp_path: Path) -> None:
     program = tmp_path / "switchd"
     program.write_bytes(b"one build")
     before = switch_treatment(program)
@@ -53,11 +53,11 @@ def test_flows_that_a_function_denies_are_a_treatment() -> None:
     def config(function: str, flows: str | None) -> Any:
         rig = SimpleNamespace(
             function_facts=[FunctionFacts("linux", config={"nft": "rules"})],
-            terms=(FunctionTerms(function, denial=LinuxFunction.denial(function)),),
+            terms=(FunctionTerms(function, acl_drop=LinuxFunction.acl_drop(function)),),
             case=Case("veth", Frames(Traffic().with_labels(flows, None)), function=function),
             placement=SimpleNamespace(functions=()),
         )
         return function_treatment(cast("Rig", rig), {})["function"]["config"]
 
-    assert config("acl10+deny30", "100") == {"nft": "rules", "denied": ["30:10:10000"]}
+    assert config("acl10+deny30", "100") == {"nft": "rules", "acl_drops": ["30:10:10000"]}
     assert config("acl10+deny30", None) == config("acl10", "100") == {"nft": "rules"}

@@ -10,10 +10,10 @@ void acl_walk(struct acl_walk *w, const struct acl *d, const struct flow_pattern
 	if (!w->sequence)
 		w->at = acl_start(s, 0);
 	if (end > w->sequence && end - w->sequence > LEAP_MAX) {
-		w->denied += (end - w->sequence) / 100 * d->percent;
+		w->acl_drops += (end - w->sequence) / 100 * d->percent;
 		w->sequence = end;
 		w->at = acl_start(s, end);
 	}
 	for (; w->sequence < end; w->sequence++)
-		w->denied += acl_denies_place(d, acl_next_place(d, s, &w->at));
+		w->acl_drops += acl_denies_place(d, acl_next_place(d, s, &w->at));
 }

@@ -10,7 +10,7 @@
 
 #include "base/flow_pattern.h"
 
-/* The longest text of --denied, and the number of digits that follow it. */
+/* The longest text of --acl-drops, and the number of digits that follow it. */
 #define ACL_TEXT_MAX 64u
 #define ACL_DIGITS 5u
 #define ACL_PLACES_MAX 50000u
@@ -32,7 +32,7 @@ static inline bool acl_denies_place(const struct acl *d, uint32_t place)
 /* Counts dropped frames from the first frame on. */
 struct acl_walk {
 	struct pattern_place at;
-	uint64_t sequence, denied; /* the next frame; the number of dropped frames before it */
+	uint64_t sequence, acl_drops; /* the next frame; the number of dropped frames before it */
 };
 
 /* Returns the place at a sequence number, for acl_next_place(). */

@@ -66,7 +66,7 @@ void window_tx_add(struct window_tx *total, const struct window_tx *w)
 	total->yields += w->yields;
 	total->full_turns += w->full_turns;
 	total->bursts += w->bursts;
-	total->denied += w->denied;
+	total->acl_drops += w->acl_drops;
 	total->involuntary_switches += w->involuntary_switches;
 	add_cycles(&total->cycles, &w->cycles);
 }
@@ -110,7 +110,7 @@ void window_tx_json(struct json *j, const struct window_tx *w)
 	json_u64(j, "yields", w->yields);
 	json_u64(j, "bursts", w->bursts);
 	json_u64(j, "full_turns", w->full_turns);
-	json_u64(j, "denied", w->denied);
+	json_u64(j, "acl_drops", w->acl_drops);
 }
 
 void window_rx_json(struct json *j, const struct window_rx *w)

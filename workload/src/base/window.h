@@ -38,7 +38,7 @@ struct window_tx {
 	uint64_t yields, involuntary_switches;
 	uint64_t bursts;     /* bursts of which the port took at least one frame */
 	uint64_t full_turns; /* turns of SENDER_TURN frames in which the port refused a frame */
-	uint64_t denied;     /* those of the sent frames that an ACL drops */
+	uint64_t acl_drops;  /* those of the sent frames that an ACL drops */
 	struct loop_meter_cycles cycles;
 };
 

@@ -20,7 +20,7 @@ enum io_flag {
 };
 
 struct io_backend {
-	const char *name; /* on the command line; variants of one back end share it */
+	const char *name; /* on the command line; modes of one back end share it */
 	unsigned flags;
 	const struct io_ops *ops; /* NULL if it is not part of this build */
 	const char *needs;        /* what such a build lacks and which package has it */
@@ -32,7 +32,7 @@ struct io_backend {
 /* The rows; the last one has no name. */
 extern const struct io_backend io_backends[];
 
-/* Returns the variant of that name that has most of the wanted flags, the first of several; NULL if there is
+/* Returns the mode of that name that has most of the wanted flags, the first of several; NULL if there is
  * no such name. */
 const struct io_backend *io_backend_find(const char *name, unsigned wanted);
 

@@ -4,7 +4,7 @@
  *
  * A back end lends its own buffers, because DPDK owns its mbufs and a UDP socket shows no link layer. It
  * writes the constant headers into its buffers once. The application writes the stamp (frame.h) of each
- * payload, and the whole payload only with --touch.
+ * payload, and the whole payload only with --check-payload.
  */
 #ifndef ICBENCH_IO_H
 #define ICBENCH_IO_H
@@ -48,7 +48,7 @@ struct io_config {
 	struct acl peer_acl;         /* of the frames that it counts */
 	uint16_t stream_id;
 	uint16_t peer_stream; /* the stream to count; 0: the same */
-	bool touch;           /* writes and checks every byte of a payload */
+	bool check_payload;   /* writes and checks every byte of a payload */
 	bool mmsg, blocking;  /* how a socket is called */
 	uint32_t burst, ring, queues;
 	const char *interface;                /* of a port with a kernel interface */

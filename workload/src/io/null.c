@@ -111,7 +111,7 @@ static void make(
 	frame->frame_len = (uint16_t)size_of(io, label);
 	frame->payload_len = (uint16_t)(frame->frame_len - io->overhead);
 	frame_stamp(frame->payload, label, now);
-	if (io->c->touch)
+	if (io->c->check_payload)
 		frame_fill_padding(frame->payload, frame->payload_len, sequence);
 }
 

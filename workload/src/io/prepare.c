@@ -125,16 +125,16 @@ void prepare_frames(const struct io_config *c, const struct io_ops *ops, struct 
 static void set_acl_mark(const struct io_config *c, uint8_t *payload, uint32_t place)
 {
 	const struct acl *d = &c->acl;
-	const bool denied = place != UINT32_MAX;
+	const bool acl_drops = place != UINT32_MAX;
 	char text[ACL_TEXT_MAX + ACL_DIGITS + 1];
 
 	if (d->port)
 		frame_set_target_port(payload - frame_header_bytes(&c->ends.header), &c->ends.header,
-		        denied ? (uint16_t)(d->port + place) : c->ends.udp_port);
+		        acl_drops ? (uint16_t)(d->port + place) : c->ends.udp_port);
 	if (!d->text)
 		return;
 	snprintf(text, sizeof(text), "%.*s%05u", (int)ACL_TEXT_MAX, d->text, place % ACL_PLACES_MAX);
-	if (denied)
+	if (acl_drops)
 		memcpy(payload + FRAME_STAMP_BYTES, text, strlen(text));
 	else if (memcmp(payload + FRAME_STAMP_BYTES, text, strlen(d->text)) == 0)
 		memset(payload + FRAME_STAMP_BYTES, 0, strlen(text));
@@ -165,6 +165,6 @@ void prepare_checksum(const struct io_config *c, const struct io_ops *ops, uint8
 {
 	const struct frame_header *h = &c->ends.header;
 
-	if (ops->sees_l2 && (c->touch || frame_needs_checksum(h)))
-		frame_write_checksum(payload - frame_header_bytes(h), h, !c->touch && !c->acl.text);
+	if (ops->sees_l2 && (c->check_payload || frame_needs_checksum(h)))
+		frame_write_checksum(payload - frame_header_bytes(h), h, !c->check_payload && !c->acl.text);
 }

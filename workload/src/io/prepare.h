@@ -25,7 +25,7 @@ void prepare_acl(const struct io_config *c, uint8_t *payload[], unsigned n, uint
 /* The same for one control frame, which has the packet size, belongs to flow 0, and is not dropped. */
 void prepare_control(const struct io_config *c, const struct io_ops *ops, struct io *io, uint8_t *payload);
 
-/* Writes the UDP or TCP checksum of a stamped frame, with --touch or if the headers require one. */
+/* Writes the UDP or TCP checksum of a stamped frame, with --check-payload or if the headers require one. */
 void prepare_checksum(const struct io_config *c, const struct io_ops *ops, uint8_t *payload);
 
 #endif

@@ -79,7 +79,7 @@ static bool check_header(const struct options *o, struct failure *f)
 	return false;
 }
 
-/* Whether the application sends or counts the frames that --denied and --peer-denied are about. */
+/* Whether the application sends or counts the frames that --acl-drops and --peer-acl-drops are about. */
 static bool check_acl_role(const struct options *o, const char *name, struct failure *f)
 {
 	const struct application *app = o->app;
@@ -88,9 +88,9 @@ static bool check_acl_role(const struct options *o, const char *name, struct fai
 		snprintf(f->text, f->size, "--%s does not apply to %.40s: take send, recv or duplex", name,
 		        o->app_name);
 	else if (o->io.acl.percent && !app->sends)
-		snprintf(f->text, f->size, "%.40s does not send: take --peer-denied", o->app_name);
+		snprintf(f->text, f->size, "%.40s does not send: take --peer-acl-drops", o->app_name);
 	else if (o->io.peer_acl.percent && app->sends && !app->duplex)
-		snprintf(f->text, f->size, "%.40s counts no frames: take --denied", o->app_name);
+		snprintf(f->text, f->size, "%.40s counts no frames: take --acl-drops", o->app_name);
 	else
 		return true;
 	return false;
@@ -98,7 +98,7 @@ static bool check_acl_role(const struct options *o, const char *name, struct fai
 
 static bool check_acl(const struct options *o, struct failure *f)
 {
-	const char *name = o->io.acl.percent ? "denied" : "peer-denied";
+	const char *name = o->io.acl.percent ? "acl-drops" : "peer-acl-drops";
 	uint32_t needed = frame_packet_min(&o->io.ends.header);
 
 	if (!o->io.acl.percent && !o->io.peer_acl.percent)
@@ -115,7 +115,7 @@ static bool check_acl(const struct options *o, struct failure *f)
 		        "--fault and --%s both select frames by their numbers: leave one of them out", name);
 	else if (shortest_packet(o) < needed)
 		snprintf(f->text, f->size,
-		        "packet size %u has no room for the text of --denied: send at least %u bytes",
+		        "packet size %u has no room for the text of --acl-drops: send at least %u bytes",
 		        shortest_packet(o), needed);
 	else
 		return true;

@@ -25,12 +25,13 @@ const struct option_row OPTION_TABLE[] = {
         {0, "header", "NAME[+vlanN]", KIND_HEADER, AT(io.ends.header), 1, FRAME_VLAN_LAST,
                 "headers before the stamp: udp4 (default), tcp4, udp6 or tcp6, and a VLAN tag; not over UDP "
                 "sockets"},
-        {0, "denied", "PERCENT:PLACES:MARK", KIND_ACL, AT(io.acl), 1, 99,
+        {0, "acl-drops", "PERCENT:PLACES:MARK", KIND_ACL, AT(io.acl), 1, 99,
                 "sender: a function in the path drops this percentage of flows, spread evenly over the "
                 "PLACES of its list; MARK is the port of the first place, or a text in payloads; "
                 "not over UDP sockets"},
-        {0, "peer-denied", "PERCENT:PLACES:MARK", KIND_ACL, AT(io.peer_acl), 1, 99,
-                "receiver: the --denied of the frames that it counts; those to be dropped are not missing"},
+        {0, "peer-acl-drops", "PERCENT:PLACES:MARK", KIND_ACL, AT(io.peer_acl), 1, 99,
+                "receiver: the --acl-drops of the frames that it counts; those to be dropped are not "
+                "missing"},
         {'b', "burst", "FRAMES", KIND_U32, AT(io.burst), 1, IO_BURST_MAX, "frames sent or received at once"},
         {'R', "raw", "IF", KIND_INTERFACE, AT(raw_interface), 0, 0,
                 "AF_PACKET raw socket on interface IF instead of UDP (socket applications), the last of "
@@ -44,7 +45,7 @@ const struct option_row OPTION_TABLE[] = {
                 "UDP_GRO)"},
         {'B', "blocking", NULL, KIND_FLAG, AT(io.blocking), 0, 0,
                 "blocking sockets, no polling; a client then receives in a second thread"},
-        {'c', "touch", NULL, KIND_FLAG, AT(io.touch), 0, 0,
+        {'c', "check-payload", NULL, KIND_FLAG, AT(io.check_payload), 0, 0,
                 "write and check every payload byte, and checksums"},
         {'s', "silent", NULL, KIND_FLAG, AT(silent), 0, 0, "write window lines only at the end"},
         {0, "duration", "S", KIND_SECONDS, AT(duration_s), 0, 1e7,

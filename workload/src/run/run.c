@@ -128,7 +128,7 @@ bool run_offer_control(struct run *r, uint64_t sequence)
 		return false;
 	prepare_control(&r->o->io, r->ops, r->io, payload);
 	frame_stamp(payload, label, clock_cycles());
-	if (r->o->io.touch)
+	if (r->o->io.check_payload)
 		frame_fill_padding(
 		        payload, frame_payload_bytes(&r->o->io.ends.header, r->o->io.packet_size), sequence);
 	prepare_checksum(&r->o->io, r->ops, payload);

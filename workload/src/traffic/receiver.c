@@ -110,7 +110,7 @@ static void count_stretch(struct receiver *rx, const struct run_length *s, uint6
 		count_one(rx, w, s->first + i, verdicts ? &verdicts[s->at + i] : NULL);
 }
 
-/* Checks every byte and every checksum, with --touch. */
+/* Checks every byte and every checksum, with --check-payload. */
 static bool is_intact(const struct receiver *rx, const struct io_frame *f, uint64_t tag, uint64_t sequence)
 {
 	const struct options *o = rx->r->o;
@@ -123,7 +123,7 @@ static bool is_intact(const struct receiver *rx, const struct io_frame *f, uint6
 }
 
 /* Returns how many of the first `end` frames an ACL drops. */
-static uint64_t denied_before(const struct receiver *rx, uint64_t end)
+static uint64_t acl_drop_before(const struct receiver *rx, uint64_t end)
 {
 	const struct options *o = rx->r->o;
 	struct acl_walk walk = rx->dropped;
@@ -131,7 +131,7 @@ static uint64_t denied_before(const struct receiver *rx, uint64_t end)
 	if (!o->io.peer_acl.percent)
 		return 0;
 	acl_walk(&walk, &o->io.peer_acl, &o->io.pattern, end);
-	return walk.denied;
+	return walk.acl_drops;
 }
 
 /* Whether the frame is longer than any that was sent: the path has merged several datagrams (GRO) and not
@@ -157,14 +157,14 @@ static void take_control(struct receiver *rx, uint64_t sequence)
 	if (!sequence)
 		return;
 	rx->end_mark = sequence;
-	rx->denied_due = denied_before(rx, sequence - 1);
+	rx->acl_drop_due = acl_drop_before(rx, sequence - 1);
 }
 
 /* The expected properties of a burst, read once. */
 struct expectation {
 	uint64_t stream;
 	uint32_t longest; /* packet size */
-	bool touch;
+	bool check_payload;
 	const struct acl *acl; /* NULL: no frame should have been dropped */
 };
 
@@ -210,10 +210,10 @@ static inline bool accept_frame(struct receiver *rx, const struct io_frame *f,
 	*stamp = read_stamp(f->payload);
 	if (expected->acl && same_stream(stamp->tag, expected->stream) && !is_control(stamp->tag) &&
 	        acl_denies_frame(expected->acl, &rx->r->o->io.pattern, stamp->sequence)) {
-		rx->denied_passed++;
+		rx->acl_drops_passed++;
 		return false;
 	}
-	if (expected->touch && !is_intact(rx, f, stamp->tag, stamp->sequence) &&
+	if (expected->check_payload && !is_intact(rx, f, stamp->tag, stamp->sequence) &&
 	        same_stream(stamp->tag, expected->stream)) {
 		rx->corrupted++;
 		return false;
@@ -240,7 +240,7 @@ void receiver_take(
 {
 	const struct io_config *c = &rx->r->o->io;
 	const struct expectation expected = {
-	        rx->stream, c->packet_size, c->touch, c->peer_acl.percent ? &c->peer_acl : NULL};
+	        rx->stream, c->packet_size, c->check_payload, c->peer_acl.percent ? &c->peer_acl : NULL};
 	struct run_length s = {0};
 
 	if (!rx->deadline) {
@@ -294,7 +294,7 @@ bool receiver_done(struct receiver *rx, uint64_t now)
 	}
 	if (__builtin_expect(rx->end_mark != 0, 0)) {
 		receiver_begin_drain(rx, now, "end");
-		if (rx->received + rx->denied_due >= rx->end_mark - 1)
+		if (rx->received + rx->acl_drop_due >= rx->end_mark - 1)
 			return true;
 	}
 	return rx->deadline && now >= rx->deadline;
@@ -320,7 +320,7 @@ void receiver_summary(struct receiver *rx, struct json *j)
 		window_rx_add(&total, &rx->windows[i]);
 	window_rx_json(j, &total);
 	json_i64(j, "highest_sequence", (int64_t)tracker_next(rx->tracker) - 1);
-	json_u64(j, "gaps", tracker_gaps(rx->tracker) - rx->dropped.denied);
+	json_u64(j, "gaps", tracker_gaps(rx->tracker) - rx->dropped.acl_drops);
 	if (rx->flows.pattern) {
 		tracker_finish(rx->tracker, rx->end_mark ? rx->end_mark - 1 : 0);
 		flows_json(&rx->flows, j);
@@ -328,7 +328,7 @@ void receiver_summary(struct receiver *rx, struct json *j)
 	json_u64(j, "late", rx->late);
 	json_u64(j, "foreign", rx->foreign);
 	json_u64(j, "corrupted", rx->corrupted);
-	json_u64(j, "peer_denied", rx->dropped.denied);
-	json_u64(j, "denied_passed", rx->denied_passed);
+	json_u64(j, "peer_acl_drops", rx->dropped.acl_drops);
+	json_u64(j, "acl_drops_passed", rx->acl_drops_passed);
 	json_u64(j, "joined", rx->joined);
 }

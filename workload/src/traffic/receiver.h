@@ -29,12 +29,12 @@ struct receiver {
 	struct frame_match match;  /* our headers */
 	uint64_t received;         /* distinct frames over all windows */
 	uint64_t foreign, late, corrupted;
-	uint64_t joined;         /* those of the corrupted that were several datagrams in one */
-	uint64_t denied_passed;  /* frames that an ACL should have dropped; in no other counter */
-	struct acl_walk dropped; /* by an ACL, up to tracker_next() */
-	uint64_t end_mark;       /* n > 0: the sender has sent n-1 frames */
-	uint64_t denied_due;     /* frames of these that an ACL drops */
-	uint64_t deadline;       /* cycles; 0 until draining begins */
+	uint64_t joined;           /* those of the corrupted that were several datagrams in one */
+	uint64_t acl_drops_passed; /* frames that an ACL should have dropped; in no other counter */
+	struct acl_walk dropped;   /* by an ACL, up to tracker_next() */
+	uint64_t end_mark;         /* n > 0: the sender has sent n-1 frames */
+	uint64_t acl_drop_due;     /* frames of these that an ACL drops */
+	uint64_t deadline;         /* cycles; 0 until draining begins */
 	uint64_t involuntary_before;
 	uint16_t current, highest; /* the window of the latest frames; the highest window seen */
 	const char *ended;         /* reason for ending, once draining has begun; NULL: control_stop_reason */

@@ -156,11 +156,11 @@ static void stamp(struct sender *s, uint8_t *payload[], unsigned n, uint64_t int
 		prepare_frames(c, s->r->ops, s->r->io, payload, n, s->next_sequence);
 	for (unsigned i = 0; i < n; i++)
 		frame_stamp_tagged(payload[i], tag, s->next_sequence + i, time_be);
-	if (c->touch)
+	if (c->check_payload)
 		fill_padding(s, payload, n);
 	if (c->acl.percent)
 		prepare_acl(c, payload, n, s->next_sequence);
-	if (s->r->ops->sees_l2 && (c->touch || frame_needs_checksum(&c->ends.header)))
+	if (s->r->ops->sees_l2 && (c->check_payload || frame_needs_checksum(&c->ends.header)))
 		for (unsigned i = 0; i < n; i++)
 			prepare_checksum(c, s->r->ops, payload[i]);
 	if (s->sent_at)
@@ -170,12 +170,12 @@ static void stamp(struct sender *s, uint8_t *payload[], unsigned n, uint64_t int
 static void note_dropped(struct sender *s)
 {
 	const struct options *o = s->r->o;
-	uint64_t before = s->dropped.denied;
+	uint64_t before = s->dropped.acl_drops;
 
 	if (!o->io.acl.percent)
 		return;
 	acl_walk(&s->dropped, &o->io.acl, &o->io.pattern, s->next_sequence);
-	s->now.denied += s->dropped.denied - before;
+	s->now.acl_drops += s->dropped.acl_drops - before;
 }
 
 static void count_offer(struct sender *s, unsigned n, unsigned taken)

@@ -59,7 +59,7 @@ class ForwarderSwitch(DaemonSwitch):
         """Returns the options for its mode and its delay line. Raises ProvisionError for an unknown mode."""
         options = mode_options(spec.mode)
         if options is None:
-            raise ProvisionError(f"{self.name} has no variant '{spec.mode}'; it takes {MODE_HELP}")
+            raise ProvisionError(f"{self.name} has no mode '{spec.mode}'; it takes {MODE_HELP}")
         queue = _JUMBO_DELAY_QUEUE if carries_jumbo(spec.mtu) else _DELAY_QUEUE
         return options + (["--delay-queue", str(queue)] if "--delay" in options else [])
 

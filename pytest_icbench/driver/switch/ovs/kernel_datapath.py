@@ -57,7 +57,7 @@ class OvsKernel(KernelPath):
         release = super().probe(session, spec_binary).version
         probe_datapath()
         installation = find_installation(session, spec_binary, needs_dpdk=False)
-        return SwitchFacts(version=release, config=_told(installation), program=str(installation.vswitchd))
+        return SwitchFacts(version=release, config=_reported(installation), program=str(installation.vswitchd))
 
     def make_namespaces(self, session: HostSession, spec: SwitchSpec) -> None:
         """Starts database and daemon, in whose namespace the datapath is. Raises ProvisionError."""
@@ -90,7 +90,7 @@ class OvsKernel(KernelPath):
 
     def describe_config(self, spec: SwitchSpec, settings: Mapping[str, str], first: Attachment) -> Mapping[str, Any]:
         """Returns the configuration for results, with the version of Open vSwitch."""
-        return {**super().describe_config(spec, settings, first), **_told(self.daemons.installation)}
+        return {**super().describe_config(spec, settings, first), **_reported(self.daemons.installation)}
 
     def check(self) -> None:
         """Raises ProvisionError with the log's tail if a daemon has died, or if a port is gone."""
@@ -120,5 +120,5 @@ class OvsKernel(KernelPath):
         self._bridges.clear()
 
 
-def _told(installation: Installation) -> Mapping[str, Any]:
+def _reported(installation: Installation) -> Mapping[str, Any]:
     return {"ovs": installation.version}

@@ -151,7 +151,7 @@ class Vpp(DaemonSwitch):
         with self._naming_death():
             self._client = client = vpp_client.VppClient(files.api, files.stats)
             self._facts = SwitchFacts(
-                version=str(client.call("show_version").version), config={"startup": config, "variant": spec.mode}
+                version=str(client.call("show_version").version), config={"startup": config, "mode": spec.mode}
             )
             self._create_ports(client, spec, attachments)
             self._join(client, attachments, spec.mode)

@@ -42,10 +42,10 @@ def test_its_proof_is_the_routers_and_frames_of_both_sides_that_the_inspection_d
     stages = GatewayFunction.proof("nat+acl10+inspect300", ENDS)
     for whole, of_router, forth in zip(stages, router, (True, False), strict=True):
         assert list(whole[: len(of_router)]) == list(of_router)
-        denied = whole[len(of_router) :]
-        assert len(denied) == 10 + 1
-        assert all((probe.expected, probe.forth) == (None, forth) for probe in denied)
-        assert all(b"icbench rule 00" in probe.frame for probe in denied)
+        acl_drops = whole[len(of_router) :]
+        assert len(acl_drops) == 10 + 1
+        assert all((probe.expected, probe.forth) == (None, forth) for probe in acl_drops)
+        assert all(b"icbench rule 00" in probe.frame for probe in acl_drops)
         numbers = [proof.frame_number(probe.frame) for probe in whole]
         assert len(set(numbers)) == len(numbers), "so that a message names the right one"
     assert GatewayFunction.visible_addresses("nat+inspect", ENDS) == LinuxFunction.visible_addresses("nat", ENDS)

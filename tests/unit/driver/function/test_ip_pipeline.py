@@ -108,8 +108,8 @@ def test_each_side_has_a_row_of_tables_of_its_own() -> None:
     assert "pipeline P port in 1 table 3" in found.lines
     ways = {int(line.split()[3]): line.split()[-1] for line in found.lines if "match default action fwd table" in line}
     assert ways == {1: "2", 4: "5"}
-    denied = [rule.split()[11] for rule in found.files["rules1"].splitlines() if rule.endswith("action fwd drop")]
-    assert denied == ["10003", "10006", "10009"]
+    acl_drops = [rule.split()[11] for rule in found.files["rules1"].splitlines() if rule.endswith("action fwd drop")]
+    assert acl_drops == ["10003", "10006", "10009"]
     assert all(
         "fwd table 6 nat ipv4" in rule for name in ("rules2", "rules5") for rule in found.files[name].splitlines()
     )
@@ -164,7 +164,7 @@ def test_what_it_cannot_do_is_refused_before_anything_starts(axes: dict[str, Any
         IpPipelineFunction().start(ANY, replace(SPEC, **axes))
 
 
-def test_a_line_that_it_refuses_is_told_in_its_words() -> None:
+def test_a_line_that_it_refuses_is_reported_in_its_words() -> None:
     for answer in ("", "Added 10 rules out of 10."):
         _check_answer(SPEC, "x", answer)
     for answer in ('Command "pipeline" failed.', "Added 9 rules out of 10."):

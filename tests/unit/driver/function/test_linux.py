@@ -50,11 +50,11 @@ def test_a_name_without_a_meaning_is_no_function(function: str) -> None:
 
 
 @given(st.integers(1, 10_000), st.integers(1, 100))
-def test_the_share_of_denied_ports_is_the_one_asked_for(rules: int, percent: int) -> None:
-    denied = sum(map(Parts(rules=rules, deny_percent=percent).denies, range(rules)))
-    assert denied == rules * percent // 100
+def test_the_share_of_acl_drop_ports_is_the_one_asked_for(rules: int, percent: int) -> None:
+    acl_drops = sum(map(Parts(rules=rules, deny_percent=percent).denies, range(rules)))
+    assert acl_drops == rules * percent // 100
     parts = Parts.parse(f"acl{rules}+deny{percent}")
-    assert (parts is not None) == (denied > 0)
+    assert (parts is not None) == (acl_drops > 0)
     assert parts is None or any(
         probe.expected is None for probe in LinuxFunction.proof(f"acl{rules}+deny{percent}", ENDS)[0]
     )
@@ -97,10 +97,10 @@ def test_a_router_and_a_nat_are_proven_by_what_scapy_would_see() -> None:
     assert all(probe.forth for probe in forth)
 
 
-def test_the_last_rule_is_in_the_proof_and_the_denied_share_is_seen() -> None:
+def test_the_last_rule_is_in_the_proof_and_the_acl_drop_share_is_seen() -> None:
     forth, _ = LinuxFunction.proof("acl1000+deny30", ENDS)
-    denied = [proof.frame_number(probe.frame) for probe in forth if probe.expected is None]
-    assert (len(forth), len(denied), denied[-1]) == (121, 31, FIRST_PORT + 999)
+    acl_drops = [proof.frame_number(probe.frame) for probe in forth if probe.expected is None]
+    assert (len(forth), len(acl_drops), acl_drops[-1]) == (121, 31, FIRST_PORT + 999)
 
 
 def test_set_rates_are_in_frames_as_the_kernel_counts_them() -> None:
@@ -127,22 +127,22 @@ def test_functions_of_ovs_are_a_bump_in_the_wire() -> None:
     assert OvsFunction.visible_addresses("nat", ENDS)[1] == Address("198.18.3.16", ENDS.leader.mac)
 
 
-def test_what_is_denied_in_launches_is_what_the_rules_deny() -> None:
-    denial = LinuxFunction.denial("nat+acl1000+deny30")
-    assert denial is not None
-    assert denial.label == "30:1000:10000"
+def test_what_is_acl_drop_in_launches_is_what_the_rules_deny() -> None:
+    acl_drop = LinuxFunction.acl_drop("nat+acl1000+deny30")
+    assert acl_drop is not None
+    assert acl_drop.label == "30:1000:10000"
     rules = ruleset(Parts.parse("acl1000+deny30") or Parts(), nat_address(ENDS), "a", "b")
     refused = [line for line in rules.splitlines() if "goto" in line]
-    assert len(refused) == denial.of_flows(1000)
+    assert len(refused) == acl_drop.of_flows(1000)
     assert f"udp dport {10000 + 3} goto refused" in refused[0]
     for function in ("acl10", "route", "nat", "acl10+deny30+police5k", "firewall+acl10+deny30", "firewall"):
-        assert LinuxFunction.denial(function) is None
+        assert LinuxFunction.acl_drop(function) is None
 
 
-def test_a_firewall_counts_announcements_apart_where_launches_account_for_denied_frames() -> None:
-    denial = LinuxFunction.denial("firewall+deny30")
-    assert denial is not None
-    assert (denial.label, denial.ways) == ("30:100:5000", ("ba",))
+def test_a_firewall_counts_announcements_apart_where_launches_account_for_acl_drop_frames() -> None:
+    acl_drop = LinuxFunction.acl_drop("firewall+deny30")
+    assert acl_drop is not None
+    assert (acl_drop.label, acl_drop.ways) == ("30:100:5000", ("ba",))
     rules = ruleset(Parts.parse("firewall+deny30") or Parts(), nat_address(ENDS), "a", "b")
     assert rules.index('iifname "b" ct state new,invalid udp dport 9 drop') < rules.index("counter name denied drop")
     assert "dport 9" not in ruleset(Parts.parse("firewall") or Parts(), nat_address(ENDS), "a", "b")

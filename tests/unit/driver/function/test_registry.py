@@ -157,7 +157,7 @@ def test_a_forwarder_is_started_with_its_rings_and_yields(monkeypatch: pytest.Mo
         argv("wire+ring64", role="back-end")
 
 
-def test_ports_that_no_component_works_at_are_told_of() -> None:
+def test_ports_that_no_component_works_at_are_reported_of() -> None:
     with pytest.raises(Unsupported, match="no component has the function 'wire' over sriov's vfio ports"):
         registry.component_for("wire", "sriov", "vfio")
 

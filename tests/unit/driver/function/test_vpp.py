@@ -94,8 +94,8 @@ def test_a_policer_counts_the_bytes_of_frames_without_fcs(pps: int, frame_bytes:
 
 def test_an_access_list_denies_its_share_and_lets_all_else_pass() -> None:
     rules = access_list(Parts(rules=10, deny_percent=30))
-    denied = [rule["dstport_or_icmpcode_first"] for rule in rules if not rule["is_permit"]]
-    assert denied == [10_003, 10_006, 10_009]
+    acl_drops = [rule["dstport_or_icmpcode_first"] for rule in rules if not rule["is_permit"]]
+    assert acl_drops == [10_003, 10_006, 10_009]
     assert all(rule["dstport_or_icmpcode_first"] == rule["dstport_or_icmpcode_last"] for rule in rules[:-1])
     last = rules[-1]
     assert (last["is_permit"], last["proto"], last["dstport_or_icmpcode_last"]) == (1, 0, 65535)

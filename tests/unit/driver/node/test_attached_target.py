@@ -11,7 +11,7 @@ import pytest
 from pytest_icbench.driver.node import attached_node
 from pytest_icbench.driver.node.attached_node import Target, find_target
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.model.existing import Existing
+from pytest_icbench.model.attach_target import AttachTarget
 
 
 def program(path: Path, does: str) -> None:
@@ -39,7 +39,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_first_process_is_asked_for(path: Path, kind: str, asked: str, answers: str) -> None:
     asked_for = path / "asked"
     program(path / asked, f'echo "$@" >{asked_for}; echo {answers.format(os.getpid())}')
-    assert find_target(Existing(f"{kind}:web1")) == Target(
+    assert find_target(AttachTarget(f"{kind}:web1")) == Target(
         f"{kind}:web1", f"/proc/{os.getpid()}/ns/net", 7, os.getpid()
     )
     assert "web1" in asked_for.read_text().split()
@@ -80,6 +80,6 @@ def test_the_first_process_is_asked_for(path: Path, kind: str, asked: str, answe
 def test_what_is_not_there_is_one_sentence(path: Path, container: str, asked: str, does: str, sentence: str) -> None:
     program(path / asked, does)
     with pytest.raises(ProvisionError) as caught:
-        find_target(Existing(container))
+        find_target(AttachTarget(container))
     assert sentence in str(caught.value)
     assert "\n" not in str(caught.value)

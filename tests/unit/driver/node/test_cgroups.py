@@ -18,7 +18,7 @@ from pytest_icbench.driver.node.protocol import NodeSpec
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.cgroup_layout import Layout
 from pytest_icbench.host.root import Root
-from pytest_icbench.model.contract import CpuContract
+from pytest_icbench.model.cpu_allocation import CpuAllocation
 
 # Debian 12 under systemd.
 V2 = {
@@ -177,7 +177,7 @@ def settings(layout: Layout, *, hugepages: bool = False) -> dict[str, list[str]]
 
 
 @pytest.mark.parametrize(("files", "prefix"), [(V2, "lxc.cgroup2"), (HYBRID, "lxc.cgroup")], ids=["v2", "hybrid"])
-def test_liblxc_is_told_in_the_words_of_the_hosts_version(
+def test_liblxc_is_reported_in_the_words_of_the_hosts_version(
     tmp_path: Path, files: Mapping[str, str], prefix: str
 ) -> None:
     found = settings(Layout.read(host(tmp_path, files)))
@@ -219,9 +219,9 @@ def session_group(root: Root) -> SessionGroup:
     return SessionGroup(session)
 
 
-def test_a_contract_is_a_weight_and_a_quota_in_v1(tmp_path: Path) -> None:
+def test_a_cpu_allocation_is_a_weight_and_a_quota_in_v1(tmp_path: Path) -> None:
     group = session_group(host(tmp_path, NESTED))
-    group.contract("fn", CpuContract(share=70, cap=25))
+    group.allocate_cpu("fn", CpuAllocation(cpu_share=70, cpu_quota=25))
     own = tmp_path / "sys/fs/cgroup/cpu/machine/guest/icbabc123/fn"
     assert (own / "cpu.shares").read_text() == "7000"
     assert [(own / name).read_text() for name in ("cpu.cfs_period_us", "cpu.cfs_quota_us")] == ["10000", "2500"]
@@ -231,9 +231,9 @@ def test_a_contract_is_a_weight_and_a_quota_in_v1(tmp_path: Path) -> None:
     assert (own.parent / "cgroup.procs").read_text() == "1235"
 
 
-def test_a_contract_is_a_weight_and_a_maximum_in_v2_where_no_node_then_shares_a_group(tmp_path: Path) -> None:
+def test_a_cpu_allocation_is_a_weight_and_a_maximum_in_v2_where_no_node_then_shares_a_group(tmp_path: Path) -> None:
     group = session_group(host(tmp_path, V2))
-    group.contract("fn", CpuContract(share=30, cap=50))
+    group.allocate_cpu("fn", CpuAllocation(cpu_share=30, cpu_quota=50))
     parent = tmp_path / "sys/fs/cgroup/icbabc123"
     assert [(parent / "fn" / name).read_text() for name in ("cpu.weight", "cpu.max")] == ["30", "5000 10000"]
     assert [(place / "cgroup.subtree_control").read_text() for place in (parent, parent.parent)] == ["+cpu"] * 2
@@ -246,7 +246,7 @@ def test_a_contract_is_a_weight_and_a_maximum_in_v2_where_no_node_then_shares_a_
 @pytest.mark.parametrize("tree", [NESTED, V2], ids=["v1", "v2"])
 def test_the_kernel_takes_the_quota_of_every_cap(tmp_path: Path, tree: Mapping[str, str], cap: int) -> None:
     """It refuses quotas and periods below a millisecond, and periods above a second."""
-    session_group(host(tmp_path, tree)).contract("fn", CpuContract(cap=cap))
+    session_group(host(tmp_path, tree)).allocate_cpu("fn", CpuAllocation(cpu_quota=cap))
     (own,) = (path for path in tmp_path.rglob("fn") if path.is_dir() and any(path.glob("cpu.*")))
     if tree is V2:
         quota, period = map(int, (own / "cpu.max").read_text().split())
@@ -258,9 +258,9 @@ def test_the_kernel_takes_the_quota_of_every_cap(tmp_path: Path, tree: Mapping[s
 
 
 @pytest.mark.parametrize("end", [SessionGroup.forget, SessionGroup.remove])
-def test_a_contract_ends_with_its_node(tmp_path: Path, end: Callable[[SessionGroup, str], None]) -> None:
+def test_a_cpu_allocation_ends_with_its_node(tmp_path: Path, end: Callable[[SessionGroup, str], None]) -> None:
     group = session_group(host(tmp_path, V2))
-    group.contract("fn", CpuContract())
+    group.allocate_cpu("fn", CpuAllocation())
     end(group, "fn")
     control = tmp_path / "sys/fs/cgroup/icbabc123/cgroup.subtree_control"
     control.write_text("cpu")  # as the kernel shows it
@@ -268,9 +268,9 @@ def test_a_contract_ends_with_its_node(tmp_path: Path, end: Callable[[SessionGro
     assert control.read_text() == "-cpu"
 
 
-def test_a_contract_takes_the_cpu_controller(tmp_path: Path) -> None:
-    with pytest.raises(ProvisionError, match="no cgroup controller cpu, which shares and caps need"):
-        session_group(Root(tmp_path)).contract("fn", CpuContract(cap=50))
+def test_a_cpu_allocation_takes_the_cpu_controller(tmp_path: Path) -> None:
+    with pytest.raises(ProvisionError, match="no cgroup controller cpu, which CPU shares and quotas need"):
+        session_group(Root(tmp_path)).allocate_cpu("fn", CpuAllocation(cpu_quota=50))
 
 
 def test_controllers_enabled_for_the_session_are_taken_back(tmp_path: Path) -> None:

@@ -34,17 +34,17 @@ NO_CPU = {**V2, "sys/fs/cgroup/cgroup.controllers": "memory pids\n"}
 
 
 class Held(HostSession):
-    """A session that holds nothing but a recorded host, and keeps what its journal is told."""
+    """A session that holds nothing but a recorded host, and keeps what its journal is reported."""
 
     def __init__(self, root: Root) -> None:
         self._prepare(SessionOptions(), root, Path("/run/icbench"))
         self.id = "abc123"
-        self.told: dict[str, dict[str, Any]] = {}
+        self.reported: dict[str, dict[str, Any]] = {}
         journal: Any = SimpleNamespace(record=self._record)
         self.journal = journal
 
     def _record(self, kind: str, **data: Any) -> int:
-        self.told[kind] = data
+        self.reported[kind] = data
         return 0
 
 
@@ -75,7 +75,7 @@ def test_both_groups_of_a_session_get_the_greatest_weight(
     assert [root.read(f"{group}/{file}") for group in groups] == [weight] * 2
     assert root.read(f"{groups[1]}/cgroup.procs") == str(PID)
     assert root.read(f"{top}/cgroup.subtree_control") == ("+cpu" if "weight" in file else None)
-    assert session.told["harness"] == {"name": "icbabc123-harness", "back": "/job" if files is V1_TOP else "/"}
+    assert session.reported["harness"] == {"name": "icbabc123-harness", "back": "/job" if files is V1_TOP else "/"}
     (finding,) = precedence.findings(root)
     assert finding.level is (Level.NOTE if " within " in words else Level.GOOD)
     assert finding.text.endswith(f"({words})")
@@ -100,22 +100,24 @@ def test_where_it_is_impossible_the_result_says_why(
     assert finding.level is Level.DISTURBS
 
 
-def test_a_switch_that_runs_already_is_left_alone_and_told(tmp_path: Path) -> None:
+def test_a_switch_that_runs_already_is_left_alone_and_reported(tmp_path: Path) -> None:
     session = Held(host(tmp_path, V2))
     assert treatment.precedence(session, Case("attach")) == "none"
     precedence.precede(session)
-    told = treatment.precedence(session, Case("attach"))
-    assert told == "cpu.weight 10000, but the switch, which runs already"
+    reported = treatment.precedence(session, Case("attach"))
+    assert reported == "cpu.weight 10000, but the switch, which runs already"
     assert treatment.precedence(session, Case("ovs")) == "cpu.weight 10000"
     SessionGroup.get(session).place("a", "icbabc123/a")
     assert treatment.precedence(session, Case("ovs")) == "cpu.weight 10000"
     SessionGroup.get(session).place("a", "system.slice/docker-1.scope")
-    told = treatment.precedence(session, Case("ovs"))
-    assert told == "cpu.weight 10000, but the containers, which systemd has placed"
+    reported = treatment.precedence(session, Case("ovs"))
+    assert reported == "cpu.weight 10000, but the containers, which systemd has placed"
 
 
 @pytest.mark.parametrize("apart", [False, True])
-def test_a_switch_of_v1_is_in_the_nodes_group_or_weighs_as_much_as_their_contracts(tmp_path: Path, apart: bool) -> None:
+def test_a_switch_of_v1_is_in_the_nodes_group_or_weighs_as_much_as_their_cpu_allocations(
+    tmp_path: Path, apart: bool
+) -> None:
     root = host(tmp_path, V1_TOP | {"proc/thread-self/cgroup": "5:freezer:/\n4:cpu,cpuacct:/icbabc123-harness\n"})
     session = Held(root)
     precedence.precede(session)

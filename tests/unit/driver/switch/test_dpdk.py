@@ -46,7 +46,7 @@ def devices(argv: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("driver", [TestPmd, BasicFwd])
-def test_probe_tells_the_version_of_dpdk(session: Any, driver: Any) -> None:
+def test_probe_reports_the_version_of_dpdk(session: Any, driver: Any) -> None:
     found = driver().probe(session, None)
     assert (found.version, found.program) == ("DPDK 22.11.11", str(session.binaries[driver.name]))
     assert session.spawner.started == []
@@ -138,7 +138,7 @@ def test_basicfwd_polls_on_its_main_core(session: Any) -> None:
 
 
 @pytest.mark.parametrize("driver", [TestPmd, BasicFwd])
-def test_death_at_start_is_told_with_the_log(session: Any, driver: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_death_at_start_is_reported_with_the_log(session: Any, driver: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     session.spawner.serves = False
     start = session.spawner.start
 

@@ -245,7 +245,7 @@ def test_no_answer_is_an_error(session: Any, monkeypatch: pytest.MonkeyPatch, re
         switch.counters()
 
 
-def test_one_that_someone_has_stopped_is_told_where_its_answer_lacks(
+def test_one_that_someone_has_stopped_is_reported_where_its_answer_lacks(
     session: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     switch = ForwardSwitch()
@@ -279,14 +279,14 @@ def test_an_answer_in_pieces_and_lines_of_others() -> None:
         process.stop(term_s=1)
 
 
-def test_death_at_start_is_told_with_the_log(session: Any) -> None:
+def test_death_at_start_is_reported_with_the_log(session: Any) -> None:
     session.program = "import sys; sys.exit('EAL found no port')"
     with pytest.raises(ProvisionError, match=r"(?s)forward ended with exit code 1; .*EAL found no port"):
         ForwardSwitch().start(session, spec_of(session.dir), attachments_of(session.dir))
 
 
 def test_a_wrong_mode_starts_nothing(session: Any) -> None:
-    with pytest.raises(ProvisionError, match=r"forward has no variant 'drop'; it takes parts joined by \+"):
+    with pytest.raises(ProvisionError, match=r"forward has no mode 'drop'; it takes parts joined by \+"):
         ForwardSwitch().start(session, spec_of(session.dir, mode="drop"), attachments_of(session.dir))
     assert session.spawner.started == []
 

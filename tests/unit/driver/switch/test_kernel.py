@@ -207,7 +207,7 @@ def test_without_root_nothing_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     VethLink().probe(RecordingSession(Path("/tmp")), None)  # type: ignore[arg-type]
 
 
-def test_a_kernel_without_bridges_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_without_bridges_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuses(kind: int) -> None:
         raise OSError(95, "Operation not supported")
 
@@ -242,7 +242,7 @@ def test_xdp_needs_a_workload_that_has_it(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("name", builtin_switches())
-def test_every_driver_tells_what_collection_needs(name: str) -> None:
+def test_every_driver_reports_what_collection_needs(name: str) -> None:
     driver = builtin_switches()[name]
     assert driver.name == name
     assert driver.family in GROUPS

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The kernel's paths beside bridge and veth: programs, offloads, and what a kernel that lacks one is told."""
+"""The kernel's paths beside bridge and veth: programs, offloads, and what a kernel that lacks one is reported."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_xdp_names_the_checksums_that_it_loses() -> None:
         (Vxlan, "vxlan", "CONFIG_VXLAN"),
     ],
 )
-def test_a_kernel_without_the_kind_is_told_its_option(
+def test_a_kernel_without_the_kind_is_reported_its_option(
     driver: Any, kind: str, option: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     import pyroute2

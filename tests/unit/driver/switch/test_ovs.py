@@ -161,7 +161,7 @@ def test_without_vhost_ports_it_says_so(session: Any, host: Host) -> None:
         start(session)
 
 
-def test_a_daemon_that_dies_is_told_with_its_log(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_daemon_that_dies_is_reported_with_its_log(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     begin = session.spawner.start
 
     def dies(argv: Any, **more: Any) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""ovs-kernel: the sequence of its commands, and what is told where the kernel or the daemon does not suffice."""
+"""ovs-kernel: the sequence of its commands, and what is reported where the kernel or the daemon does not suffice."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_a_daemon_without_dpdk_suffices(session: Any, host: Host) -> None:
         find_installation(session, None)
 
 
-def test_a_kernel_without_the_datapath_is_told_its_option(monkeypatch: pytest.MonkeyPatch, session: Any) -> None:
+def test_a_kernel_without_the_datapath_is_reported_its_option(monkeypatch: pytest.MonkeyPatch, session: Any) -> None:
     monkeypatch.setattr(kernel_datapath, "_FAMILY", "icbench-none")
     with pytest.raises(Unsupported, match=r"modprobe openvswitch.*CONFIG_OPENVSWITCH.*test-paths"):
         probe_datapath()

@@ -123,7 +123,7 @@ def test_frames_longer_than_a_port_carries_are_refused(port: str) -> None:
     ("port", "words"),
     [("tap", "has not listed its port types within"), ("vhost-user", "has not initialized DPDK within")],
 )
-def test_a_daemon_that_never_gets_ready_is_told_by_what_it_was_to_do(
+def test_a_daemon_that_never_gets_ready_is_reported_by_what_it_was_to_do(
     session: Any, host: Host, links: Links, monkeypatch: pytest.MonkeyPatch, port: str, words: str
 ) -> None:
     host.types.clear()

@@ -65,7 +65,7 @@ def test_an_answer_is_waited_for_later(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pieces", "silent", "told"),
+    ("pieces", "silent", "reported"),
     [
         (
             [b'{"id":0,"result":null,"error":"\\"x\\" is not a valid command\\n"}'],
@@ -78,9 +78,9 @@ def test_an_answer_is_waited_for_later(tmp_path: Path) -> None:
     ],
 )
 def test_a_refusal_a_lost_connection_and_silence_are_errors(
-    tmp_path: Path, pieces: list[bytes], silent: bool, told: str
+    tmp_path: Path, pieces: list[bytes], silent: bool, reported: str
 ) -> None:
-    with daemon(tmp_path / "s", pieces, silent=silent), pytest.raises(ProvisionError, match=told):
+    with daemon(tmp_path / "s", pieces, silent=silent), pytest.raises(ProvisionError, match=reported):
         send_request(tmp_path / "s", "x", timeout_s=0.2 if silent else 5)
 
 

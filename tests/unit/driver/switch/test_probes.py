@@ -27,6 +27,6 @@ def test_a_program_that_is_killed_is_an_error_and_no_reason_to_skip(name: str, t
 
 
 @pytest.mark.parametrize("name", OF_PROGRAMS)
-def test_a_file_that_is_no_program_of_this_machine_is_told(name: str, tmp_path: Path) -> None:
+def test_a_file_that_is_no_program_of_this_machine_is_reported(name: str, tmp_path: Path) -> None:
     with pytest.raises(Unsupported, match="cannot be used as"):
         probe(name, tmp_path / name, "\x7fELF, but of another machine")

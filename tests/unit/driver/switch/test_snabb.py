@@ -109,7 +109,7 @@ def test_without_it_the_remedy_is_named(session: Any, monkeypatch: pytest.Monkey
         Snabb().probe(session, None)
 
 
-def test_death_is_told_with_the_log(session: Any) -> None:
+def test_death_is_reported_with_the_log(session: Any) -> None:
     switch, _ = start(session)
     session.spawner.processes[0].code = 1
     with pytest.raises(ProvisionError, match=r"(?s)snabb ended with exit code 1; .*last words"):

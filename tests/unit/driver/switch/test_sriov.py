@@ -374,7 +374,7 @@ class Attributes(dict[str, Any]):
         return self.get(name)
 
 
-def test_settings_of_a_function_as_netlink_tells_them() -> None:
+def test_settings_of_a_function_as_netlink_reports_them() -> None:
     info = Attributes(
         IFLA_VF_MAC={"vf": 3, "mac": "02:00:00:00:00:01"},
         IFLA_VF_SPOOFCHK={"vf": 3, "spoofchk": 1},

@@ -60,7 +60,7 @@ def test_a_process_that_has_ended_is_nobody() -> None:
         assert not userspace_ports.wake(process.pid)
 
 
-def test_a_kernel_that_shows_no_calls_of_others_is_told_by_false(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_that_shows_no_calls_of_others_is_reported_by_false(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(userspace_ports, "_POLL", {})
     with waiting("vhost-events") as process:
         try:

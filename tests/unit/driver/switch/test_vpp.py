@@ -108,7 +108,7 @@ def test_a_refusal_comes_with_the_words_of_vpp_and_its_log(session: Any, client:
         start(session)
 
 
-def test_a_vpp_that_lives_and_does_not_answer_is_told_with_its_log(session: Any, client: Client) -> None:
+def test_a_vpp_that_lives_and_does_not_answer_is_reported_with_its_log(session: Any, client: Client) -> None:
     switch, _ = start(session)
     client.refuses = "show runtime"
     for question in (switch.busy, switch.batches):
@@ -151,15 +151,15 @@ def test_a_path_too_long_is_refused_before_anything_starts(session: Any, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "reported"),
     [
         (b"\x7fELF libc.so.6", "is not VPP: name one with --icbench-binary vpp=PATH"),
         (b"libvlib.so.19.08\0", "is VPP 19.08, and 24.10 is the oldest that is supported"),
     ],
 )
-def test_what_is_no_vpp_or_too_old_is_refused(session: Any, content: bytes, told: str) -> None:
+def test_what_is_no_vpp_or_too_old_is_refused(session: Any, content: bytes, reported: str) -> None:
     session.binaries["vpp"].write_bytes(content)
-    with pytest.raises(Unsupported, match=told):
+    with pytest.raises(Unsupported, match=reported):
         Vpp().probe(session, None)
     assert session.spawner.started == []
 

@@ -50,7 +50,7 @@ def test_the_busy_time_is_what_empty_rounds_leave() -> None:
     load.calibrate(sample(1000, 0, 100_000), sample(2000, 0, 300_000))  # something else took its time
     load.calibrate(sample(2000, 0, 300_000), sample(2100, 50, 300_100))  # these were not empty
     assert load.busy_ns(sample(2100, 50, 400_000)) == 0
-    # 1000 rounds in a millisecond: 100 brought frames, and the 900 others took 100 ns each.
+    # 1000 rounds in a millisecond: 100 brought frames, and the 900 other processes took 100 ns each.
     assert load.busy_ns(sample(3100, 150, 1_400_000)) == 910_000
     assert load.busy_ns(sample(3100, 150, 1_400_000)) == 910_000
     # Rounds that are shorter than any known so far, and empty.

@@ -141,7 +141,7 @@ def test_the_threads_that_copy_are_on_the_service_cpus(session: Any, links: Link
     assert os.sched_getaffinity(0) == here
 
 
-def test_a_kernel_without_vhost_net_is_told_before_anything_starts(
+def test_a_kernel_without_vhost_net_is_reported_before_anything_starts(
     session: Any, links: Links, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "tun").touch()

@@ -55,7 +55,7 @@ def test_each_socket_technique_has_its_options(api: str, options: list[str]) -> 
 
 
 def test_switches_of_the_thesis_are_passed_on() -> None:
-    assert set(argv(blocking=True, touch=True, silent=True)) - set(argv()) == {"-B", "-c", "-s"}
+    assert set(argv(blocking=True, check_payload=True, silent=True)) - set(argv()) == {"-B", "-c", "-s"}
 
 
 def eal(endpoint: Endpoint, api: str = "dpdk", packet_size: int = 64) -> list[str]:
@@ -213,7 +213,7 @@ def parse(**line: Any) -> Any:
     return parse_line(json.dumps(line).encode(), "send of pair 1")
 
 
-def test_every_line_of_the_contract_is_parsed() -> None:
+def test_every_line_of_the_cpu_allocation_is_parsed() -> None:
     assert isinstance(parse(**HELLO), Hello)
     assert isinstance(parse(**READY), Ready)
     sender = parse(**WINDOW, **SENT, role="sender")
