@@ -84,7 +84,7 @@ def allow_files(wires: int) -> None:
 
 
 def refused_memory(log: str) -> str:
-    """Returns the clause about the limit that denied a program its memory; empty if its log shows no such denial."""
+    """Returns the clause about the limit that kept memory from a program; empty if its log shows no such refusal."""
     soft, _ = resource.getrlimit(resource.RLIMIT_AS)
     if soft == resource.RLIM_INFINITY or "Cannot allocate memory" not in log:
         return ""

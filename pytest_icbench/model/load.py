@@ -120,8 +120,10 @@ class Frames(_Load):
 class _Labelled(_Load):
     """A load that one text says."""
 
-    #: The key of the label among the axes, and the word before it in an id.
+    #: The key of the label among the axes.
     KEY: ClassVar[str]
+    #: What stands before the label in a case's id.
+    ID_WORD: ClassVar[str]
     #: The kind of its measurements, as their figures in files name it.
     KIND: ClassVar[str]
 
@@ -130,7 +132,7 @@ class _Labelled(_Load):
     @property
     def parts(self) -> tuple[str, ...]:
         """The parts of a case's id."""
-        return (f"{self.KEY}:{self.label}",)
+        return (f"{self.ID_WORD}{self.label}",)
 
     @property
     def axes(self) -> dict[str, str]:
@@ -156,6 +158,7 @@ class Application(_Labelled):
     """The load of an application, as ``model.application`` has it: ``redis:set:c16``. Its traffic is its own."""
 
     KEY = "app"
+    ID_WORD = "app:"
     KIND = "application"
     NAMED = "an application (app=)"
     ON_ONE_HOST = "applications"
@@ -168,6 +171,7 @@ class Startup(_Labelled):
     """Containers that are created one after the other: ``netns:1000``. No traffic of the workload passes."""
 
     KEY = "startup"
+    ID_WORD = "birth:"
     KIND = "startup"
     NAMED = "containers to create (startup=)"
     PAIRED = False

@@ -56,8 +56,8 @@ def test_parts_of_intels_cache_are_made_seen_and_removed(tmp_path: Path) -> None
     parts = CacheParts(session, PARTS, (11, 1))
     assert read(root, "icbabc123-path/schemata") == "L3:0=7ff;1=7ff"
     assert read(root, "icbabc123-path/cpus_list") == "0-1"
-    assert read(root, "icbabc123-neighbour/schemata") == "L3:0=800;1=800"
-    assert read(root, "icbabc123-neighbour/cpus_list") == "3"
+    assert read(root, "icbabc123-noisy_neighbour/schemata") == "L3:0=800;1=800"
+    assert read(root, "icbabc123-noisy_neighbour/cpus_list") == "3"
     assert session.noted["icbabc123-path"] == {"name": "icbabc123-path", "base": str(tmp_path)}
     assert parts.occupancy() is None
     for part, octets in (("path", (3, 4)), ("noisy_neighbour", (0, 5))):
@@ -76,7 +76,7 @@ def test_parts_of_intels_cache_are_made_seen_and_removed(tmp_path: Path) -> None
 def test_parts_of_amds_four_caches_leave_others_alone(tmp_path: Path) -> None:
     root = expand("resctrl/amd", tmp_path)
     parts = CacheParts(Session(root), PARTS, (8, 8))
-    assert read(root, "icbabc123-neighbour/schemata") == "L3:0=ff00;1=ff00;2=ff00;3=ff00"
+    assert read(root, "icbabc123-noisy_neighbour/schemata") == "L3:0=ff00;1=ff00;2=ff00;3=ff00"
     parts.remove()
     assert read(root, "batch/cpus_list") == "6"
     with pytest.raises(ProvisionError, match="the resctrl group batch has CPU 6 already: remove /sys/fs/resctrl/batch"):
@@ -96,7 +96,7 @@ def test_what_the_kernel_refuses_leaves_nothing(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(Root, "write", write)
     session = Session(root)
     with pytest.raises(
-        ProvisionError, match=("the ways 800 of the L3 cache cannot be given to noisy neighbour: Mask out")
+        ProvisionError, match=("the ways 800 of the L3 cache cannot be given to noisy_neighbour: Mask out")
     ):
         CacheParts(session, PARTS, (11, 1))
     assert (root.list("/sys/fs/resctrl"), session.noted) == (["cpus_list", "info", "mon_data", "schemata"], {})

@@ -15,7 +15,7 @@ from pytest_icbench.host.signals import SignalGuard, defer_signals, shield_signa
 
 _RUN = """
 import signal, sys, time
-from pytest_icbench.host.signals import SignalGuard, shielded
+from pytest_icbench.host.signals import SignalGuard, shield_signals
 guard = SignalGuard()
 guard.install()
 try:
@@ -30,7 +30,7 @@ assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 print("clean", flush=True)
 """
 _PLAIN = "time.sleep(0.5)"
-_SHIELDED = "guard.restore(); s = shielded(); s.__enter__(); time.sleep(0.5); s.__exit__(None, None, None)"
+_SHIELDED = "guard.restore(); s = shield_signals(); s.__enter__(); time.sleep(0.5); s.__exit__(None, None, None)"
 
 
 @pytest.mark.parametrize("clean_up", [_PLAIN, _SHIELDED])

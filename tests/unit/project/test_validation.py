@@ -259,7 +259,7 @@ def test_searches_are_repeated_and_their_spread_is_reported(
     rates, flat = iter([100.0, 90.0, 102.0, 91.0, 99.0, 98.0]), iter([100.0, 104.0, 101.0, 99.0, 100.0])
 
     def found(rate: float) -> SimpleNamespace:
-        return SimpleNamespace(throughput_pps=rate, duration_s=12.0)
+        return SimpleNamespace(frames=SimpleNamespace(throughput_pps=rate), duration_s=12.0)
 
     monkeypatch.setattr(search, "search", lambda *_: found(next(rates)))
     monkeypatch.setattr(search, "greatest", lambda *_: next(flat))

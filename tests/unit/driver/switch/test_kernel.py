@@ -72,12 +72,12 @@ class RecordingLinks:
     def delete_netns(self, session: Any, path: str) -> None:
         self.calls.append(("delete netns", path))
 
-    def states(self, netns: str) -> dict[str, LinkState]:
+    def read_states(self, netns: str) -> dict[str, LinkState]:
         if self.there is None:
             raise ProvisionError(f"network namespace {netns} cannot be entered")
         return self.there
 
-    def statistics(self, name: str, netns: str) -> dict[str, int]:
+    def read_statistics(self, name: str, netns: str) -> dict[str, int]:
         self.calls.append(("statistics", name, netns))
         return {"rx_packets": 1, "tx_packets": 2, "rx_dropped": 3, "tx_dropped": 4}
 
@@ -94,7 +94,7 @@ def links(monkeypatch: pytest.MonkeyPatch) -> RecordingLinks:
 
     for module in ("common.kernel", "kernel.veth", "kernel.linux_bridge"):
         monkeypatch.setattr(f"pytest_icbench.driver.switch.{module}.links", found)
-    monkeypatch.setattr(linux_bridge, "entered", entered)
+    monkeypatch.setattr(linux_bridge, "enter_netns", entered)
     return found
 
 
@@ -212,7 +212,7 @@ def test_a_kernel_without_bridges_is_reported(monkeypatch: pytest.MonkeyPatch) -
         raise OSError(95, "Operation not supported")
 
     monkeypatch.setattr("os.geteuid", lambda: 0)
-    monkeypatch.setattr(kernel, "saved_netns", nullcontext)
+    monkeypatch.setattr(kernel, "save_netns", nullcontext)
     monkeypatch.setattr(kernel, "unshare", refuses)
     with pytest.raises(Unsupported, match=r"cannot make links of kind veth .*modprobe veth"):
         LinuxBridge().probe(RecordingSession(Path("/tmp")), None)  # type: ignore[arg-type]

@@ -110,7 +110,7 @@ def test_a_kernel_without_the_kind_is_reported_its_option(
                 raise NetlinkError(95)
 
     monkeypatch.setattr("os.geteuid", lambda: 0)
-    monkeypatch.setattr(kernel, "saved_netns", nullcontext)
+    monkeypatch.setattr(kernel, "save_netns", nullcontext)
     monkeypatch.setattr(kernel, "unshare", lambda flags: None)
     monkeypatch.setattr(pyroute2, "IPRoute", Without)
     session: Any = RecordingSession(tmp_path)

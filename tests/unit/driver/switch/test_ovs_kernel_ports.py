@@ -46,7 +46,7 @@ def links(host: Host, monkeypatch: pytest.MonkeyPatch) -> Links:
     host.types += ["system", "afxdp", "afxdp-nonpmd", "tap"]
     monkeypatch.setattr(common_ports, "links", made)
     monkeypatch.setattr(common_ports, "ethtool", made)
-    monkeypatch.setattr(common_ports, "entered", lambda netns: nullcontext())
+    monkeypatch.setattr(common_ports, "enter_netns", lambda netns: nullcontext())
     return made
 
 

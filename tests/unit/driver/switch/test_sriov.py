@@ -54,12 +54,12 @@ class RecordingNet:
     def remember_interface(self, changes: Any, function: str, name: str) -> None:
         self.calls.append(("remember", function, name))
 
-    def statistics(self, name: str, netns: str | None = None) -> Any:
+    def read_statistics(self, name: str, netns: str | None = None) -> Any:
         self.calls.append(("statistics", name, netns))
         return self.counts if netns is None else {"rx_packets": 1, "tx_packets": 2, "rx_dropped": 3, "tx_dropped": 4}
 
     def read_statistics(self, name: str) -> Any:
-        return self.statistics(name)
+        return self.read_statistics(name)
 
     def move(self, name: str, end: Any, *, up: bool) -> None:
         self.calls.append(("move", name, end.netns, end.name, end.address.mac, up))
@@ -79,7 +79,7 @@ def net(monkeypatch: pytest.MonkeyPatch, reacting: type[CardRoot]) -> RecordingN
     found = RecordingNet()
     for module in ("vf", "links", "ethtool"):
         monkeypatch.setattr(sriov, module, found)
-    monkeypatch.setattr(links, "read_statistics", found.statistics)
+    monkeypatch.setattr(links, "read_statistics", found.read_statistics)
     return found
 
 

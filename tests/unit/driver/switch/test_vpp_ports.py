@@ -60,7 +60,7 @@ def links(monkeypatch: pytest.MonkeyPatch) -> Links:
         monkeypatch.setattr(place, "links", made)
     for place in (kernel, interfaces):
         monkeypatch.setattr(place, "ethtool", made)
-    monkeypatch.setattr(kernel, "entered", lambda netns: nullcontext())
+    monkeypatch.setattr(kernel, "enter_netns", lambda netns: nullcontext())
     return made
 
 
