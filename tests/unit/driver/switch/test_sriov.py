@@ -58,9 +58,6 @@ class RecordingNet:
         self.calls.append(("statistics", name, netns))
         return self.counts if netns is None else {"rx_packets": 1, "tx_packets": 2, "rx_dropped": 3, "tx_dropped": 4}
 
-    def read_statistics(self, name: str) -> Any:
-        return self.read_statistics(name)
-
     def move(self, name: str, end: Any, *, up: bool) -> None:
         self.calls.append(("move", name, end.netns, end.name, end.address.mac, up))
 
