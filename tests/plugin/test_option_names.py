@@ -40,7 +40,7 @@ def test_a_case_checks_its_payload(inner: Runner, bench: type[FakeTestbed]) -> N
 def test_each_launch_has_a_rig_of_its_own(inner: Runner, bench: type[FakeTestbed]) -> None:
     inner.write(test_x=GATED)
     inner.run("-k", "ovs-64B", "--icbench-rebuild").assert_outcomes(passed=1, deselected=3)
-    assert results(inner)[-1].settings["fresh"] is True
+    assert results(inner)[-1].settings["rebuild"] is True
 
 
 def test_an_unknown_fact_that_must_match_is_refused(inner: Runner, bench: type[FakeTestbed]) -> None:

@@ -10,7 +10,7 @@ import pytest
 SCENARIO = """
 import pytest
 
-@pytest.mark.icbench(startup={start-up!r}{more})
+@pytest.mark.icbench(startup={startup!r}{more})
 def test_startup(icbench):
     icbench.{call}()
 """
