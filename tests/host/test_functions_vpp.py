@@ -26,8 +26,8 @@ __all__ = ["clean", "session"]  # fixtures
 
 pytestmark = [pytest.mark.alone, pytest.mark.slow]
 
-VETH = {"switch": "linux-bridge", "api": "udp-mmsg", "rate": Rate(5000)}
-MEMIF = {"switch": "testpmd", "port": "memif", "rate": Rate(20_000)}
+VETH = {"switch": "linux-bridge", "api": "udp-mmsg", "load": Frames(rate=Rate(5000))}
+MEMIF = {"switch": "testpmd", "port": "memif", "load": Frames(rate=Rate(20_000))}
 ACL_DROPS = {"vpp+acl1000+deny30": 30, "vpp+nat+acl10+deny30": 3}
 
 
