@@ -23,8 +23,7 @@ from pytest_icbench.report.comparison import compare_sides
 from pytest_icbench.report.html.compare import compare_page
 from pytest_icbench.report.markdown import compare_markdown
 from pytest_icbench.store import waiver_file
-from pytest_icbench.store.baselines import save
-from pytest_icbench.store.comparison_source import read_measurements, read_source
+from pytest_icbench.store.baselines import read_measurements, read_source, save
 from pytest_icbench.wording import printable
 
 #: The default paths below the current directory, which are those of pytest below its root directory.

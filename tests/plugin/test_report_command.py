@@ -254,6 +254,6 @@ def test_a_page_of_a_run_has_its_date_and_length(run: Path, tmp_path: Path) -> N
 def test_a_page_without_pytest_html_is_one_sentence(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pytest_icbench.cli.html.importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("pytest_icbench.cli.report.importlib.util.find_spec", lambda name: None)
     assert main(["report", str(run), "-q", "--html", str(tmp_path / "x")]) == 2
     assert "an HTML report needs pytest-html: pip install 'pytest-icbench[html]'" in capsys.readouterr().err

@@ -22,7 +22,7 @@ from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.terminal import table
 from pytest_icbench.store import baselines, transfer, waiver_file
-from pytest_icbench.store.comparison_source import read_source
+from pytest_icbench.store.baselines import read_source
 from pytest_icbench.store.resume import ResumedRun
 from pytest_icbench.store.run_directory import parse_info
 from pytest_icbench.store.stored_run import parse_raw, read_run
