@@ -35,7 +35,7 @@ from pytest_icbench.plugin.terminal import CaseLines, write_results, write_summa
 from pytest_icbench.plugin.third_party import find_unused_options
 from pytest_icbench.plugin.usage import describe_error, report_errors
 from pytest_icbench.report.html.page import add_history
-from pytest_icbench.report.power import is_weak
+from pytest_icbench.report.versions import is_weak
 from pytest_icbench.testbed.testbed import Testbed
 from pytest_icbench.wording import counted
 

@@ -3,22 +3,25 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from math import inf
 from typing import NamedTuple
 
-from pytest_icbench.display.axes import Traffic, grouped, main_figure, main_unit, path_of, traffic
+from pytest_icbench.display.axes import Traffic, grouped, main_figure, main_unit, number, path_of, short, traffic
 from pytest_icbench.gate.margins import COMPARED, MAIN
 from pytest_icbench.kinds.registry import kind_of
-from pytest_icbench.model.figures import KINDS
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.figures import KINDS, Startup
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.report import few_cpus, rules, versions
+from pytest_icbench.report import versions
 from pytest_icbench.report.changes import change_of, comparisons, in_units
 from pytest_icbench.report.overview import Ranking, rankings, verdict_named
 from pytest_icbench.report.plain import plain_ratio, with_plain
-from pytest_icbench.report.power import power
+from pytest_icbench.report.versions import power
 from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.wording import alternatives, counted, percent, plain_name, printable, signed_percent
 
@@ -64,13 +67,13 @@ def answer(results: Sequence[Result]) -> list[Sentence]:
             if (of_kind := [item for item in ranked if item.paths[0].dimension == dimension])
             for sentence in _fastest(of_kind, of_kind[0].paths[0].figures.LEAD + of_run)
         ),
-        *(Sentence("Rules:", sentence) for sentence in rules.sentences(results)),
+        *(Sentence("Rules:", sentence) for sentence in rule_costs(results)),
         *(
             Sentence(f"{path_of(result)}:", sentence)
             for result in results
             if (kind := kind_of(result)) and (sentence := kind.sentence(result))
         ),
-        *(Sentence("What this host shows:", sentence) for sentence in few_cpus.sentences(results)),
+        *(Sentence("What this host shows:", sentence) for sentence in few_cpus_show(results)),
     ]
 
 
@@ -355,3 +358,131 @@ def _interval(result: Result) -> str:
 def three(value: float) -> str:
     """Formats a number with three significant digits: ``0.246``, ``16.1``, ``1,485``."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+_LIST = re.compile(r"\b(?P<kind>acl|set)(?P<rules>[1-9]\d*)\b", re.ASCII)
+_LIST_KINDS = {"acl": "rule", "set": "element of a set"}
+
+
+def rule_costs(results: Sequence[Result]) -> list[str]:
+    """Returns a sentence for each path and traffic flat out that was measured with lists of several lengths."""
+    measured = [result for result in results if result.metric == "frmol" and result.is_number and _rules(result)]
+    texts = []
+    for group in grouped(measured, lambda result: (_path_of_lists(result), traffic(result))).values():
+        points = {
+            _rules(result): 1e9 / pps for result in group if (pps := number(result, result.frames.throughput_pps))
+        }
+        if len(points) > 1:
+            match = _LIST.search(group[0].point.function or "")
+            kind = _LIST_KINDS[match["kind"]] if match else ""
+            lengths = f"{min(points):,} to {max(points):,}"
+            texts.append(
+                f"{_path_of_lists(group[0])}: each {kind} costs {short(_slope(points))} ns a frame ({lengths})."
+            )
+    return texts
+
+
+def _rules(result: Result) -> int:
+    """The length of the access list of a result's only function; 0 without one."""
+    point = result.point
+    match = None if point.pairs > 1 or point.chain > 1 else _LIST.search(point.function or "")
+    return int(match["rules"]) if match else 0
+
+
+def _path_of_lists(result: Result) -> str:
+    """Returns the name of the path with N in place of the length."""
+    function = _LIST.sub(lambda match: f"{match['kind']}N", result.point.function or "")
+    return path_of(replace(result, axes={**result.axes, "function": function}))
+
+
+def _slope(points: dict[int, float]) -> float:
+    """Returns the slope of the line of least squares through the points."""
+    mean_x, mean_y = (sum(values) / len(points) for values in (points, points.values()))
+    over = sum((x - mean_x) ** 2 for x in points)
+    return sum((x - mean_x) * (y - mean_y) for x, y in points.items()) / over
+
+
+#: The most CPUs of a host of which this is said.
+FEW_CPUS = 2
+
+
+class _ShownInPart(NamedTuple):
+    """A kind of cases: whether a result is of it, its experiment, what few CPUs show of it, and what they do not."""
+
+    of: Callable[[Result], bool]
+    name: str
+    shown: str
+    not_shown: str
+
+
+_SHOWN_IN_PART = (
+    _ShownInPart(
+        lambda result: result.point.chain > 1,
+        "chains",
+        "what a hop adds and at which hop frames are lost",
+        "what a chain carries whose functions have a core each; the 99th percentile is the scheduler's",
+    ),
+    _ShownInPart(
+        lambda result: bool(result.point.cpu_allocations),
+        "parts of a CPU",
+        "how functions split one CPU",
+        "what they do beside I/O on cores of its own, since all senders share the other CPU",
+    ),
+    _ShownInPart(
+        lambda result: result.point.mixed and not result.point.cpu_allocations,
+        "different functions on one CPU",
+        "who gets the CPU and how long a ping waits",
+        "that at the published rates, since all senders share the other CPU",
+    ),
+    _ShownInPart(
+        lambda result: _alike(result.point),
+        "functions side by side",
+        "what each further one takes from the total",
+        "what they pass on cores of their own, since their senders and receivers share these CPUs",
+    ),
+    _ShownInPart(
+        lambda result: result.point.rate.trace is not None,
+        "loads that change",
+        "how soon a path follows a change",
+        "how much it follows on more cores",
+    ),
+    _ShownInPart(
+        lambda result: result.point.noisy_neighbour is not None,
+        "noisy neighbours",
+        "what memory and caches that are shared cost",
+        "a noisy neighbour in another L3 domain, or beside a path of several cores",
+    ),
+    _ShownInPart(
+        lambda result: isinstance(result.figures, Startup),
+        "creation of containers",
+        "the time of each and its growth with their number",
+        "these times without clients and containers on the CPUs that create them",
+    ),
+    _ShownInPart(
+        lambda result: (result.point.function or "").startswith("subscribers"),
+        "subscribers",
+        "how evenly clients are served and what many of them add to a round trip",
+        "the greatest total, since the senders take as much of the CPUs as the firewalls",
+    ),
+)
+
+
+def few_cpus_show(results: Sequence[Result]) -> list[str]:
+    """Returns a sentence for each kind of cases that two CPUs can show in part; none for hosts with more."""
+    few = [result for result in results if _cpus(result) <= FEW_CPUS]
+    return [
+        f"two CPUs show of {kind.name} {kind.shown}; not {kind.not_shown}."
+        for kind in _SHOWN_IN_PART
+        if any(kind.of(result) for result in few)
+    ]
+
+
+def _alike(case: Case) -> bool:
+    """Whether equal functions stand side by side, a pair each, without parts of a CPU, at a load that stays."""
+    several = case.function is not None and case.pairs > 1 and case.chain == 1
+    return several and not case.one_cpu and case.rate.trace is None
+
+
+def _cpus(result: Result) -> float:
+    cpus = result.identity.get("cpus")
+    return cpus if isinstance(cpus, int) and cpus > 0 else inf

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pytest_icbench.display.axes import grouped, short
-from pytest_icbench.gate.margins import COMPARED, MAIN
+from pytest_icbench.gate.baseline_comparison import Comparer
+from pytest_icbench.gate.entry import Baseline, make_entry
+from pytest_icbench.gate.margins import COMPARED, MAIN, Margins
 from pytest_icbench.model.case import CANDIDATE_KEY
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.finding import Finding
@@ -348,3 +350,30 @@ def _differences(group: Sequence[Result]) -> list[str]:
     days = sorted({finding.measured[:10] for finding in findings if finding.measured})
     measured = [f"measured before: {', '.join(days)}"] if days else []
     return [*measured, *(list(dict.fromkeys(sentences)) or ["the same versions and configuration on both sides"])]
+
+
+def against_first(results: Sequence[Result], before: str, now: str) -> list[Result]:
+    """Returns the results; those of the second run have ``against``, and the facts that differ.
+
+    A result without an entry in the first run, measured under other conditions, or that no baseline can hold is
+    unchanged. The margin is the default one.
+
+    Args:
+        before, now: the names of the two runs; they differ.
+    """
+    entries = [entry for result in results if result.run == before and (entry := make_entry(result)) is not None]
+    comparer = Comparer(Baseline(f"run {before}", tuple(entries), is_run=True))
+    return [_against(result, comparer) if result.run == now else result for result in results]
+
+
+def _against(result: Result, comparer: Comparer) -> Result:
+    if result.point.candidate is not None:  # it was decided beside its base
+        return result
+    comparison = comparer.compare(result, Margins(), retest=True)
+    if comparison is None or not comparison.findings:
+        return result
+    changes = {
+        difference.fact.removeprefix("treatment."): [difference.there, difference.here]
+        for difference in comparison.treatment
+    }
+    return replace(result, against=comparison.findings, treatment_changes=changes)

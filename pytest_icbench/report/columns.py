@@ -17,7 +17,7 @@ from pytest_icbench.model.figures import Figures, Latency, Search, Throughput
 from pytest_icbench.model.measurement import CYCLES
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.report import longruns, remarks
+from pytest_icbench.report import remarks
 from pytest_icbench.report.changes import Change, change_of
 from pytest_icbench.report.overview import figure_text
 from pytest_icbench.report.plain import plain_ratio
@@ -69,7 +69,7 @@ def mean_frame(result: Result) -> str:
 
 def train(result: Result) -> str:
     """Returns the frames of the longest train without loss."""
-    return longruns.train(result) or ""
+    return remarks.longest_train(result) or ""
 
 
 def loss(result: Result) -> str:
@@ -274,7 +274,7 @@ COLUMNS = (
     Column("train", "", train, In.THROUGHPUT | In.PAGE, phrase="{text} frames back to back"),
     Column("loss", "%", loss, _BOTH),
     Column("loss", "", notable_loss, In.PAGE, phrase="{text} lost"),
-    Column("loss events", "", lambda result: longruns.losses(result, 0) or "", In.PAGE),
+    Column("loss events", "", lambda result: remarks.describe_losses(result, 0) or "", In.PAGE),
     Column("ratio", "", ratio, _ALL),
     Column("imbalance", "", imbalance, _BOTH | In.PAGE | In.LINE, phrase="busiest core {text} of the mean"),
     Column("of plain", "", to_plain, _ALL),

@@ -12,8 +12,9 @@ from xml.etree import ElementTree
 
 import pytest
 
+from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.anchors import case_anchor
+from pytest_icbench.report import remarks
 from pytest_icbench.report.line import result_line
 from pytest_icbench.report.notes import remarks_on
 from pytest_icbench.wording import printable
@@ -56,3 +57,41 @@ def _page(config: pytest.Config) -> str:
 
 def _is_junit(plugin: Any) -> bool:
     return type(plugin).__name__ == "LogXML" and hasattr(plugin, "node_reporter")
+
+
+#: Prefix of JUnit properties.
+PREFIX = "icbench."
+
+#: A result's nested parts; they stand in the JSON line, not among the properties.
+_NESTED = (dict, list, tuple)
+
+
+def _shown(value: Any) -> Any:
+    """Returns a value with at most seven digits; the JSON line has all of them."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return float(f"{value:.7g}") if isinstance(value, float) else value
+
+
+def properties(result: Measurement) -> list[tuple[str, Any]]:
+    """Returns a result's flat values as JUnit properties: the names of the JSON line with a prefix, without nulls.
+
+    Loss events and trains without loss, whose parts are nested in the line, are flattened.
+    """
+    return [
+        (PREFIX + name, _shown(value))
+        for name, value in {**result.flat(), **remarks.flat_long_run(result)}.items()
+        if value is not None and not isinstance(value, _NESTED)
+    ]
+
+
+_NOT_IN_ANCHORS = re.compile(r"[^A-Za-z0-9_:+.-]", re.ASCII)
+
+
+def case_anchor(result: Measurement) -> str:
+    """Returns the page's id of a result's case: ``case-throughput-ovs-64B-b32-1vs1-Rmax``.
+
+    The dimension is part of it, since a rate and a round trip can be measured with equal traffic. Ids of cases hold
+    characters only that an id of HTML and a fragment of a URL may have as they are; all others become ``_``.
+    """
+    return _NOT_IN_ANCHORS.sub("_", f"case-{result.dimension}-{result.case}")

@@ -9,7 +9,7 @@ from pytest_icbench.display.table import In
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.between_sessions import with_sessions
 from pytest_icbench.report.columns import columns
-from pytest_icbench.report.labels import label
+from pytest_icbench.wording import printable
 
 #: Widths that keep the lines of a run aligned, by the column's name; longer texts push the rest to the right.
 _WIDTHS = {"rate": 13, "p50": 13, "interval": 14, "p99": 14, "loss": 14, "limit": 8, "verdict": 4}
@@ -33,3 +33,25 @@ def result_line(result: Result, left_out: Sequence[str] = (), width: int = 0) ->
             room = _WIDTHS.get(column.name, 0)
             cells.append(text.rjust(room) if right else text.ljust(room))
     return "  ".join(cells).rstrip()
+
+
+def shared(cases: Sequence[str]) -> tuple[str, ...]:
+    """Returns those of burst, pairs and rate that all ids share; nothing for fewer than two, or with two hosts."""
+    if len(cases) < 2 or any(case.endswith("-remote") for case in cases):
+        return ()
+    tails = [_tail(case) for case in cases]
+    return tuple(part for part in tails[0] if all(part in tail for tail in tails))
+
+
+def label(case: str, left_out: Sequence[str]) -> str:
+    """Returns an id without the parts of its end that are left out."""
+    tail = _tail(case)
+    if not (tail and left_out):
+        return printable(case)
+    head = case[: len(case) - len("-".join(tail)) - 1]
+    return printable("-".join([head, *(part for part in tail if part not in left_out)]))
+
+
+def _tail(case: str) -> list[str]:
+    """Returns the end of an id: the axes that cases often share."""
+    return case.rsplit("-", 3)[1:] if case.count("-") >= 3 else []

@@ -16,8 +16,7 @@ from pytest_icbench.report.columns import columns, judged, shown_verdict
 from pytest_icbench.report.headline import warnings
 from pytest_icbench.report.overview import rankings
 from pytest_icbench.report.plain import with_plain
-from pytest_icbench.report.power import power
-from pytest_icbench.report.versions import candidates, error_rates
+from pytest_icbench.report.versions import candidates, error_rates, power
 from pytest_icbench.wording import counted, printable
 
 #: Ids of cases and tests that may stand in a code span as they are.

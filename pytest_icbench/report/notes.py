@@ -13,10 +13,10 @@ from pytest_icbench.model.case import GSO
 from pytest_icbench.model.figures import Application
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE
-from pytest_icbench.report import chains, following, longruns, noisy_neighbours, remarks, states
+from pytest_icbench.report import remarks, states
 from pytest_icbench.report.between_sessions import sessions_of
 from pytest_icbench.report.columns import bounds, rate, ratio, to_plain, train
-from pytest_icbench.report.labels import label, shared
+from pytest_icbench.report.line import label, shared
 from pytest_icbench.wording import counted, show
 
 #: Greatest number of cases that a note names, and of characters about them, the first aside.
@@ -166,14 +166,14 @@ def _on_the_host(result: Result) -> Iterator[Note]:
 
 def _on_the_load(result: Result) -> Iterator[Note]:
     for text in (
-        chains.crowding(result),
-        chains.losses(result),
-        chains.side_by_side(result),
-        noisy_neighbours.effect(result),
-        following.sentence(result),
-        longruns.back_to_back(result),
+        remarks.crowding(result),
+        remarks.lost_by_hop(result),
+        remarks.side_by_side(result),
+        remarks.noisy_neighbour_effect(result),
+        remarks.load_changes(result),
+        remarks.back_to_back(result),
         remarks.unanswered(result) if result.is_number else "",
-        longruns.losses(result, longruns.FEW_EVENTS),
+        remarks.describe_losses(result, remarks.FEW_EVENTS),
     ):
         if text:
             yield Note(text)

@@ -3,12 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from statistics import median
 from typing import Any
 
 from pytest_icbench.display.axes import number, short
 from pytest_icbench.model import disturbed
+from pytest_icbench.model.codec import encode
+from pytest_icbench.model.function_facts import FunctionWork
+from pytest_icbench.model.long_run import LossEvent
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.noisy_neighbour import excludes_one
 from pytest_icbench.model.path import DIRECTION_NAMES
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE
@@ -193,3 +200,221 @@ def mpps(pps: float) -> str:
     if not 0 < pps < 10_000:
         return f"{pps / 1e6:.2f}" if pps >= 1e6 else f"{pps / 1e6:.3f}"
     return f"{max(round(pps), 1) / 1e6:.6f}".rstrip("0")
+
+
+#: Numbers of loss events listed where there is little room, and where there is more.
+FEW_EVENTS, MANY_EVENTS = 5, 50
+
+
+def describe_losses(result: Measurement, most: int = MANY_EVENTS) -> str | None:
+    """Returns the first ``most`` loss events of a long run with times (UTC); None for other results.
+
+    Args:
+        most: with 0 only the number of loss events is returned.
+    """
+    count = result.frames.loss_event_count
+    if count is None or (not count and not result.is_number):
+        return None
+    if not count:
+        return "no frame was lost or refused"
+    counted = f"{count} loss event{'s' if count > 1 else ''}"
+    if not most:
+        return counted
+    shown = [_event(event, result.point.pairs > 1) for event in (result.frames.loss_events or ())[:most]]
+    rest = [f"and {count - len(shown)} more (results.jsonl)"] if count > len(shown) else []
+    return f"{counted}: {'; '.join([*shown, *rest])}"
+
+
+def _event(event: LossEvent, several: bool) -> str:
+    began = datetime.fromtimestamp(event.started_at, UTC).isoformat(" ", "milliseconds").removesuffix("+00:00")
+    pair = f"pair {event.pair}, " if several else ""
+    way = f"{DIRECTION_NAMES[event.direction]}, " if event.direction else ""
+    return f"{began} UTC, {event.duration_s:.3g} s, {pair}{way}{event.lost:,} lost, {event.refused:,} refused"
+
+
+def longest_train(result: Measurement) -> str | None:
+    """Returns the frames of the longest longest_train without loss; None for other results."""
+    trains = result.rates.back_to_back
+    return None if trains is None else f"{'≥' if trains.at_least else ''}{trains.frames:,.0f}"
+
+
+def back_to_back(result: Measurement) -> str | None:
+    """Returns the report of trains after RFC 9004: number, mean, spread, buffer times; None for other results."""
+    trains = result.rates.back_to_back
+    if trains is None:
+        return None
+    spread = f"{trains.frames_min:,} to {trains.frames_max:,}"
+    if trains.frames_stddev is not None:
+        spread += f", standard deviation {trains.frames_stddev:,.3g}"
+    text = f"{longest_train(result)} frames back to back without loss, mean of {trains.repetitions} ({spread})"
+    text += f" at {trains.rate_pps / 1e6:.4g} Mpps: {trains.buffer_time_s * 1e6:.4g} µs of buffer"
+    corrected = trains.corrected_buffer_time_s
+    if corrected is None:
+        return f"{text}, not corrected: no rate without loss was found"
+    return f"{text}, {corrected * 1e6:.4g} µs corrected for what is forwarded meanwhile"
+
+
+def flat_long_run(result: Measurement) -> dict[str, Any]:
+    """Flattens both to names and values: ``back_to_back_frames`` …, and ``loss_events`` as a text."""
+    trains: dict[str, Any] = {} if result.rates.back_to_back is None else encode(result.rates.back_to_back)
+    flattened: dict[str, Any] = {f"back_to_back_{name}": value for name, value in trains.items()}
+    return flattened | ({"loss_events": describe_losses(result)} if result.frames.loss_events else {})
+
+
+#: The most hops, or changes of a load, that are named, and the most functions with a part of a CPU.
+_FEW, _FEW_FUNCTIONS = 3, 4
+
+
+def lost_by_hop(result: Result) -> str:
+    """Returns the hops at which a chain lost frames, those that lost most first; empty without lost_by_hop."""
+    by_hop: Counter[int] = Counter()
+    for account in result.frames.chains or ():
+        by_hop.update({hop: lost for hop, lost in enumerate(account.lost_by_hop, start=1) if lost})
+    if not by_hop:
+        return ""
+    hops, ranked = result.point.chain, by_hop.most_common()
+    names = [
+        f"{f'function {hop} of {hops}' if hop <= hops else 'the receiver'} {lost:,}" for hop, lost in ranked[:_FEW]
+    ]
+    if rest := ranked[_FEW:]:
+        names.append(f"{len(rest)} others {sum(lost for _, lost in rest):,}")
+    full = sum(account.table_full or 0 for account in result.frames.chains or ())
+    why = f"; {full:,} of them because a table of connections was full" if full else ""
+    return f"{counted(by_hop.total(), 'frame')} lost by hop (warm-up included): {', '.join(names)}{why}"
+
+
+def crowding(result: Result) -> str:
+    """Returns who shares CPUs with a chain's functions, and what that means flat out; empty where each has its own.
+
+    Of functions side by side also how many CPUs they leave over.
+    """
+    treatment = result.treatment
+    if result.point.chain == 1:
+        return _oversubscription(result)
+    cpus, functions = treatment.get("cpus"), treatment.get("function")
+    if not isinstance(cpus, Mapping) or not isinstance(functions, Mapping):
+        return ""
+    function_cpus, endpoint_cpus = list(functions.get("cpus") or ()), list(cpus.get("endpoints") or ())
+    if not function_cpus:
+        return f"{result.point.chain} functions in a row work on their sender's CPU"
+    used = len({*function_cpus, *endpoint_cpus})
+    if used == len(function_cpus) + len(endpoint_cpus):
+        return ""
+    text = f"{len(function_cpus)} functions and {len(endpoint_cpus)} endpoints share {counted(used, 'CPU')}"
+    if result.metric == "frmol":
+        text += "; flat out, each spends its time on frames that a later one drops: search for a rate (pdr:0.5%)"
+    return text
+
+
+def _oversubscription(result: Result) -> str:
+    """Returns whether functions side by side, their ends and the switch have a CPU each; empty for others."""
+    point, cpus = result.point, result.treatment.get("cpus")
+    functions, present = result.treatment.get("function"), result.identity.get("cpus")
+    if point.pairs == 1 or point.one_cpu or not isinstance(cpus, Mapping) or not isinstance(functions, Mapping):
+        return ""
+    places = [list(each or ()) for each in (functions.get("cpus"), cpus.get("endpoints"), cpus.get("switch"))]
+    names = (f"{point.pairs} functions", counted(len(places[1]), "endpoint"), counted(len(places[2]), "worker"))
+    who = ", ".join(name for name, of_it in zip(names, places, strict=True) if of_it)
+    threads, used = sum(map(len, places)), {cpu for of_it in places for cpu in of_it}
+    if not used:
+        return ""
+    if len(used) < threads:
+        return f"oversubscribed: {who} share {counted(len(used), 'CPU')}"
+    left = f", which leave {present - len(used)} of {present} over" if isinstance(present, int) else ""
+    return f"{who} have {counted(len(used), 'CPU')}{left}"
+
+
+def side_by_side(result: Result) -> str:
+    """Returns what functions that share a CPU got of it, with the error of CPU shares and quotas; empty for others."""
+    point, works = result.point, result.functions or ()
+    if not point.one_cpu or not works or not result.is_number:
+        return ""
+    kinds: dict[tuple[object, ...], list[FunctionWork]] = {}
+    apart = bool(point.cpu_allocations) and len(works) <= _FEW_FUNCTIONS
+    for name, work in zip(point.functions, works, strict=False):
+        key: tuple[object, ...] = (f"{name} {work.pair}",) if apart else (name, work.cpu_share, work.cpu_quota)
+        kinds.setdefault(key, []).append(work)
+    texts = [_got(str(key[0]), alike) for key, alike in kinds.items()]
+    pinged = _pinged(result) if point.mixed else ""
+    weak = ". Each has a CPU group of its own, in which its yields are weaker" if point.cpu_allocations else ""
+    return f"on one CPU: {'; '.join(texts)}{pinged}{weak}"
+
+
+def _got(name: str, alike: Sequence[FunctionWork]) -> str:
+    """Returns what functions got of their CPU, of several with the same name and allocation their sum."""
+    first = alike[0]
+    parts = [f"{word} {value} %" for word, value in (("share", first.cpu_share), ("cap", first.cpu_quota)) if value]
+    text = (f"{len(alike)} x " if len(alike) > 1 else "") + name + (f" ({', '.join(parts)})" if parts else "")
+    if first.goodput_pps is not None:
+        text += f" {short(sum(work.goodput_pps or 0 for work in alike))} frames/s"
+    errors = [work.goodput_error for work in alike if work.goodput_error is not None]
+    if errors and first.alone_pps is not None:
+        if len(alike) > 1:
+            text += f", {short(first.alone_pps)} alone, errors {min(errors):+.1%} to {max(errors):+.1%}"
+        else:
+            text += f" of {short(first.alone_pps)} alone, error {errors[0]:+.1%}"
+            if first.goodput_error_low is not None and first.goodput_error_high is not None:
+                text += f" ({first.goodput_error_low:+.1%} to {first.goodput_error_high:+.1%})"
+    shares = [work.cpu_used_share for work in alike]
+    if None not in shares:
+        text += f", {sum(share or 0 for share in shares):.0%} of the CPU time"
+    batches = [work.batch_size for work in alike if work.batch_size is not None]
+    return text + (f", {short(sum(batches) / len(batches))} frames at a time" if batches else "")
+
+
+def _pinged(result: Result) -> str:
+    """Returns the round trips through the first function beside the others, and alone on their CPU."""
+    figures = {"p50": result.round_trips.rtt_p50_ns, "p99": result.round_trips.rtt_p99_ns}
+    beside = percentiles({name: figure and figure.value for name, figure in figures.items()})
+    alone = percentiles({name: floor(result)[name] for name in figures})
+    if not beside:
+        return ""
+    return f". Round trips through {result.point.functions[0]}: {beside}" + (f"; alone {alone}" if alone else "")
+
+
+def noisy_neighbour_effect(result: Result) -> str:
+    """Returns what the noisy neighbour changed, figure by figure; empty without one, and without a number."""
+    noisy_neighbour = result.frames.noisy_neighbour
+    if noisy_neighbour is None or not result.is_number:
+        return ""
+    texts = []
+    for name, ratio in noisy_neighbour.ratios.items():
+        text = f"{name} {short(ratio.value)} times"
+        if ratio.low is not None and ratio.high is not None:
+            text += f" ({short(ratio.low)} to {short(ratio.high)})"
+        texts.append(text + ("" if excludes_one(ratio) else ", no change shown"))
+    what = (
+        "against none"
+        if noisy_neighbour.busy is None
+        else (f"(busy {noisy_neighbour.busy:.0%} of its time) against none")
+    )
+    kept = (
+        "" if noisy_neighbour.cache_bytes is None else (f"; held of the L3 cache: {_held(noisy_neighbour.cache_bytes)}")
+    )
+    where = "" if result.point.isolation is None else f" isolated by {result.point.isolation}"
+    pairs = counted(noisy_neighbour.pairs, "pair")
+    return (
+        f"noisy neighbour {result.point.noisy_neighbour}{where} {what}: {'; '.join(texts)}; {pairs} of launches,"
+        f" intervals of {noisy_neighbour.confidence:.1%}{kept}"
+    )
+
+
+def _held(cache_bytes: dict[str, float]) -> str:
+    return ", ".join(f"{name} {octets / 2**20:.1f} MiB" for name, octets in cache_bytes.items())
+
+
+def load_changes(result: Result) -> str:
+    """Returns when the changes of a load arrived; empty for a load that stays."""
+    changes = result.frames.followed
+    if not changes or not result.is_number:
+        return ""
+    times = [change.follow_s for change in changes if change.follow_s is not None]
+    text = f"{len(times)} of {counted(len(changes), 'change')} of the load arrived to 95 % before the next one"
+    if times:
+        text += f", after {short(median(times))} s (median; at most {short(max(times))} s)"
+    late = [change for change in changes if change.follow_s is None]
+    named = [
+        f"pair {change.pair} second {change.second}, {short(change.received_pps)} of {short(change.to_pps)} frames/s"
+        for change in late[:_FEW]
+    ]
+    return text + (f"; not so: {'; '.join(named)}" if named else "") + ("; …" if len(late) > _FEW else "")

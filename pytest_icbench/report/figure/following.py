@@ -13,7 +13,7 @@ from pytest_icbench.display.axes import grouped, in_order, path_of, traffic
 from pytest_icbench.display.chart import CASE, Column, Figure, tooltips
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.trace import LoadChange
-from pytest_icbench.report import following
+from pytest_icbench.report import remarks
 
 _COLUMNS = (
     CASE,
@@ -43,7 +43,7 @@ def following_figures(results: Sequence[Result], order: Sequence[str]) -> list[F
             id=f"followed-{place}",
             kind="followed",
             title=f"{path_of(result)}: {traffic(result).say()}",
-            text=f"{following.sentence(result).removesuffix('; …')}. {_MARKS}",
+            text=f"{remarks.load_changes(result).removesuffix('; …')}. {_MARKS}",
             spec=_spec(rows),
             columns=_COLUMNS,
             rows=rows,

@@ -21,8 +21,6 @@ from pytest_icbench.model.result import Result
 from pytest_icbench.report.changes import comparisons
 from pytest_icbench.report.disambiguate import disambiguated
 from pytest_icbench.report.figure import (
-    cdf,
-    chains,
     delay,
     dots,
     figures,
@@ -136,7 +134,7 @@ SECTIONS = (
     Section("heat", "Packet size and burst", lambda page: heatmap.heat_maps(page.results, page.order)),
     Section("pairs", "Several pairs: mean and total", lambda page: scaling.by_pairs(page.rates, page.order)),
     Section("cores", "Worker cores", lambda page: scaling.by_cores(page.rates, page.order)),
-    Section("chains", "Chains: rate against length", lambda page: chains.rates_by_length(page.rates, page.order)),
+    Section("chains", "Chains: rate against length", lambda page: scaling.rates_by_length(page.rates, page.order)),
     Section(
         "chain-delays",
         "Chains: round trip against length",
@@ -160,7 +158,7 @@ SECTIONS = (
         "percentiles",
         "Round trip by percentile",
         lambda page: (
-            *cdf.cdf_figures(page.results, page.order),
+            *latency.cdf_figures(page.results, page.order),
             *latency.by_percentile(page.results, page.order, page.curves),
         ),
     ),

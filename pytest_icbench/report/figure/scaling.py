@@ -403,3 +403,54 @@ def _rows(kind: _Rates, group: Iterable[Result]) -> tuple[_Row, ...]:
         rows += [] if line is None else [(line[0], kind.series(result), *line[2:])]
         rows += published_rows(result, x, kind.published(result)) if kind.published else []
     return tuple(sorted(rows, key=lambda line: (str(line[1]), float(line[2]))))
+
+
+LENGTH = Column("chain", "functions in a row")
+_LENGTH_RATE = Column("rate", "rate, Mpps")
+_FLAT_OUT = "Flat out, functions that share a CPU spend it on frames that a later one drops."
+
+
+def without_length(result: Result) -> str:
+    """Returns the path's name without the length of its chain."""
+    return path_of(replace(result, axes={**result.axes, "chain": 1}))
+
+
+def rates_by_length(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
+    """Returns charts of E7: rates against the length of a chain, one line a path and load.
+
+    A search's rate and the one flat out are in one chart, and the second one's line is marked so.
+
+    Args:
+        results: results of throughput.
+        order: all series of the page.
+    """
+    figures = []
+    chained = (result for result in results if result.point.function is not None and not result.rates.sweep)
+    groups = grouped(chained, lambda result: traffic(result)._replace(rate=""))
+    for place, (key, group) in enumerate(groups.items()):
+        rows = _length_rows(group)
+        if len({line[2] for line in rows}) < 2:
+            continue
+        names = with_own(order, rows)
+        flat_out = any(result.metric == "frmol" for result in group)
+        figures.append(
+            rate_chart(
+                f"chains-{place}",
+                "chains",
+                f"Rate against the length of a chain: {key.say('rate')}",
+                rows,
+                names,
+                (LENGTH, _LENGTH_RATE),
+                note=_FLAT_OUT if flat_out else "",
+            )
+        )
+    return figures
+
+
+def _length_rows(group: Sequence[Result]) -> tuple[tuple[Any, ...], ...]:
+    rows = []
+    for result in group:
+        if (line := row(result, result.point.chain, result.frames.throughput_pps, 1e-6)) is not None:
+            load = "flat out" if result.metric == "frmol" else traffic(result).rate
+            rows.append((line[0], f"{without_length(result)}, {load}", *line[2:]))
+    return tuple(sorted(rows, key=lambda line: (str(line[1]), float(line[2]))))

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pytest_icbench.display import theme
+from pytest_icbench.display.chart import CASE, HAS_INTERVAL, Column, Figure
 from pytest_icbench.model.launch import Launch, Window
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.result import Result
@@ -144,3 +146,67 @@ def curve_of(result: Result) -> list[tuple[float, float]]:
             points.append((round(targets[place], 4), float(min(value, merged.maximum or value))))
             place += 1
     return points
+
+
+_X = {"field": "seconds", "type": "quantitative", "axis": {"title": "seconds from the first launch", "tickCount": 8}}
+_Y = {"field": "value", "type": "quantitative", "scale": {"zero": False, "nice": True}, "axis": {"title": "@unit"}}
+_BLUE, _VERMILION = theme.COLOURS[0], theme.COLOURS[1]
+
+
+def _windows_spec() -> dict[str, Any]:
+    """Returns the specification in which the page replaces ``@unit @value @low @high``."""
+    band = {"low": "@low", "high": "@high", "value": "@value"}
+    tooltip = [
+        {"field": "launch", "title": "launch"},
+        {"field": "seconds", "title": "seconds"},
+        {"field": "value", "title": "@unit"},
+        {"field": "disturbed", "title": "disturbed by the host"},
+    ]
+    return {
+        "layer": [
+            {
+                "data": {"values": [band]},
+                "transform": [HAS_INTERVAL],
+                "mark": {"type": "rect", "color": theme.DIM, "opacity": 0.18},
+                "encoding": {"y": {"field": "low", "type": "quantitative"}, "y2": {"field": "high"}},
+            },
+            {
+                "data": {"values": [band]},
+                "transform": [{"filter": "isValid(datum.value)"}],
+                "mark": {"type": "rule", "color": theme.DIM, "strokeDash": [6, 3]},
+                "encoding": {"y": {"field": "value", "type": "quantitative"}},
+            },
+            {
+                "mark": {"type": "line", "color": _BLUE, "strokeWidth": 1},
+                "encoding": {"x": _X, "y": _Y, "detail": {"field": "launch"}},
+            },
+            {
+                "transform": [{"filter": "!datum.disturbed"}],
+                "mark": {"type": "point", "filled": True, "size": 18, "color": _BLUE, "opacity": 1},
+                "encoding": {"x": _X, "y": _Y, "tooltip": tooltip},
+            },
+            {
+                "transform": [{"filter": "datum.disturbed"}],
+                "mark": {"type": "point", "shape": "M-1,-1L1,1M1,-1L-1,1", "size": 30, "color": _VERMILION},
+                "encoding": {"x": _X, "y": _Y, "tooltip": tooltip},
+            },
+        ],
+    }
+
+
+WINDOWS = Figure(
+    id="windows",
+    kind="windows",
+    height=260,
+    title="Windows over time",
+    text="",
+    spec=_windows_spec(),
+    columns=(
+        CASE,
+        Column("launch", "launch"),
+        Column("seconds", "seconds"),
+        Column("value", "@unit"),
+        Column("disturbed", "disturbed by the host"),
+    ),
+    rows=(),
+)

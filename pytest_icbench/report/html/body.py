@@ -9,7 +9,7 @@ from pytest_icbench.display.axes import host_legend, hosts_apart, number
 from pytest_icbench.model.verdict import NOTABLE, Verdict
 from pytest_icbench.report import headline, overview
 from pytest_icbench.report.answer import answer
-from pytest_icbench.report.deciding import deciding
+from pytest_icbench.report.between_sessions import deciding
 from pytest_icbench.report.figure import published, vega
 from pytest_icbench.report.html.data import page_data
 from pytest_icbench.report.html.page import Page

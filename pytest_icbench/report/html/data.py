@@ -14,12 +14,11 @@ from pytest_icbench.display.chart import LOG_RATIO, MEASURED, Figure
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE, Verdict
 from pytest_icbench.report import remarks
+from pytest_icbench.report.between_sessions import deciding
 from pytest_icbench.report.columns import shown_verdict
-from pytest_icbench.report.deciding import deciding
 from pytest_icbench.report.figure.figures import scaled
 from pytest_icbench.report.figure.registry import Content, case_charts, section_charts
-from pytest_icbench.report.figure.series import Windows, for_page
-from pytest_icbench.report.figure.windows import WINDOWS
+from pytest_icbench.report.figure.series import WINDOWS, Windows, for_page
 from pytest_icbench.report.html.facts import facts_of
 from pytest_icbench.report.html.page import Page, line
 from pytest_icbench.report.plain import with_plain

@@ -18,7 +18,7 @@ from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.trace import LoadChange
 from pytest_icbench.model.traffic import Traffic
-from pytest_icbench.report.figure.cdf import cdf_figures
+from pytest_icbench.report.figure.latency import cdf_figures
 from pytest_icbench.report.figure.registry import Content, section_charts
 from pytest_icbench.report.figure.scaling import MOST as HIGHEST
 from pytest_icbench.stats.quantiles import Estimate, Histogram

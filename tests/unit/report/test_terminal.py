@@ -21,7 +21,7 @@ from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.plugin.schedule.plan import Planned, plan_lines
 from pytest_icbench.report import terminal
 from pytest_icbench.report.columns import columns
-from pytest_icbench.report.properties import properties
+from pytest_icbench.report.junit import properties
 from pytest_icbench.report.terminal import WIDTH, table
 from pytest_icbench.report.versions import overall
 from pytest_icbench.stats.dependence import Dependence
