@@ -19,9 +19,9 @@ from pytest_icbench.gate.waivers import Waiver, parse_day
 from pytest_icbench.model import comparability
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.report.comparison import compare_sides
 from pytest_icbench.report.html.compare import compare_page
 from pytest_icbench.report.markdown import compare_markdown
+from pytest_icbench.report.side_comparison import compare_sides
 from pytest_icbench.store import waiver_file
 from pytest_icbench.store.baselines import read_measurements, read_source, save
 from pytest_icbench.wording import printable

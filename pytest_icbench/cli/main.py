@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from pytest_icbench.cli import bisect, doctor, history, sessions
+from pytest_icbench.cli import baseline_sessions, bisect, doctor, history
 from pytest_icbench.cli.baseline import add_commands
 from pytest_icbench.cli.report import add_arguments
 from pytest_icbench.cli.scenarios import packaged_scenarios
@@ -181,7 +181,7 @@ def parser() -> argparse.ArgumentParser:
 
     history.add_to(commands)
     add_commands(commands)
-    sessions.add_to(commands)
+    baseline_sessions.add_to(commands)
     bisect.add_to(commands)
 
     topology = commands.add_parser("topology", help="write a topology to edit, for --icbench-topology")

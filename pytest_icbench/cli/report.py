@@ -26,13 +26,13 @@ from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import DEFAULT_FAILING
 from pytest_icbench.plugin.html import HtmlHooks
-from pytest_icbench.report.changes import against_first, as_lines, comparisons
+from pytest_icbench.report.decisions import overall
 from pytest_icbench.report.figure.series import Windows, windows_of
 from pytest_icbench.report.html.page import Page, add_history
 from pytest_icbench.report.plain import with_plain
 from pytest_icbench.report.tabular import flat, write_csv, write_parquet
-from pytest_icbench.report.terminal import table
-from pytest_icbench.report.versions import overall
+from pytest_icbench.report.terminal_table import table
+from pytest_icbench.report.value_changes import against_first, as_lines, comparisons
 from pytest_icbench.store.baselines import load as load_baseline
 from pytest_icbench.store.run_directory import BASELINES, TestRecord
 from pytest_icbench.store.stored_run import StoredResult, StoredRun, read_run, read_with_windows

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pytest_icbench.kinds.startup.summary import recompute_startup
+from pytest_icbench.kinds.startup.startup_summary import recompute_startup
 from pytest_icbench.measure.launch.windows import count_windows, kept_s
 from pytest_icbench.measure.mlrsearch import Bounds, OutOfTime, Tried, find_bounds
 from pytest_icbench.measure.noisy_neighbours import with_effect

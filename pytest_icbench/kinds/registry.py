@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from pytest_icbench.display.chart import Figure
 from pytest_icbench.display.table import Column, In
-from pytest_icbench.kinds.application import columns as application
-from pytest_icbench.kinds.latency import columns as latency
-from pytest_icbench.kinds.startup import columns as startup
-from pytest_icbench.kinds.startup.chart import startup_charts
+from pytest_icbench.kinds.application import application_columns as application
+from pytest_icbench.kinds.latency import latency_columns as latency
+from pytest_icbench.kinds.startup import startup_columns as startup
+from pytest_icbench.kinds.startup.startup_chart import startup_charts
 from pytest_icbench.model.figures import Application, Figures, Latency, Startup
 from pytest_icbench.model.result import Result
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from pytest_icbench.kinds.startup.run import Place, measure_startup
+from pytest_icbench.kinds.startup.startup_run import Place, measure_startup
 from pytest_icbench.measure.progress import OnProgress
 from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model.load import Startup

@@ -10,18 +10,18 @@ from dataclasses import replace
 from math import inf
 from typing import NamedTuple
 
-from pytest_icbench.display.axes import Traffic, grouped, main_figure, main_unit, number, path_of, short, traffic
+from pytest_icbench.display.case_names import Traffic, grouped, main_figure, main_unit, number, path_of, short, traffic
 from pytest_icbench.gate.margins import COMPARED, MAIN
 from pytest_icbench.kinds.registry import kind_of
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.figures import KINDS, Startup
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.report import versions
-from pytest_icbench.report.changes import change_of, comparisons, in_units
+from pytest_icbench.report import decisions
+from pytest_icbench.report.decisions import power
 from pytest_icbench.report.overview import Ranking, rankings, verdict_named
 from pytest_icbench.report.plain import plain_ratio, with_plain
-from pytest_icbench.report.versions import power
+from pytest_icbench.report.value_changes import change_of, comparisons, in_units
 from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.wording import alternatives, counted, percent, plain_name, printable, signed_percent
 
@@ -123,13 +123,13 @@ def first_traffics(results: Iterable[Result]) -> list[tuple[str, str, Traffic]]:
 
 def _candidates(results: Sequence[Result]) -> list[Sentence]:
     out = []
-    for overall in versions.candidates(results):
+    for overall in decisions.candidates(results):
         verdict = verdict_named(overall.decision)
         cases = sorted(overall.results, key=lambda result: _worse(_ratio(result), result))
         counts = f"{overall.counts.replace(', ', '; ')} of {counted(len(cases), 'comparison')}."
         parts = [counts]
         for word, chosen in (("Worst", Verdict.REGRESSED), ("Best", Verdict.IMPROVED)):
-            named = [result for result in cases if versions.decision_of(result) == chosen]
+            named = [result for result in cases if decisions.decision_of(result) == chosen]
             named = named if chosen == Verdict.REGRESSED else named[::-1]
             if named:
                 parts.append(f"{word}: {_changes(named)}.")
@@ -138,7 +138,7 @@ def _candidates(results: Sequence[Result]) -> list[Sentence]:
         out.append(Sentence(f"{overall.candidate} against its base: {overall.decision}.", " ".join(parts), verdict))
     if not any(sentence.verdict in (Verdict.REGRESSED, Verdict.IMPROVED) for sentence in out):
         return out  # beside what is undecided, the rate of false alarms would calm without a reason
-    rates = [f"{sentence[0].upper()}{sentence[1:]}." for sentence in versions.error_rates(results)]
+    rates = [f"{sentence[0].upper()}{sentence[1:]}." for sentence in decisions.error_rates(results)]
     return [*out[:-1], out[-1]._replace(text=" ".join([out[-1].text, *rates]))]
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from pytest_icbench.display.axes import main_figure, main_unit, microseconds, number, short
+from pytest_icbench.display.case_names import main_figure, main_unit, microseconds, number, short
 from pytest_icbench.display.table import Column, In
-from pytest_icbench.kinds.application.columns import operations, operations_interval
+from pytest_icbench.kinds.application.application_columns import operations, operations_interval
 from pytest_icbench.kinds.registry import KINDS
 from pytest_icbench.model import disturbed
 from pytest_icbench.model.figures import Figures, Latency, Search, Throughput
@@ -18,9 +18,9 @@ from pytest_icbench.model.measurement import CYCLES
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.report import remarks
-from pytest_icbench.report.changes import Change, change_of
 from pytest_icbench.report.overview import figure_text
 from pytest_icbench.report.plain import plain_ratio
+from pytest_icbench.report.value_changes import Change, change_of
 from pytest_icbench.wording import percent, printable, signed_percent
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pytest_icbench.display.axes import grouped, path_of, traffic
+from pytest_icbench.display.case_names import grouped, path_of, traffic
 from pytest_icbench.model.result import Result
 
 

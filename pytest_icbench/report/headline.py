@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from pytest_icbench.display.axes import of_kind, path_of
+from pytest_icbench.display.case_names import of_kind, path_of
 from pytest_icbench.kinds.registry import kind_of
 from pytest_icbench.model.figures import Application, FrameFigures
 from pytest_icbench.model.result import Result

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from pytest_icbench.display.table import In
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.between_sessions import with_sessions
 from pytest_icbench.report.columns import columns
+from pytest_icbench.report.intervals import with_sessions
 from pytest_icbench.wording import printable
 
 #: Widths that keep the lines of a run aligned, by the column's name; longer texts push the rest to the right.

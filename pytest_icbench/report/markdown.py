@@ -10,13 +10,13 @@ from pytest_icbench.display.table import In
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE, ORDER, Verdict
 from pytest_icbench.report import remarks
-from pytest_icbench.report.between_sessions import with_sessions
-from pytest_icbench.report.changes import Comparison, changed
 from pytest_icbench.report.columns import columns, judged, shown_verdict
+from pytest_icbench.report.decisions import candidates, error_rates, power
 from pytest_icbench.report.headline import warnings
+from pytest_icbench.report.intervals import with_sessions
 from pytest_icbench.report.overview import rankings
 from pytest_icbench.report.plain import with_plain
-from pytest_icbench.report.versions import candidates, error_rates, power
+from pytest_icbench.report.value_changes import Comparison, changed
 from pytest_icbench.wording import counted, printable
 
 #: Ids of cases and tests that may stand in a code span as they are.

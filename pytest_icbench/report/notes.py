@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from pytest_icbench.display.axes import number, of_kind
-from pytest_icbench.kinds.latency.columns import first
+from pytest_icbench.display.case_names import number, of_kind
+from pytest_icbench.kinds.latency.latency_columns import first
 from pytest_icbench.model.case import GSO
 from pytest_icbench.model.figures import Application
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE
-from pytest_icbench.report import remarks, states
-from pytest_icbench.report.between_sessions import sessions_of
+from pytest_icbench.report import host_states, remarks
 from pytest_icbench.report.columns import bounds, rate, ratio, to_plain, train
+from pytest_icbench.report.intervals import sessions_of
 from pytest_icbench.report.line import label, shared
 from pytest_icbench.wording import counted, show
 
@@ -153,9 +153,9 @@ def _on_the_host(result: Result) -> Iterator[Note]:
         yield Note(stepped)
     if ways := remarks.each_way(result):
         yield Note("each direction", f"({ways})", f"each direction: {ways}")
-    if levels := states.levels(result):
+    if levels := host_states.levels(result):
         yield Note("states of the host", f"({levels.partition(': ')[2]})", levels)
-    if waited := states.waited(result):
+    if waited := host_states.waited(result):
         yield Note(waited)
     if (dependence := remarks.dependence(result)) and result.dependence is not None:
         widened = f"(intervals are {result.dependence.widening:.1f} times as wide)"

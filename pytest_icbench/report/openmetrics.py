@@ -13,12 +13,12 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.registry import Collector, CollectorRegistry
 
-from pytest_icbench.display.axes import number
+from pytest_icbench.display.case_names import number
 from pytest_icbench.model.case import CANDIDATE_KEY
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.between_sessions import with_sessions
+from pytest_icbench.report.decisions import candidates
+from pytest_icbench.report.intervals import with_sessions
 from pytest_icbench.report.remarks import round_trips
-from pytest_icbench.report.versions import candidates
 from pytest_icbench.stats.quantiles import Estimate
 
 Sample = tuple[dict[str, str], float]

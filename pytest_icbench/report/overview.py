@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pytest_icbench.display.axes import (
+from pytest_icbench.display.case_names import (
     METRIC_NAMES,
     Traffic,
     grouped,
@@ -22,8 +22,8 @@ from pytest_icbench.display.axes import (
 from pytest_icbench.model.case import REFERENCE_LINKS
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import ORDER, Verdict
+from pytest_icbench.report.host_states import in_one_state, ratio_of
 from pytest_icbench.report.remarks import bounds, is_search
-from pytest_icbench.report.states import in_one_state, ratio_of
 from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.wording import percent
 

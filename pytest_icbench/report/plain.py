@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
-from pytest_icbench.display.axes import main_figure, number
+from pytest_icbench.display.case_names import main_figure, number
 from pytest_icbench.model.result import Result
 from pytest_icbench.stats.quantiles import Estimate
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from statistics import median
 from typing import Any
 
-from pytest_icbench.display.axes import number, short
+from pytest_icbench.display.case_names import number, short
 from pytest_icbench.model import disturbed
 from pytest_icbench.model.codec import encode
 from pytest_icbench.model.function_facts import FunctionWork

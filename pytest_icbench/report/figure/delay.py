@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_icbench.display import theme
-from pytest_icbench.display.axes import Traffic, grouped, number, of_kind, path_of, short, traffic
+from pytest_icbench.display.case_names import Traffic, grouped, number, of_kind, path_of, short, traffic
 from pytest_icbench.display.chart import CASE, HAS_INTERVAL, SERIES, Column, Figure, tooltips, y_axis
 from pytest_icbench.model.figures import MAXIMA, Latency
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.figure.figures import scaled
+from pytest_icbench.report.figure.rate_charts import scaled
 
 _COLUMNS = (
     CASE,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pytest_icbench.display import theme
-from pytest_icbench.display.axes import (
+from pytest_icbench.display.case_names import (
     Traffic,
     grouped,
     main_figure,
@@ -21,7 +21,7 @@ from pytest_icbench.model.case import Dimension
 from pytest_icbench.model.figures import Application, Figures, Latency
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.answer import first_traffics, three
-from pytest_icbench.report.figure.figures import scaled
+from pytest_icbench.report.figure.rate_charts import scaled
 from pytest_icbench.report.overview import REFERENCES, contestants
 
 #: Width of a row and of the column of values, in pixels.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_icbench.display import theme
-from pytest_icbench.display.axes import grouped, main_figure, main_unit, path_of, short, traffic
+from pytest_icbench.display.case_names import grouped, main_figure, main_unit, path_of, short, traffic
 from pytest_icbench.display.chart import CASE, SERIES, Column, Figure
 from pytest_icbench.model.result import Result
 

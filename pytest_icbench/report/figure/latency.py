@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_icbench.display import theme
-from pytest_icbench.display.axes import Traffic, grouped, in_order, number, of_kind, path_of, short, traffic
+from pytest_icbench.display.case_names import Traffic, grouped, in_order, number, of_kind, path_of, short, traffic
 from pytest_icbench.display.chart import (
     CASE,
     HAS_INTERVAL,
@@ -23,7 +23,7 @@ from pytest_icbench.display.chart import (
 )
 from pytest_icbench.model.figures import Latency
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.figure.figures import SIZE, best_text, finding, row, scaled
+from pytest_icbench.report.figure.rate_charts import SIZE, best_text, finding, row, scaled
 from pytest_icbench.report.figure.scaling import LENGTH, without_length
 from pytest_icbench.report.remarks import round_trips
 from pytest_icbench.stats.quantiles import merge

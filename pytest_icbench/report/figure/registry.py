@@ -13,30 +13,30 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from pytest_icbench.display.axes import hosts_apart, of_kind
+from pytest_icbench.display.case_names import hosts_apart, of_kind
 from pytest_icbench.display.chart import Figure
 from pytest_icbench.kinds.registry import KINDS, Charts
 from pytest_icbench.model.figures import Latency, Search, Throughput
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.changes import comparisons
 from pytest_icbench.report.disambiguate import disambiguated
 from pytest_icbench.report.figure import (
     delay,
     dots,
-    figures,
     heatmap,
     latency,
     launches,
     losses,
+    rate_charts,
     scaling,
     shares,
     single,
 )
-from pytest_icbench.report.figure.following import following_figures
 from pytest_icbench.report.figure.forest import forest_figures
-from pytest_icbench.report.figure.noisy_neighbours import noisy_neighbour_figures
-from pytest_icbench.report.figure.path import path_chart
+from pytest_icbench.report.figure.load_changes import following_figures
+from pytest_icbench.report.figure.noisy_neighbour_ratios import noisy_neighbour_figures
+from pytest_icbench.report.figure.path_chart import path_chart
 from pytest_icbench.report.figure.series import curve_of
+from pytest_icbench.report.value_changes import comparisons
 
 #: Where a section stands: on the first screen after the answer, or among the charts below it.
 Place = Literal["first", "charts"]
@@ -62,7 +62,7 @@ class Content:
     @cached_property
     def order(self) -> list[str]:
         """All series of the page, in the order in which they were measured."""
-        return figures.all_series(self.results)
+        return rate_charts.all_series(self.results)
 
     @cached_property
     def rates(self) -> list[Result]:
@@ -121,8 +121,8 @@ SECTIONS = (
         "load",
         "Received against offered rate",
         lambda page: (
-            *figures.by_load(page.rates, page.order),
-            *figures.bursts_by_load(page.rates, page.order),
+            *rate_charts.by_load(page.rates, page.order),
+            *rate_charts.bursts_by_load(page.rates, page.order),
             *single.one_load(page.rates, page.order),
         ),
     ),

@@ -8,10 +8,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pytest_icbench.display import theme
-from pytest_icbench.display.axes import METRIC_NAMES, Traffic, gbps_per_pps, grouped, maxima, path_of, short, traffic
+from pytest_icbench.display.case_names import (
+    METRIC_NAMES,
+    Traffic,
+    gbps_per_pps,
+    grouped,
+    maxima,
+    path_of,
+    short,
+    traffic,
+)
 from pytest_icbench.display.chart import Column, Figure, with_own
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.figure.figures import PAIRS, SIZE, published_rows, rate_chart, row
+from pytest_icbench.report.figure.rate_charts import PAIRS, SIZE, published_rows, rate_chart, row
 from pytest_icbench.stats.quantiles import Estimate
 
 #: The sentences about the lines in a chart's text; the second where they are those of ``benchmark_lines``.

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from pytest_icbench.display import theme
-from pytest_icbench.display.axes import Traffic, grouped, path_of, rate_text, short, traffic
+from pytest_icbench.display.case_names import Traffic, grouped, path_of, rate_text, short, traffic
 from pytest_icbench.display.chart import (
     AT_LEAST,
     HAS_INTERVAL,
@@ -21,7 +21,7 @@ from pytest_icbench.display.chart import (
     with_own,
 )
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.figure.figures import rate_chart, row, scaled
+from pytest_icbench.report.figure.rate_charts import rate_chart, row, scaled
 
 _NUMBER = Column("functions", "functions on one CPU")
 _TOTAL = Column("rate", "rate of all, Mpps")

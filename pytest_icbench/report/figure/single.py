@@ -7,12 +7,22 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_icbench.display import theme
-from pytest_icbench.display.axes import METRIC_NAMES, Traffic, grouped, maxima, number, of_kind, path_of, short, traffic
+from pytest_icbench.display.case_names import (
+    METRIC_NAMES,
+    Traffic,
+    grouped,
+    maxima,
+    number,
+    of_kind,
+    path_of,
+    short,
+    traffic,
+)
 from pytest_icbench.display.chart import CROSS, HAS_INTERVAL, MEASURED, Column, Figure, interval_columns, y_axis
 from pytest_icbench.model.figures import Latency
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.figure.delay import covered
-from pytest_icbench.report.figure.figures import OFFERED, SIZE, best_text, finding, published_rows, row, scaled
+from pytest_icbench.report.figure.rate_charts import OFFERED, SIZE, best_text, finding, published_rows, row, scaled
 
 #: Height of a row in pixels.
 STEP = 36

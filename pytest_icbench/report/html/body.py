@@ -5,15 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pytest_icbench.display.axes import host_legend, hosts_apart, number
+from pytest_icbench.display.case_names import host_legend, hosts_apart, number
 from pytest_icbench.model.verdict import NOTABLE, Verdict
 from pytest_icbench.report import headline, overview
 from pytest_icbench.report.answer import answer
-from pytest_icbench.report.between_sessions import deciding
 from pytest_icbench.report.figure import published, vega
 from pytest_icbench.report.html.data import page_data
 from pytest_icbench.report.html.page import Page
 from pytest_icbench.report.html.parts import Link, folded, resource, table, text
+from pytest_icbench.report.intervals import deciding
 from pytest_icbench.wording import counted
 
 #: The page's scripts, in the order in which they need each other.

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pytest_icbench.kinds.application.columns import cost
+from pytest_icbench.kinds.application.application_columns import cost
 from pytest_icbench.model.result import Result
-from pytest_icbench.report import remarks, states
-from pytest_icbench.report.between_sessions import sessions_of
+from pytest_icbench.report import host_states, remarks
 from pytest_icbench.report.columns import of_plain
+from pytest_icbench.report.intervals import sessions_of
 from pytest_icbench.report.overview import figure_text
 
 
@@ -49,7 +49,7 @@ def facts_of(result: Result, repeat: str | None = None) -> list[tuple[str, str]]
         ("requests", remarks.unanswered(result)),
         ("clock", remarks.clock_step(result)),
         ("not known", remarks.not_known(result)),
-        ("states", states.levels(result)),
+        ("states", host_states.levels(result)),
         ("dependence", remarks.dependence(result)),
         ("drift", remarks.drift(result)),
         ("launches", _joined(result.launches, remarks.rounds(result), f"ended by {result.ended_by}")),

@@ -15,10 +15,10 @@ from pytest_icbench.display.chart import Figure
 from pytest_icbench.display.table import In
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.between_sessions import with_sessions
 from pytest_icbench.report.columns import columns
 from pytest_icbench.report.figure.series import Windows
 from pytest_icbench.report.headline import question
+from pytest_icbench.report.intervals import with_sessions
 from pytest_icbench.wording import printable
 
 
@@ -86,7 +86,7 @@ class Page:
 
 def add_history(page: Page, file: Path) -> None:
     """Adds charts of the history of the page's cases. Errors are shown on the page and do not stop the report."""
-    from pytest_icbench.report.figure.history import history_of
+    from pytest_icbench.report.figure.history_charts import history_of
 
     try:
         page.history, troubles = history_of(file, {result.case for result in page.results})

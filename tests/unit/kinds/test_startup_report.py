@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pytest_icbench.display.axes import path_of
+from pytest_icbench.display.case_names import path_of
 from pytest_icbench.display.table import In
 from pytest_icbench.display.theme import series_scales
-from pytest_icbench.kinds.startup.chart import MOST_POINTS, startup_charts
-from pytest_icbench.kinds.startup.summary import Course, summarize_startup
+from pytest_icbench.kinds.startup.startup_chart import MOST_POINTS, startup_charts
+from pytest_icbench.kinds.startup.startup_summary import Course, summarize_startup
 from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Startup
@@ -21,10 +21,10 @@ from pytest_icbench.report import openmetrics
 from pytest_icbench.report.answer import answer
 from pytest_icbench.report.columns import columns
 from pytest_icbench.report.figure import published
-from pytest_icbench.report.figure.figures import all_series
+from pytest_icbench.report.figure.rate_charts import all_series
 from pytest_icbench.report.headline import question
 from pytest_icbench.report.overview import rankings
-from pytest_icbench.report.terminal import WIDTH, table
+from pytest_icbench.report.terminal_table import WIDTH, table
 
 
 def result(kind: str, count: int, each_ms: float, failure: str | None = None) -> Result:

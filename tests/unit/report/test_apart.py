@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.display.axes import path_of
+from pytest_icbench.display.case_names import path_of
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.result import Result

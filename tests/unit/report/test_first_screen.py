@@ -15,10 +15,10 @@ from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.report import headline, remarks
 from pytest_icbench.report.answer import MOST_TRAFFICS, answer
-from pytest_icbench.report.between_sessions import deciding
 from pytest_icbench.report.figure.dots import dot_charts
 from pytest_icbench.report.html.body import summary
 from pytest_icbench.report.html.page import Page
+from pytest_icbench.report.intervals import deciding
 from pytest_icbench.stats.quantiles import Estimate
 from tests.measurements import result, side_by_side
 

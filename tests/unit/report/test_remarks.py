@@ -14,7 +14,7 @@ from pytest_icbench.model.rate import Rate
 from pytest_icbench.report.html.facts import facts_of
 from pytest_icbench.report.notes import notes
 from pytest_icbench.report.remarks import unanswered
-from pytest_icbench.report.terminal import table
+from pytest_icbench.report.terminal_table import table
 from tests.measurements import measurement, result
 
 LATENCY = Case("ovs", Frames(burst=4, rate=Rate(1000)), dimension="latency")

@@ -15,8 +15,8 @@ from pytest_icbench.model.state_level import StateLevel
 from pytest_icbench.report import overview
 from pytest_icbench.report.answer import answer
 from pytest_icbench.report.headline import warnings
+from pytest_icbench.report.host_states import in_one_state, ratio_of
 from pytest_icbench.report.notes import notes
-from pytest_icbench.report.states import in_one_state, ratio_of
 from pytest_icbench.stats.quantiles import Estimate
 from tests.measurements import result
 

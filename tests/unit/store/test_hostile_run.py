@@ -20,7 +20,7 @@ from pytest_icbench.gate.waivers import Waiver
 from pytest_icbench.model.codec import from_json
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.terminal import table
+from pytest_icbench.report.terminal_table import table
 from pytest_icbench.store import baselines, transfer, waiver_file
 from pytest_icbench.store.baselines import read_source
 from pytest_icbench.store.resume import ResumedRun

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pytest_icbench.display.axes import host_legend, hosts_apart, number
+from pytest_icbench.display.case_names import host_legend, hosts_apart, number
 from pytest_icbench.display.table import In
 from pytest_icbench.kinds.registry import KINDS, kind_of
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.between_sessions import with_sessions
 from pytest_icbench.report.columns import columns
+from pytest_icbench.report.intervals import with_sessions
 from pytest_icbench.report.line import label, shared
 from pytest_icbench.report.notes import notes as all_notes
 from pytest_icbench.report.plain import with_plain

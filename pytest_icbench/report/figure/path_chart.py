@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_icbench.display.axes import main_figure, main_unit, number, short
+from pytest_icbench.display.case_names import main_figure, main_unit, number, short
 from pytest_icbench.display.chart import CASE, Column, Figure
 from pytest_icbench.model.figures import Application, Latency
 from pytest_icbench.model.path import FramePath

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from pytest_icbench.display.axes import gbps_per_pps, main_figure, main_unit, path_of, short
+from pytest_icbench.display.case_names import gbps_per_pps, main_figure, main_unit, path_of, short
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.state_level import StateLevel
 from pytest_icbench.stats.quantiles import Estimate, stratified_ratio

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_icbench.display import theme
-from pytest_icbench.display.axes import grouped, in_order, path_of, short
+from pytest_icbench.display.case_names import grouped, in_order, path_of, short
 from pytest_icbench.display.chart import CASE, SERIES, Column, Figure, tooltips, y_axis
 from pytest_icbench.model.result import Result
 from pytest_icbench.stats.quantiles import median

@@ -29,7 +29,7 @@ from pytest_icbench.host.resource.hugepages import memory_kib
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.host.signals import shield_signals
 from pytest_icbench.kinds.startup.on_demand import Clients, Gate, serve
-from pytest_icbench.kinds.startup.summary import Course, summarize_startup
+from pytest_icbench.kinds.startup.startup_summary import Course, summarize_startup
 from pytest_icbench.measure.estimate import IDLE_S, IDLE_SAMPLES
 from pytest_icbench.measure.progress import OnProgress, Progress
 from pytest_icbench.measure.summary.summarize import Environment

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from pytest_icbench.display.axes import gbps_per_pps
+from pytest_icbench.display.case_names import gbps_per_pps
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.result import Result

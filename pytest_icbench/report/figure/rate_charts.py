@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from pytest_icbench.display.axes import grouped, number, path_of, short, traffic
+from pytest_icbench.display.case_names import grouped, number, path_of, short, traffic
 from pytest_icbench.display.chart import MEASURED, Column, Figure, interval_columns, interval_spec
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.trials import SweepPoint

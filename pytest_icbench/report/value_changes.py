@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pytest_icbench.display.axes import grouped, short
+from pytest_icbench.display.case_names import grouped, short
 from pytest_icbench.gate.baseline_comparison import Comparer
 from pytest_icbench.gate.entry import Baseline, make_entry
 from pytest_icbench.gate.margins import COMPARED, MAIN, Margins

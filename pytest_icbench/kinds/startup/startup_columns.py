@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from pytest_icbench.display.axes import number, short
+from pytest_icbench.display.case_names import number, short
 from pytest_icbench.display.table import Column, In
 from pytest_icbench.model.result import Result
 from pytest_icbench.stats.quantiles import median

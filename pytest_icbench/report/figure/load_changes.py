@@ -9,7 +9,7 @@ from math import inf
 from typing import Any
 
 from pytest_icbench.display import theme
-from pytest_icbench.display.axes import grouped, in_order, path_of, traffic
+from pytest_icbench.display.case_names import grouped, in_order, path_of, traffic
 from pytest_icbench.display.chart import CASE, Column, Figure, tooltips
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.trace import LoadChange

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
-from pytest_icbench.display.axes import short
+from pytest_icbench.display.case_names import short
 from pytest_icbench.gate.baseline_comparison import BaselineComparison, Comparer
 from pytest_icbench.gate.entry import Baseline, Entry
 from pytest_icbench.gate.margins import MAIN
@@ -16,7 +16,7 @@ from pytest_icbench.gate.thresholds import Thresholds
 from pytest_icbench.model import comparability
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.verdict import ORDER, Verdict
-from pytest_icbench.report.changes import Change, Comparison, changed, compared, in_units, of_finding
+from pytest_icbench.report.value_changes import Change, Comparison, changed, compared, in_units, of_finding
 from pytest_icbench.wording import printable, signed_percent
 
 WIDTH = 100
