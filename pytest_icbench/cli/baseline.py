@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``icbench accept``, ``waive`` and ``compare``: the work with baselines between runs."""
+"""``icbench accept``, ``waive`` and ``compare``: work with baselines between runs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from pytest_icbench.store import waiver_file
 from pytest_icbench.store.baselines import read_measurements, read_source, save
 from pytest_icbench.wording import printable
 
-#: The default paths below the current directory, which are those of pytest below its root directory.
+#: The default paths, relative to the current directory. Pytest's defaults are the same below its root directory.
 BASELINES, NEWEST = "baselines", "reports/latest"
 
 
@@ -86,10 +86,10 @@ def accept_command(arguments: argparse.Namespace) -> int:
 
 
 def _accept(measurements: Iterable[Measurement], *, unchanged: bool) -> tuple[list[Entry], list[str]]:
-    """Returns the entries of measurements, and a sentence for each measurement without one.
+    """Returns the entries of measurements, and a sentence for each refused measurement.
 
     Args:
-        unchanged: leave out regressions; those of a case that was measured again, too.
+        unchanged: leave out regressions, even if the case was measured again.
     """
     accepted: dict[tuple[str, ...], Entry] = {}
     refused = []
@@ -165,5 +165,5 @@ def write_text(path: Path, content: str) -> None:
 
 
 def _only(side: Baseline, pattern: str) -> Baseline:
-    """Returns the side with the matching cases alone."""
+    """Returns the side with only the matching cases."""
     return replace(side, entries=tuple(entry for entry in side.entries if fnmatchcase(entry.case, pattern)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``icbench baseline``: the sessions that a baseline keeps, listed, dropped and thinned."""
+"""``icbench baseline``: lists, drops and thins the sessions of a baseline."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def listing(chosen: Sequence[Entry], entries: Sequence[Entry], thresholds: Thresholds) -> list[str]:
-    """Returns the lines of a listing, host by host: each case with its sessions, their spread, and what it finds.
+    """Returns the lines of a listing, host by host: each case with its sessions, their spread and its power.
 
     Args:
         entries: all entries, since the cases of a host share the error rate of a session.
@@ -102,12 +102,12 @@ def _sessions(entry: Entry, cases: int, thresholds: Thresholds) -> list[str]:
     if alike < count:
         lines.append(f"{count - alike} of them before a change that was accepted")
     if alike < ENOUGH_SESSIONS:
-        lines.append(f"{ENOUGH_SESSIONS - alike} more would tell better how far they lie apart (--icbench-save)")
+        lines.append(f"{ENOUGH_SESSIONS - alike} more would improve the estimate of their spread (--icbench-save)")
     return lines
 
 
 def _power(entry: Entry, name: str, cases: int, margins: Margins) -> str:
-    """Returns how far sessions lie apart, and which loss is found; empty where a figure has too few sessions."""
+    """Returns the spread of sessions and the loss that is detected; empty if a figure has too few sessions."""
     allowed = margins.for_cycles() if name == CYCLES else margins.of(entry.dimension)[0]
     sides = collect_levels(name, entry, entry.distance_ns)
     spreads = [percent(spread.deviation) for levels in sides if (spread := estimate_spread(levels)) is not None]
@@ -134,7 +134,7 @@ def _thinned(entry: Entry, most: int) -> Entry:
 
 
 def _without(entry: Entry, session: str | None) -> Entry | None:
-    """Returns the entry without one session; None without a session named: the whole entry goes."""
+    """Returns the entry without one session; None if no session is named, to drop the whole entry."""
     if session is None:
         return None
     matching = [time for time in entry.earlier if time.startswith(session)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``icbench bisect``: which of several versions of a switch is the first that is slower, side by side."""
+"""``icbench bisect``: finds the first slower version of a switch by measuring versions side by side."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def add_to(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Prints the version that made the switch slower. The exit code is 1 if AFTER is not slower, or not surely.
+    """Prints the version that made the switch slower. The exit code is 1 if AFTER is not significantly slower.
 
     Raises UsageError, ProvisionError.
     """
@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def sentences(bisected: BisectionResult, before: str, versions: Sequence[str]) -> list[str]:
-    """Returns what a search found, for readers."""
+    """Returns the result of a search as text."""
     good = before if bisected.good < 0 else versions[bisected.good]
     if not bisected.undecided:
         return [f"{versions[bisected.bad]} is the first that is slower; {good} is not"]
@@ -85,7 +85,7 @@ def sentences(bisected: BisectionResult, before: str, versions: Sequence[str]) -
 def side_by_side(switch: str, fast: Path, slow: Path, scenario: Path, others: Sequence[str]) -> bool | None:
     """Compares two binaries with pytest. Returns whether the second one is slower; None if nothing was decided.
 
-    Raises ProvisionError if pytest ended otherwise.
+    Raises ProvisionError if pytest failed otherwise.
     """
     import pytest
 

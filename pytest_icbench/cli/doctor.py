@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``icbench doctor``: what a host lacks for what is asked of it, and what would disturb a measurement on it."""
+"""``icbench doctor``: missing requirements of a host, and what would disturb measurements on it."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def add_to(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Prints the findings. Returns 1 if something is missing that was asked for or that every session needs, else 0.
+    """Prints the findings. Returns 1 if a requested or a generally needed thing is missing, else 0.
 
-    Raises UsageError for an unknown switch, and a second host that cannot be asked.
+    Raises UsageError for an unknown switch, and for a second host that cannot be reached.
     """
     known = installed_switches()
     asked: list[str] = []
@@ -68,7 +68,7 @@ def _findings(arguments: argparse.Namespace, known: Mapping[str, type[Switch]], 
 
 
 def installed_switches() -> dict[str, type[Switch]]:
-    """Returns the switches of this package and of the plugins of pytest that are installed. Raises UsageError.
+    """Returns the switches of this package and of installed pytest plugins. Raises UsageError.
 
     Files of a project (``conftest.py``, ``pytest.ini``) are not read: the doctor examines a host.
     """

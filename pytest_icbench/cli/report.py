@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``icbench report``: stored runs as a table, a page, CSV or Parquet, computed anew from their windows."""
+"""``icbench report``: stored runs as a table, a page, CSV or Parquet, recomputed from their windows.
+
+A page is written by a pytest session that runs no test and reports every test as recorded.
+"""
 
 from __future__ import annotations
 
@@ -38,17 +41,17 @@ from pytest_icbench.store.run_directory import BASELINES, TestRecord
 from pytest_icbench.store.stored_run import StoredResult, StoredRun, read_run, read_with_windows
 from pytest_icbench.wording import clock, counted, printable, wrapped
 
-#: The number of differences that are named. The others are counted.
+#: The most differences that are named; only the number of further ones is given.
 MOST_NAMED = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Recomputation:
-    """A result computed anew.
+    """A recomputed result.
 
     Attributes:
-        differing: names of the fields whose recorded values differ.
-        unsupported_reason: the reason why it was not computed; None if it was.
+        differing: names of the fields whose recorded values differ from the recomputed ones.
+        unsupported_reason: why it was not recomputed; None if it was.
     """
 
     run: StoredRun
@@ -60,7 +63,7 @@ class Recomputation:
 
 
 def recompute(run: StoredRun) -> Iterator[Recomputation]:
-    """Yields every result of a run. One that cannot be computed anew is taken as recorded."""
+    """Yields every result of a run. One that cannot be recomputed is taken as recorded."""
     comparer, lost = _load_comparer(run)
     again: set[tuple[str, str]] = set()
     for stored in run.results:
@@ -83,7 +86,7 @@ def recompute(run: StoredRun) -> Iterator[Recomputation]:
 
 
 def _load_comparer(run: StoredRun) -> tuple[Comparer | None, str | None]:
-    """Returns what compares with the run's baseline; or why it cannot be read. Both are None without a baseline."""
+    """Returns the comparer with the run's baseline, or why it cannot be read; None and None without a baseline."""
     info = run.info
     if info is None or info.baseline is None:
         return None, None
@@ -104,10 +107,10 @@ def _rejudge(
     """Returns a measurement with a verdict by the limits and margins that are stored for it.
 
     Args:
-        again: tests and cases whose earlier result called for a retest; this one is added if it does.
+        again: tests and cases whose earlier result required a retest; this case is added if it requires one.
     """
     recorded, place = stored.measurement, stored.place
-    if place is not None and place.limits is not None:  # otherwise it was not judged
+    if place is not None and place.limits is not None:  # else it was not judged
         key = stored.test, recorded.case
         retest = key in again
         if any(finding.retest for finding in recorded.findings):
@@ -127,7 +130,7 @@ def _base_of(run: StoredRun, stored: StoredResult) -> Measurement | None:
 
 
 def report(arguments: argparse.Namespace) -> int:
-    """Prints and writes the report. The exit code is 1 if a recorded value differs from the one computed anew.
+    """Prints and writes the report. The exit code is 1 if a recorded value differs from the recomputed one.
 
     Raises UsageError and DamagedData.
     """
@@ -159,7 +162,7 @@ def report(arguments: argparse.Namespace) -> int:
 
 
 def _leave_out_retested(recomputations: Sequence[Recomputation]) -> list[Recomputation]:
-    """Leaves out what was measured again: the retest is the result."""
+    """Leaves out results that were retested: the retest is the result."""
     last = {(item.run.directory, item.stored.test, item.stored.measurement.case): item for item in recomputations}
     standing = set(map(id, last.values()))
     return [
@@ -170,7 +173,7 @@ def _leave_out_retested(recomputations: Sequence[Recomputation]) -> list[Recompu
 
 
 def _sentences(results: Sequence[Result]) -> list[str]:
-    """Returns what became of candidates, and of the second of two runs against the first."""
+    """Returns the decisions on candidates, and the changes of the second of two runs against the first."""
     second = comparisons([result for result in results if result.against])
     return [*overall(results), *(line for comparison in second for line in as_lines(comparison))]
 
@@ -233,7 +236,7 @@ def _tests(runs: Sequence[StoredRun], recomputations: Sequence[Recomputation]) -
 
 
 def _print_differences(recomputations: Sequence[Recomputation]) -> int:
-    """Prints how many results are as recorded, and names those that are not. Returns the exit code."""
+    """Prints the number of results equal to the recorded ones, and names those that differ. Returns the exit code."""
     differing = [item for item in recomputations if item.differing]
     missing = [item for item in recomputations if item.unsupported_reason is not None]
     total = len(recomputations)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How loads are measured that make their own nodes, so that their rigs are empty. A new one has a row here."""
+"""How to measure loads that make their own nodes, so that their rigs are empty. A new one has a row here."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pytest_icbench.model.load import Startup
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
 
-#: Measures the case of an empty rig, by the type of its load.
+#: The function that measures the case of an empty rig, by the type of its load.
 RUNS: Mapping[type, Callable[[Place, Settings, Environment, OnProgress | None], Measurement]] = MappingProxyType(
     {Startup: measure_startup}
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The answer of a run in a few sentences, of which "undecided" can be one. Pure."""
+"""The answer of a run in a few sentences; "undecided" is one of the possible answers. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from pytest_icbench.report.value_changes import change_of, comparisons, in_units
 from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.wording import alternatives, counted, percent, plain_name, printable, signed_percent
 
-#: Number of traffics that the first screen shows of each kind of measurement.
+#: Number of traffics that the first screen shows for each kind of measurement.
 MOST_TRAFFICS = 2
 #: Number of cases, or of paths, that a sentence names.
 _FEW = 3
@@ -78,7 +78,7 @@ def answer(results: Sequence[Result]) -> list[Sentence]:
 
 
 def _functions(results: Sequence[Result]) -> list[Sentence]:
-    """Returns what functions leave of the rates of their paths, one sentence for each of the first traffics."""
+    """Returns a sentence for each of the first traffics: the share of the path's rate that each function leaves."""
     known = [result for result in results if not result.figures.LESS_IS_BETTER and plain_ratio(result) is not None]
     out = []
     for key in first_traffics(known) if known else ():
@@ -100,8 +100,8 @@ def _part(ratio: Estimate | None) -> str:
 def first_traffics(results: Iterable[Result]) -> list[tuple[str, str, Traffic]]:
     """Returns metric, placement and traffic of the comparisons on the first screen.
 
-    They are those with the most paths; among them the shortest frames and the longest. Where all have one length, it is
-    the first of them and the last.
+    The comparisons with the most paths come first. Among these it takes the shortest and the longest frames, or the
+    first and the last comparison if all frames have one length.
     """
     groups = grouped(results, _key)
     if len(groups) <= MOST_TRAFFICS:
@@ -116,7 +116,7 @@ def first_traffics(results: Iterable[Result]) -> list[tuple[str, str, Traffic]]:
         if key[:2] == first[:2] and key[2]._replace(packet_size=0) == first[2]._replace(packet_size=0)
     ]
     last = max(alike, key=lambda key: key[2].packet_size)
-    if last == first:  # another axis tells the traffics apart
+    if last == first:  # the traffics differ in another axis
         last = [key for key in keys if key[:2] == first[:2]][-1]
     return list(dict.fromkeys((first, last)))
 
@@ -137,13 +137,13 @@ def _candidates(results: Sequence[Result]) -> list[Sentence]:
         parts += [f"{line[0].upper()}{line[1:]}." for line in power(cases)]
         out.append(Sentence(f"{overall.candidate} against its base: {overall.decision}.", " ".join(parts), verdict))
     if not any(sentence.verdict in (Verdict.REGRESSED, Verdict.IMPROVED) for sentence in out):
-        return out  # beside what is undecided, the rate of false alarms would calm without a reason
+        return out  # next to undecided verdicts, the rate of false alarms would reassure without a reason
     rates = [f"{sentence[0].upper()}{sentence[1:]}." for sentence in decisions.error_rates(results)]
     return [*out[:-1], out[-1]._replace(text=" ".join([out[-1].text, *rates]))]
 
 
 def _outlooks(results: Sequence[Result]) -> list[str]:
-    """Returns why cases are undecided, and what would tell."""
+    """Returns why cases are undecided, and what would decide them."""
     found = ((result, result.findings[0]) for result in results if result.findings)
     return [
         printable(f"{result.case}: {finding.outlook()}")
@@ -153,7 +153,7 @@ def _outlooks(results: Sequence[Result]) -> list[str]:
 
 
 def _second_run(results: Sequence[Result]) -> list[Sentence]:
-    """Returns the sentence on what changed against the run before; empty for a run alone."""
+    """Returns the sentence on what changed since the previous run; empty for a single run."""
     out = []
     for comparison in comparisons([result for result in results if result.against]):
         worst = comparison.changes[0].verdict
@@ -203,7 +203,7 @@ def _baseline(results: Sequence[Result]) -> list[Sentence]:
 
 
 def _is_beside_its_base(result: Result) -> bool:
-    """Whether a result was judged against the base that was measured beside it, not against an earlier run."""
+    """Whether a result was judged against a base of the same session, not against an earlier run."""
     comparison = result.side_by_side
     return comparison is not None and result.baseline == comparison.base
 
@@ -218,7 +218,7 @@ def _worst_first(group: Iterable[Result], verdict: Verdict) -> list[Result]:
 
 
 def _ratio(result: Result) -> Estimate | None:
-    """Returns the change that decides, which need not be that of the main value."""
+    """Returns the change that decides the verdict. It need not be the change of the main value."""
     change = change_of(result)
     if change is None or change.ratio is None:
         return result.ratio_to_baseline
@@ -231,7 +231,7 @@ def _figure(result: Result) -> str:
 
 
 def _worse(ratio: Estimate | None, result: Result) -> float:
-    """Returns a number that is the smaller the worse the change is."""
+    """Returns a sort key: the worse the change, the smaller the number."""
     if ratio is None or not ratio:
         return 0.0
     return 1 / ratio if COMPARED[_figure(result)][1] == "lower" else float(ratio)
@@ -244,7 +244,7 @@ def _changes(results: Sequence[Result]) -> str:
 
 
 def _change(result: Result) -> str:
-    """Returns ``rate -12.1 % (-13.0 to -11.0)``; empty where a limit and no comparison decided."""
+    """Returns ``rate -12.1 % (-13.0 to -11.0)``; empty if a limit decided instead of a comparison."""
     ratio = _ratio(result)
     if ratio is None:
         return ""
@@ -279,7 +279,7 @@ def _frames(load: Traffic) -> str:
 
 
 def _key(result: Result) -> tuple[str, str, Traffic]:
-    """Returns what results have in common that stand in one comparison."""
+    """Returns the key that all results of one comparison share."""
     return result.metric, result.placement, traffic(result)
 
 
@@ -316,7 +316,7 @@ def _floors(leaders: Sequence[Result]) -> str:
 
 
 def _why(leaders: Sequence[Result]) -> str:
-    """Returns why none of the leading paths can be distinguished from the others."""
+    """Returns why the leading paths cannot be distinguished from each other."""
     floors = _floors(leaders)
     if not any(_interval(item) for item in leaders):
         return f"{floors}; too few launches to tell"
@@ -365,7 +365,7 @@ _LIST_KINDS = {"acl": "rule", "set": "element of a set"}
 
 
 def rule_costs(results: Sequence[Result]) -> list[str]:
-    """Returns a sentence for each path and traffic flat out that was measured with lists of several lengths."""
+    """Returns the cost of a rule for each path and traffic that was measured flat out with lists of several lengths."""
     measured = [result for result in results if result.metric == "frmol" and result.is_number and _rules(result)]
     texts = []
     for group in grouped(measured, lambda result: (_path_of_lists(result), traffic(result))).values():
@@ -383,7 +383,7 @@ def rule_costs(results: Sequence[Result]) -> list[str]:
 
 
 def _rules(result: Result) -> int:
-    """The length of the access list of a result's only function; 0 without one."""
+    """Returns the length of the access list of a result's only function; 0 without one."""
     point = result.point
     match = None if point.pairs > 1 or point.chain > 1 else _LIST.search(point.function or "")
     return int(match["rules"]) if match else 0
@@ -402,12 +402,12 @@ def _slope(points: dict[int, float]) -> float:
     return sum((x - mean_x) * (y - mean_y) for x, y in points.items()) / over
 
 
-#: The most CPUs of a host of which this is said.
+#: Hosts with at most this many CPUs get these sentences.
 FEW_CPUS = 2
 
 
 class _ShownInPart(NamedTuple):
-    """A kind of cases: whether a result is of it, its experiment, what few CPUs show of it, and what they do not."""
+    """A kind of case: a predicate, its name, what a host with few CPUs shows about it, and what it does not show."""
 
     of: Callable[[Result], bool]
     name: str
@@ -426,7 +426,7 @@ _SHOWN_IN_PART = (
         lambda result: bool(result.point.cpu_allocations),
         "parts of a CPU",
         "how functions split one CPU",
-        "what they do beside I/O on cores of its own, since all senders share the other CPU",
+        "what they do next to I/O on separate cores, since all senders share the other CPU",
     ),
     _ShownInPart(
         lambda result: result.point.mixed and not result.point.cpu_allocations,
@@ -438,7 +438,7 @@ _SHOWN_IN_PART = (
         lambda result: _alike(result.point),
         "functions side by side",
         "what each further one takes from the total",
-        "what they pass on cores of their own, since their senders and receivers share these CPUs",
+        "what they pass on separate cores, since their senders and receivers share these CPUs",
     ),
     _ShownInPart(
         lambda result: result.point.rate.trace is not None,
@@ -450,7 +450,7 @@ _SHOWN_IN_PART = (
         lambda result: result.point.noisy_neighbour is not None,
         "noisy neighbours",
         "what memory and caches that are shared cost",
-        "a noisy neighbour in another L3 domain, or beside a path of several cores",
+        "a noisy neighbour in another L3 domain, or of a path of several cores",
     ),
     _ShownInPart(
         lambda result: isinstance(result.figures, Startup),
@@ -468,7 +468,7 @@ _SHOWN_IN_PART = (
 
 
 def few_cpus_show(results: Sequence[Result]) -> list[str]:
-    """Returns a sentence for each kind of cases that two CPUs can show in part; none for hosts with more."""
+    """Returns a sentence for each kind of case that two CPUs show only in part; none for hosts with more CPUs."""
     few = [result for result in results if _cpus(result) <= FEW_CPUS]
     return [
         f"two CPUs show of {kind.name} {kind.shown}; not {kind.not_shown}."
@@ -478,7 +478,7 @@ def few_cpus_show(results: Sequence[Result]) -> list[str]:
 
 
 def _alike(case: Case) -> bool:
-    """Whether equal functions stand side by side, a pair each, without parts of a CPU, at a load that stays."""
+    """Whether equal functions run in parallel, one for each pair, without CPU shares and at a constant load."""
     several = case.function is not None and case.pairs > 1 and case.chain == 1
     return several and not case.one_cpu and case.rate.trace is None
 

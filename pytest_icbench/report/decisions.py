@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sentences on versions side by side: one for each case, and the overall decision. Pure."""
+"""Sentences on comparisons: the decision on each candidate, its cases, error rates and power. Pure."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _change(ratio: float) -> str:
 
 
 def power(results: Sequence[Measurement]) -> list[str]:
-    """Returns a sentence on what all cases that were compared would have shown, and one if that is little."""
+    """Returns a sentence on the changes that the comparisons can detect, and a warning if they detect little."""
     compared = [(result.case, finding) for result in results if (finding := _compared(result)) is not None]
     pairs = all(one.unit == "pair" for _, one in compared)
     powers = [(case, Power(one.finds, one.weak)) for case, one in compared]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""JUnit XML: a result for readers, then its JSON line, in ``system-out``; unused report writers are unregistered."""
+"""JUnit XML: results as ``system-out`` of a test, for readers and as JSON lines, and as its properties."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pytest_icbench.report.line import result_line
 from pytest_icbench.report.notes import remarks_on
 from pytest_icbench.wording import printable
 
-#: Printable characters that XML 1.0 has not.
+#: Printable characters that XML 1.0 does not allow.
 _FOREIGN = re.compile("[\ud800-\udfff\ufffe\uffff]")
 
 
@@ -40,7 +40,7 @@ def add_system_out(config: pytest.Config, report: pytest.TestReport, results: Se
 
 
 def _for_readers(result: Result, page: str) -> list[str]:
-    """Returns the result's line, what is to be known about it, and where the page shows it; XML takes all of it."""
+    """Returns the result's line, the remarks on it, and its place on the page, without characters that XML forbids."""
     lines = [result_line(result), *remarks_on([result])]
     if result.bottleneck_evidence:
         lines.append(f"limited by {result.bottleneck}: {result.bottleneck_evidence.splitlines()[0]}")
@@ -62,7 +62,7 @@ def _is_junit(plugin: Any) -> bool:
 #: Prefix of JUnit properties.
 PREFIX = "icbench."
 
-#: A result's nested parts; they stand in the JSON line, not among the properties.
+#: Types of a result's nested parts. The JSON line has them, the properties do not.
 _NESTED = (dict, list, tuple)
 
 
@@ -76,7 +76,7 @@ def _shown(value: Any) -> Any:
 def properties(result: Measurement) -> list[tuple[str, Any]]:
     """Returns a result's flat values as JUnit properties: the names of the JSON line with a prefix, without nulls.
 
-    Loss events and trains without loss, whose parts are nested in the line, are flattened.
+    Loss events and trains without loss are nested in the line; here they are flattened.
     """
     return [
         (PREFIX + name, _shown(value))
@@ -91,7 +91,7 @@ _NOT_IN_ANCHORS = re.compile(r"[^A-Za-z0-9_:+.-]", re.ASCII)
 def case_anchor(result: Measurement) -> str:
     """Returns the page's id of a result's case: ``case-throughput-ovs-64B-b32-1vs1-Rmax``.
 
-    The dimension is part of it, since a rate and a round trip can be measured with equal traffic. Ids of cases hold
-    characters only that an id of HTML and a fragment of a URL may have as they are; all others become ``_``.
+    It includes the dimension, since a rate and a round trip can be measured with equal traffic. Characters that are not
+    allowed both in an HTML id and in a URL fragment become ``_``.
     """
     return _NOT_IN_ANCHORS.sub("_", f"case-{result.dimension}-{result.case}")

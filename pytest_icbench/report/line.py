@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from pytest_icbench.display.table import In
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.columns import columns
-from pytest_icbench.report.intervals import with_sessions
+from pytest_icbench.report.reported_intervals import with_sessions
 from pytest_icbench.wording import printable
 
 #: Widths that keep the lines of a run aligned, by the column's name; longer texts push the rest to the right.
 _WIDTHS = {"rate": 13, "p50": 13, "interval": 14, "p99": 14, "loss": 14, "limit": 8, "verdict": 4}
-#: Columns whose room is kept where a result has no text for them.
+#: Columns that keep their width even if a result has no text for them.
 _KEPT = {True: ("rate", "interval", "loss", "limit"), False: ("p50", "interval", "p99", "loss")}
 
 
@@ -36,7 +36,7 @@ def result_line(result: Result, left_out: Sequence[str] = (), width: int = 0) ->
 
 
 def shared(cases: Sequence[str]) -> tuple[str, ...]:
-    """Returns those of burst, pairs and rate that all ids share; nothing for fewer than two, or with two hosts."""
+    """Returns those of burst, pairs and rate that all ids share; empty for fewer than two ids, and with two hosts."""
     if len(cases) < 2 or any(case.endswith("-remote") for case in cases):
         return ()
     tails = [_tail(case) for case in cases]
@@ -44,7 +44,7 @@ def shared(cases: Sequence[str]) -> tuple[str, ...]:
 
 
 def label(case: str, left_out: Sequence[str]) -> str:
-    """Returns an id without the parts of its end that are left out."""
+    """Returns an id without the given parts of its end."""
     tail = _tail(case)
     if not (tail and left_out):
         return printable(case)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Notes below a table: the meaning of its columns, then what is to be known about single results, by kind. Pure."""
+"""Notes below a table: the meaning of its columns, then remarks on single results, grouped by kind. Pure."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE
 from pytest_icbench.report import host_states, remarks
 from pytest_icbench.report.columns import bounds, rate, ratio, to_plain, train
-from pytest_icbench.report.intervals import sessions_of
+from pytest_icbench.report.reported_intervals import sessions_of
 from pytest_icbench.report.line import label, shared
 from pytest_icbench.wording import counted, show
 
-#: Greatest number of cases that a note names, and of characters about them, the first aside.
+#: The most cases that a note names, and the most characters about all but the first.
 MOST_NAMED, MOST_SAID = 8, 400
 
 _METRICS = {
@@ -36,9 +36,9 @@ class Note(NamedTuple):
     """A remark on a result.
 
     Attributes:
-        kind: the remark without what is special about the result; equal for the results that share a note.
-        detail: what is special about the result; empty if nothing is.
-        alone: the remark as a note of its own says it; empty: kind and detail.
+        kind: the general part of the remark; results with the same kind share a note.
+        detail: the part that is special to the result; may be empty.
+        alone: the remark as a note on one result; if empty, kind and detail.
     """
 
     kind: str
@@ -51,7 +51,7 @@ def notes(results: Sequence[Result]) -> list[str]:
     return [*_legend(results), *remarks_on(results)]
 
 
-#: What columns and marks mean, with the results that have them.
+#: The meaning of columns and marks, each with a predicate for the results that have it.
 _LEGEND: tuple[tuple[Callable[[Result], object], str], ...] = (
     (ratio, "ratio: to the same applications on the same CPUs with no switch between (latency: p50 over p50)"),
     (to_plain, "of plain: to the same path without its function (latency: p50 over p50)"),
@@ -80,7 +80,7 @@ _LEGEND_AFTER_INTERVALS: tuple[tuple[Callable[[Result], object], str], ...] = (
         lambda result: result.point.api == GSO,
         (
             "udp-gso: the kernel moves up to 64 datagrams as one buffer, so compare it with no other API:"
-            " what A1 and the like measure is a walk through the stack for each frame"
+            " A1 and similar experiments measure a walk through the stack for each frame"
         ),
     ),
     (
@@ -142,7 +142,7 @@ def _on_the_verdict(result: Result) -> Iterator[Note]:
     if not result.is_number and result.evidence:
         yield Note(result.evidence.splitlines()[0])
     if result.is_number and result.verdict in NOTABLE and result.reason:
-        # The sentence names its case; without it equal sentences are one note.
+        # The sentence names its case. Without the name, equal sentences share a note.
         yield Note(f"{result.verdict}: {result.reason.removeprefix(f'{result.case}: ')}", alone=_reason(result))
 
 
@@ -203,9 +203,9 @@ def _reason(result: Result) -> str:
 
 
 def _shortfall(result: Result) -> tuple[str, str]:
-    """Returns the rate that was asked for, and how many launches offered less with the least of them."""
+    """Returns the requested rate, the number of launches that offered less, and the least offered rate."""
     rate = result.point.rate
-    # A part of the rate that a search found has no number of its own.
+    # A load that is a share of a searched rate has no number in the case.
     asked = f"{show(rate.pps * result.point.senders)} frames/s" if rate.pps is not None else rate.typed
     offers = [launch.offered_pps for launch in result.per_launch if launch.generator_bound]
     if not offers:

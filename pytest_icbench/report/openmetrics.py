@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Writes a run in the OpenMetrics text format (1.0.0), for Prometheus and GitLab's metrics reports.
 
-Latencies are in seconds, because the format asks for base units. The format has no place for two results of a case, so
+Latencies are in seconds, because the format asks for base units. The format has room for one result of a case, so only
 the last one is written.
 """
 
@@ -17,7 +17,7 @@ from pytest_icbench.display.case_names import number
 from pytest_icbench.model.case import CANDIDATE_KEY
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.decisions import candidates
-from pytest_icbench.report.intervals import with_sessions
+from pytest_icbench.report.reported_intervals import with_sessions
 from pytest_icbench.report.remarks import round_trips
 from pytest_icbench.stats.quantiles import Estimate
 

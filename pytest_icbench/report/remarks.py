@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Remarks on a result beside its main value, in words that tables and the page share. Pure."""
+"""Remarks on a result, apart from its main value, in words that tables, the page and JUnit share. Pure."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from pytest_icbench.wording import counted, percent, span
 
 #: Smallest drift that is reported, as a part of the value.
 NOTABLE_DRIFT = 0.01
-#: Metrics of rates that are searched for.
+#: Metrics of searched rates.
 SEARCHES = ("ndr", "pdr")
 _PERCENTILES = ("p50", "p90", "p99", "p99.9", "p99.99")
 
 
 def is_search(result: Result) -> bool:
-    """Whether the rate was searched for: its interval is then a bracket and no confidence interval."""
+    """Whether the rate is the result of a search. Its interval is then a bracket and no confidence interval."""
     return result.metric in SEARCHES
 
 
 def bounds(result: Result, between: str = " to ") -> str:
-    """Returns the relevant bounds of a search in Mpps; empty where none is proven, and for other results.
+    """Returns the relevant bounds of a search in Mpps; empty if none is proven, and for other results.
 
-    RFC 9971 wants the lower bound in every report. An upper bound that is not the device's is left out.
+    RFC 9971 requires the lower bound in every report. An upper bound that is not the device's is left out.
     """
     lower, upper = number(result, result.searched.search_lower_pps), number(result, result.searched.search_upper_pps)
     if not is_search(result) or lower is None:
@@ -70,20 +70,20 @@ def round_trips(result: Measurement) -> dict[str, Estimate | None]:
 
 
 def unanswered(result: Measurement) -> str:
-    """Returns how many requests have no answer, and which percentiles are not given; empty where nothing is missing.
+    """Returns how many requests have no answer, and which percentiles are missing; empty if nothing is missing.
 
-    Only p50 and p99 are missed for want of requests: the others take more than a short launch has.
+    Too few requests are reported for p50 and p99 only: higher percentiles need more than a short launch has.
     """
     requests = result.round_trips.rtt_samples + result.round_trips.rtt_lost
     among, few = [], ""
     for name, value in round_trips(result).items():
-        beyond = 1 - float(name.removeprefix("p")) / 100
+        tail = 1 - float(name.removeprefix("p")) / 100
         if value is not None:
             continue
-        if round(requests * beyond, 6) >= SAMPLES_BEYOND:
+        if round(requests * tail, 6) >= SAMPLES_BEYOND:
             among.append(name)
         elif requests and name in ("p50", "p99") and not few:
-            few = f"{name} takes {SAMPLES_BEYOND / beyond:,.0f} requests, there were {requests:,}"
+            few = f"{name} takes {SAMPLES_BEYOND / tail:,.0f} requests, there were {requests:,}"
     if not result.round_trips.rtt_lost:
         return few
     text = (
@@ -119,7 +119,7 @@ def percentiles(times: Mapping[str, float | None], greatest: float | None = None
 
 
 def shares_cpus(result: Result) -> bool:
-    """Whether endpoints of one host shared a CPU and yielded; without its CPUs the name of the placement tells."""
+    """Whether endpoints of one host shared a CPU and yielded; if the CPUs are unknown, by the placement's name."""
     cpus = result.treatment.get("cpus")
     every = cpus.get("yield_every") if isinstance(cpus, Mapping) else None
     return result.placement == "cooperative" if every is None else bool(every)
@@ -137,7 +137,7 @@ def drift(result: Result) -> str:
 def drifted(change: float) -> str:
     """Returns a drift in short: ``+12 %``, or ``from 1.7 to 0.27 times its level``.
 
-    It is relative to the level halfway, so that of a value that falls to a sixth is beyond -100 %.
+    A drift is relative to the level halfway, so the drift of a value that falls to a sixth is below -100 %.
     """
     if abs(change) < 1:
         return f"{'-' if change < 0 else '+'}{percent(change)}"
@@ -146,7 +146,7 @@ def drifted(change: float) -> str:
 
 
 def each_way(result: Measurement) -> str:
-    """Returns the rate and the loss of each direction where both ends send at once; else empty."""
+    """Returns the rate and the loss of each direction; empty unless both ends send at once."""
     ways = result.frames.per_direction if result.is_number else ()
     return "; ".join(
         f"{DIRECTION_NAMES[way.direction]} {mpps(way.throughput_pps)} Mpps"
@@ -165,19 +165,19 @@ def dependence(result: Result) -> str:
 
 
 def disturbance(result: Result) -> str:
-    """Returns how many launches others disturbed, and by what; empty where the verdict's sentence says it already."""
+    """Returns how many launches were disturbed, and by what; empty if the verdict's sentence says so already."""
     reported = disturbed.disturbance(result)
     return "" if result.verdict in NOTABLE and reported in (result.reason or "") else reported
 
 
 def rounds(result: Measurement) -> str:
-    """Returns over how many rounds of the session the launches were spread; empty for a case measured at once."""
+    """Returns the number of rounds of the session over which the launches were spread; empty without rounds."""
     numbers = {launch.round for launch in result.per_launch if launch.round is not None}
     return f"in {counted(len(numbers), 'round')}" if result.ended_by == "rounds" and numbers else ""
 
 
 def clock_step(result: Result) -> str:
-    """Returns a sentence on a host's clock that was set while the result was measured; empty if it was not."""
+    """Returns a sentence if the host's clock was set while the result was measured; else empty."""
     step_s = result.conditions.get("clock_step_s")
     if not isinstance(step_s, int | float):
         return ""
@@ -189,20 +189,20 @@ def clock_step(result: Result) -> str:
 
 
 def not_known(result: Result) -> str:
-    """Returns what the host did not tell when the run began, and what is therefore not claimed; empty if nothing."""
+    """Returns the facts that the host did not report when the run began, and the claims that depend on them."""
     fitness: Any = result.conditions.get("fitness")
     missing = fitness.get("missing") if isinstance(fitness, Mapping) else None
     return "; ".join(str(sentence) for sentence in missing) if isinstance(missing, list | tuple) else ""
 
 
 def mpps(pps: float) -> str:
-    """Formats a rate in Mpps with two or three decimals, with as many as there are if it is below 10,000 frames/s."""
+    """Formats a rate in Mpps with two or three decimals, below 10,000 frames/s with all decimals."""
     if not 0 < pps < 10_000:
         return f"{pps / 1e6:.2f}" if pps >= 1e6 else f"{pps / 1e6:.3f}"
     return f"{max(round(pps), 1) / 1e6:.6f}".rstrip("0")
 
 
-#: Numbers of loss events listed where there is little room, and where there is more.
+#: Numbers of listed loss events: in notes, and in facts of the page.
 FEW_EVENTS, MANY_EVENTS = 5, 50
 
 
@@ -239,7 +239,7 @@ def longest_train(result: Measurement) -> str | None:
 
 
 def back_to_back(result: Measurement) -> str | None:
-    """Returns the report of trains after RFC 9004: number, mean, spread, buffer times; None for other results."""
+    """Returns the report of trains by RFC 9004: number, mean, spread, buffer times; None for other results."""
     trains = result.rates.back_to_back
     if trains is None:
         return None
@@ -255,7 +255,7 @@ def back_to_back(result: Measurement) -> str | None:
 
 
 def flat_long_run(result: Measurement) -> dict[str, Any]:
-    """Flattens both to names and values: ``back_to_back_frames`` …, and ``loss_events`` as a text."""
+    """Flattens loss events and trains to names and values: ``back_to_back_frames`` …, and ``loss_events`` as a text."""
     trains: dict[str, Any] = {} if result.rates.back_to_back is None else encode(result.rates.back_to_back)
     flattened: dict[str, Any] = {f"back_to_back_{name}": value for name, value in trains.items()}
     return flattened | ({"loss_events": describe_losses(result)} if result.frames.loss_events else {})
@@ -284,9 +284,9 @@ def lost_by_hop(result: Result) -> str:
 
 
 def crowding(result: Result) -> str:
-    """Returns who shares CPUs with a chain's functions, and what that means flat out; empty where each has its own.
+    """Returns which threads share CPUs with a chain's functions, and the effect flat out; empty if each has a CPU.
 
-    Of functions side by side also how many CPUs they leave over.
+    For functions in parallel it also says how many CPUs are left over.
     """
     treatment = result.treatment
     if result.point.chain == 1:
@@ -307,7 +307,7 @@ def crowding(result: Result) -> str:
 
 
 def _oversubscription(result: Result) -> str:
-    """Returns whether functions side by side, their ends and the switch have a CPU each; empty for others."""
+    """Returns whether functions in parallel, their endpoints and the switch have a CPU each; else empty."""
     point, cpus = result.point, result.treatment.get("cpus")
     functions, present = result.treatment.get("function"), result.identity.get("cpus")
     if point.pairs == 1 or point.one_cpu or not isinstance(cpus, Mapping) or not isinstance(functions, Mapping):
@@ -325,7 +325,7 @@ def _oversubscription(result: Result) -> str:
 
 
 def side_by_side(result: Result) -> str:
-    """Returns what functions that share a CPU got of it, with the error of CPU shares and quotas; empty for others."""
+    """Returns what functions on one CPU got of it, with the errors of CPU shares and quotas; else empty."""
     point, works = result.point, result.functions or ()
     if not point.one_cpu or not works or not result.is_number:
         return ""
@@ -336,12 +336,12 @@ def side_by_side(result: Result) -> str:
         kinds.setdefault(key, []).append(work)
     texts = [_got(str(key[0]), alike) for key, alike in kinds.items()]
     pinged = _pinged(result) if point.mixed else ""
-    weak = ". Each has a CPU group of its own, in which its yields are weaker" if point.cpu_allocations else ""
+    weak = ". Each has a separate CPU group, in which its yields are weaker" if point.cpu_allocations else ""
     return f"on one CPU: {'; '.join(texts)}{pinged}{weak}"
 
 
 def _got(name: str, alike: Sequence[FunctionWork]) -> str:
-    """Returns what functions got of their CPU, of several with the same name and allocation their sum."""
+    """Returns what functions with the same name and allocation got of their CPU, as a sum."""
     first = alike[0]
     parts = [f"{word} {value} %" for word, value in (("share", first.cpu_share), ("cap", first.cpu_quota)) if value]
     text = (f"{len(alike)} x " if len(alike) > 1 else "") + name + (f" ({', '.join(parts)})" if parts else "")
@@ -363,17 +363,17 @@ def _got(name: str, alike: Sequence[FunctionWork]) -> str:
 
 
 def _pinged(result: Result) -> str:
-    """Returns the round trips through the first function beside the others, and alone on their CPU."""
+    """Returns the round trips through the first function: with all functions on the CPU, and alone on it."""
     figures = {"p50": result.round_trips.rtt_p50_ns, "p99": result.round_trips.rtt_p99_ns}
-    beside = percentiles({name: figure and figure.value for name, figure in figures.items()})
+    shared = percentiles({name: figure and figure.value for name, figure in figures.items()})
     alone = percentiles({name: floor(result)[name] for name in figures})
-    if not beside:
+    if not shared:
         return ""
-    return f". Round trips through {result.point.functions[0]}: {beside}" + (f"; alone {alone}" if alone else "")
+    return f". Round trips through {result.point.functions[0]}: {shared}" + (f"; alone {alone}" if alone else "")
 
 
 def noisy_neighbour_effect(result: Result) -> str:
-    """Returns what the noisy neighbour changed, figure by figure; empty without one, and without a number."""
+    """Returns the effect of the noisy neighbour on each figure; empty without one, and without a number."""
     noisy_neighbour = result.frames.noisy_neighbour
     if noisy_neighbour is None or not result.is_number:
         return ""

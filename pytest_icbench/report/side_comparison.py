@@ -99,7 +99,7 @@ def compare_sides(
 
 
 def _title(before: Baseline, now: Baseline) -> str:
-    """Returns what is compared with what. Of a run's path it has the directory's name, if the two differ by that."""
+    """Returns what is compared with what. A run is named by its directory without the path, if these names differ."""
     long, short_names = (now.name, before.name), (_short(now), _short(before))
     new, old = long if short_names[0] == short_names[1] else short_names
     return f"{new} against {old}"

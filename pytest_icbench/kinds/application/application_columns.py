@@ -9,7 +9,7 @@ from pytest_icbench.model.result import Result
 
 
 def operations(result: Result) -> str:
-    """Returns an application's rate with its unit; empty for frames."""
+    """Returns an application's rate with its unit; empty for other kinds."""
     main = number(result, result.application.operations_per_second)
     return "" if main is None else f"{short(main * main_unit(result)[1])} {main_unit(result)[0]}"
 

@@ -28,7 +28,7 @@ _COLUMNS = (
 def delay_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
     """Returns a chart for each traffic whose round trips were measured at two loads or more.
 
-    The right edge of a path is the rate of which its loads are a part, or the greatest rate that the page has of it.
+    A path ends at the rate to which its loads refer, or at its greatest rate on the page.
 
     Args:
         results: results of both dimensions.

@@ -37,7 +37,7 @@ Curve = Sequence[tuple[float, float]]
 #: The median and the tail against packet size: the median is what verdicts compare.
 _MEDIAN = Column("rtt", "median RTT, µs")
 _P99 = Column("p99", "99th percentile RTT, µs")
-#: Shown in the median's place on request, as publications have it.
+#: The mean, which publications use. The page shows it instead of the median on request.
 _MEAN = (
     Column("mean", "mean RTT, µs"),
     Column("mean_low", "mean RTT, µs, low"),
@@ -47,15 +47,15 @@ _MEAN = (
 
 @dataclass(frozen=True)
 class _Axis:
-    """An axis of charts of round trips: one chart for each traffic but for its axis.
+    """An axis of charts of round trips. There is one chart for each traffic, apart from the axis.
 
     Attributes:
         id: the section, and the start of a chart's id.
         column: its column.
-        at: its value of a result.
-        part: the part of the traffic that it is, if it is one.
-        series: the name of a result's line.
-        wanted: whether a result belongs there.
+        at: returns a result's value on it.
+        part: the field of the traffic that it is; empty if it is none.
+        series: returns the name of a result's line.
+        wanted: predicate of the results that the charts show.
         note: a sentence after the finding.
     """
 
@@ -80,7 +80,7 @@ _LENGTHS = _Axis(
 
 
 def by_size(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
-    """Returns charts of A8: the median with its interval against packet size, and the 99th percentile beside it.
+    """Returns charts of A8: the median with its interval and the 99th percentile against packet size.
 
     ``single`` has the charts of one size.
     """
@@ -123,7 +123,7 @@ def _charts(axis: _Axis, results: Sequence[Result], order: Sequence[str]) -> lis
                 title=f"Median and 99th percentile of the round-trip time: {key.say(axis.part)}",
                 text=f"{finding(rows, 'µs', least_wins=True)} Crosses: 99th percentiles.{note}",
                 aria=f"Medians. {best_text(rows, 'µs', least_wins=True)} Crosses are 99th percentiles.{note}",
-                spec=interval_spec(axis.column, _MEDIAN, rows, names, log_x=True, beside=_P99),
+                spec=interval_spec(axis.column, _MEDIAN, rows, names, log_x=True, cross=_P99),
                 columns=(*interval_columns(axis.column, _MEDIAN), _P99, *_MEAN),
                 rows=rows,
                 values=("rtt", "low", "high", "p99"),
@@ -133,7 +133,7 @@ def _charts(axis: _Axis, results: Sequence[Result], order: Sequence[str]) -> lis
     return figures
 
 
-#: The median with its interval, or the mean with its own, in the same columns of the specification.
+#: The median or the mean, each with its interval, in the same columns of the specification.
 _CHOICES = (("median", ("rtt", "low", "high", "p99")), ("mean", ("mean", "mean_low", "mean_high", "p99")))
 
 

@@ -13,7 +13,7 @@ from pytest_icbench.model.result import Result
 from pytest_icbench.report.remarks import is_search
 from pytest_icbench.wording import signed_percent
 
-#: The fewest launches that are worth a strip.
+#: The fewest launches for which a strip is drawn.
 FEWEST = 3
 #: The greatest number of charts on a page: those with the widest strips come first.
 MOST = 40

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The losses of long runs over time: a lane a path, a bar a loss event. Pure."""
+"""The losses of long runs over time: a lane for each path, a bar for each loss event. Pure."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The charts of the page: a row for each section, and one for each chart of a single case. Pure.
 
-A new chart is a function in a module of its own, and a row here. A section's function takes the page's ``Content`` and
-returns its charts in order, none where there is nothing to draw. A case's function takes one result and returns its
+A new chart is a function in a new module, and a row here. A section's function takes the page's ``Content`` and returns
+its charts in order, none if there is nothing to draw. A case's function takes one result and returns its
 chart or None. Charts of cases may repeat their specification: the page keeps equal ones once.
 """
 
@@ -38,13 +38,13 @@ from pytest_icbench.report.figure.path_chart import path_chart
 from pytest_icbench.report.figure.series import curve_of
 from pytest_icbench.report.value_changes import comparisons
 
-#: Where a section stands: on the first screen after the answer, or among the charts below it.
+#: The place of a section: on the first screen after the answer, or among the charts below it.
 Place = Literal["first", "charts"]
 
 
 @dataclass(frozen=True)
 class Content:
-    """What sections draw.
+    """The data that sections draw.
 
     Attributes:
         results: the results of the page, with ``host`` where several machines measured.
@@ -56,7 +56,7 @@ class Content:
 
     @classmethod
     def of(cls, results: Sequence[Result], history: Sequence[Figure] = ()) -> Content:
-        """Returns the content of a page, with the results distinguished that would coincide."""
+        """Returns the content of a page, in which results with equal names are distinguished."""
         return cls(disambiguated(hosts_apart(results)), history)
 
     @cached_property

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The data of charts beyond a result's line: windows over time, and the percentile curve. Pure.
+"""The windows of a case over time, and its percentile curve. A result's line has neither. Pure.
 
-A page holds the windows of thousands of cases, so they are rounded, and neighbours are merged if there are too many.
+A page holds the windows of thousands of cases, so they are rounded, and adjacent ones are merged if there are too many.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.result import Result
 from pytest_icbench.stats.quantiles import SAMPLES_BEYOND, merge
 
-#: Number of windows of a case above which neighbours are merged.
+#: Number of windows of a case above which adjacent ones are merged.
 MOST_POINTS = 600
 #: The same limit for all cases of a page together.
 MOST_ON_A_PAGE = 500_000
-#: Number of points of a percentile curve for each decade.
+#: Number of points of a percentile curve in each decade.
 PER_DECADE = 8
 
 
@@ -61,7 +61,7 @@ class Windows:
 
 
 def windows_of(measurement: Measurement) -> Windows | None:
-    """Returns the kept windows of a measurement; None for one without windows, as when read from a line."""
+    """Returns the kept windows of a measurement; None without windows, as after reading a result's line."""
     launches = [launch for launch in measurement.per_launch if any(window.kept for window in launch.windows)]
     if not launches:
         return None
@@ -100,7 +100,7 @@ def _median_rtt(column: Sequence[Window]) -> float | None:
 
 
 def thinned(windows: Windows, most: int) -> Windows:
-    """Returns at most about ``most`` points: neighbours of a launch are merged to their mean."""
+    """Returns at most about ``most`` points: adjacent points of a launch are merged to their mean."""
     if windows.count <= most:
         return windows
     width = -(-windows.count // most)
@@ -125,7 +125,7 @@ def for_page(all_windows: Iterable[Windows | None]) -> list[Windows | None]:
 def curve_of(result: Result) -> list[tuple[float, float]]:
     """Returns the merged round-trip times of a result as points (1/(1-q), ns); empty without round trips.
 
-    At least ten requests lie beyond a percentile, and lost requests count as slower than any answered one.
+    At least ten requests are slower than a percentile. Lost requests count as slower than any answered one.
     """
     if not result.is_number:
         return []
@@ -136,8 +136,8 @@ def curve_of(result: Result) -> list[tuple[float, float]]:
     points = []
     step = 0
     targets: list[float] = []
-    while (beyond := 10 ** (step / PER_DECADE)) <= requests / SAMPLES_BEYOND:
-        targets.append(beyond)
+    while (target := 10 ** (step / PER_DECADE)) <= requests / SAMPLES_BEYOND:
+        targets.append(target)
         step += 1
     seen, place = 0, 0
     for value, number in merged.counts:

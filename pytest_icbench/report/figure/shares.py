@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Functions with parts of a CPU: errors of their goodput, a point each, and the total of more and more. Pure."""
+"""Functions with parts of a CPU: the error of each goodput, and the total against their number. Pure."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def share_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figur
 def totals_by_number(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
     """Returns charts of E4: the rate of all functions with equal parts of a CPU against their number.
 
-    All of a chart are offered the same together.
+    The offered load of all functions together is the same in a chart.
 
     Args:
         results: results of throughput.
@@ -79,7 +79,7 @@ def totals_by_number(results: Sequence[Result], order: Sequence[str]) -> list[Fi
 
 
 def _together(result: Result) -> Traffic:
-    """Returns the traffic of all pairs together: of a fixed rate that of all."""
+    """Returns the traffic of all pairs together; a fixed rate is the sum of all pairs."""
     rate = result.axes.get("rate")
     of_all = f"{rate_text(rate * result.point.pairs)} together" if isinstance(rate, int) else traffic(result).rate
     return traffic(result)._replace(pairs=0, rate=of_all)

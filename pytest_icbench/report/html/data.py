@@ -20,11 +20,11 @@ from pytest_icbench.report.figure.registry import Content, case_charts, section_
 from pytest_icbench.report.figure.series import WINDOWS, Windows, for_page
 from pytest_icbench.report.html.facts import facts_of
 from pytest_icbench.report.html.page import Page, line
-from pytest_icbench.report.intervals import deciding
+from pytest_icbench.report.reported_intervals import deciding
 from pytest_icbench.report.plain import with_plain
 from pytest_icbench.wording import printable
 
-#: What a column holds: its values, or ``{"runs": [value, number, value, number, ...]}``.
+#: The content of a column: its values, or ``{"runs": [value, number, value, number, ...]}``.
 Packed = list[Any] | dict[str, list[Any]]
 
 
@@ -43,7 +43,7 @@ def packed_rows(chart: Figure) -> list[Packed]:
     return [packed([row[place] for row in chart.rows]) for place in range(len(chart.columns))]
 
 
-#: The greatest number of cases on a page that have charts of their own, a kilobyte each.
+#: The most cases on a page with charts of the single case, which take a kilobyte each.
 MOST_DRAWN = 500
 
 
@@ -81,7 +81,7 @@ def _data(page: Page) -> dict[str, Any]:
 
 
 def chart_settings(order: Sequence[str]) -> dict[str, Any]:
-    """Returns what the script needs to draw charts; ``order`` has all series of the page."""
+    """Returns the settings with which the script draws charts; ``order`` has all series of the page."""
     scales = theme.series_scales(order, order)
     looks = zip(scales["color"]["range"], scales["shape"]["range"], strict=True)
     return {
@@ -103,7 +103,7 @@ def _packed_windows(windows: Windows) -> dict[str, Any]:
 
 
 def drawn_cases(results: Sequence[Result]) -> set[int]:
-    """Returns the indices of the results that have charts of their own, at most ``MOST_DRAWN``: notable ones first."""
+    """Returns the indices of the results with charts of the single case: at most ``MOST_DRAWN``, notable ones first."""
     order = sorted(range(len(results)), key=lambda place: results[place].verdict not in NOTABLE)
     return set(order[:MOST_DRAWN])
 
@@ -137,7 +137,7 @@ def _case(page: Page, place: int, result: Result, charts: Charts, *, drawn: bool
 
 
 def _own_anchor(page: Page, place: int, result: Result) -> str:
-    """Returns the anchor of a result, or nothing where it is the one that the script makes of dimension and case."""
+    """Returns the anchor of a result; empty if the script can derive it from dimension and case."""
     anchor = page.anchors[place]
     return "" if anchor == f"case-{result.dimension}-{result.case}" else printable(anchor).replace(" ", "_")
 

@@ -18,7 +18,7 @@ from pytest_icbench.model.result import Result
 from pytest_icbench.report.columns import columns
 from pytest_icbench.report.figure.series import Windows
 from pytest_icbench.report.headline import question
-from pytest_icbench.report.intervals import with_sessions
+from pytest_icbench.report.reported_intervals import with_sessions
 from pytest_icbench.wording import printable
 
 
@@ -97,7 +97,7 @@ def add_history(page: Page, file: Path) -> None:
 
 def lines_place(places: Sequence[int]) -> str:
     """Returns the element below a test's id that the page's script fills with the lines of its results."""
-    # Without quotes and lines: pytest-html keeps each row twice, in an attribute, where a quote takes five bytes.
+    # Without quotes and lines: pytest-html keeps each row twice, in an attribute, in which a quote takes five bytes.
     return f"<ul class=ic-lines data-places={','.join(map(str, places))}></ul>" if places else ""
 
 

@@ -19,7 +19,7 @@ SHARES = Case("veth", function="cost1000", pairs=2, cpu_share="70:30")
     ("case", "start"),
     [
         (CHAIN, "two CPUs show of chains what a hop adds"),
-        (SHARES, "two CPUs show of parts of a CPU how functions split one CPU; not what they do beside I/O"),
+        (SHARES, "two CPUs show of parts of a CPU how functions split one CPU; not what they do"),
         (Case("veth", function="wire:cost10000", pairs=2), "two CPUs show of different functions on one CPU who"),
         (Case("veth", function="cost1000+noyield", pairs=5), "two CPUs show of functions side by side what each"),
         (

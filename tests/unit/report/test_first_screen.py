@@ -18,7 +18,7 @@ from pytest_icbench.report.answer import MOST_TRAFFICS, answer
 from pytest_icbench.report.figure.dots import dot_charts
 from pytest_icbench.report.html.body import summary
 from pytest_icbench.report.html.page import Page
-from pytest_icbench.report.intervals import deciding
+from pytest_icbench.report.reported_intervals import deciding
 from pytest_icbench.stats.quantiles import Estimate
 from tests.measurements import result, side_by_side
 

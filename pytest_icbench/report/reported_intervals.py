@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Values with intervals that include how far sessions lie apart, where a baseline tells that. Pure."""
+"""The values and intervals that reports show. Pure.
+
+The intervals include the session-to-session spread if a baseline knows it. Values of versions side by side are those of
+the launches that decide, so that a report has one number for each.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ _IN_OTHER_UNITS: Mapping[str, tuple[str, ...]] = {
 def with_sessions(results: Iterable[Result]) -> list[Result]:
     """Returns the results with wider intervals of the values that were compared with the sessions of a baseline.
 
-    A result's own interval is of its launches, which know nothing of what other sessions find.
+    A result's own interval covers the spread of its launches only, not the spread between sessions.
     """
     return [_with(result) for result in results]
 
@@ -36,7 +40,7 @@ def sessions_of(result: Result) -> str:
 
 
 def _reports(finding: Finding) -> bool:
-    """Whether it compares with enough sessions to tell how far they lie apart."""
+    """Whether the finding compares with enough sessions to estimate their spread."""
     known = finding.ratio is not None and finding.unit == "session"
     return known and finding.units is not None and finding.units >= FEWEST_SESSIONS
 
@@ -46,7 +50,7 @@ def _with(result: Result) -> Result:
     for finding in filter(_reports, result.findings):
         assert finding.ratio is not None
         changes[finding.name] = Estimate(finding.ratio, finding.ratio_low, finding.ratio_high)
-    if changes and result.ratio_to_baseline is not None:  # where the main value decides nothing, it has no finding
+    if changes and result.ratio_to_baseline is not None:  # a main value that decides nothing has no finding
         changes[result.figures.MAIN] = result.ratio_to_baseline
     wide: dict[str, Any] = {}
     for main, change in changes.items():
@@ -60,8 +64,8 @@ def _with(result: Result) -> Result:
 def deciding(results: Sequence[Result]) -> list[Result]:
     """Returns the results with the values of the deciding pairs of launches; others are unchanged.
 
-    A candidate's interval is that of its ratio to the base's value. A base has no interval of its own on these
-    launches: it keeps that of all its launches, widened to hold the value.
+    A candidate's interval is the interval of its ratio to the base, times the base's value. A base has no interval on
+    these launches alone: it keeps the interval of all its launches, widened to hold the value.
     """
     compared: dict[tuple[str, str, str | None], SideBySide] = {}
     for result in results:
