@@ -47,7 +47,7 @@ def compare_sides(
     """Compares two sides.
 
     Args:
-        patterns: facts that have to be the same.
+        patterns: facts that must match.
     """
     comparer = Comparer(before, patterns, len(now.entries))
     rows: list[tuple[str, ...]] = []

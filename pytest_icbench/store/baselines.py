@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Baselines on the disk: ``DIR/NAME/HOST/SWITCH.json``. Read whole or not at all, written in one step."""
+"""Baselines on disk: ``DIR/NAME/HOST/SWITCH.json``. A file is read completely or not at all, and replaced atomically.
+
+A comparison takes a baseline by name, or a run by its path; see ``read_source``.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ class _File:
 
 @dataclass(frozen=True, slots=True)
 class _Case(CaseFacts):
-    """An entry without the facts that its file shares among cases."""
+    """An entry without the facts that its file stores once for several cases."""
 
     comparability: str
     control: Figure | None = None
@@ -48,7 +51,7 @@ class _Case(CaseFacts):
 
 @dataclass(frozen=True, slots=True)
 class _Comparability:
-    """The facts of an entry that many cases share."""
+    """The facts of an entry that a file stores once."""
 
     treatment: dict[str, Any]
     settings: dict[str, Any]
@@ -61,7 +64,7 @@ _SHARED = tuple(fact.name for fact in fields(_Comparability))
 
 
 def format_baseline(entries: Iterable[Entry]) -> str:
-    """Returns the text of a file. All entries are of one host; of several with the same key the last one stays."""
+    """Returns the text of a file. All entries are of one host. The last of several entries with a key is kept."""
     comparability: dict[str, Any] = {}
     cases: dict[str, Any] = {}
     identity: Mapping[str, Any] = {}
@@ -99,12 +102,12 @@ def _digest(data: Any) -> str:
     return hashlib.sha256(json.dumps(data, sort_keys=True, allow_nan=False).encode()).hexdigest()[:8]
 
 
-#: Depth to which objects are spread over lines: a case's figure has one line, and so has a fact of the facts.
+#: Depth to which each key has a separate line: a figure of a case takes one line, and so does a fact.
 _SPREAD = {"comparability": 3, "cases": 2}
 
 
 def _lines(value: Any, depth: int, spread: int = 1) -> list[str]:
-    """Returns JSON text; objects down to depth ``spread`` are spread over lines, deeper ones stand in one line."""
+    """Returns JSON text. Objects down to depth ``spread`` have a line for each key, deeper ones are on one line."""
     if not isinstance(value, dict) or depth > spread or not value:
         return [json.dumps(value, allow_nan=False)]
     pad = " " * (depth + 1)
@@ -173,7 +176,7 @@ def known_names(directory: Path) -> tuple[str, ...]:
 
 
 def put(directory: Path, name: str, before: Iterable[Entry], entries: Iterable[Entry]) -> list[Path]:
-    """Writes entries as they are in place of others. Returns the files that changed; one without entries is removed.
+    """Replaces entries. Returns the changed files; a file without entries is removed.
 
     Args:
         before: the entries of the baseline so far.
@@ -214,7 +217,7 @@ def load_file(path: Path) -> list[Entry]:
 
 
 def save(directory: Path, name: str, entries: Iterable[Entry], *, accepted: bool = False) -> list[Path]:
-    """Puts entries into a baseline: an entry becomes the newest session of its case on its host, other cases stay.
+    """Adds entries to a baseline: each becomes the newest session of its case on its host. Other cases are kept.
 
     Returns the files that were written. Each is replaced in one step, so it is never half-written.
 
@@ -222,7 +225,7 @@ def save(directory: Path, name: str, entries: Iterable[Entry], *, accepted: bool
         accepted: whether the entries begin a new level; see ``Entry.after``.
 
     Raises:
-        DamagedData: a file that would be changed is damaged or newer; it is left alone, and nothing is written.
+        DamagedData: a file to be changed is damaged or newer; nothing is written.
         ProvisionError: a file cannot be written.
     """
     by_file: dict[Path, dict[str, Entry]] = {}
@@ -242,7 +245,7 @@ def _file_part(switch: str) -> str:
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Writes a file in one step: after a crash it has the old text or the new one. Raises ProvisionError."""
+    """Replaces a file atomically: after a crash it has the old or the new text. Raises ProvisionError."""
     fresh = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -298,7 +301,7 @@ def read_source(text: str, baselines: Path) -> Baseline:
     path = Path(text)
     if path.is_file() or (path / FILE_NAME).is_file():
         measured = read_measurements(path)
-        # Of several results of one case the last one stands, as in a baseline.
+        # The last of several results of a case counts, as in a baseline.
         entries = [entry for measurement in measured if (entry := make_entry(measurement)) is not None]
         last = {(str(entry.identity), entry.key): entry for entry in entries}
         return Baseline(text, tuple(last.values()), is_run=True)
