@@ -286,17 +286,17 @@ def _key(result: Result) -> tuple[str, str, Traffic]:
 def _of(ranking: Ranking) -> str:
     best, *others = ranking.paths
     unit = main_unit(best)[0]
-    behind = [result for result in others if result not in ranking.rivals]
+    slower = [result for result in others if result not in ranking.rivals]
     if not ranking.rivals:
         lead = f", {ranking.lead}" if ranking.lead else ""
         text = f"{path_of(best)} with {_value(best)} {unit}{_interval(best)}{lead}"
-        rest = behind[1:]
+        rest = slower[1:]
     else:
         leaders = [best, *ranking.rivals]
         text = f"{', '.join(f'{path_of(item)} {_value(item)}' for item in leaders)} {unit}"
         decided = f"{text}, {ranking.lead}{_floors(leaders)}"
         text = decided if ranking.tied else f"undecided between {text}{_why(leaders)}"
-        rest = behind[1:] if ranking.tied else behind
+        rest = slower[1:] if ranking.tied else slower
     limits = _limits([best, *ranking.rivals]) if best.figures.HAS_LIMIT else ""
     text += f". {limits}" if limits else "."
     if rest:

@@ -101,10 +101,10 @@ def _ranking(group: Sequence[Result]) -> Ranking:
     limits = []
     if figures.HAS_LIMIT:
         limits = [f"{path_of(result)}: {_limit(result)}" for result in (best, *rivals)] if rivals else [_limit(best)]
-    behind = [result for result in others if result not in rivals]
+    slower = [result for result in others if result not in rivals]
     apart = _greatest_difference([gains[path_of(result)] for result in rivals])
     tied = bool(rivals) and apart is not None and apart <= MOST_EQUAL
-    leads = [_lead(best, behind[0], gains[path_of(behind[0])])] if behind else []
+    leads = [_lead(best, slower[0], gains[path_of(slower[0])])] if slower else []
     if rivals:
         leads.insert(0, f"equal within {percent(apart or 0.0)}" if tied else _undecided(best, rivals, gains))
     leaders = " and ".join(map(path_of, (best, *rivals)))

@@ -233,7 +233,7 @@ def _event(event: LossEvent, several: bool) -> str:
 
 
 def longest_train(result: Measurement) -> str | None:
-    """Returns the frames of the longest longest_train without loss; None for other results."""
+    """Returns the frames of the longest train without loss; None for other results."""
     trains = result.rates.back_to_back
     return None if trains is None else f"{'≥' if trains.at_least else ''}{trains.frames:,.0f}"
 
@@ -266,7 +266,7 @@ _FEW, _FEW_FUNCTIONS = 3, 4
 
 
 def lost_by_hop(result: Result) -> str:
-    """Returns the hops at which a chain lost frames, those that lost most first; empty without lost_by_hop."""
+    """Returns the hops at which a chain lost frames, those that lost most first; empty without losses."""
     by_hop: Counter[int] = Counter()
     for account in result.frames.chains or ():
         by_hop.update({hop: lost for hop, lost in enumerate(account.lost_by_hop, start=1) if lost})

@@ -238,7 +238,7 @@ class RunMerger:
                 append(self._history, [entry] if entry is not None else [])
 
     def _keep_baseline(self, files: Mapping[str, str], host: str) -> None:
-        """Writes a worker's baseline. The figures of a host come from the copy of its own worker."""
+        """Writes a worker's baseline. The figures of a host come from the worker on it."""
         for name, text in files.items():
             path = self._directory / name
             if path.parent.name == host or not path.exists():

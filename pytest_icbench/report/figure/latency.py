@@ -185,7 +185,7 @@ def _curve_rows(result: Result, curve: Curve) -> list[tuple[Any, ...]]:
         return []
     head = (result.case, path_of(result))
     points: dict[float, tuple[float, float | None, float | None]] = {
-        beyond: (value / 1e3, None, None) for beyond, value in curve
+        inverse_tail: (value / 1e3, None, None) for inverse_tail, value in curve
     }
     for name, rtt in round_trips(result).items():
         if rtt is not None:
@@ -194,8 +194,8 @@ def _curve_rows(result: Result, curve: Curve) -> list[tuple[Any, ...]]:
     return [(*head, x, _percentile(x), *points[x]) for x in sorted(points)]
 
 
-def _percentile(beyond: float) -> str:
-    return f"{100 * (1 - 1 / beyond):.7g} %"
+def _percentile(inverse_tail: float) -> str:
+    return f"{100 * (1 - 1 / inverse_tail):.7g} %"
 
 
 def _text(group: Sequence[tuple[int, Result]]) -> str:
@@ -214,7 +214,7 @@ def _percentile_spec(rows: Sequence[tuple[Any, ...]], order: Sequence[str]) -> d
     look = theme.series_scales(series, order)
     colour = theme.encoding("color", look)
     last = max(row[2] for row in rows)
-    ticks = [beyond for beyond in (1.0, 2.0, 4.0, 10.0, 100.0, 1e3, 1e4, 1e5) if beyond <= 10 * last]
+    ticks = [inverse_tail for inverse_tail in (1.0, 2.0, 4.0, 10.0, 100.0, 1e3, 1e4, 1e5) if inverse_tail <= 10 * last]
     x = {
         "field": "beyond",
         "type": "quantitative",

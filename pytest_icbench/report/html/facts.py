@@ -36,7 +36,7 @@ def facts_of(result: Result, repeat: str | None = None) -> list[tuple[str, str]]
         ("lost by hop", remarks.lost_by_hop(result)),
         ("chain", remarks.crowding(result)),
         ("functions on one CPU", remarks.side_by_side(result)),
-        ("noisy_neighbour", remarks.noisy_neighbour_effect(result)),
+        ("noisy neighbour", remarks.noisy_neighbour_effect(result)),
         ("changes of the load", remarks.load_changes(result)),
         ("response times", _times(result, responses, None, None)),
         ("CPU time", _cpu_time(result)),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Charts beside those of the publications: delay against load, heat maps, launches, losses, one size, distributions."""
+"""Further charts: delay against load, heat maps, launches, losses, one size, distributions."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def test_disturbed_cases_without_a_value_are_counted_and_say_why() -> None:
 
 
 def test_a_fall_to_a_sixth_is_reported_by_its_ends() -> None:
-    """A drift is relative to the level halfway, so it can be beyond -100 %."""
+    """A drift is relative to the level halfway, so it can be below -100 %."""
     (reported,) = headline.warnings([result(Case("ovs"), drift=-1.46)])
     assert reported == "1 case drifted while measured: ovs-64B-b32-1vs1-Rmax from 1.7 to 0.27 times its level."
     said = "drifted from 1.7 to 0.27 times its level, so the level of another time is not known"

@@ -17,7 +17,7 @@ from tests.measurements import result
 
 
 def through(function: str, ns: float, **axes: object) -> Result:
-    """A result of a path that needs so many nanoseconds a frame."""
+    """A result of a path that needs the given nanoseconds a frame."""
     case = replace(Case("veth", function=function, api="raw-mmsg"), **axes)  # type: ignore[arg-type]
     return result(case, throughput_pps=Estimate(1e9 / ns))
 

@@ -33,7 +33,7 @@ NAMES = sorted(str(path.relative_to(RUN)) for path in RUN.rglob("*.json*"))
 
 
 def damaged(text: str, chance: random.Random) -> bytes:
-    """Returns a file of which one line is changed: as data, as text, or cut in the middle of a character."""
+    """Returns a file with one changed line: changed as data, as text, or cut in the middle of a character."""
     lines = text.splitlines()
     if chance.random() < 0.1:
         return mutated_text(text[:3000], chance).encode(errors="surrogatepass") + b"\xc3"
