@@ -125,7 +125,7 @@ def _named(entry: Entry, patterns: Sequence[str]) -> bool:
 
 def _number(text: str) -> int:
     if not re.fullmatch("0{0,9}[1-9][0-9]{0,8}", text):
-        raise UsageError(f"baseline: --keep: '{printable(text)}' is no number of sessions; give 1 or more")
+        raise UsageError(f"baseline: --keep: '{printable(text)}' is not a number of sessions: give 1 or more")
     return int(text)
 
 

@@ -63,9 +63,8 @@ def run(arguments: argparse.Namespace) -> int:
         return worse
 
     if not is_worse(len(versions) - 1):
-        print(
-            printable(f"icbench: {arguments.after} is not surely slower than {arguments.before}: nothing to look for")
-        )
+        outcome = f"{arguments.after} is not significantly slower than {arguments.before}"
+        print(printable(f"icbench: {outcome}: there is nothing to find"))
         return 1
     for line in sentences(first_worse(len(versions), is_worse), arguments.before, versions):
         print(printable(f"icbench: {line}"))
@@ -147,5 +146,5 @@ def _binary(text: str) -> Path:
 def _executable(text: str, where: str) -> Path:
     path = Path(text).resolve() if text else Path()
     if not text or not path.is_file() or not os.access(path, os.X_OK):
-        raise UsageError(f"bisect: {where}: '{printable(text)}' is no program: name an executable file")
+        raise UsageError(f"bisect: {where}: '{printable(text)}' is not a program: name an executable file")
     return path

@@ -38,7 +38,7 @@ def add_to(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Prints the findings. Returns 1 if a requested or a generally needed thing is missing, else 0.
+    """Prints the findings. Returns 1 if something is missing that was requested or that every session needs.
 
     Raises UsageError for an unknown switch, and for a second host that cannot be reached.
     """

@@ -80,7 +80,7 @@ def _demo(arguments: argparse.Namespace) -> int:
     # Without a root directory pytest takes one somewhere in the installation. The pytest files of projects around it,
     # or around the current directory, would change what is measured.
     options = ["--rootdir=.", "-c", os.devnull, f"--confcutdir={directory}", "-o", "icbench_run_files=yes", *others]
-    # Pytest cannot rewrite the assertions of this package, since it is imported already. It has none.
+    # Pytest cannot rewrite the assertions of this package, because it is imported already. It has no assertions.
     options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
     return int(pytest.main([str(directory), *options, *arguments.others]))
 
@@ -100,7 +100,7 @@ def _hlog(arguments: argparse.Namespace) -> int:
     selected = [item for item in measurements if arguments.case is None or arguments.case in item.case]
     if not write_log(Path(arguments.output), selected):
         restriction = f" of a case with {arguments.case!r} in its id" if arguments.case else ""
-        raise UsageError(f"{source} holds no latency{restriction}: nothing was written")
+        raise UsageError(f"{source} has no latency{restriction}: nothing was written")
     return 0
 
 
@@ -120,7 +120,7 @@ def _cores(text: str) -> int:
     """Parses a number of cores. Raises ArgumentTypeError."""
     if re.fullmatch("[0-9]{1,2}", text) and int(text) <= 64:
         return int(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is no number of cores from 0 to 64")
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number of cores: give 0 to 64")
 
 
 def _help(top: argparse.ArgumentParser) -> int:

@@ -136,7 +136,7 @@ def report(arguments: argparse.Namespace) -> int:
     """
     runs = [read_run(Path(directory)) for directory in arguments.runs]
     if not any(run.results or run.tests for run in runs):
-        raise UsageError(f"{arguments.runs[0]} holds no result yet: nothing was written")
+        raise UsageError(f"{arguments.runs[0]} has no result yet: nothing was written")
     whole = [item for run in runs for item in recompute(run)]
     recomputations = _leave_out_retested(whole)
     several = len(runs) > 1

@@ -235,7 +235,7 @@ def _staggered(values: Sequence[float]) -> str:
 
 
 def y_axis(values: Sequence[Any], title: str) -> tuple[dict[str, Any], str]:
-    """Returns a scale and the axis' title. Where values lie far apart, the scale is logarithmic, as the title says."""
+    """Returns a scale and the axis' title. If the values differ widely, the scale is logarithmic, and the title says so."""
     known = [float(value) for value in values if isinstance(value, int | float) and isfinite(value)]
     if known and min(known) > 0 and max(known) / min(known) > LOG_RATIO:
         return {"type": "log", "nice": True}, f"{title} (logarithmic)"

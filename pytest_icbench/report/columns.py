@@ -227,7 +227,7 @@ def _line_loss(result: Result) -> str:
 
 
 def _line_change(result: Result) -> str:
-    """Returns the change and what it is against: ``-1.2 % vs main``."""
+    """Returns the change and its reference: ``-1.2 % vs main``."""
     against = "base" if result.side_by_side is not None else result.baseline
     change = _bare_change(result)
     return change and f"{change} vs {against}"

@@ -120,7 +120,7 @@ def power(results: Sequence[Measurement]) -> list[str]:
 
 
 def is_weak(results: Sequence[Measurement]) -> bool:
-    """Whether a case that was compared could not have shown a loss of a tenth in half of such sessions."""
+    """Whether a compared case would have missed a loss of a tenth in half of such sessions."""
     return any(finding.weak for result in results if (finding := _compared(result)) is not None)
 
 

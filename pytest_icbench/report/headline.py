@@ -176,7 +176,7 @@ def _hosts(results: Sequence[Result]) -> list[str]:
 
 
 def tiles(results: Sequence[Result], skipped: Sequence[tuple[str, str]]) -> list[Tile]:
-    """Returns the counted verdicts, what was not measured and why, and whether a baseline judged.
+    """Returns the tiles: verdicts with counts, what was not measured and why, and a hint if there is no baseline.
 
     The base of a candidate counts only if it was judged itself. Of two runs only the second counts, with its verdicts
     against the first.

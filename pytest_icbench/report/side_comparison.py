@@ -87,7 +87,7 @@ def compare_sides(
         lines += ["what is tested differs:", *(f"  {change}" for change in sorted(differing))]
     facts = [*_sides(before, now), *(sorted(differing) or ["what is tested is the same on both sides"]), *gone]
     remarks = {change.note for change in changes}
-    if len(changes) > 1 and len(remarks) == 1:  # said once instead of for each
+    if len(changes) > 1 and len(remarks) == 1:  # one sentence for all of them
         facts += filter(None, remarks)
         changes = [replace(change, note="") for change in changes]
         notes = list(filter(None, remarks)) or notes
@@ -99,7 +99,7 @@ def compare_sides(
 
 
 def _title(before: Baseline, now: Baseline) -> str:
-    """Returns what is compared with what. A run is named by its directory without the path, if these names differ."""
+    """Returns the title with the two sides. A run is named by its directory without the path, if these names differ."""
     long, short_names = (now.name, before.name), (_short(now), _short(before))
     new, old = long if short_names[0] == short_names[1] else short_names
     return f"{new} against {old}"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Changes against a baseline, another version or another run, the worst first. Pure.
 
-A change is read from the comparison that decided: the pairs of launches of two versions side by side, or the finding of
-the gate against a baseline. So every report shows the same numbers as the verdict.
+A change comes from the comparison that decided the verdict: the pairs of launches of two versions side by side, or the
+finding of the gate against a baseline. So every report shows the numbers of the verdict.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class Change:
 
 
 def as_lines(comparison: Comparison) -> list[str]:
-    """Returns a comparison for terminals: its title with the counts, what was compared, and a line a change."""
+    """Returns the lines of a comparison for terminals: title with counts, facts, and a line for each change."""
     lines = [f"{comparison.title}: {comparison.counts}", *(f"  {fact}" for fact in comparison.facts)]
     for change in comparison.changes:
         parts = (f"{in_units(change.name)[0]} {change.text}", change.values, change.note)
@@ -120,7 +120,7 @@ class Comparison:
     """All changes against one base, baseline or run.
 
     Attributes:
-        title: what is compared with what: ``ovs:new against ovs``.
+        title: the two sides: ``ovs:new against ovs``.
         facts: versions, files and configurations of both sides, as sentences.
         changes: the changes, the worst first.
         counts: the number of changes of each verdict.

@@ -284,7 +284,7 @@ def read_measurements(source: Path) -> list[Measurement]:
     lines = enumerate(text.split("\n"), 1)
     measured = [Measurement.from_json(line, f"{path} line {number}") for number, line in lines if line]
     if not measured:
-        raise UsageError(f"{path}: holds no result")
+        raise UsageError(f"{path} has no result")
     return measured
 
 
@@ -312,4 +312,4 @@ def read_source(text: str, baselines: Path) -> Baseline:
     except UsageError as error:
         if (baselines / text).is_dir():
             raise
-        raise UsageError(f"'{text}' is no run (a directory with {FILE_NAME}), and {error}") from None
+        raise UsageError(f"'{text}' is not a run (a directory with {FILE_NAME}), and {error}") from None

@@ -137,7 +137,7 @@ def check_same_run(before: RunInfo, now: RunInfo, limits: Path | None) -> None:
     for fact, _, _ in _differing("the file", before.files, now.files):
         path = fact.removeprefix("the file ")
         if Path(path).name != LIMITS_FILE and path != str(limits):
-            raise UsageError(f"--icbench-resume: {path} is not what it was in {before.run}: start a new run instead")
+            raise UsageError(f"--icbench-resume: {path} has changed since {before.run}: start a new run instead")
 
 
 def _differing(group: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:

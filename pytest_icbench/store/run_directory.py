@@ -308,7 +308,7 @@ def _reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     data = dict(pairs)
     if len(data) < len(pairs):
         names = [name for name, _ in pairs]
-        raise ValueError(f"'{next(name for name in names if names.count(name) > 1)}' stands there twice")
+        raise ValueError(f"'{next(name for name in names if names.count(name) > 1)}' occurs twice")
     return data
 
 

@@ -91,7 +91,7 @@ def _read_lines(directory: Path, *, is_run: bool) -> dict[int, tuple[Measurement
     path = directory / FILE_NAME
     text = read_text(path)
     if text is None and not is_run:
-        raise UsageError(f"{directory} is no run: it has no {FILE_NAME}; name a directory below reports/")
+        raise UsageError(f"{directory} is not a run: it has no {FILE_NAME}; name a directory below reports/")
     measurements = {}
     for where, line in whole_lines(text or "", path):
         data = from_json(line, where)

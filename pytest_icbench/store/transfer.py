@@ -135,11 +135,11 @@ def _checked_text(text: Any, name: str) -> str | None:
     if text is None:
         return None
     if not isinstance(text, str) or len(text) > LONGEST_TEXT:
-        raise DamagedData(f"the parcel: {name} is no text of at most {LONGEST_TEXT} characters")
+        raise DamagedData(f"the parcel: {name} is not a text of at most {LONGEST_TEXT} characters")
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise DamagedData(f"the parcel: {name} is no text: it has half a character") from None
+        raise DamagedData(f"the parcel: {name} is not a text: it has half of a character") from None
     return text
 
 

@@ -195,7 +195,7 @@ def test_damaged_files_are_named_and_refused(
 
 def test_no_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(tmp_path)]) == 2
-    assert "is no run: it has no results.jsonl" in capsys.readouterr().err
+    assert "it has no results.jsonl" in capsys.readouterr().err
 
 
 def test_tables_for_other_programs(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -28,7 +28,7 @@ class Page:
 
     Attributes:
         tests: ids of the tests that the results belong to.
-        anchors: where each result stands on the page.
+        anchors: the place of each result on the page.
         repeats: the command that repeats a test, by the test's id.
         skipped: ids of skipped tests with their reasons.
         taken: the run from which a result was taken, by the result's index.
