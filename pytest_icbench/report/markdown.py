@@ -13,9 +13,9 @@ from pytest_icbench.report import remarks
 from pytest_icbench.report.columns import columns, judged, shown_verdict
 from pytest_icbench.report.decisions import candidates, error_rates, power
 from pytest_icbench.report.headline import warnings
-from pytest_icbench.report.reported_intervals import with_sessions
 from pytest_icbench.report.overview import rankings
 from pytest_icbench.report.plain import with_plain
+from pytest_icbench.report.reported_intervals import with_sessions
 from pytest_icbench.report.value_changes import Comparison, changed
 from pytest_icbench.wording import counted, printable
 

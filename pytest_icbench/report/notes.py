@@ -15,8 +15,8 @@ from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE
 from pytest_icbench.report import host_states, remarks
 from pytest_icbench.report.columns import bounds, rate, ratio, to_plain, train
-from pytest_icbench.report.reported_intervals import sessions_of
 from pytest_icbench.report.line import label, shared
+from pytest_icbench.report.reported_intervals import sessions_of
 from pytest_icbench.wording import counted, show
 
 #: The most cases that a note names, and the most characters about all but the first.

@@ -17,8 +17,8 @@ from pytest_icbench.display.case_names import number
 from pytest_icbench.model.case import CANDIDATE_KEY
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.decisions import candidates
-from pytest_icbench.report.reported_intervals import with_sessions
 from pytest_icbench.report.remarks import round_trips
+from pytest_icbench.report.reported_intervals import with_sessions
 from pytest_icbench.stats.quantiles import Estimate
 
 Sample = tuple[dict[str, str], float]

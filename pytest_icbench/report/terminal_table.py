@@ -10,10 +10,10 @@ from pytest_icbench.display.table import In
 from pytest_icbench.kinds.registry import KINDS, kind_of
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.columns import columns
-from pytest_icbench.report.reported_intervals import with_sessions
 from pytest_icbench.report.line import label, shared
 from pytest_icbench.report.notes import notes as all_notes
 from pytest_icbench.report.plain import with_plain
+from pytest_icbench.report.reported_intervals import with_sessions
 from pytest_icbench.wording import printable, wrapped
 
 #: Widest line of a table.

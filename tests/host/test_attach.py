@@ -135,6 +135,7 @@ from pytest_icbench.config.topology.reading import loads
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS

@@ -18,7 +18,11 @@ from tests.second_host import unsupported_reason
 
 __all__ = ["clean", "session"]  # fixtures
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="namespaces need root")
+# Its sessions see those of the lane on a host of its own come and go.
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.skipif(os.geteuid() != 0, reason="namespaces need root"),
+]
 
 ROOT = Path(__file__).parents[2]
 OWN_HOST = ROOT / "scripts" / "own_host.sh"

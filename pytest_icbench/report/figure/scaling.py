@@ -18,9 +18,9 @@ from pytest_icbench.display.case_names import (
     short,
     traffic,
 )
-from pytest_icbench.display.chart import Column, Figure, with_own
+from pytest_icbench.display.chart import Axes, Column, Figure, with_own
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.figure.rate_charts import PAIRS, SIZE, published_rows, rate_chart, row
+from pytest_icbench.report.figure.rate_charts import PAIRS, SIZE, Heading, Wording, published_rows, rate_chart, row
 from pytest_icbench.stats.quantiles import Estimate
 
 #: The sentences on the dotted lines in a chart's text; the second is for ``benchmark_lines``.
@@ -391,17 +391,14 @@ def _chart(
         return None
     rate = Column("rate", f"{metric}, {kind.unit}")
     names = with_own(order, rows)
+    title = f"{kind.title.format(metric=METRIC_NAMES[metric].capitalize())}: {load}"
     return rate_chart(
-        kind.id.format(place),
-        kind.kind,
-        f"{kind.title.format(metric=METRIC_NAMES[metric].capitalize())}: {load}",
+        Heading(kind.id.format(place), kind.kind, title),
+        Axes(kind.axis.column, rate),
         rows,
         names,
-        (kind.axis.column, rate),
-        unit=kind.unit,
+        Wording(kind.unit, kind.note(group, rows), kind.detail(group, rows)),
         extra=kind.layers(group, rows, names, rate),
-        note=kind.note(group, rows),
-        detail=kind.detail(group, rows),
     )
 
 
@@ -442,17 +439,9 @@ def rates_by_length(results: Sequence[Result], order: Sequence[str]) -> list[Fig
             continue
         names = with_own(order, rows)
         flat_out = any(result.metric == "frmol" for result in group)
-        figures.append(
-            rate_chart(
-                f"chains-{place}",
-                "chains",
-                f"Rate against the length of a chain: {key.say('rate')}",
-                rows,
-                names,
-                (LENGTH, _LENGTH_RATE),
-                note=_FLAT_OUT if flat_out else "",
-            )
-        )
+        heading = Heading(f"chains-{place}", "chains", f"Rate against the length of a chain: {key.say('rate')}")
+        wording = Wording(note=_FLAT_OUT if flat_out else "")
+        figures.append(rate_chart(heading, Axes(LENGTH, _LENGTH_RATE), rows, names, wording))
     return figures
 
 

@@ -20,8 +20,8 @@ from pytest_icbench.report.figure.registry import Content, case_charts, section_
 from pytest_icbench.report.figure.series import WINDOWS, Windows, for_page
 from pytest_icbench.report.html.facts import facts_of
 from pytest_icbench.report.html.page import Page, line
-from pytest_icbench.report.reported_intervals import deciding
 from pytest_icbench.report.plain import with_plain
+from pytest_icbench.report.reported_intervals import deciding
 from pytest_icbench.wording import printable
 
 #: The content of a column: its values, or ``{"runs": [value, number, value, number, ...]}``.

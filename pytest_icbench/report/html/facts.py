@@ -10,8 +10,8 @@ from pytest_icbench.kinds.application.application_columns import cost
 from pytest_icbench.model.result import Result
 from pytest_icbench.report import host_states, remarks
 from pytest_icbench.report.columns import of_plain
-from pytest_icbench.report.reported_intervals import sessions_of
 from pytest_icbench.report.overview import figure_text
+from pytest_icbench.report.reported_intervals import sessions_of
 
 
 def facts_of(result: Result, repeat: str | None = None) -> list[tuple[str, str]]:
