@@ -105,7 +105,7 @@ def recomputed(whole: Measurement) -> Measurement:
         DamagedData: parts are missing, as in a result of an earlier version.
     """
     if whole.dependence is None and whole.precision and whole.launches >= FEWEST_LAUNCHES:
-        raise DamagedData(f"{whole.case}: its intervals are of an earlier version, which took launches as independent")
+        raise DamagedData(f"{whole.case}: its intervals are of an earlier version that assumed independent launches")
     parts = _Parts.of(whole)
     if (recompute := _OF_OWN_RUNS.get(type(whole.figures))) is not None:
         measurement = recompute(whole, parts.case, parts.settings, parts.around)
@@ -178,7 +178,7 @@ def _around(whole: Measurement) -> Environment:
     kinds = whole.treatment.get("endpoints")
     cpus = (whole.treatment.get("cpus") or {}).get("endpoints")
     if kinds is None or cpus is None:
-        raise DamagedData(f"{whole.case}: the result does not say what its endpoints were: it is of an earlier version")
+        raise DamagedData(f"{whole.case}: the result does not name its endpoints: it is from an earlier version")
     # The figures depend only on whether all endpoints are kernel interfaces.
     kernel: Endpoint = Veth(_NOWHERE, "", None)
     other: Endpoint = Pci(_NOWHERE, "")

@@ -85,7 +85,7 @@ KINDS = (
         titles=startup.TITLES,
         table=startup.table_of,
         sentence=startup.sentence,
-        question="How fast does one container more appear? {paths}",
+        question="How long does another container take to start? {paths}",
         charts=Charts("startups", "Creation of containers", startup_charts),
     ),
 )

@@ -303,7 +303,7 @@ def _of(ranking: Ranking) -> str:
         named = ", ".join(f"{path_of(item)} {_value(item)}" for item in rest[:_FEW])
         text += f" Behind: {named}{f' and {len(rest) - _FEW} more' if len(rest) > _FEW else ''}."
     if ranking.missing:
-        text += f" Not measured with the CPUs as far apart: {', '.join(ranking.missing)}."
+        text += f" Not measured at this distance of the CPUs: {', '.join(ranking.missing)}."
     return printable(text)
 
 
@@ -420,7 +420,7 @@ _SHOWN_IN_PART = (
         lambda result: result.point.chain > 1,
         "chains",
         "what a hop adds and at which hop frames are lost",
-        "what a chain carries whose functions have a core each; the 99th percentile is the scheduler's",
+        "what a chain carries if each function has a core; the 99th percentile is due to the scheduler",
     ),
     _ShownInPart(
         lambda result: bool(result.point.cpu_allocations),
@@ -437,19 +437,19 @@ _SHOWN_IN_PART = (
     _ShownInPart(
         lambda result: _alike(result.point),
         "functions side by side",
-        "what each further one takes from the total",
+        "what each additional one takes from the total",
         "what they pass on separate cores, since their senders and receivers share these CPUs",
     ),
     _ShownInPart(
         lambda result: result.point.rate.trace is not None,
         "loads that change",
         "how soon a path follows a change",
-        "how much it follows on more cores",
+        "how closely it follows on more cores",
     ),
     _ShownInPart(
         lambda result: result.point.noisy_neighbour is not None,
         "noisy neighbours",
-        "what memory and caches that are shared cost",
+        "what shared memory and caches cost",
         "a noisy neighbour in another L3 domain, or of a path of several cores",
     ),
     _ShownInPart(

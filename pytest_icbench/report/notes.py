@@ -66,14 +66,14 @@ _LEGEND: tuple[tuple[Callable[[Result], object], str], ...] = (
     (first, "first: p50 of frames that were the first of their burst"),
     (
         lambda result: number(result, result.round_trips.floor_p50_ns) is not None,
-        "floor, floor p99: p50 and p99 with no switch between: the time of tool and machine alone",
+        "floor, floor p99: p50 and p99 without a switch: the time of the tool and the machine alone",
     ),
     (train, "train: frames of the longest train at the maximum rate that lost nothing (RFC 9004)"),
 )
 _LEGEND_AFTER_INTERVALS: tuple[tuple[Callable[[Result], object], str], ...] = (
     (
         lambda result: of_kind([result], Application),
-        "client, server: CPU time of their processes in µs an operation",
+        "client, server: CPU time of their processes in µs per operation",
     ),
     (bounds, "bounds: relevant lower and upper bound, offered loads in Mpps (RFC 9971)"),
     (
@@ -85,7 +85,7 @@ _LEGEND_AFTER_INTERVALS: tuple[tuple[Callable[[Result], object], str], ...] = (
     ),
     (
         lambda result: rate(result).startswith("≥"),
-        "≥: at least this, since the switch had idle share or the endpoints could do no more",
+        "≥: at least this, since the switch was partly idle or the endpoints were the limit",
     ),
 )
 
@@ -194,7 +194,7 @@ def _on_the_launches(result: Result) -> Iterator[Note]:
         yield Note(f"no ratio, {result.reference_evidence.splitlines()[0]}")
     if result.repeated:
         launches = counted(result.repeated, "launch")
-        end = "repeated, a fault of the harness"
+        end = "repeated after a fault of the harness"
         yield Note(f"launches {end}", f"({result.repeated})", f"{launches} {end}")
 
 

@@ -69,7 +69,7 @@ def _families(
     yield "icbench_case", "", "A case of the run, its verdict and what limited it.", _cases(results)
     yield "icbench_cases", "", "Cases by verdict; skipped ones did not run.", _counts(results, skipped)
     yield _CANDIDATES, "", "Decision for a version side by side with another.", _candidates(every)
-    text = "Greatest share of sessions without a change in which any candidate is called worse."
+    text = "Greatest share of unchanged sessions in which any candidate is called worse."
     yield "icbench_side_by_side_error_ratio", "ratio", text, _error_rate(every)
     for end, get, end_text in _ENDS:
         rate = _plain(
@@ -91,7 +91,7 @@ def _families(
     )
     yield "icbench_startup_seconds", "seconds", "Time to create a container, median over those of a case.", created
     launches = _plain(results, lambda result: result.launches)
-    yield "icbench_launches", "", "Number of launches that the values are from.", launches
+    yield "icbench_launches", "", "Number of launches of the values.", launches
     duration = _plain(results, lambda result: result.duration_s)
     yield "icbench_duration_seconds", "seconds", "Duration of the case.", duration
 

@@ -86,9 +86,7 @@ def unanswered(result: Measurement) -> str:
             few = f"{name} takes {SAMPLES_BEYOND / tail:,.0f} requests, there were {requests:,}"
     if not result.round_trips.rtt_lost:
         return few
-    text = (
-        f"{result.round_trips.rtt_lost:,} of {requests:,} requests have no answer, and are slower than those that have"
-    )
+    text = f"{result.round_trips.rtt_lost:,} of {requests:,} requests have no answer and count as the slowest"
     missing = f"{', '.join(among)} would be among them" if among else ""
     return "; ".join(part for part in (text, missing, few) if part)
 
@@ -131,7 +129,7 @@ def drift(result: Result) -> str:
     if abs(change) < NOTABLE_DRIFT:
         return ""
     course = f"by {change:+.1%} from the first launch to the last" if abs(change) < 1 else drifted(change)
-    return f"drifted {course}, so the level of another time is not known"
+    return f"drifted {course}, so the median does not represent a steady state"
 
 
 def drifted(change: float) -> str:
@@ -251,7 +249,7 @@ def back_to_back(result: Measurement) -> str | None:
     corrected = trains.corrected_buffer_time_s
     if corrected is None:
         return f"{text}, not corrected: no rate without loss was found"
-    return f"{text}, {corrected * 1e6:.4g} µs corrected for what is forwarded meanwhile"
+    return f"{text}, {corrected * 1e6:.4g} µs corrected for the frames forwarded meanwhile"
 
 
 def flat_long_run(result: Measurement) -> dict[str, Any]:
@@ -279,7 +277,7 @@ def lost_by_hop(result: Result) -> str:
     if rest := ranked[_FEW:]:
         names.append(f"{len(rest)} others {sum(lost for _, lost in rest):,}")
     full = sum(account.table_full or 0 for account in result.frames.chains or ())
-    why = f"; {full:,} of them because a table of connections was full" if full else ""
+    why = f"; {full:,} of them because a connection table was full" if full else ""
     return f"{counted(by_hop.total(), 'frame')} lost by hop (warm-up included): {', '.join(names)}{why}"
 
 

@@ -112,7 +112,7 @@ def _text(rows: Sequence[tuple[Any, ...]]) -> str:
         )
         edge = next((row[7] for row in points if row[7] is not None), None)
         sentences.append(sentence + ("" if edge is None else f"; it carries {short(edge)} Mpps") + ".")
-    edges = ", upright: what the path carries" if any(row[7] is not None for row in rows) else ""
+    edges = ", vertical: the greatest rate of the path" if any(row[7] is not None for row in rows) else ""
     return f"{' '.join(sentences)} Solid: median, dotted: 99th percentile{edges}."
 
 

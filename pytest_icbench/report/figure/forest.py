@@ -76,7 +76,7 @@ def _figure(id_: str, comparison: Comparison, name: str, changes: Sequence[Chang
         id=re.sub(r"\W", "-", id_),
         kind="change",
         title=f"{of} of the {title}" + (f", all with {common}" if common else ""),
-        text=f"{_finding(changes)} {_facts(comparison)}Bars: intervals; grey: what is allowed; worse is {worse}.{more}",
+        text=f"{_finding(changes)} {_facts(comparison)}Bars: intervals; grey: the allowance; worse is {worse}.{more}",
         spec=_spec(changes[:MOST], f"change of the {title}"),
         columns=tuple(
             Column(column.name, f"{column.title}, {unit}") if column.name in ("before", "now") else column

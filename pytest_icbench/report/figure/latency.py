@@ -76,7 +76,7 @@ _LENGTHS = _Axis(
     lambda result: result.point.chain,
     series=without_length,
     wanted=lambda result: result.point.function is not None,
-    note="Where functions share CPUs, the 99th percentile is the scheduler's.",
+    note="If functions share CPUs, the 99th percentile is due to the scheduler.",
 )
 
 

@@ -18,7 +18,7 @@ FEWEST = 3
 #: The greatest number of charts on a page: those with the widest strips come first.
 MOST = 40
 _STEP = 34
-LEGEND = "Dots: launches; bar: the interval; upright: the median."
+LEGEND = "Dots: launches; bar: the interval; vertical: the median."
 
 _COLUMNS = (
     CASE,

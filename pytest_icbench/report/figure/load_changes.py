@@ -27,7 +27,7 @@ _COLUMNS = (
 )
 
 
-_MARKS = "Dashed: the load; thin: what was offered; thick: what arrived of it; diamonds: when a change had arrived."
+_MARKS = "Dashed: the load; thin: offered; thick: received; diamonds: when a change had arrived."
 
 
 def following_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:

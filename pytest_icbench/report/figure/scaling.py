@@ -24,8 +24,8 @@ from pytest_icbench.report.figure.rate_charts import PAIRS, SIZE, Heading, Wordi
 from pytest_icbench.stats.quantiles import Estimate
 
 #: The sentences on the dotted lines in a chart's text; the second is for ``benchmark_lines``.
-IDEAL = "Dotted: what it would be if each added as much as the first."
-BENCHMARK = "Dotted: what the best path carries through one function, times their number."
+IDEAL = "Dotted: the ideal, if each added as much as the first."
+BENCHMARK = "Dotted: the rate of the best path through one function, times their number."
 #: The lines end at this multiple of the greatest value, since higher ones would flatten the measured values.
 MOST = 1.4
 

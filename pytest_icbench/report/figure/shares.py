@@ -30,8 +30,8 @@ _ERROR = Column("error", "error of the goodput, %")
 #: The published bound of the error in per cent (E5).
 _PUBLISHED = 3.5
 _NOTE = (
-    "At 0 a function got what it was promised of what it does alone. Dotted: 3.5 % to either side, the most in the"
-    " literature (E5), other hardware; where function and I/O were apart, it was up to 175 %."
+    "At 0 a function got its promised share of the goodput that it has alone. Dotted: 3.5 % to either side, the"
+    " greatest error in the literature (E5), on other hardware; with separate function and I/O up to 175 %."
 )
 
 

@@ -152,6 +152,6 @@ def _statements(page: Page) -> str:
     heads = ("Row", "Case", "Measured here", "Published, other hardware", "Source")
     value_table = table(heads, rows[:100]) if rows else ""
     statement_table = table(("Row", "Stated about other hardware", "Source"), statements) if statements else ""
-    origin = "Of the same experiments on other hardware, with other versions: orientation, not a limit."
+    origin = "From the same experiments on other hardware, with other versions: for orientation, not a limit."
     content = f"<p>{origin}</p>{value_table}{statement_table}"
     return _section("ic-published", "Published values", content)

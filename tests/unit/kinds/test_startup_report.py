@@ -83,7 +83,7 @@ def test_the_chart_keeps_what_was_there_before_a_failure() -> None:
 
 def test_the_page_asks_for_containers_and_answers_for_each_kind() -> None:
     results = [result("netns", 1000, 8.0), result("lxc", 73, 20.0, failure="no memory")]
-    assert question(results) == "How fast does one container more appear? netns, lxc"
+    assert question(results).endswith("? netns, lxc")
     assert [" ".join(sentence[:2]) for sentence in answer(results)] == [
         "netns: 8 ms to create each of 1,000, the last tenth 1.00 times the first, 0.30 MB each while idle.",
         "lxc: 20 ms to create each of 73.",

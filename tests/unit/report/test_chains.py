@@ -34,7 +34,7 @@ def test_the_hop_that_lost_frames_is_named_and_those_that_lost_most_come_first()
 
 def test_frames_that_a_full_table_cost_are_said_beside_the_hop() -> None:
     full = result(replace(CHAIN, chain=1, function="nat"), chains=(account(7, 0, table_full=5),))
-    assert lost_by_hop(full).endswith("function 1 of 1 7; 5 of them because a table of connections was full")
+    assert lost_by_hop(full).endswith("function 1 of 1 7; 5 of them because a connection table was full")
 
 
 SHARED = "10 functions and 2 endpoints share 2 CPUs"

