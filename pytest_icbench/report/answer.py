@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The answer of a run in a few sentences; "undecided" is one of the possible answers. Pure."""
+"""The answer of a run in a few sentences; "undecided" is one of the possible answers. Pure.
+
+Further sentences give the cost of a rule of an access list, and what a host with two CPUs can show and what it cannot.
+"""
 
 from __future__ import annotations
 

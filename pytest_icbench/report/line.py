@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The line of one finished case: id, value with interval, loss, limit, verdict, change. Pure."""
+"""The line of one finished case: id, value with interval, loss, limit, verdict, change. Pure.
+
+Tables and notes shorten ids in the same way: they leave out the parts that all of their cases share.
+"""
 
 from __future__ import annotations
 

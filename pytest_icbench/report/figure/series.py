@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The windows of a case over time, and its percentile curve. A result's line has neither. Pure.
 
-A page holds the windows of thousands of cases, so they are rounded, and adjacent ones are merged if there are too many.
+The chart of windows has no data: the page fills it in for the case that the reader chooses. A page holds the windows of
+thousands of cases, so they are rounded, and adjacent ones are merged if there are too many.
 """
 
 from __future__ import annotations
