@@ -38,7 +38,7 @@ def add_commands(commands: Any) -> None:
     accept.add_argument("--all", action="store_true", help="all cases of the run")
     accept.add_argument("--run", metavar="RUN", default=NEWEST, help=f"directory or results.jsonl (default: {NEWEST})")
     accept.add_argument(
-        "--unchanged", action="store_true", help="a further session of unchanged software: earlier values stay right"
+        "--unchanged", action="store_true", help="another session of unchanged software; earlier sessions stay valid"
     )
     accept.set_defaults(command=accept_command)
 
@@ -53,7 +53,7 @@ def add_commands(commands: Any) -> None:
     compare.add_argument("a", metavar="A", help="a run's directory or results.jsonl, or a baseline's name")
     compare.add_argument("b", metavar="B", help="the same; it is judged against A")
     compare.add_argument("--case", metavar="CASE", help="only cases whose id matches this pattern")
-    compare.add_argument("--thresholds", metavar="FILE", help="tolerances (default: an allowance of 3 %% alone)")
+    compare.add_argument("--thresholds", metavar="FILE", help="tolerances (default: only an allowance of 3 %%)")
     compare.add_argument("--must-match", metavar="LIST", help="see the option --icbench-must-match")
     compare.add_argument("--html", metavar="FILE", help="write the changes as a page with charts, the worst first")
     compare.add_argument("--markdown", metavar="FILE", help="write the changes as a table in Markdown, the worst first")

@@ -31,7 +31,7 @@ def add_to(commands: Any) -> None:
     command = commands.add_parser("baseline", help="list, drop and thin the sessions that a baseline keeps")
     command.add_argument("name", metavar="NAME", nargs="?", help="the baseline; without it the names are listed")
     command.add_argument("case", metavar="CASE", nargs="*", help="pattern (*, ?, [...]) over case ids; default: all")
-    command.add_argument("--thresholds", metavar="FILE", help="tolerances (default: an allowance of 3 %% alone)")
+    command.add_argument("--thresholds", metavar="FILE", help="tolerances (default: only an allowance of 3 %%)")
     command.add_argument("--keep", metavar="N", help="thin: keep only the newest N sessions of each case")
     command.add_argument("--drop", action="store_true", help="drop the cases, or with --session one session of each")
     command.add_argument("--session", metavar="TIME", help="the time of a session, or its beginning: 2026-01-31T12")

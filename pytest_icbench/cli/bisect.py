@@ -29,7 +29,9 @@ def add_to(commands: Any) -> None:
     command.add_argument("switch", metavar="SWITCH", help="the switch, such as ovs")
     command.add_argument("before", metavar="BEFORE", help="the version that is fast: a binary; with --build a revision")
     command.add_argument("after", metavar="AFTER", help="the version that is slow, likewise")
-    command.add_argument("--build", metavar="SCRIPT", help="called with a revision; its last line is the binary's path")
+    command.add_argument(
+        "--build", metavar="SCRIPT", help="called with a revision; the last line of output is the binary's path"
+    )
     command.add_argument("--between", metavar="FILE", help="versions between both, the oldest first, one a line")
     command.add_argument("--scenario", metavar="PATH", help="what is measured (default: the packaged test_gate.py)")
     command.set_defaults(command=run, takes_others=True)

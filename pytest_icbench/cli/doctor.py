@@ -21,17 +21,15 @@ from pytest_icbench.testbed.remote.remote_host import examine_remote
 
 def add_to(commands: Any) -> None:
     """Adds the subcommand."""
-    command = commands.add_parser(
-        "doctor", help="show what this host lacks, and what would disturb a measurement on it"
-    )
+    command = commands.add_parser("doctor", help="show what this host lacks and what would disturb measurements on it")
     command.add_argument("--json", action="store_true", help="print the findings as JSON")
     command.add_argument(
         "--switch",
         metavar="NAME,…",
-        help="examine these switches or groups alone; one that cannot run is missing, and the exit status 1"
+        help="examine only these switches or groups; the exit status is 1 if one cannot run"
         " (default: every switch; one that cannot run is a note)",
     )
-    command.add_argument("--pf", help="the card that sriov is to use: its interface or PCI address")
+    command.add_argument("--pf", help="the card for sriov: its interface or PCI address")
     command.add_argument("--remote", metavar="[USER@]HOST", help="examine this host, by ssh, instead")
     command.add_argument("--remote-python", metavar="PATH", help="the Python on that host with this package")
     command.set_defaults(command=run)
