@@ -128,7 +128,7 @@ TABLE: dict[str, str] = {
     "topology": "topology.toml",
     "binary": "vpp=program\novs=/bin/sh",
     "switch_config": "ovs=config.toml",
-    "mode": "ovs:new=program\nvpp:tuned=config:config.toml\nforward:slow=mode:cost400",
+    "candidate": "ovs:new=program\nvpp:tuned=config:config.toml\nforward:slow=mode:cost400",
     "noisy_neighbour": "none cpu stream:2",
     "isolation": "none l3 cat:11-1",
     "function": "wire cost1000 swap+acl1000+deny30 police200k shape10Mbit wire:2xcost1000 none",
